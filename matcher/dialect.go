@@ -1,0 +1,59 @@
+package matcher
+
+// A Dialect says how a robots.txt file is read. The zero value is RFC 9309;
+// [Google], [Draft2019] and [Koster1996] return the others. A Dialect is plain
+// data: two are equal under == if and only if they read every file alike.
+type Dialect struct {
+	// How a line is read.
+	lineMax   int   // octets of a line that count; 0: all of them
+	nulEnds   bool  // a NUL octet ends its line
+	wideSpace bool  // vertical tab and form feed are white space too
+	halfBOM   bool  // any leading part of a UTF-8 byte order mark is skipped
+	utf8Only  bool  // UTF-16 is not decoded
+	twoWords  bool  // two words without a colon are a record
+	names     names // which names are taken for which record
+	blankEnds bool  // a blank line ends a record, and a record has rules
+
+	// Which group is obeyed.
+	lettersOnly bool // a token in the file ends at a digit
+	firstStar   bool // of several default groups only the first counts
+	within      bool // a group is found by a name contained in the token
+
+	// How a rule is compared.
+	form      form // how octets are normalised
+	literal   bool // no octet of a pattern is special
+	inOrder   bool // the first rule that matches decides
+	indexHTML bool // "allow: /x/index.html" allows /x/ too
+	noExempt  bool // /robots.txt is a path like any other
+	loose     bool // control octets are data
+}
+
+// Google returns the dialect of the parser at github.com/google/robotstxt, as
+// it behaves: rules are percent-encoded but never decoded, targets are taken as
+// they stand, a record name counts by its beginning, a missing colon is
+// forgiven, and /robots.txt has no exemption.
+func Google() Dialect {
+	return Dialect{
+		lineMax: 8*2083 - 1, nulEnds: true, wideSpace: true, halfBOM: true, utf8Only: true,
+		twoWords: true, names: prefixNames, lettersOnly: true,
+		form: googleForm, indexHTML: true, noExempt: true, loose: true,
+	}
+}
+
+// Draft2019 returns the dialect of draft-koster-rep-00 of July 2019. It is
+// RFC 9309 but for the default group: of several, only the first is obeyed.
+func Draft2019() Dialect {
+	return Dialect{firstStar: true}
+}
+
+// Koster1996 returns the dialect of the draft "A Method for Robots Exclusion"
+// of November 1996: rules are tried in the order of the file and the first
+// match decides, no octet is special, every triplet but %2F is decoded, a blank
+// line ends a record, and the first record whose name is contained in the
+// token is obeyed.
+func Koster1996() Dialect {
+	return Dialect{
+		names: exactNames, blankEnds: true, firstStar: true, within: true,
+		form: decodedForm, literal: true, inOrder: true, noExempt: true, loose: true,
+	}
+}

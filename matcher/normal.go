@@ -1,0 +1,183 @@
+package matcher
+
+// This file normalises octets before comparison: RFC 9309, section 2.2.2,
+// paragraphs 3 and 4, Figure 4, and section 2.2.3, Figure 6.
+
+// form is a normal form that rules and targets are brought to.
+type form uint8
+
+const (
+	// rfcForm: triplets upper-case, unreserved octets decoded, octets that
+	// cannot stand in a URI encoded, reserved octets as written. A literal "*"
+	// or "$" is %2A or %24 on both sides.
+	rfcForm form = iota
+	// googleForm: in rules, triplets upper-case and octets outside ASCII
+	// encoded; targets as they are.
+	googleForm
+	// decodedForm: every triplet decoded but %2F, and %25, so that a decoded "%"
+	// starts no new triplet.
+	decodedForm
+)
+
+// class says what normalising does with an octet.
+type class uint8
+
+const (
+	plain   class = iota // reserved: kept
+	letter               // unreserved: kept, and its triplet decoded
+	special              // "*" or "$": a triplet in a target
+	percent              // starts a triplet, if two hex digits follow
+	query                // "?"
+	foreign              // cannot stand in a URI: encoded
+)
+
+// classes holds the class of every octet, by RFC 3986, sections 2.2 and 2.3.
+var classes = func() (t [256]class) {
+	for c := range t {
+		switch c := byte(c); {
+		case isTokenOctet(c) || c == '.' || c == '~':
+			t[c] = letter
+		case c <= ' ' || c >= 0x7F:
+			t[c] = foreign
+		}
+	}
+	for _, c := range []byte("\"<>\\^`{|}") {
+		t[c] = foreign
+	}
+	t['*'], t['$'], t['%'], t['?'] = special, special, percent, query
+	return t
+}()
+
+const hexDigits = "0123456789ABCDEF"
+
+// triplet returns the octet that the triplet at s[i:] stands for.
+func triplet(s string, i int) (byte, bool) {
+	if i+2 >= len(s) || s[i] != '%' {
+		return 0, false
+	}
+	h, l := unhex(s[i+1]), unhex(s[i+2])
+	return h<<4 | l&15, h|l < 16
+}
+
+// unhex returns the value of a hex digit, or 255.
+func unhex(c byte) byte {
+	switch {
+	case '0' <= c && c <= '9':
+		return c - '0'
+	case 'a' <= c && c <= 'f':
+		return c - 'a' + 10
+	case 'A' <= c && c <= 'F':
+		return c - 'A' + 10
+	}
+	return 255
+}
+
+func appendTriplet(dst []byte, c byte) []byte {
+	return append(dst, '%', hexDigits[c>>4], hexDigits[c&15])
+}
+
+// oneInQuery reports whether c and its triplet are one in a query: Figure 4,
+// row 2. These are the reserved octets that delimit nothing there.
+func oneInQuery(c byte) bool {
+	return c == '/' || c == ':' || c == '?' || c == '@'
+}
+
+// rule appends the normal form of a pattern. Unescaped "*", and "$" at the
+// end, stay what they are; any other "$" becomes a literal. hasQuery reports
+// whether the pattern has a literal "?"; what follows it is a query.
+func (f form) rule(dst []byte, p string) (out []byte, hasQuery bool) {
+	for i := 0; i < len(p); i++ {
+		c := p[i]
+		v, ok := triplet(p, i)
+		switch {
+		case f == decodedForm:
+			dst, i = appendDecoded(dst, p, i)
+			continue
+		case ok && f == rfcForm && (classes[v] == letter || hasQuery && oneInQuery(v)):
+			dst = append(dst, v)
+		case ok:
+			dst = appendTriplet(dst, v)
+		case f == googleForm && c >= 0x80, f == rfcForm && classes[c] == foreign:
+			dst = appendTriplet(dst, c)
+		case f == rfcForm && c == '$' && i+1 < len(p):
+			dst = appendTriplet(dst, c)
+		default:
+			hasQuery = hasQuery || f == rfcForm && c == '?'
+			dst = append(dst, c)
+		}
+		if ok {
+			i += 2
+		}
+	}
+	return dst, hasQuery
+}
+
+// appendDecoded appends the octet at p[i], a triplet decoded, in decodedForm,
+// and returns the index of the last octet it read.
+func appendDecoded(dst []byte, p string, i int) ([]byte, int) {
+	c := p[i]
+	v, ok := triplet(p, i)
+	if ok {
+		c, i = v, i+2
+	}
+	if c == '%' || ok && c == '/' {
+		return appendTriplet(dst, c), i
+	}
+	return append(dst, c), i
+}
+
+// target appends the normal form of a request target. folds reports that its
+// query has a triplet that is one with its octet in rules with a query.
+func (f form) target(dst []byte, t string) (out []byte, folds bool) {
+	if f == googleForm {
+		return append(dst, t...), false
+	}
+	inQuery := false
+	for i := 0; i < len(t); i++ {
+		if f == decodedForm {
+			dst, i = appendDecoded(dst, t, i)
+			continue
+		}
+		c := t[i]
+		switch classes[c] {
+		case percent:
+			v, ok := triplet(t, i)
+			if !ok {
+				dst = append(dst, c)
+				continue
+			}
+			i += 2
+			if classes[v] == letter {
+				dst = append(dst, v)
+				continue
+			}
+			folds = folds || inQuery && oneInQuery(v)
+			dst = appendTriplet(dst, v)
+		case foreign, special:
+			dst = appendTriplet(dst, c)
+		case query:
+			inQuery = true
+			dst = append(dst, c)
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return dst, folds
+}
+
+// fold appends the normal form t of a target as rules with a query see it:
+// octets that are one with their triplets in a query stand for both.
+func fold(dst []byte, t string) []byte {
+	inQuery := false
+	for i := 0; i < len(t); i++ {
+		c := t[i]
+		if inQuery && c == '%' {
+			if v, ok := triplet(t, i); ok && oneInQuery(v) {
+				c, i = v, i+2
+			}
+		}
+		inQuery = inQuery || c == '?'
+		dst = append(dst, c)
+	}
+	return dst
+}

@@ -1,0 +1,38 @@
+package matcher
+
+import "strings"
+
+// This file compares one pattern with a target: RFC 9309, section 2.2.3.
+
+// matches reports whether the normalised pattern p matches a beginning of t,
+// or all of t if whole is set.
+//
+// Invariant: the pieces of p between stars are placed from left to right, each
+// at its earliest position after the one before. If any placing of the pieces
+// exists, this one does, so nothing is ever tried again and the time is linear
+// in t. Only the last piece of a whole match is bound to the end.
+func matches(p, t string, whole bool) bool {
+	star := strings.IndexByte(p, '*')
+	if star < 0 {
+		return strings.HasPrefix(t, p) && (!whole || len(t) == len(p))
+	}
+	if !strings.HasPrefix(t, p[:star]) {
+		return false
+	}
+	t, p = t[star:], p[star+1:]
+	for {
+		star = strings.IndexByte(p, '*')
+		if star < 0 {
+			break
+		}
+		at := strings.Index(t, p[:star])
+		if at < 0 {
+			return false
+		}
+		t, p = t[at+star:], p[star+1:]
+	}
+	if whole {
+		return strings.HasSuffix(t, p)
+	}
+	return strings.Contains(t, p)
+}
