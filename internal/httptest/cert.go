@@ -1,0 +1,162 @@
+package httptest
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"math/big"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A Certificate is what an https site shows, see [Site.Cert].
+type Certificate uint8
+
+const (
+	Valid         Certificate = iota // for the site's host, by the web's own authority, from 1990 to 2190
+	Expired                          // the same, but it ended in 1999, before the clock of any bubble begins
+	WrongName                        // for wrong.invalid
+	UnknownIssuer                    // signed by itself
+)
+
+// Cert chooses the certificate that an https site shows.
+func (s *Site) Cert(c Certificate) *Site {
+	s.web.mu.Lock()
+	defer s.web.mu.Unlock()
+	s.cert = c
+	return s
+}
+
+// An authority signs the certificates of one web. All of them have the same key: nobody here has anything to hide.
+type authority struct {
+	key  crypto.Signer
+	root *x509.Certificate
+	pool *x509.CertPool
+
+	mu    sync.Mutex
+	shown map[identity]*tls.Certificate
+}
+
+// An identity is what tells two certificates apart.
+type identity struct {
+	name string
+	kind Certificate
+}
+
+func newAuthority() *authority {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(err)
+	a := &authority{key: key, pool: x509.NewCertPool(), shown: map[identity]*tls.Certificate{}}
+	template := certificate("The Web in Memory")
+	template.IsCA, template.BasicConstraintsValid = true, true
+	template.KeyUsage = x509.KeyUsageCertSign
+	a.root = a.sign(template, template)
+	a.pool.AddCert(a.root)
+	return a
+}
+
+func certificate(name string) *x509.Certificate {
+	return &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		Subject:      pkix.Name{CommonName: name},
+		NotBefore:    time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC),
+		NotAfter:     time.Date(2190, 1, 1, 0, 0, 0, 0, time.UTC),
+	}
+}
+
+func (a *authority) sign(template, parent *x509.Certificate) *x509.Certificate {
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, a.key.Public(), a.key)
+	must(err)
+	c, err := x509.ParseCertificate(der)
+	must(err)
+	return c
+}
+
+// show returns the certificate of a host, made when it is first shown.
+func (a *authority) show(id identity) *tls.Certificate {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := a.shown[id]
+	if c == nil {
+		c = &tls.Certificate{Certificate: [][]byte{a.leaf(id).Raw}, PrivateKey: a.key}
+		a.shown[id] = c
+	}
+	return c
+}
+
+func (a *authority) leaf(id identity) *x509.Certificate {
+	name, parent := id.name, a.root
+	if id.kind == WrongName {
+		name = "wrong.invalid"
+	}
+	template := certificate(name)
+	template.SerialNumber = big.NewInt(int64(len(a.shown)) + 2)
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	if ip, err := netip.ParseAddr(name); err == nil {
+		template.IPAddresses = []net.IP{ip.AsSlice()}
+	} else {
+		template.DNSNames = []string{name}
+	}
+	switch id.kind {
+	case Expired:
+		template.NotAfter = time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)
+	case UnknownIssuer:
+		parent = template
+	}
+	return a.sign(template, parent)
+}
+
+// tlsConfig is the server's side of every TLS connection: the site is found by the name the client sends.
+func (w *Web) tlsConfig() *tls.Config {
+	return &tls.Config{GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		w.mu.Lock()
+		s := w.secureSiteLocked(canonicalHost(hello.ServerName), hello.Conn.LocalAddr().(*net.TCPAddr).AddrPort())
+		if s == nil {
+			w.mu.Unlock()
+			return nil, errMoved
+		}
+		id, http2 := identity{s.host.name, s.cert}, s.http2
+		w.mu.Unlock()
+		c := &tls.Config{Certificates: []tls.Certificate{*w.ca().show(id)}, NextProtos: []string{"http/1.1"}}
+		if http2 {
+			c.NextProtos = []string{"h2", "http/1.1"}
+		}
+		return c, nil
+	}}
+}
+
+// secureSiteLocked finds the https site for a name at an address; without one of that name, the first there answers,
+// as the default host of a server does.
+func (w *Web) secureSiteLocked(name string, at netip.AddrPort) *Site {
+	var first *Site
+	for _, s := range w.order {
+		if s.scheme != "https" || s.port != at.Port() || !slices.Contains(s.host.home, at.Addr()) {
+			continue
+		}
+		if s.host == w.findLocked(name) {
+			return s
+		}
+		if first == nil {
+			first = s
+		}
+	}
+	return first
+}
+
+// errMoved ends a handshake during which the site was moved to another address.
+var errMoved = errors.New("httptest: the site is no longer at this address")
+
+// must panics with an error that only a broken machine gives.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

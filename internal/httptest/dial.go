@@ -1,0 +1,217 @@
+package httptest
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// A Line is what becomes of one attempt to connect, see [Site.Connect].
+type Line uint8
+
+const (
+	Open        Line = iota // the connection stands
+	Refused                 // ECONNREFUSED at once
+	Unreachable             // EHOSTUNREACH at once
+	Lost                    // nothing comes back: waits for the context, or ETIMEDOUT after 127 s, as Linux has it
+	Silent                  // the connection stands, and the server neither reads nor writes; TLS never begins
+	HungUp                  // the connection stands and is closed at once
+	Torn                    // the connection stands and is reset at once
+)
+
+// synPatience is how long a connection is tried for: the six repetitions of Linux.
+const synPatience = 127 * time.Second
+
+// A Dial is one attempt to connect to one address.
+type Dial struct {
+	Time    time.Time
+	Address string         // as given to the dialer: "host:port"
+	Remote  netip.AddrPort // the address tried; zero if the name has none
+	Conn    int            // number of the connection, from 1; 0 if there is none
+	Err     error
+}
+
+// DialContext connects to "host:port" inside the web, whether host is a name or a literal address. It has the signature
+// and the errors of [net.Dialer.DialContext]: addresses are tried one after another, and the first error is returned.
+func (w *Web) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	name, port, err := splitHostPort(network, address)
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
+	}
+	addrs, err := w.LookupNetIP(ctx, "ip"+network[len("tcp"):], name)
+	if err != nil {
+		w.record(Dial{Time: time.Now(), Address: address, Err: err})
+		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
+	}
+	var first error
+	for _, a := range addrs {
+		d := Dial{Time: time.Now(), Address: address, Remote: netip.AddrPortFrom(a, port)}
+		c, err := w.connect(ctx, name, d.Remote)
+		if err == nil {
+			d.Conn = c.id
+			w.record(d)
+			return c, nil
+		}
+		d.Err = &net.OpError{Op: "dial", Net: network, Addr: net.TCPAddrFromAddrPort(d.Remote), Err: err}
+		w.record(d)
+		if first == nil {
+			first = d.Err
+		}
+	}
+	return nil, first
+}
+
+func splitHostPort(network, address string) (string, uint16, error) {
+	if !slices.Contains([]string{"tcp", "tcp4", "tcp6"}, network) {
+		return "", 0, net.UnknownNetworkError(network)
+	}
+	name, digits, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", 0, err
+	}
+	port, err := strconv.ParseUint(digits, 10, 16)
+	if err != nil {
+		return "", 0, &net.AddrError{Err: "invalid port", Addr: address}
+	}
+	return name, uint16(port), nil
+}
+
+func (w *Web) record(d Dial) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dials = append(w.dials, d)
+}
+
+// connect makes a connection to one address as the script of the site there says.
+func (w *Web) connect(ctx context.Context, name string, to netip.AddrPort) (*conn, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	site, line := w.lineTo(canonicalHost(name), to)
+	switch line {
+	case Refused:
+		return nil, os.NewSyscallError("connect", syscall.ECONNREFUSED)
+	case Unreachable:
+		return nil, os.NewSyscallError("connect", syscall.EHOSTUNREACH)
+	case Lost:
+		return nil, w.lost(ctx)
+	}
+	client, server := w.newPipe(site, to)
+	switch line {
+	case Silent:
+		return client, nil
+	case HungUp:
+		server.Close()
+		return client, nil
+	case Torn:
+		server.reset()
+		return client, nil
+	}
+	return client, w.hand(ctx, site, server)
+}
+
+// lineTo finds who listens at an address and what the script there says of this attempt. Where several origins share the
+// address, the one of the dialed name decides, and for a literal address the first that was made.
+func (w *Web) lineTo(name string, to netip.AddrPort) (*Site, Line) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var at *Site
+	line := Unreachable
+	for _, s := range w.order {
+		if !slices.Contains(s.host.home, to.Addr()) {
+			continue
+		}
+		if s.port != to.Port() {
+			line = min(line, Refused)
+			continue
+		}
+		if at == nil || s.host == w.findLocked(name) {
+			at = s
+		}
+	}
+	if at == nil {
+		return nil, line
+	}
+	if at.down {
+		return at, Refused
+	}
+	line, _ = at.lines.next()
+	return at, line
+}
+
+// lost waits for an answer that does not come.
+func (w *Web) lost(ctx context.Context) error {
+	timer := time.NewTimer(synPatience)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return os.NewSyscallError("connect", syscall.ETIMEDOUT)
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-w.ctx.Done():
+		return net.ErrClosed
+	}
+}
+
+// newPipe makes a connection and keeps it until one end closes it or the web ends.
+func (w *Web) newPipe(site *Site, to netip.AddrPort) (client, server *conn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lastConn++
+	l := &link{web: w, id: w.lastConn, gone: make(chan struct{})}
+	from := netip.AddrPortFrom(w.crawler, uint16(32768+l.id%28000))
+	client, server = pipe(l, net.TCPAddrFromAddrPort(from), net.TCPAddrFromAddrPort(to))
+	l.bye = func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.open, client)
+	}
+	w.open[client] = openConn{server: server, site: site}
+	return client, server
+}
+
+// An openConn is the far end of a connection and the site it was made to.
+type openConn struct {
+	server *conn
+	site   *Site
+}
+
+// hand gives the server's end of a new connection to the server.
+func (w *Web) hand(ctx context.Context, site *Site, server *conn) error {
+	var c net.Conn = server
+	if site.scheme == "https" {
+		c = tls.Server(server, w.tlsConfig())
+	}
+	select {
+	case w.accept <- c:
+		return nil
+	case <-ctx.Done():
+		server.reset()
+		return ctx.Err()
+	case <-w.ctx.Done():
+		server.reset()
+		return net.ErrClosed
+	}
+}
+
+// A listener hands the connections of the whole web to its one server.
+type listener struct{ w *Web }
+
+func (l listener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.w.accept:
+		return c, nil
+	case <-l.w.ctx.Done():
+		return nil, io.EOF
+	}
+}
+
+func (l listener) Close() error   { return nil }
+func (l listener) Addr() net.Addr { return &net.TCPAddr{} }

@@ -1,0 +1,150 @@
+package httptest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Hang takes the request and never answers.
+func Hang() Step {
+	return Handler(func(_ http.ResponseWriter, r *http.Request) { wait(r, forever) })
+}
+
+// Reset takes the request and resets the connection.
+func Reset() Step {
+	return Handler(func(_ http.ResponseWriter, r *http.Request) {
+		connOf(r).reset()
+		panic(http.ErrAbortHandler)
+	})
+}
+
+// Close takes the request and closes the connection without an answer.
+func Close() Step {
+	return Handler(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+}
+
+// Raw sends these octets in place of a whole answer and closes the connection. The methods that shape a body apply to them.
+// Like everything that breaks the framing of HTTP/1.1, it fails the test over HTTP/2.
+func Raw(answer string) Step {
+	return Step{body: []byte(answer), wire: func(Step) []byte { return nil }}
+}
+
+// Flood is 200 with a body that repeats line without end.
+func Flood(line string) Step {
+	s := Text("")
+	s.stream = func(w io.Writer) error { return repeat(w, line, -1) }
+	return s
+}
+
+// GzipBomb is 200 with a body that is size octets after decompression, and a thousandth of it before. It is computed as
+// it is read, so its size costs no memory.
+func GzipBomb(size int64) Step {
+	s := Text("").Header("Content-Encoding", "gzip")
+	s.stream = func(w io.Writer) error {
+		z := gzip.NewWriter(w)
+		if err := repeat(z, "# bomb\n", size); err != nil {
+			return err
+		}
+		return z.Close()
+	}
+	return s
+}
+
+// repeat writes line again and again, in blocks, until size octets are written; without end if size is negative.
+func repeat(w io.Writer, line string, size int64) error {
+	block := bytes.Repeat([]byte(line), 1+4096/len(line))
+	for size != 0 {
+		if size > 0 && size < int64(len(block)) {
+			block = block[:size]
+		}
+		n, err := w.Write(block)
+		if err != nil {
+			return err
+		}
+		if size > 0 {
+			size -= int64(n)
+		}
+	}
+	return nil
+}
+
+// EndlessHeader is 200 whose header never ends.
+func EndlessHeader() Step {
+	s := Raw("")
+	s.wire = func(Step) []byte { return []byte("HTTP/1.1 200 OK\r\n") }
+	s.stream = func(w io.Writer) error { return repeat(w, "X-Flood: "+strings.Repeat("f", 80)+"\r\n", -1) }
+	return s
+}
+
+// HeaderFlood adds header fields of at least this many octets altogether.
+func (s Step) HeaderFlood(octets int) Step {
+	const width = 1000
+	for n := 0; n*width < octets; n++ {
+		s = s.Header(fmt.Sprintf("X-Flood-%d", n), strings.Repeat("f", width))
+	}
+	return s
+}
+
+// Cut closes the connection after n octets of the body. Over HTTP/2 it ends the stream with an error. Where the
+// connection's end is the body's end, see [Step.HTTP10], nobody can tell.
+func (s Step) Cut(n int) Step { return s.ending(cutOff, n) }
+
+// ResetAfter resets the connection after the header and n octets of the body.
+func (s Step) ResetAfter(n int) Step { return s.ending(tornOff, n) }
+
+// HangAfter sends nothing more after the header and n octets of the body.
+func (s Step) HangAfter(n int) Step { return s.ending(hangsOff, n) }
+
+func (s Step) ending(e ending, n int) Step {
+	s.end, s.keep = e, n
+	return s
+}
+
+// Drip sends the body in pieces of n octets with a gap after each.
+func (s Step) Drip(n int, gap time.Duration) Step {
+	s.piece, s.gap = n, gap
+	return s
+}
+
+// Length declares this length, whatever the body is, and closes the connection after it. The value need not be a number.
+func (s Step) Length(value string) Step {
+	s.wire = func(s Step) []byte { return s.head("HTTP/1.1", "Content-Length: "+value) }
+	return s
+}
+
+// HTTP10 answers in HTTP/1.0: the body ends with the connection.
+func (s Step) HTTP10() Step {
+	s.wire = func(s Step) []byte { return s.head("HTTP/1.0") }
+	return s
+}
+
+// BrokenChunk sends the body as one chunk that is followed by something that is none.
+func (s Step) BrokenChunk() Step {
+	s.wire = func(s Step) []byte { return s.head("HTTP/1.1", "Transfer-Encoding: chunked") }
+	s.coat = func(p []byte) []byte { return fmt.Appendf(nil, "%x\r\n%s\r\nnot hexadecimal\r\n", len(p), p) }
+	return s
+}
+
+// head is the head of an answer that the server would not send, with these lines at its end.
+func (s Step) head(proto string, more ...string) []byte {
+	text := http.StatusText(s.status)
+	if text == "" {
+		text = "Odd"
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s %d %s\r\n", proto, s.status, text)
+	for _, f := range s.fields {
+		if !f.absent {
+			fmt.Fprintf(&b, "%s: %s\r\n", f.name, f.value)
+		}
+	}
+	for _, line := range append(more, "") {
+		b.WriteString(line + "\r\n")
+	}
+	return b.Bytes()
+}

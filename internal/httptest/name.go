@@ -1,0 +1,181 @@
+package httptest
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Name is one answer of the domain name system, see [Web.Names].
+type Name struct {
+	addrs   []netip.Addr
+	err     string // what the resolver says; "" if addrs is the answer
+	passing bool   // the failure may pass (SERVFAIL), unlike NXDOMAIN
+	mute    bool   // the resolver never answers
+}
+
+// Addrs answers with these addresses, in this order. A literal that is no address panics: the test is wrong.
+func Addrs(addrs ...string) Name {
+	n := Name{}
+	for _, a := range addrs {
+		n.addrs = append(n.addrs, netip.MustParseAddr(a))
+	}
+	return n
+}
+
+// NoSuchHost answers that the name does not exist: a *net.DNSError whose IsNotFound is set.
+func NoSuchHost() Name { return Name{err: "no such host"} }
+
+// ServFail fails for now: a *net.DNSError whose IsTemporary is set.
+func ServFail() Name { return Name{err: "server misbehaving", passing: true} }
+
+// NoAnswer never answers: the lookup waits until its context ends, or gives up after 10 s with a *net.DNSError
+// whose IsTimeout is set.
+func NoAnswer() Name { return Name{mute: true} }
+
+// resolverPatience is how long a lookup waits for a name server that is silent: two tries of 5 s, as in resolv.conf(5).
+const resolverPatience = 10 * time.Second
+
+// A Lookup is one question that was put to the resolver of the web. Literal addresses are no questions.
+type Lookup struct {
+	Time  time.Time
+	Host  string
+	Addrs []netip.Addr
+	Err   error
+}
+
+// A host is a name in the web: where it lives, and what the resolver says of it.
+type host struct {
+	name   string
+	home   []netip.Addr // where its servers listen
+	script list[Name]   // what the resolver says; home if empty
+}
+
+// Names scripts what the resolver answers for a host: the answers are used in order and the last one repeats.
+// It does not move the servers of the host; see [Site.At] for that. Without a script, a host that has a site
+// resolves to the address of the site and any other does not exist.
+func (w *Web) Names(name string, answers ...Name) {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hostLocked(canonicalHost(name)).script.set(answers)
+}
+
+// LookupNetIP resolves host by the web's own resolver. It has the signature and the errors of
+// [net.Resolver.LookupNetIP]; network is "ip", "ip4" or "ip6".
+func (w *Web) LookupNetIP(ctx context.Context, network, name string) ([]netip.Addr, error) {
+	if a, err := netip.ParseAddr(strings.Trim(name, "[]")); err == nil {
+		return ofFamily(network, []netip.Addr{a}), nil
+	}
+	addrs, err := w.resolve(ctx, canonicalHost(name))
+	if addrs = ofFamily(network, addrs); err == nil && len(addrs) == 0 {
+		err = &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lookups = append(w.lookups, Lookup{Time: time.Now(), Host: name, Addrs: addrs, Err: err})
+	return slices.Clone(addrs), err
+}
+
+func (w *Web) resolve(ctx context.Context, name string) ([]netip.Addr, error) {
+	answer := w.answerFor(name)
+	switch {
+	case answer.mute:
+		return nil, w.noAnswer(ctx, name)
+	case ctx.Err() != nil:
+		return nil, &net.DNSError{Err: ctx.Err().Error(), UnwrapErr: ctx.Err(), Name: name}
+	case answer.err != "":
+		return nil, &net.DNSError{Err: answer.err, Name: name, Server: "192.0.2.53:53", IsTemporary: answer.passing, IsNotFound: !answer.passing}
+	}
+	return answer.addrs, nil
+}
+
+// noAnswer waits as a resolver does whose name server is silent.
+func (w *Web) noAnswer(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, resolverPatience)
+	defer cancel()
+	select {
+	case <-ctx.Done():
+	case <-w.ctx.Done():
+	}
+	timeout := ctx.Err() != context.Canceled
+	return &net.DNSError{Err: "i/o timeout", UnwrapErr: ctx.Err(), Name: name, IsTimeout: timeout, IsTemporary: timeout}
+}
+
+// answerFor takes the next answer from the script of a name.
+func (w *Web) answerFor(name string) Name {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	h := w.findLocked(name)
+	if h == nil {
+		return NoSuchHost()
+	}
+	if answer, ok := h.script.next(); ok {
+		return answer
+	}
+	if len(h.home) == 0 {
+		return NoSuchHost()
+	}
+	return Name{addrs: h.home}
+}
+
+// findLocked returns the host of a name: itself, or the closest wildcard above it.
+func (w *Web) findLocked(name string) *host {
+	if h := w.hosts[name]; h != nil {
+		return h
+	}
+	for rest := name; ; {
+		_, above, ok := strings.Cut(rest, ".")
+		if !ok {
+			return nil
+		}
+		if h := w.hosts["*."+above]; h != nil {
+			return h
+		}
+		rest = above
+	}
+}
+
+// hostLocked returns the host of a name and makes it if there is none.
+func (w *Web) hostLocked(name string) *host {
+	h := w.hosts[name]
+	if h == nil {
+		h = &host{name: name}
+		w.hosts[name] = h
+	}
+	return h
+}
+
+// ofFamily keeps the addresses that network ("ip4", "tcp6", ...) permits.
+func ofFamily(network string, addrs []netip.Addr) []netip.Addr {
+	var kept []netip.Addr
+	for _, a := range addrs {
+		four := a.Unmap().Is4()
+		if four && strings.HasSuffix(network, "6") || !four && strings.HasSuffix(network, "4") {
+			continue
+		}
+		kept = append(kept, a)
+	}
+	return kept
+}
+
+// A list is a script: its elements are used in order and the last one repeats.
+type list[E any] struct {
+	elems []E
+	used  int
+}
+
+func (l *list[E]) set(elems []E) { l.elems, l.used = slices.Clone(elems), 0 }
+
+// next returns the element to use now; ok is false for an empty script.
+func (l *list[E]) next() (e E, ok bool) {
+	if len(l.elems) == 0 {
+		return e, false
+	}
+	e = l.elems[min(l.used, len(l.elems)-1)]
+	l.used++
+	return e, true
+}

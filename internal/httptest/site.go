@@ -1,0 +1,294 @@
+package httptest
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/net/idna"
+)
+
+// A Site is one origin and the script of its paths. Its methods return the site, so that a row of them is one sentence;
+// each may be called again at any time and then replaces what it said before.
+type Site struct {
+	web    *Web
+	origin string // "https://example.com:8443"; the scheme's own port is left out
+	scheme string
+	host   *host
+	port   uint16
+
+	// The rest is guarded by web.mu.
+	paths map[string]*list[Step]
+	lines list[Line]
+	down  bool
+	cert  Certificate
+	http2 bool
+}
+
+// Site returns the site of an origin, such as "https://example.com:8443", and makes it if there is none.
+func (w *Web) Site(origin string) *Site {
+	w.t.Helper()
+	scheme, name, port, err := splitOrigin(origin)
+	if err != nil {
+		w.t.Fatalf("httptest: origin %q: %v", origin, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := joinOrigin(scheme, name, port)
+	if s := w.sites[key]; s != nil {
+		return s
+	}
+	h := w.hostLocked(name)
+	if len(h.home) == 0 {
+		h.home = []netip.Addr{w.addressLocked(name)}
+	}
+	s := &Site{web: w, origin: key, scheme: scheme, host: h, port: port, paths: map[string]*list[Step]{}}
+	w.sites[key] = s
+	w.order = append(w.order, s)
+	return s
+}
+
+// addressLocked returns the address of a new host: its own if it is a literal, else the next public one.
+func (w *Web) addressLocked(name string) netip.Addr {
+	if a, err := netip.ParseAddr(name); err == nil {
+		return a
+	}
+	w.lastHost = w.lastHost.Next()
+	return w.lastHost
+}
+
+// splitOrigin takes an origin apart. The name comes back as it stands in a Host header, but for the brackets of IPv6.
+func splitOrigin(origin string) (scheme, name string, port uint16, err error) {
+	u, err := url.Parse(origin)
+	switch {
+	case err != nil:
+		return "", "", 0, err
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "", "", 0, fmt.Errorf("scheme is neither http nor https")
+	case u.Hostname() == "" || u.User != nil || u.Path != "" || u.RawQuery != "":
+		return "", "", 0, fmt.Errorf("an origin is scheme://host[:port]")
+	}
+	n := uint64(80)
+	if u.Scheme == "https" {
+		n = 443
+	}
+	if u.Port() != "" {
+		n, err = strconv.ParseUint(u.Port(), 10, 16)
+	}
+	return u.Scheme, canonicalHost(u.Hostname()), uint16(n), err
+}
+
+// joinOrigin is the inverse of splitOrigin.
+func joinOrigin(scheme, name string, port uint16) string {
+	if scheme == "http" && port == 80 || scheme == "https" && port == 443 {
+		if strings.Contains(name, ":") {
+			name = "[" + name + "]"
+		}
+		return scheme + "://" + name
+	}
+	return scheme + "://" + net.JoinHostPort(name, strconv.Itoa(int(port)))
+}
+
+// canonicalHost folds the spellings of one host into one: case, trailing dot, IDN, brackets, forms of an IPv6 address.
+// A name that is no valid IDN stays as it is and is found by that spelling alone.
+func canonicalHost(name string) string {
+	name = strings.TrimSuffix(strings.ToLower(strings.Trim(name, "[]")), ".")
+	if a, err := netip.ParseAddr(name); err == nil {
+		return a.String()
+	}
+	if strings.IndexFunc(name, func(r rune) bool { return r > 127 }) < 0 {
+		return name
+	}
+	if ascii, err := idna.Lookup.ToASCII(name); err == nil {
+		return ascii
+	}
+	return name
+}
+
+// Origin is the site's origin: scheme, host as a Host header has it, port unless it is the scheme's own.
+func (s *Site) Origin() string { return s.origin }
+
+// Robots scripts the answers for "/robots.txt".
+func (s *Site) Robots(steps ...Step) *Site {
+	s.web.t.Helper()
+	return s.Path("/robots.txt", steps...)
+}
+
+// Path scripts the answers for one path: each request takes the next step, and the last step repeats. The path is compared
+// with the request target as sent, with its query if the path has one; a path that ends in "*" is every target that
+// begins so, and of several that fit the longest counts.
+func (s *Site) Path(path string, steps ...Step) *Site {
+	s.web.t.Helper()
+	if len(steps) == 0 || !strings.HasPrefix(path, "/") {
+		s.web.t.Fatalf("httptest: Path(%q) with %d steps: needs a path that begins with / and at least one step", path, len(steps))
+	}
+	s.web.mu.Lock()
+	defer s.web.mu.Unlock()
+	script := new(list[Step])
+	script.set(steps)
+	s.paths[path] = script
+	return s
+}
+
+// At moves the host of the site, with all its origins, to these addresses.
+func (s *Site) At(addrs ...string) *Site {
+	home := Addrs(addrs...).addrs
+	s.web.mu.Lock()
+	defer s.web.mu.Unlock()
+	s.host.home = home
+	return s
+}
+
+// Connect scripts what becomes of the attempts to connect: they are used in order and the last one repeats.
+// Where several origins share an address and port, those of the dialed name count.
+func (s *Site) Connect(lines ...Line) *Site {
+	s.web.mu.Lock()
+	defer s.web.mu.Unlock()
+	s.lines.set(lines)
+	return s
+}
+
+// Down takes the site away: its connections are reset and new ones refused, until [Site.Up].
+func (s *Site) Down() *Site {
+	for _, c := range s.takeDown() {
+		c.reset()
+	}
+	return s
+}
+
+// takeDown marks the site and returns the server's ends of its connections.
+func (s *Site) takeDown() (ends []*conn) {
+	s.web.mu.Lock()
+	defer s.web.mu.Unlock()
+	s.down = true
+	for _, c := range s.web.open {
+		if c.site == s {
+			ends = append(ends, c.server)
+		}
+	}
+	return ends
+}
+
+// Up brings the site back after [Site.Down].
+func (s *Site) Up() *Site {
+	s.web.mu.Lock()
+	defer s.web.mu.Unlock()
+	s.down = false
+	return s
+}
+
+// HTTP2 makes an https site offer HTTP/2 beside HTTP/1.1.
+func (s *Site) HTTP2() *Site {
+	s.web.mu.Lock()
+	defer s.web.mu.Unlock()
+	s.http2 = true
+	return s
+}
+
+// Requests returns what arrived so far for the site, in order: all of it, or only the requests for these targets.
+func (s *Site) Requests(targets ...string) []Request {
+	return slices.DeleteFunc(s.web.Requests(), func(r Request) bool {
+		return r.Origin != s.origin || len(targets) > 0 && !slices.Contains(targets, r.Target)
+	})
+}
+
+// serve answers every request of the web.
+func (w *Web) serve(rw http.ResponseWriter, r *http.Request) {
+	w.busy.Add(1)
+	defer w.busy.Done()
+	defer w.report()
+	arrived := w.arrival(r)
+	w.mu.Lock()
+	w.requests = append(w.requests, arrived)
+	step := w.stepLocked(arrived)
+	w.mu.Unlock()
+	step.answer(rw, r)
+}
+
+// report makes a panic in a test's own handler a failure of the test; the server would only log it.
+func (w *Web) report() {
+	if p := recover(); p != nil {
+		if p != http.ErrAbortHandler {
+			w.t.Errorf("httptest: a handler panics: %v\n%s", p, debug.Stack())
+		}
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// arrival is the record of a request.
+func (w *Web) arrival(r *http.Request) Request {
+	c := connOf(r)
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	origin := scheme + "://" + r.Host
+	if s, name, port, err := splitOrigin(origin); err == nil {
+		origin = joinOrigin(s, name, port)
+	}
+	return Request{
+		Time: time.Now(), Method: r.Method, Target: r.RequestURI, Origin: origin, Proto: r.Proto,
+		Header: r.Header.Clone(), From: r.RemoteAddr, To: c.local.(*net.TCPAddr).AddrPort(), Conn: c.id,
+	}
+}
+
+// stepLocked takes the step that answers a request from its script.
+func (w *Web) stepLocked(r Request) Step {
+	scheme, name, port, err := splitOrigin(r.Origin)
+	if err != nil {
+		return Status(http.StatusBadRequest)
+	}
+	h := w.findLocked(name)
+	if h == nil || !slices.Contains(h.home, r.To.Addr()) || port != r.To.Port() {
+		return Status(http.StatusMisdirectedRequest)
+	}
+	s := w.sites[joinOrigin(scheme, h.name, port)]
+	if s == nil {
+		return Status(http.StatusMisdirectedRequest)
+	}
+	script := s.scriptLocked(r.Target)
+	if script == nil {
+		return Status(http.StatusNotFound)
+	}
+	step, _ := script.next()
+	return step
+}
+
+// scriptLocked finds the script for a request target: the target itself, its path, or the longest "*" above it.
+func (s *Site) scriptLocked(target string) *list[Step] {
+	if script := s.paths[target]; script != nil {
+		return script
+	}
+	path, _, _ := strings.Cut(target, "?")
+	if script := s.paths[path]; script != nil {
+		return script
+	}
+	var best string
+	for p := range s.paths {
+		if above, ok := strings.CutSuffix(p, "*"); ok && strings.HasPrefix(target, above) && len(p) > len(best) {
+			best = p
+		}
+	}
+	return s.paths[best]
+}
+
+// connKey is the context key of the connection a request came by.
+type connKey struct{}
+
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
+	}
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+func connOf(r *http.Request) *conn { return r.Context().Value(connKey{}).(*conn) }

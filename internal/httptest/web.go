@@ -1,0 +1,212 @@
+// Package httptest is a web in memory, scripted by a test: a real [http.Transport] at one end, a real [http.Server] at the
+// other, and between them connections that live in buffers. Nothing in it touches a socket or a name server.
+//
+// # A row is a sentence
+//
+// A site is made by its origin and is told what to answer for a path: a list of steps, one a request, of which the last
+// repeats. The test runs inside a [synctest] bubble, so that a month passes in a millisecond:
+//
+//	synctest.Test(t, func(t *testing.T) {
+//		web := httptest.New(t)
+//		web.Site("https://example.com").Robots(
+//			httptest.Text("User-agent: *\nDisallow: /x\n").Header("Cache-Control", "max-age=60"),
+//			httptest.Status(503).Header("Retry-After", "120"),
+//			httptest.Hang())
+//		client := web.Client()
+//		...
+//		time.Sleep(31 * 24 * time.Hour)
+//		...
+//		if got := len(web.Requests()); got != 3 { ... }
+//	})
+//
+// Everything the web holds is closed by t.Cleanup, which runs inside the bubble; so [New] must be called inside it too.
+// The web works outside a bubble as well, where waiting takes its time.
+//
+// # Sites, names and addresses
+//
+// An origin may have any port, a name beyond ASCII, a literal address, or a wildcard as its first label
+// ("http://*.example.com" is every name below example.com). Each host gets a public address of its own; [Site.At] moves it
+// to another, for example a private one, which several hosts may share. [Web.Names] scripts the resolver and [Site.Connect]
+// the connections. The dialer, [Web.DialContext], takes names and literal addresses, and [Web.LookupNetIP] has the
+// signature of a resolver, so a client may look at the addresses before it dials one.
+//
+// A path that has no script is answered with 404, and a request that names an origin the server does not have with 421.
+//
+// # What went wrong, and where
+//
+//   - The name: [NoSuchHost], [ServFail], [NoAnswer].
+//   - The connection: [Refused], [Unreachable], [Lost], [Silent], [HungUp], [Torn], and [Site.Down].
+//   - TLS: [Expired], [WrongName], [UnknownIssuer].
+//   - The answer: the steps.
+//
+// # What arrived
+//
+// [Web.Requests], [Web.Dials] and [Web.Lookups] are what the client did, in order, with the time by the test's clock.
+package httptest
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"log"
+	"maps"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A Web is a set of sites and the network between them and one client.
+type Web struct {
+	t       testing.TB
+	ctx     context.Context // ends with the test
+	accept  chan net.Conn
+	crawler netip.Addr // the address the client dials from
+	start   time.Time
+
+	ca func() *authority // made when first needed
+
+	mu       sync.Mutex
+	hosts    map[string]*host
+	sites    map[string]*Site // by origin
+	order    []*Site          // as they were made
+	open     map[*conn]openConn
+	lastHost netip.Addr
+	lastConn int
+	requests []Request
+	dials    []Dial
+	lookups  []Lookup
+	clients  []*http.Transport
+	busy     sync.WaitGroup // connections that are served and handlers that run
+}
+
+// New returns an empty web, which ends with the test.
+func New(t testing.TB) *Web {
+	ctx, cancel := context.WithCancel(context.Background())
+	w := &Web{
+		t: t, ctx: ctx, accept: make(chan net.Conn), start: time.Now(),
+		ca:       sync.OnceValue(newAuthority),
+		crawler:  netip.MustParseAddr("198.51.100.7"),
+		lastHost: netip.MustParseAddr("93.184.216.0"),
+		hosts:    map[string]*host{}, sites: map[string]*Site{}, open: map[*conn]openConn{},
+	}
+	server := &http.Server{
+		Handler:        http.HandlerFunc(w.serve),
+		ErrorLog:       log.New(io.Discard, "", 0),
+		BaseContext:    func(net.Listener) context.Context { return ctx },
+		ConnContext:    withConn,
+		ConnState:      w.track,
+		MaxHeaderBytes: 1 << 20,
+	}
+	served := make(chan struct{})
+	go func() { // ends when ctx does, by listener.Accept
+		defer close(served)
+		server.Serve(listener{w})
+	}()
+	t.Cleanup(func() { w.close(server, cancel, served) })
+	return w
+}
+
+// close ends every connection and waits for all that was served on them.
+func (w *Web) close(server *http.Server, cancel func(), served chan struct{}) {
+	cancel()
+	<-served
+	w.mu.Lock()
+	open, clients := maps.Clone(w.open), w.clients
+	w.mu.Unlock()
+	for _, c := range clients {
+		c.CloseIdleConnections()
+	}
+	for client, far := range open {
+		far.server.Close()
+		client.Close()
+	}
+	server.Close()
+	w.busy.Wait()
+}
+
+// track counts the connections that the server has in hand.
+func (w *Web) track(_ net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		w.busy.Add(1)
+	case http.StateClosed, http.StateHijacked:
+		w.busy.Done()
+	}
+}
+
+// Transport returns a fresh transport whose only network is the web and whose only certificate authority is the web's.
+// It may be changed and cloned. Its other settings are those of [http.DefaultTransport], but that it asks no proxy.
+func (w *Web) Transport() *http.Transport {
+	t := &http.Transport{
+		DialContext:           w.DialContext,
+		TLSClientConfig:       &tls.Config{RootCAs: w.ca().pool},
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          100,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.clients = append(w.clients, t)
+	return t
+}
+
+// Client returns a client over a fresh [Web.Transport].
+func (w *Web) Client() *http.Client { return &http.Client{Transport: w.Transport()} }
+
+// A Request is one request as it arrived at a server.
+type Request struct {
+	Time   time.Time
+	Method string
+	Target string // the request target as sent
+	Origin string // of the request: scheme, Host header, port unless it is the scheme's own
+	Proto  string // "HTTP/1.1", "HTTP/2.0"
+	Header http.Header
+	From   string         // address and port of the client
+	To     netip.AddrPort // address and port the client connected to
+	Conn   int            // number of the connection, as in Dial.Conn
+}
+
+// URL is the URL the client asked for.
+func (r Request) URL() string {
+	if r.Target != "" && r.Target[0] != '/' {
+		return r.Target
+	}
+	return r.Origin + r.Target
+}
+
+// String is the method and the URL: "GET https://example.com/robots.txt".
+func (r Request) String() string { return r.Method + " " + r.URL() }
+
+// Requests returns what arrived so far at all sites, in order.
+func (w *Web) Requests() []Request {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.requests)
+}
+
+// Dials returns every attempt to connect so far, in order of its end.
+func (w *Web) Dials() []Dial {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.dials)
+}
+
+// Lookups returns every question to the resolver so far, in order of its end.
+func (w *Web) Lookups() []Lookup {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.lookups)
+}
+
+// Conns returns how many connections stand at this moment.
+func (w *Web) Conns() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.open)
+}
