@@ -1,0 +1,166 @@
+package pace
+
+import "time"
+
+// A host is what is remembered of one authority. Pacer.mu guards it.
+type host struct {
+	authority    string
+	older, newer *host // neighbours in memory's order of use
+
+	starts uint64        // turns ever begun
+	last   instant       // start of the last request
+	delay  time.Duration // Crawl-delay that request came with
+	flying int           // requests in flight
+
+	paused instant       // when the last pause was set
+	until  instant       // no start before this
+	level  time.Duration // what the next pause starts from; 0 if all is well
+	mean   time.Duration // recent answer time
+
+	line  line
+	timer *time.Timer // runs pump when the first in line is due; nil until needed
+}
+
+// A line is the queue of one authority in order of arrival. The sum of its
+// gaps is kept so that a newcomer's turn is foreseen without walking it.
+type line struct {
+	first, last *waiter
+	length      int
+	sum         time.Duration
+}
+
+// A waiter is one caller in line.
+type waiter struct {
+	host       *host
+	prev, next *waiter
+	delay      time.Duration // Crawl-delay, as obeyed
+	gap        time.Duration // from the start before to its own, answer time left aside
+	came       instant
+	limit      instant // the last moment at which a turn is of use
+	why        Reason
+
+	ready chan struct{} // closed once turn or err is set
+	turn  *Turn
+	err   error
+}
+
+func (h *host) full(l Limits) bool { return l.Parallel > 0 && h.flying >= l.Parallel }
+
+// gap is the time between a start whose Crawl-delay was before and one with
+// delay. The longer one holds: robots.txt is asked for with none, and the
+// first page after it, or the file's next retrieval after a page, must not
+// slip through because only one of the two knows of the Crawl-delay.
+func (l Limits) gap(before, delay time.Duration) time.Duration {
+	return max(l.Gap, before, delay)
+}
+
+// adaptive is the gap that Limits.Adapt asks for.
+func (h *host) adaptive(l Limits) time.Duration {
+	if l.Adapt == 0 {
+		return 0
+	}
+	// The product is compared before it is converted: a float beyond
+	// int64 converts to anything.
+	d := l.Adapt * float64(h.mean)
+	if d >= float64(l.AdaptMax) {
+		return l.AdaptMax
+	}
+	return time.Duration(d)
+}
+
+// dueAfter is when a start that must keep gap from the last one may happen, and
+// what it waits for until then. Requests in flight are not looked at.
+func (h *host) dueAfter(gap time.Duration, l Limits) (instant, Reason) {
+	slow := h.adaptive(l)
+	at := h.last + max(gap, slow)
+	switch {
+	case h.until >= at:
+		return h.until, ReasonPause
+	case slow > gap:
+		return at, ReasonAdapt
+	case gap > l.Gap:
+		return at, ReasonDelay
+	}
+	return at, ReasonGap
+}
+
+// due is when the first in line may start.
+func (h *host) due(l Limits) (instant, Reason) { return h.dueAfter(h.line.first.gap, l) }
+
+// arrival is when a newcomer with this Crawl-delay could start at the
+// earliest, after all who are in line, and what holds it until then:
+// ReasonNone if it may start now.
+//
+// Each of them, and then the newcomer, is at least its gap and at least the
+// adaptive gap behind the one before, so the larger of the two sums is a time
+// before which the newcomer's turn cannot come.
+func (h *host) arrival(delay time.Duration, l Limits, now instant) (instant, Reason) {
+	if h.line.first == nil {
+		at, why := h.dueAfter(l.gap(h.delay, delay), l)
+		return h.held(max(at, now), why, l, now)
+	}
+	at, why := h.due(l)
+	at, why = h.held(max(at, now), why, l, now)
+	own := l.gap(h.line.last.delay, delay)
+	gaps := h.line.sum - h.line.first.gap + own
+	slow := min(h.adaptive(l), ages/time.Duration(h.line.length)) * time.Duration(h.line.length)
+	return at + max(gaps, slow), why
+}
+
+// held names the requests in flight as the reason where time alone would let
+// the next one start.
+func (h *host) held(at instant, why Reason, l Limits, now instant) (instant, Reason) {
+	switch {
+	case at > now:
+		return at, why
+	case h.full(l):
+		return at, ReasonParallel
+	}
+	return at, ReasonNone
+}
+
+func (h *host) enqueue(w *waiter, l Limits) {
+	w.prev = h.line.last
+	if w.prev == nil {
+		h.line.first = w
+	} else {
+		w.prev.next = w
+	}
+	h.line.last = w
+	h.line.length++
+	h.regap(w, l)
+}
+
+// remove takes w out of line, wherever it stands.
+func (h *host) remove(w *waiter, l Limits) {
+	if w.prev == nil {
+		h.line.first = w.next
+	} else {
+		w.prev.next = w.next
+	}
+	if w.next == nil {
+		h.line.last = w.prev
+	} else {
+		w.next.prev = w.prev
+	}
+	next := w.next
+	w.prev, w.next = nil, nil
+	h.line.length--
+	h.line.sum -= w.gap
+	h.regap(next, l)
+}
+
+// regap sets w's gap anew after what stands before it has changed, and keeps
+// the sum. w may be nil.
+func (h *host) regap(w *waiter, l Limits) {
+	if w == nil {
+		return
+	}
+	before := h.delay
+	if w.prev != nil {
+		before = w.prev.delay
+	}
+	h.line.sum -= w.gap
+	w.gap = l.gap(before, w.delay)
+	h.line.sum += w.gap
+}

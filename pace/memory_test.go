@@ -1,0 +1,116 @@
+package pace
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A million authorities, each visited once: what has lapsed is dropped, so
+// the number remembered follows the pace of the crawl and not its length.
+func TestMemoryFollowsThePace(t *testing.T) {
+	visits := 1_000_000
+	if testing.Short() {
+		visits = 50_000
+	}
+	synctest.Test(t, func(t *testing.T) {
+		p, most := pacer(t, Limits{Gap: time.Second, DelayCap: time.Second}, nil), 0
+		for i := range visits {
+			take(t, p, fmt.Sprint(i), 0).Done()
+			time.Sleep(ms)
+			most = max(most, p.Stats().Authorities)
+		}
+		// At a visit a millisecond, 1000 have a gap still running.
+		if most < 1000 || most > 2500 {
+			t.Errorf("%d authorities visited, %d remembered at most; want 1000 to 2500", visits, most)
+		}
+		time.Sleep(time.Minute)
+		for range most {
+			take(t, p, host1, 0).Done()
+		}
+		if got := p.Stats(); got.Authorities > 2 || got.Forgotten != 0 {
+			t.Errorf("after a minute of rest: %d authorities, %d forgotten early; want the one in use and none", got.Authorities, got.Forgotten)
+		}
+	})
+}
+
+// However many authorities ask for long pauses, the number remembered is
+// bounded, and what was given up for it is counted.
+func TestMemoryBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pacer(t, Limits{}, nil)
+		later := http.Header{"Retry-After": {"900"}}
+		held := take(t, p, host1, 0)
+		const more = 1000
+		for i := range maxHosts + more {
+			turn := take(t, p, fmt.Sprint(i), 0)
+			turn.Answer(429, later)
+			turn.Done()
+		}
+		got := p.Stats()
+		if got.Authorities > maxHosts+1 || got.Authorities < maxHosts-1 || got.Forgotten < more-1 {
+			t.Errorf("%d authorities remembered, %d forgotten; want %d and at least %d", got.Authorities, got.Forgotten, maxHosts, more)
+		}
+		held.Answer(429, later)
+		if _, why := p.Peek(host1, 0); why != ReasonPause {
+			t.Errorf("an authority with a request in flight was forgotten: Peek = %q, want %q", why, ReasonPause)
+		}
+	})
+}
+
+// lapseTests: what is remembered of an authority at rest lasts as long as it
+// can matter, measured by whether a start other visits later forget it.
+func TestLapse(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		limits Limits
+		delay  time.Duration
+		status int
+		keep   time.Duration
+	}{
+		{"crawl_delay_that_may_follow", Limits{}, 0, 200, time.Minute},
+		{"crawl_delay_that_may_follow_honoured", Limits{Delay: Honour}, 0, 200, time.Hour},
+		{"gap_alone", Limits{Delay: Ignore, Gap: 5 * time.Second}, 0, 200, 5 * time.Second},
+		{"crawl_delay_known", Limits{Delay: Honour}, 2 * time.Hour, 200, 2 * time.Hour},
+		{"pause_and_as_long_again", Limits{Delay: Ignore, Pause: time.Second}, 0, 429, 2 * time.Second},
+	} {
+		t.Run("house/"+test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := pacer(t, test.limits, nil)
+				turn := take(t, p, host1, test.delay)
+				turn.Answer(test.status, nil)
+				turn.Done()
+				time.Sleep(test.keep - 1)
+				take(t, p, host2, 0)
+				if p.hosts.find(host1) == nil {
+					t.Errorf("%+v: forgotten 1ns before %v, want kept", test.limits, test.keep)
+				}
+				time.Sleep(time.Nanosecond)
+				take(t, p, host2, 0)
+				if p.hosts.find(host1) != nil {
+					t.Errorf("%+v: kept after %v, want forgotten", test.limits, test.keep)
+				}
+			})
+		})
+	}
+}
+
+// Reports are told apart by authority however many there are, and the memory
+// of them starts anew when it is full.
+func TestTold(t *testing.T) {
+	seen := newTold()
+	for i := range maxTold {
+		if !seen.first(fmt.Sprint(i)) {
+			t.Fatalf("authority %d is not new; want each new", i)
+		}
+	}
+	if seen.first("0") {
+		t.Errorf("authority 0 is new again; want it known")
+	}
+	seen.first("one more")
+	if len(seen.seen) != 1 {
+		t.Errorf("%d remembered when full, want 1", len(seen.seen))
+	}
+}

@@ -1,0 +1,219 @@
+// Package pace keeps a crawler from hurting the servers it visits: one polite
+// queue per authority.
+//
+// # Use
+//
+// A [Pacer] hands out turns. Ask for one before each request, tell it of the
+// answer, and end the turn when the body has been read or closed:
+//
+//	p, err := pace.New(pace.Limits{Gap: time.Second, Parallel: 2}, nil)
+//	...
+//	turn, err := p.Wait(ctx, "https://example.com", crawlDelay)
+//	if err != nil {
+//		return err // *pace.RefusedError: come back at its RetryAt
+//	}
+//	defer turn.Done()
+//	resp, err := client.Do(req)
+//	if err != nil {
+//		return err
+//	}
+//	turn.Answer(resp.StatusCode, resp.Header)
+//
+// The package knows nothing of robots.txt and sends nothing; it imports the
+// standard library alone. Package fetcher uses it through fetcher.Options.Pace.
+//
+// # What to think about
+//
+// An authority is any string the caller likes; all who use one string share
+// one queue. Write it the same way every time ("https://example.com" and
+// "https://example.com:443" are two). Crawlers that treat http and https, or
+// all hosts of one address, as one server pass one string for them.
+//
+// A turn is given in order of arrival. Between two request starts lies at
+// least the longest of [Limits.Gap], the Crawl-delay that either of the two
+// callers passed, and the adaptive delay. A caller that leaves gives its turn
+// back to the next. Nobody waits past its context, and a wait that is known to
+// end too late is refused at once with a [RefusedError] instead of being sat
+// out.
+//
+// A turn that is never ended holds its place in [Limits.Parallel] for ever, as
+// an unclosed body holds its connection. Do not wait for a second turn of an
+// authority while holding one when Parallel is 1.
+//
+// # Pauses
+//
+// After a 429 or a 503 the authority is left alone, by those already waiting
+// too: for the Retry-After of the answer, up to [Limits.Pause]; without one,
+// for one second, doubled by each further such answer, with up to a quarter
+// more drawn at random so that crawlers apart do not come back together. One
+// success halves what the next pause starts from. No answer makes a running
+// pause shorter, and no error answer makes the next one shorter (house rules;
+// RFC 9309 is silent on pacing).
+//
+// # Limits
+//
+// State is kept only while it can matter, about 250 octets an authority, and
+// at most for 262 144 authorities at rest; past that some are forgotten early
+// and [Stats.Forgotten] counts them. A turn never ended keeps its authority. There is no goroutine
+// and no timer for an authority that nobody waits for. The clock is the
+// monotonic one: steps of the wall clock do not matter.
+package pace
+
+import (
+	"fmt"
+	"time"
+)
+
+// Limits says how one authority may be asked. It is plain data: it may be
+// copied, compared and read from a configuration file. The zero value sets no
+// gap and no bound on parallel requests, honours Crawl-delay up to a minute,
+// and pauses after 429 and 503.
+type Limits struct {
+	// Gap is the shortest time between the starts of two requests. Zero
+	// is no gap of our own, which is not wise for a crawl of any length:
+	// most robots.txt files state no Crawl-delay.
+	Gap time.Duration
+
+	// Delay says what becomes of a Crawl-delay. Zero is Cap.
+	Delay Mode
+
+	// DelayCap is the longest Crawl-delay obeyed in mode Cap. Zero is 60
+	// seconds; the other modes do not look at it.
+	DelayCap time.Duration
+
+	// Parallel is the number of requests in flight at once, counted from
+	// the start of a turn to its Done. Zero is no bound, which is not wise
+	// together with a short Gap and a slow server.
+	Parallel int
+
+	// Pause is the longest pause after a 429 or a 503, whatever the answer
+	// asks for. Zero is 15 minutes.
+	Pause time.Duration
+
+	// MaxWait is the longest a caller is kept waiting; one who would wait
+	// longer is refused at once. Zero leaves it to each caller's context,
+	// which is not wise for a crawler that has other hosts to visit.
+	MaxWait time.Duration
+
+	// Adapt makes slow servers rest longer: the gap is at least Adapt times
+	// the recent answer time, from the start of a turn to its Answer. Zero
+	// is off; 1 keeps a server busy half of the time or less. Gap is the
+	// lower bound of the result and AdaptMax the upper.
+	Adapt float64
+
+	// AdaptMax is the longest gap that Adapt may ask for. Zero is 60
+	// seconds.
+	AdaptMax time.Duration
+}
+
+// Mode says what becomes of a Crawl-delay, which is not part of RFC 9309 but
+// stands in many files. Whatever is not obeyed in full is reported through
+// Options.OnDelay.
+type Mode uint8
+
+const (
+	Cap    Mode = iota // obey it up to Limits.DelayCap
+	Ignore             // do not obey it
+	Honour             // obey it however long: a day means one request a day
+)
+
+// Options are the parts of a Pacer that are not plain data. Each hook is
+// called on the goroutine of the caller it concerns, with no lock held, and may
+// call the Pacer. A nil hook costs nothing.
+type Options struct {
+	// OnWait is told of each wait when it is over, however it ended: how
+	// long it took and what it waited for last. Turns given without a wait
+	// and refusals at once are not waits.
+	OnWait func(authority string, wait time.Duration, why Reason)
+
+	// OnDelay is told once per authority when a Crawl-delay is cut short
+	// or ignored: what was asked and what is obeyed. (It is told again only
+	// after 65 536 other authorities.)
+	OnDelay func(authority string, asked, obeyed time.Duration)
+}
+
+// Reason names what a request waits for.
+type Reason string
+
+const (
+	ReasonNone     Reason = ""            // nothing: the turn is free
+	ReasonGap      Reason = "gap"         // Limits.Gap
+	ReasonDelay    Reason = "crawl_delay" // the Crawl-delay of this request or of the one before
+	ReasonAdapt    Reason = "answer_time" // Limits.Adapt
+	ReasonPause    Reason = "pause"       // a 429 or 503
+	ReasonParallel Reason = "parallel"    // Limits.Parallel
+)
+
+const (
+	defaultDelayCap = 60 * time.Second
+	defaultPause    = 15 * time.Minute
+	defaultAdaptMax = 60 * time.Second
+
+	// firstPause is where doubling starts, and the level under which
+	// halving ends a pause's memory.
+	firstPause = time.Second
+
+	// ages is the longest span reckoned with, 36 years. Spans are cut to
+	// it, and a wait beyond it is refused, so that no sum overflows.
+	ages = time.Duration(1) << 60
+)
+
+// New returns a Pacer for the limits l; nil options are zero Options. The
+// error names the field that cannot be meant and says what was expected.
+func New(l Limits, o *Options) (*Pacer, error) {
+	if err := l.check(); err != nil {
+		return nil, err
+	}
+	if o == nil {
+		o = &Options{}
+	}
+	return newPacer(l.filled(), *o), nil
+}
+
+// check refuses what no zero or positive reading could have meant.
+func (l Limits) check() error {
+	for _, f := range []struct {
+		name  string
+		value time.Duration
+		zero  string
+	}{
+		{"Gap", l.Gap, "none"},
+		{"DelayCap", l.DelayCap, "60s"},
+		{"Pause", l.Pause, "15m"},
+		{"MaxWait", l.MaxWait, "the caller's context alone"},
+		{"AdaptMax", l.AdaptMax, "60s"},
+	} {
+		if f.value < 0 {
+			return fmt.Errorf("pace: Limits.%s is %v; want a positive duration, or 0 for %s", f.name, f.value, f.zero)
+		}
+	}
+	if l.Delay > Honour {
+		return fmt.Errorf("pace: Limits.Delay is %d; want Cap, Ignore or Honour", l.Delay)
+	}
+	if l.Parallel < 0 {
+		return fmt.Errorf("pace: Limits.Parallel is %d; want a positive number, or 0 for no bound", l.Parallel)
+	}
+	// Written so that NaN fails too.
+	if !(l.Adapt >= 0 && l.Adapt <= 1e6) {
+		return fmt.Errorf("pace: Limits.Adapt is %v; want a factor up to a million, or 0 for off", l.Adapt)
+	}
+	return nil
+}
+
+// filled returns l with each zero replaced by what it stands for, and each
+// span cut to one that sums cannot overflow with.
+func (l Limits) filled() Limits {
+	l.Gap = min(l.Gap, ages)
+	l.DelayCap = min(orElse(l.DelayCap, defaultDelayCap), ages)
+	l.Pause = min(orElse(l.Pause, defaultPause), ages)
+	l.MaxWait = min(orElse(l.MaxWait, ages), ages)
+	l.AdaptMax = min(orElse(l.AdaptMax, defaultAdaptMax), ages)
+	return l
+}
+
+func orElse(d, zero time.Duration) time.Duration {
+	if d == 0 {
+		return zero
+	}
+	return d
+}

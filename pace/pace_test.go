@@ -1,0 +1,49 @@
+package pace
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What cannot be meant is refused with the field's name and what it wants.
+func TestNew(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		limits Limits
+		want   string // "" for no error
+	}{
+		{"zero", Limits{}, ""},
+		{"greatest", Limits{Gap: math.MaxInt64, Delay: Honour, DelayCap: math.MaxInt64, Parallel: math.MaxInt, Pause: math.MaxInt64, MaxWait: math.MaxInt64, Adapt: 1e6, AdaptMax: math.MaxInt64}, ""},
+		{"gap", Limits{Gap: -1}, "pace: Limits.Gap is -1ns; want a positive duration, or 0 for none"},
+		{"mode", Limits{Delay: 3}, "pace: Limits.Delay is 3; want Cap, Ignore or Honour"},
+		{"delay_cap", Limits{DelayCap: -time.Second}, "pace: Limits.DelayCap is -1s; want a positive duration, or 0 for 60s"},
+		{"parallel", Limits{Parallel: -2}, "pace: Limits.Parallel is -2; want a positive number, or 0 for no bound"},
+		{"pause", Limits{Pause: -1}, "pace: Limits.Pause is -1ns; want a positive duration, or 0 for 15m"},
+		{"max_wait", Limits{MaxWait: -1}, "pace: Limits.MaxWait is -1ns; want a positive duration, or 0 for the caller's context alone"},
+		{"adapt", Limits{Adapt: -1}, "pace: Limits.Adapt is -1; want a factor up to a million, or 0 for off"},
+		{"adapt_nan", Limits{Adapt: math.NaN()}, "pace: Limits.Adapt is NaN; want a factor up to a million, or 0 for off"},
+		{"adapt_inf", Limits{Adapt: math.Inf(1)}, "pace: Limits.Adapt is +Inf; want a factor up to a million, or 0 for off"},
+		{"adapt_max", Limits{AdaptMax: -1}, "pace: Limits.AdaptMax is -1ns; want a positive duration, or 0 for 60s"},
+	} {
+		t.Run("house/"+test.name, func(t *testing.T) {
+			p, err := New(test.limits, nil)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if got != test.want || (p == nil) != (err != nil) {
+				t.Errorf("New(%+v) = %v, %q; want error %q", test.limits, p, got, test.want)
+			}
+		})
+	}
+}
+
+// An error may quote an authority of any length.
+func TestRefusedErrorBounded(t *testing.T) {
+	e := &RefusedError{Authority: strings.Repeat("x\n", 10_000), Reason: ReasonGap}
+	if got := e.Error(); len(got) > 1000 || strings.Contains(got, "\n") {
+		t.Errorf("Error() has %d octets; want it quoted and bounded", len(got))
+	}
+}

@@ -1,0 +1,147 @@
+package pace
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/rfc9309/polite/internal/retry"
+)
+
+// A Turn is the right to one request at one authority. Its methods may be
+// called from any goroutine.
+type Turn struct {
+	pacer       *Pacer
+	host        *host
+	nth         uint64 // among all turns of the host
+	started     instant
+	before      instant // host.last as it was, for a turn given back
+	beforeDelay time.Duration
+	answered    bool
+	done        bool
+}
+
+// Answer tells of the answer's head as soon as it has arrived: a 429 or 503
+// pauses the authority from this moment on, and the time since the turn
+// started is the answer time of Limits.Adapt. Only the first Answer counts, and
+// none after Done. A request that ends without an answer has none; its Done
+// neither sets nor lifts a pause.
+func (t *Turn) Answer(status int, header http.Header) {
+	p := t.pacer
+	now := time.Now()
+	overload := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
+	var told time.Duration
+	if overload {
+		told, _ = retry.After(header, now, p.limits.Pause)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if t.answered || t.done {
+		return
+	}
+	t.answered = true
+	at := now.Sub(p.base)
+	t.host.learn(at-t.started, healthy(status))
+	switch {
+	case overload:
+		t.host.pause(t.started, at, told, p.limits.Pause)
+		p.stats.Pauses++
+		p.refuseLate(t.host, at)
+	case healthy(status):
+		t.host.recover(t.started)
+	}
+	p.pump(t.host, at)
+}
+
+// Done ends the turn: the request is no longer in flight. Call it when the body
+// has been closed or read to its end, or when the request failed. Further calls
+// do nothing.
+func (t *Turn) Done() {
+	p := t.pacer
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	if !t.answered && !t.done {
+		t.host.learn(now-t.started, false)
+	}
+	p.end(t, now)
+}
+
+// healthy reports whether a status shows a server at ease: it served the page,
+// or knows where it is, or knows that it is not there. A 403 may be a guard
+// turning the crawler away, and other 5xx are trouble; they lift nothing.
+func healthy(status int) bool {
+	return status >= 200 && status < 400 || status == http.StatusNotFound || status == http.StatusGone
+}
+
+// pause leaves h alone after a 429 or a 503 that answered a request started at
+// started. told is the Retry-After, 0 if there was none (or none that asks for
+// patience).
+//
+// Requests that were already out when a pause began bring more such answers of
+// the same moment; only an answer to a later request doubles it again. The
+// level never falls here and until never moves back, so an error answer makes
+// no pause shorter.
+func (h *host) pause(started, now instant, told, most time.Duration) {
+	wait := told
+	switch {
+	case told > 0:
+		h.level = max(h.level, told)
+		wait = h.level
+	case h.level == 0 || started > h.paused:
+		h.level = min(max(2*h.level, firstPause), most)
+		fallthrough
+	default:
+		wait = min(h.level+rand.N(h.level/4+1), most)
+	}
+	h.paused = now
+	h.until = max(h.until, now+wait)
+}
+
+// recover halves what the next pause starts from. A success of a request that
+// was already out when the pause began says nothing about the time since.
+func (h *host) recover(started instant) {
+	if h.level == 0 || started <= h.paused {
+		return
+	}
+	h.level /= 2
+	if h.level < firstPause {
+		h.level = 0
+	}
+}
+
+// learn folds one answer time into the mean, half and half with all before.
+// An error is often quicker than a page: it may lengthen the mean only. The
+// same holds for a request that got no answer at all.
+func (h *host) learn(took time.Duration, well bool) {
+	switch {
+	case h.mean == 0:
+		h.mean = took
+	case well || took > h.mean:
+		h.mean += (took - h.mean) / 2
+	}
+}
+
+// refuseLate refuses, at the moment a pause is set, all in line whose turn can
+// no longer come in time.
+func (p *Pacer) refuseLate(h *host, now instant) {
+	var at instant
+	slow := h.adaptive(p.limits)
+	for w := h.line.first; w != nil; {
+		next := w.next
+		mine, why := at+max(w.gap, slow), ReasonPause
+		if w == h.line.first {
+			mine, why = h.due(p.limits)
+		}
+		if mine <= w.limit {
+			at = mine
+		} else {
+			w.why = why
+			w.err = p.refusal(h, mine, why, now)
+			p.stats.Refused++
+			h.remove(w, p.limits)
+			p.leave(w)
+		}
+		w = next
+	}
+}

@@ -1,0 +1,220 @@
+package pace
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// an answer to one request, and how long after it the next may start: at least
+// pause, and at most a quarter more where the pause was drawn.
+type answer struct {
+	status int
+	after  string // Retry-After, "" for none
+	pause  time.Duration
+	drawn  bool
+}
+
+// pauseTests are sequences of answers, each to a request that started when the
+// pause before it was over.
+var pauseTests = []struct {
+	name    string
+	limits  Limits
+	answers []answer
+}{
+	{"success", Limits{}, []answer{{200, "", 0, false}}},
+	{"success_with_retry_after", Limits{}, []answer{{200, "30", 0, false}}},
+	{"other_errors_do_not_pause", Limits{}, []answer{{500, "30", 0, false}, {403, "", 0, false}, {502, "", 0, false}, {404, "", 0, false}}},
+	{"retry_after_429", Limits{}, []answer{{429, "30", 30 * time.Second, false}}},
+	{"retry_after_503", Limits{}, []answer{{503, "30", 30 * time.Second, false}}},
+	{"retry_after_date", Limits{}, []answer{{503, "Sat, 01 Jan 2000 00:02:00 GMT", 2 * time.Minute, false}}},
+	{"retry_after_over_the_bound", Limits{}, []answer{{429, "86400", 15 * time.Minute, false}}},
+	{"retry_after_over_own_bound", Limits{Pause: time.Minute}, []answer{{429, "86400", time.Minute, false}}},
+	{"retry_after_overflow", Limits{}, []answer{{429, "99999999999999999999", 15 * time.Minute, false}}},
+	{"doubling", Limits{}, []answer{{429, "", time.Second, true}, {503, "", 2 * time.Second, true}, {429, "", 4 * time.Second, true}, {503, "", 8 * time.Second, true}}},
+	{"doubling_with_garbage", Limits{}, []answer{{429, "soon", time.Second, true}, {429, "-5", 2 * time.Second, true}}},
+	{"retry_after_zero_is_no_licence", Limits{}, []answer{{429, "0", time.Second, true}, {429, "0", 2 * time.Second, true}}},
+	{"doubling_ends_at_the_bound", Limits{Pause: 3 * time.Second}, []answer{{429, "", time.Second, true}, {429, "", 2 * time.Second, true}, {429, "", 3 * time.Second, false}, {429, "", 3 * time.Second, false}}},
+	{"one_success_halves", Limits{}, []answer{{429, "", time.Second, true}, {429, "", 2 * time.Second, true}, {429, "", 4 * time.Second, true}, {200, "", 0, false}, {429, "", 4 * time.Second, true}}},
+	{"successes_end_it", Limits{}, []answer{{429, "", time.Second, true}, {429, "", 2 * time.Second, true}, {200, "", 0, false}, {304, "", 0, false}, {429, "", time.Second, true}}},
+	{"trouble_lifts_nothing", Limits{}, []answer{{429, "", time.Second, true}, {500, "", 0, false}, {403, "", 0, false}, {429, "", 2 * time.Second, true}}},
+	{"no_error_answer_makes_it_shorter", Limits{}, []answer{{429, "60", time.Minute, false}, {429, "5", time.Minute, false}, {429, "", 2 * time.Minute, true}}},
+	{"gap_over_pause", Limits{Gap: time.Minute}, []answer{{429, "30", time.Minute, false}}},
+}
+
+func TestPause(t *testing.T) {
+	for _, test := range pauseTests {
+		t.Run("house/"+test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := pacer(t, test.limits, nil)
+				turn := take(t, p, host1, 0)
+				for i, a := range test.answers {
+					h := http.Header{}
+					if a.after != "" {
+						h.Set("Retry-After", a.after)
+					}
+					start := time.Now()
+					turn.Answer(a.status, h)
+					turn.Done()
+					turn = take(t, p, host1, 0)
+					got, most := time.Since(start), a.pause
+					if a.drawn {
+						most += a.pause / 4
+					}
+					if got < a.pause || got > most {
+						t.Errorf("%+v, answers %+v: next start %v after answer %d, want %v to %v", test.limits, test.answers, got, i, a.pause, most)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A pause set while callers wait holds for them too, and those whose time is
+// too short for it are refused at that moment, not when it ends.
+func TestPauseHoldsForThoseWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, r := pacer(t, Limits{Gap: time.Second}, nil), newTrail()
+		a := take(t, p, host1, 0)
+		var wg sync.WaitGroup
+		for i, left := range []time.Duration{time.Hour, 20 * time.Second, time.Hour} {
+			wg.Go(func() {
+				ctx, cancel := context.WithTimeout(context.Background(), left)
+				defer cancel()
+				turn, err := p.Wait(ctx, host1, 0)
+				if refused, ok := err.(*RefusedError); ok {
+					r.add("%d refused until %v: %s", i, refused.RetryAt.Sub(r.zero), refused.Reason)
+					return
+				}
+				r.add("%d %v", i, err)
+				turn.Done()
+			})
+			synctest.Wait()
+		}
+		time.Sleep(500 * ms)
+		a.Answer(429, http.Header{"Retry-After": {"30"}})
+		a.Done()
+		wg.Wait()
+		r.check(t, "500ms 1 refused until 31.5s: pause", "30.5s 0 <nil>", "31.5s 2 <nil>")
+	})
+}
+
+// Answers of requests that were already out when a pause began do not double
+// it, and a success among them does not end or halve it.
+func TestPauseOfRequestsInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, zero := pacer(t, Limits{}, nil), time.Now()
+		var out []*Turn
+		for range 8 {
+			out = append(out, take(t, p, host1, 0))
+		}
+		for i, turn := range out {
+			status := 429
+			if i == 7 {
+				status = 200
+			}
+			turn.Answer(status, nil)
+			turn.Done()
+		}
+		next := take(t, p, host1, 0)
+		if got := time.Since(zero); got < time.Second || got > 1250*ms {
+			t.Errorf("seven 429 and one 200 at once: next start after %v, want 1s to 1.25s", got)
+		}
+		zero = time.Now()
+		next.Answer(429, nil)
+		next.Done()
+		take(t, p, host1, 0)
+		if got := time.Since(zero); got < 2*time.Second || got > 2500*ms {
+			t.Errorf("a later 429: next start after %v, want 2s to 2.5s", got)
+		}
+	})
+}
+
+// Jitter is real: crawlers that were turned away together come back apart.
+func TestPauseJitter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pacer(t, Limits{}, nil)
+		seen := map[time.Time]bool{}
+		for i := range 20 {
+			name := fmt.Sprint(i)
+			turn := take(t, p, name, 0)
+			turn.Answer(429, nil)
+			turn.Done()
+			at, _ := p.Peek(name, 0)
+			seen[at] = true
+		}
+		if len(seen) < 10 {
+			t.Errorf("20 pauses end at %d moments, want them spread", len(seen))
+		}
+	})
+}
+
+// The adaptive gap is a multiple of the recent answer time, within bounds.
+func TestAdapt(t *testing.T) {
+	type step struct {
+		took   time.Duration
+		status int // 0: no answer
+		next   time.Duration
+	}
+	for _, test := range []struct {
+		name   string
+		limits Limits
+		steps  []step
+	}{
+		{"off", Limits{}, []step{{5 * time.Second, 200, 5 * time.Second}}},
+		{"multiple", Limits{Adapt: 3}, []step{{time.Second, 200, 3 * time.Second}}},
+		{"fraction_leaves_no_wait", Limits{Adapt: 0.5}, []step{{time.Second, 200, time.Second}}},
+		{"half_and_half", Limits{Adapt: 2}, []step{{2 * time.Second, 200, 4 * time.Second}, {time.Second, 200, 3 * time.Second}}},
+		{"not_under_gap", Limits{Adapt: 2, Gap: 10 * time.Second}, []step{{time.Second, 200, 10 * time.Second}}},
+		{"not_over_60s", Limits{Adapt: 10}, []step{{20 * time.Second, 200, time.Minute}}},
+		{"not_over_own_bound", Limits{Adapt: 10, AdaptMax: 30 * time.Second}, []step{{20 * time.Second, 200, 30 * time.Second}}},
+		{"greatest_factor", Limits{Adapt: 1e6}, []step{{time.Hour, 200, time.Hour}, {time.Second, 200, time.Minute}}},
+		{"quick_error_does_not_shorten", Limits{Adapt: 2}, []step{{2 * time.Second, 200, 4 * time.Second}, {time.Second, 500, 4 * time.Second}}},
+		{"slow_error_lengthens", Limits{Adapt: 2}, []step{{2 * time.Second, 200, 4 * time.Second}, {4 * time.Second, 500, 6 * time.Second}}},
+		{"no_answer_lengthens", Limits{Adapt: 2}, []step{{2 * time.Second, 200, 4 * time.Second}, {4 * time.Second, 0, 6 * time.Second}}},
+	} {
+		t.Run("house/"+test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := pacer(t, test.limits, nil)
+				turn := take(t, p, host1, 0)
+				for i, s := range test.steps {
+					start := time.Now()
+					time.Sleep(s.took)
+					if s.status != 0 {
+						turn.Answer(s.status, nil)
+					}
+					turn.Done()
+					turn = take(t, p, host1, 0)
+					if got := time.Since(start); got != s.next {
+						t.Errorf("%+v, steps %+v: gap %v after step %d, want %v", test.limits, test.steps, got, i, s.next)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Only the first answer of a turn counts, and none after its end.
+func TestAnswerOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, zero := pacer(t, Limits{}, nil), time.Now()
+		a, b := take(t, p, host1, 0), take(t, p, host1, 0)
+		a.Answer(200, nil)
+		a.Answer(429, nil)
+		b.Done()
+		b.Answer(429, nil)
+		a.Done()
+		take(t, p, host1, 0)
+		if got := time.Since(zero); got != 0 {
+			t.Errorf("late answers paused for %v, want 0s", got)
+		}
+		if got, want := p.Stats(), (Stats{Authorities: 1, InFlight: 1, Turns: 3}); !reflect.DeepEqual(got, want) {
+			t.Errorf("Stats() = %+v, want %+v", got, want)
+		}
+	})
+}

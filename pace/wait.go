@@ -1,0 +1,303 @@
+package pace
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// A Pacer hands out turns, in order of arrival at each authority. Most callers
+// need Wait alone. A Pacer is safe for use by any number of goroutines.
+type Pacer struct {
+	limits Limits // filled
+	opts   Options
+	base   time.Time // zero of the instants below
+
+	mu    sync.Mutex // held for a few steps at a time, never while waiting or in a hook
+	hosts memory
+	told  told
+	stats Stats
+}
+
+// An instant is a point of monotonic time, counted from Pacer.base. It is a
+// third of the size of a time.Time and sums of it cannot surprise.
+type instant = time.Duration
+
+func newPacer(l Limits, o Options) *Pacer {
+	return &Pacer{limits: l, opts: o, base: time.Now(), hosts: newMemory(l), told: newTold()}
+}
+
+func (p *Pacer) now() instant { return time.Since(p.base) }
+
+// A RefusedError says that a turn cannot come in time: not before the deadline
+// of the caller's context, or not within Limits.MaxWait. Nothing was consumed.
+type RefusedError struct {
+	Authority string
+	// RetryAt is the earliest moment at which asking again can succeed, as
+	// far as is known. Where only requests in flight are in the way nobody
+	// knows, and it is one second from the refusal.
+	RetryAt time.Time
+	Reason  Reason // what stands in the way
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("pace: no turn at %.200q in time (%s): retry at %s",
+		e.Authority, e.Reason, e.RetryAt.UTC().Format(time.RFC3339))
+}
+
+// Wait blocks until it is the caller's turn to start a request at authority,
+// and returns that turn; the request should start at once. delay is the
+// Crawl-delay of the group obeyed, zero for none; Limits.Delay says what is
+// made of it.
+//
+// The error is a *RefusedError, at once if the turn is known to come too late
+// and otherwise as soon as that is known; or ctx.Err() if ctx ended first. In
+// both cases the turn goes to the next in line as if the caller had never come.
+func (p *Pacer) Wait(ctx context.Context, authority string, delay time.Duration) (*Turn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	obeyed := p.obeyed(delay)
+	p.mu.Lock()
+	now := p.now()
+	h := p.hosts.touch(authority, now)
+	report := obeyed < delay && p.told.first(authority)
+	t, w, err := p.enter(ctx, h, obeyed, now)
+	p.mu.Unlock()
+
+	if report && p.opts.OnDelay != nil {
+		p.opts.OnDelay(authority, delay, obeyed)
+	}
+	if w == nil {
+		return t, err
+	}
+	return p.await(ctx, w)
+}
+
+// obeyed is what Limits.Delay makes of a Crawl-delay.
+func (p *Pacer) obeyed(delay time.Duration) time.Duration {
+	switch p.limits.Delay {
+	case Ignore:
+		return 0
+	case Cap:
+		delay = min(delay, p.limits.DelayCap)
+	}
+	return min(max(delay, 0), ages)
+}
+
+// enter gives the turn at once if it is free, refuses it if it cannot come in
+// time, and puts the caller in line otherwise: one of its results is not nil.
+func (p *Pacer) enter(ctx context.Context, h *host, delay time.Duration, now instant) (*Turn, *waiter, error) {
+	if h.line.first != nil {
+		// Nobody overtakes one whose timer is about to run.
+		p.pump(h, now)
+	}
+	at, why := h.arrival(delay, p.limits, now)
+	if why == ReasonNone {
+		return p.start(h, delay, now), nil, nil
+	}
+	limit := now + p.limits.MaxWait
+	if deadline, ok := ctx.Deadline(); ok {
+		// A turn at the very deadline is of no use.
+		limit = min(limit, now+min(time.Until(deadline), ages)-1)
+	}
+	if at > limit {
+		p.stats.Refused++
+		return nil, nil, p.refusal(h, at, why, now)
+	}
+	w := &waiter{host: h, delay: delay, came: now, limit: limit, why: why, ready: make(chan struct{})}
+	h.enqueue(w, p.limits)
+	p.stats.Waiting++
+	p.pump(h, now)
+	return nil, w, nil
+}
+
+// start hands out a turn of h: the one place where a request is let go.
+func (p *Pacer) start(h *host, delay time.Duration, now instant) *Turn {
+	h.starts++
+	t := &Turn{pacer: p, host: h, nth: h.starts, started: now, before: h.last, beforeDelay: h.delay}
+	h.last, h.delay = now, delay
+	h.flying++
+	p.stats.Turns++
+	p.stats.InFlight++
+	return t
+}
+
+func (p *Pacer) refusal(h *host, at instant, why Reason, now instant) error {
+	if at <= now {
+		at, why = now+time.Second, ReasonParallel
+	}
+	return &RefusedError{Authority: h.authority, RetryAt: time.Now().Add(at - now), Reason: why}
+}
+
+// pump lets go all who may go now, in order, and sets the timer for the next.
+// It must be called after every change that could let a waiter go: invariant,
+// the first in line is always either timed or held by a request in flight.
+func (p *Pacer) pump(h *host, now instant) {
+	for w := h.line.first; w != nil; w = h.line.first {
+		if h.full(p.limits) {
+			w.why = ReasonParallel
+			return
+		}
+		at, why := h.due(p.limits)
+		if at > now {
+			w.why = why
+			p.arm(h, at-now)
+			return
+		}
+		w.turn = p.start(h, w.delay, now)
+		h.remove(w, p.limits)
+		p.leave(w)
+	}
+	if h.timer != nil {
+		h.timer.Stop()
+	}
+}
+
+// arm makes pump run for h after d. A timer that fires late or for nothing is
+// harmless, since pump looks at the clock itself.
+func (p *Pacer) arm(h *host, d time.Duration) {
+	if h.timer != nil {
+		h.timer.Reset(d)
+		return
+	}
+	h.timer = time.AfterFunc(d, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.pump(h, p.now())
+	})
+}
+
+// leave wakes a waiter that is out of line, with its turn or its error set.
+func (p *Pacer) leave(w *waiter) {
+	p.stats.Waiting--
+	close(w.ready)
+}
+
+// await blocks until w has a turn, is refused, or its caller leaves.
+func (p *Pacer) await(ctx context.Context, w *waiter) (*Turn, error) {
+	// The end of a wait is foreseen when the caller arrives, but not how
+	// long requests in flight take.
+	var late <-chan time.Time
+	if p.limits.MaxWait < ages {
+		timer := time.NewTimer(p.limits.MaxWait)
+		defer timer.Stop()
+		late = timer.C
+	}
+	var gone bool
+	select {
+	case <-w.ready:
+	case <-late:
+	case <-ctx.Done():
+		gone = true
+	}
+
+	p.mu.Lock()
+	now := p.now()
+	err := p.settle(ctx, w, gone, now)
+	p.stats.Waits++
+	p.stats.Waited += now - w.came
+	p.mu.Unlock()
+
+	if p.opts.OnWait != nil {
+		p.opts.OnWait(w.host.authority, now-w.came, w.why)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return w.turn, nil
+}
+
+// settle decides how w's wait ended. A caller that left while its turn was
+// being handed to it gives it back; one whose time ran out at that moment
+// keeps it.
+func (p *Pacer) settle(ctx context.Context, w *waiter, gone bool, now instant) error {
+	h := w.host
+	if !gone {
+		// Its time may run out at the very moment its turn is due.
+		p.pump(h, now)
+	}
+	switch {
+	case w.err != nil:
+		return w.err
+	case gone && w.turn != nil:
+		p.undo(w.turn, now)
+	case w.turn != nil:
+		return nil
+	default:
+		h.remove(w, p.limits)
+		p.leave(w)
+		p.pump(h, now)
+	}
+	if gone {
+		p.stats.Cancelled++
+		return ctx.Err()
+	}
+	p.stats.Refused++
+	at, _ := h.arrival(w.delay, p.limits, now)
+	return p.refusal(h, at, w.why, now)
+}
+
+// undo takes back a turn whose request was never sent. The gap it opened
+// closes again unless another request has started since.
+func (p *Pacer) undo(t *Turn, now instant) {
+	h := t.host
+	if h.starts == t.nth {
+		h.last, h.delay = t.before, t.beforeDelay
+		h.regap(h.line.first, p.limits)
+	}
+	p.stats.Turns--
+	p.end(t, now)
+}
+
+// end takes t out of flight, once.
+func (p *Pacer) end(t *Turn, now instant) {
+	if t.done {
+		return
+	}
+	t.done = true
+	t.host.flying--
+	p.stats.InFlight--
+	p.pump(t.host, now)
+}
+
+// Peek reports when a request with this Crawl-delay that came now could start
+// at authority, after all who already wait, and what it would wait for. It
+// takes no turn. Where requests in flight are in the way the moment is the
+// earliest possible.
+func (p *Pacer) Peek(authority string, delay time.Duration) (time.Time, Reason) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	h := p.hosts.find(authority)
+	if h == nil {
+		return time.Now(), ReasonNone
+	}
+	at, why := h.arrival(p.obeyed(delay), p.limits, now)
+	return time.Now().Add(at - now), why
+}
+
+// Stats counts what a Pacer did since New.
+type Stats struct {
+	Authorities int           // remembered now
+	Waiting     int           // callers in line now
+	InFlight    int           // turns not yet ended
+	Turns       uint64        // handed out
+	Waits       uint64        // callers that had to wait, however it ended
+	Waited      time.Duration // by all of them together
+	Refused     uint64        // callers told to come back later
+	Cancelled   uint64        // callers that left the line
+	Pauses      uint64        // answers 429 and 503
+	Forgotten   uint64        // authorities dropped before their limits had lapsed
+}
+
+// Stats returns a consistent snapshot.
+func (p *Pacer) Stats() Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.stats
+	s.Authorities = len(p.hosts.byName)
+	s.Forgotten = p.hosts.forgotten
+	return s
+}

@@ -1,0 +1,472 @@
+package pace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+const (
+	host1 = "https://example.com"
+	host2 = "https://example.net"
+	ms    = time.Millisecond
+)
+
+// pacer returns a Pacer for l, which must be valid.
+func pacer(t *testing.T, l Limits, o *Options) *Pacer {
+	t.Helper()
+	p, err := New(l, o)
+	if err != nil {
+		t.Fatalf("New(%+v) = %v; want a Pacer", l, err)
+	}
+	return p
+}
+
+// take waits for a turn that must come.
+func take(t *testing.T, p *Pacer, authority string, delay time.Duration) *Turn {
+	t.Helper()
+	turn, err := p.Wait(context.Background(), authority, delay)
+	if err != nil {
+		t.Fatalf("Wait(%q, %v) = %v; want a turn", authority, delay, err)
+	}
+	return turn
+}
+
+// A trail collects when things happen, counted from its making.
+type trail struct {
+	zero time.Time
+	mu   sync.Mutex
+	at   []string
+}
+
+func newTrail() *trail { return &trail{zero: time.Now()} }
+
+func (r *trail) add(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.at = append(r.at, fmt.Sprintf("%v ", time.Since(r.zero))+fmt.Sprintf(format, args...))
+}
+
+// check compares the whole trail.
+func (r *trail) check(t *testing.T, want ...string) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.Equal(r.at, want) {
+		t.Errorf("got  %q\nwant %q", r.at, want)
+	}
+}
+
+// startTests are sequences of calls at one authority by one caller that ends
+// each turn at once: before each, it sleeps; then it asks with a Crawl-delay.
+// want are the moments of the starts.
+var startTests = []struct {
+	name   string
+	limits Limits
+	calls  []call
+	want   []time.Duration
+}{
+	{"no_gap", Limits{}, []call{{}, {}, {}}, []time.Duration{0, 0, 0}},
+	{"gap_to_the_millisecond", Limits{Gap: 1234 * ms}, []call{{}, {}, {}}, []time.Duration{0, 1234 * ms, 2468 * ms}},
+	{"gap_counts_from_start_to_start", Limits{Gap: time.Second}, []call{{}, {sleep: 400 * ms}, {sleep: 400 * ms}}, []time.Duration{0, 1000 * ms, 2000 * ms}},
+	{"late_caller_waits_nothing", Limits{Gap: time.Second}, []call{{}, {sleep: 1500 * ms}}, []time.Duration{0, 1500 * ms}},
+	{"lateness_is_no_credit", Limits{Gap: time.Second}, []call{{}, {sleep: time.Hour}, {}, {}},
+		[]time.Duration{0, time.Hour, time.Hour + time.Second, time.Hour + 2*time.Second}},
+
+	{"crawl_delay_over_gap", Limits{Gap: time.Second}, []call{{}, {delay: 3 * time.Second}, {delay: 3 * time.Second}}, []time.Duration{0, 3 * time.Second, 6 * time.Second}},
+	{"gap_over_crawl_delay", Limits{Gap: 3 * time.Second}, []call{{}, {delay: time.Second}}, []time.Duration{0, 3 * time.Second}},
+	{"first_page_waits_after_robots", Limits{}, []call{{}, {delay: 5 * time.Second}}, []time.Duration{0, 5 * time.Second}},
+	{"robots_waits_after_a_page", Limits{}, []call{{delay: 5 * time.Second}, {}}, []time.Duration{0, 5 * time.Second}},
+	{"crawl_delay_of_the_second_before_ends", Limits{}, []call{{delay: 5 * time.Second}, {}, {}}, []time.Duration{0, 5 * time.Second, 5 * time.Second}},
+	{"first_page_waits_though_its_delay_was_unknown", Limits{}, []call{{}, {sleep: 59 * time.Second, delay: 60 * time.Second}}, []time.Duration{0, 60 * time.Second}},
+	{"negative_crawl_delay_is_none", Limits{}, []call{{}, {delay: -time.Second}}, []time.Duration{0, 0}},
+
+	{"mode_cap_at_60s", Limits{}, []call{{}, {delay: 24 * time.Hour}}, []time.Duration{0, time.Minute}},
+	{"mode_cap_at_own_cap", Limits{DelayCap: 10 * time.Second}, []call{{}, {delay: time.Minute}}, []time.Duration{0, 10 * time.Second}},
+	{"mode_cap_under_the_cap", Limits{DelayCap: 10 * time.Second}, []call{{}, {delay: 9 * time.Second}}, []time.Duration{0, 9 * time.Second}},
+	{"mode_cap_does_not_cut_the_gap", Limits{DelayCap: time.Second, Gap: time.Minute}, []call{{}, {delay: time.Hour}}, []time.Duration{0, time.Minute}},
+	{"mode_ignore", Limits{Delay: Ignore, Gap: time.Second}, []call{{}, {delay: time.Hour}}, []time.Duration{0, time.Second}},
+	{"mode_honour", Limits{Delay: Honour}, []call{{}, {delay: 24 * time.Hour}, {delay: 24 * time.Hour}}, []time.Duration{0, 24 * time.Hour, 48 * time.Hour}},
+}
+
+type call struct{ sleep, delay time.Duration }
+
+func TestStarts(t *testing.T) {
+	for _, test := range startTests {
+		t.Run("house/"+test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := pacer(t, test.limits, nil)
+				zero := time.Now()
+				var got []time.Duration
+				for _, c := range test.calls {
+					time.Sleep(c.sleep)
+					take(t, p, host1, c.delay).Done()
+					got = append(got, time.Since(zero))
+				}
+				if !slices.Equal(got, test.want) {
+					t.Errorf("limits %+v, calls %+v: starts %v, want %v", test.limits, test.calls, got, test.want)
+				}
+			})
+		})
+	}
+}
+
+// line sends n callers to authority, one a microsecond so that their order of
+// arrival is known, and returns when all are in line. The trail says when each
+// got its turn, which it ends at once.
+func queue(p *Pacer, r *trail, n int) (wait func()) {
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			turn, err := p.Wait(context.Background(), host1, 0)
+			if err != nil {
+				r.add("%d %v", i, err)
+				return
+			}
+			r.add("%d", i)
+			turn.Done()
+		})
+		synctest.Wait()
+	}
+	return wg.Wait
+}
+
+// A thousand callers go in order of arrival, one a gap, to the nanosecond.
+func TestOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const callers = 1000
+		p, r := pacer(t, Limits{Gap: 10 * ms}, nil), newTrail()
+		queue(p, r, callers)()
+		var want []string
+		for i := range callers {
+			want = append(want, fmt.Sprintf("%v %d", time.Duration(i)*10*ms, i))
+		}
+		r.check(t, want...)
+	})
+}
+
+// Callers of other authorities wait for nobody.
+func TestAuthoritiesApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, zero := pacer(t, Limits{Gap: time.Hour, Parallel: 1}, nil), time.Now()
+		take(t, p, host1, 0)
+		take(t, p, host2, 0)
+		if got := time.Since(zero); got != 0 {
+			t.Errorf("two authorities took %v, want 0s", got)
+		}
+	})
+}
+
+// A caller that leaves gives its turn to the next, whether it stood first, in
+// the middle or last, and the others move up.
+func TestCancel(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		leave int
+		want  []string
+	}{
+		{"first", 0, []string{"500ms 0 context canceled", "1s 1", "2s 2"}},
+		{"middle", 1, []string{"500ms 1 context canceled", "1s 0", "2s 2"}},
+		{"last", 2, []string{"500ms 2 context canceled", "1s 0", "2s 1"}},
+	} {
+		t.Run("house/"+test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p, r := pacer(t, Limits{Gap: time.Second}, nil), newTrail()
+				take(t, p, host1, 0).Done()
+				ctx, cancel := context.WithCancel(context.Background())
+				var wg sync.WaitGroup
+				for i := range 3 {
+					wg.Go(func() {
+						mine := context.Background()
+						if i == test.leave {
+							mine = ctx
+						}
+						turn, err := p.Wait(mine, host1, 0)
+						if err != nil {
+							r.add("%d %v", i, err)
+							return
+						}
+						r.add("%d", i)
+						turn.Done()
+					})
+					synctest.Wait()
+				}
+				time.Sleep(500 * ms)
+				cancel()
+				wg.Wait()
+				r.check(t, test.want...)
+				want := Stats{Authorities: 1, Turns: 3, Waits: 3, Waited: 3500 * ms, Cancelled: 1}
+				if got := p.Stats(); got != want {
+					t.Errorf("Stats() = %+v, want %+v", got, want)
+				}
+			})
+		})
+	}
+}
+
+// A caller whose context ends at the very moment of its turn either takes the
+// turn or gives it back whole: the next in line never waits longer for it.
+func TestCancelAtTheTurn(t *testing.T) {
+	for range 50 {
+		synctest.Test(t, func(t *testing.T) {
+			p := pacer(t, Limits{Gap: time.Second, Parallel: 1}, nil)
+			take(t, p, host1, 0).Done()
+			ctx, cancel := context.WithCancel(context.Background())
+			time.AfterFunc(time.Second, cancel)
+			zero := time.Now()
+			turn, err := p.Wait(ctx, host1, 0)
+			gap := time.Second
+			if err == nil {
+				turn.Done()
+				gap += time.Second
+			} else if !errors.Is(err, context.Canceled) {
+				t.Fatalf("Wait = %v, want a turn or context.Canceled", err)
+			}
+			take(t, p, host1, 0).Done()
+			if got := time.Since(zero); got != gap {
+				t.Errorf("Wait = %v; the next turn came after %v, want %v", err, got, gap)
+			}
+		})
+	}
+}
+
+// An ended context is answered before anything is taken or remembered.
+func TestContextEnded(t *testing.T) {
+	p := pacer(t, Limits{Gap: time.Hour}, nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := p.Wait(ctx, host1, 0); err != context.Canceled {
+		t.Errorf("Wait with an ended context = %v, want %v", err, context.Canceled)
+	}
+	if got := p.Stats(); got != (Stats{}) {
+		t.Errorf("Stats() = %+v, want none", got)
+	}
+}
+
+// refuseTests ask, after `before` turns taken at once and `waiting` callers put
+// in line, with a context of so much time (0: no deadline).
+var refuseTests = []struct {
+	name    string
+	limits  Limits
+	waiting int
+	delay   time.Duration
+	left    time.Duration
+	retry   time.Duration // of the RefusedError; 0: not refused
+	why     Reason
+}{
+	{"deadline_before_the_turn", Limits{Gap: time.Second}, 0, 0, 999 * ms, time.Second, ReasonGap},
+	{"deadline_at_the_turn", Limits{Gap: time.Second}, 0, 0, time.Second, time.Second, ReasonGap},
+	{"deadline_after_the_turn", Limits{Gap: time.Second}, 0, 0, 1001 * ms, 0, ""},
+	{"deadline_behind_others", Limits{Gap: time.Second}, 4, 0, 4500 * ms, 5 * time.Second, ReasonGap},
+	{"deadline_enough_behind_others", Limits{Gap: time.Second}, 4, 0, 5500 * ms, 0, ""},
+	{"max_wait_before_the_turn", Limits{Gap: time.Second, MaxWait: 999 * ms}, 0, 0, 0, time.Second, ReasonGap},
+	{"max_wait_at_the_turn", Limits{Gap: time.Second, MaxWait: time.Second}, 0, 0, 0, 0, ""},
+	{"max_wait_behind_others", Limits{Gap: time.Second, MaxWait: 4 * time.Second}, 4, 0, 0, 5 * time.Second, ReasonGap},
+	{"crawl_delay", Limits{MaxWait: 10 * time.Second}, 0, 30 * time.Second, 0, 30 * time.Second, ReasonDelay},
+	{"crawl_delay_of_a_century", Limits{Delay: Honour}, 0, 100 * 365 * 24 * time.Hour, 5 * time.Second, ages, ReasonDelay},
+}
+
+func TestRefuse(t *testing.T) {
+	for _, test := range refuseTests {
+		t.Run("house/"+test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p, zero := pacer(t, test.limits, nil), time.Now()
+				take(t, p, host1, 0).Done()
+				settled := queue(p, newTrail(), test.waiting)
+				ctx := context.Background()
+				if test.left > 0 {
+					mine, cancel := context.WithTimeout(ctx, test.left)
+					defer cancel()
+					ctx = mine
+				}
+				_, err := p.Wait(ctx, host1, test.delay)
+				var want error
+				if test.retry > 0 {
+					want = &RefusedError{Authority: host1, RetryAt: zero.Add(test.retry), Reason: test.why}
+					if took := time.Since(zero); took != 0 {
+						t.Errorf("refused after %v, want at once", took)
+					}
+				}
+				if !reflect.DeepEqual(err, want) {
+					t.Errorf("%+v, %d in line, delay %v, %v left: Wait = %v, want %v", test.limits, test.waiting, test.delay, test.left, err, want)
+				}
+				settled()
+				// A refusal consumed nothing: the next turn comes as if it had not been asked.
+				if test.retry > 0 {
+					next, _ := p.Peek(host1, 0)
+					if got, want := next.Sub(zero), time.Duration(test.waiting+1)*test.limits.Gap; got != want {
+						t.Errorf("the turn after a refusal comes at %v, want %v", got, want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A turn of Parallel is taken until Done, not until the answer.
+func TestParallel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, r := pacer(t, Limits{Parallel: 2}, nil), newTrail()
+		a, b := take(t, p, host1, 0), take(t, p, host1, 0)
+		settled := queue(p, r, 3)
+		time.Sleep(time.Second)
+		a.Answer(200, nil)
+		time.Sleep(time.Second)
+		a.Done()
+		a.Done() // a second Done frees no second place
+		time.Sleep(time.Second)
+		b.Done()
+		settled()
+		// Each caller of queue ends its turn at once, which lets the next go.
+		r.check(t, "2s 0", "2s 1", "2s 2")
+	})
+}
+
+func TestParallelHoldsWithoutDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, zero := pacer(t, Limits{Parallel: 2, MaxWait: 10 * time.Second}, nil), time.Now()
+		a := take(t, p, host1, 0)
+		take(t, p, host1, 0)
+		a.Done()
+		a.Done()
+		take(t, p, host1, 0)
+		_, err := p.Wait(context.Background(), host1, 0)
+		want := &RefusedError{Authority: host1, RetryAt: zero.Add(11 * time.Second), Reason: ReasonParallel}
+		if !reflect.DeepEqual(err, want) {
+			t.Errorf("third of two in flight: Wait = %v, want %v", err, want)
+		}
+		if got := time.Since(zero); got != 10*time.Second {
+			t.Errorf("refused after %v, want MaxWait, 10s", got)
+		}
+	})
+}
+
+// The gap and the bound on requests in flight hold together.
+func TestParallelAndGap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, zero := pacer(t, Limits{Gap: time.Second, Parallel: 1}, nil), time.Now()
+		a := take(t, p, host1, 0)
+		time.AfterFunc(300*ms, a.Done)
+		b := take(t, p, host1, 0)
+		if got := time.Since(zero); got != time.Second {
+			t.Errorf("done before the gap: next start at %v, want 1s", got)
+		}
+		time.AfterFunc(5*time.Second, b.Done)
+		take(t, p, host1, 0)
+		if got := time.Since(zero); got != 6*time.Second {
+			t.Errorf("done after the gap: next start at %v, want 6s", got)
+		}
+	})
+}
+
+// wantWait is one call of OnWait.
+type wantWait struct {
+	authority string
+	wait      time.Duration
+	why       Reason
+}
+
+// OnWait tells each wait with what it waited for last, and may call the Pacer.
+func TestOnWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var p *Pacer
+		var got []wantWait
+		p = pacer(t, Limits{Gap: time.Second, Parallel: 1, Adapt: 2}, &Options{
+			OnWait: func(authority string, wait time.Duration, why Reason) {
+				p.Stats()
+				got = append(got, wantWait{authority, wait, why})
+			},
+		})
+		a := take(t, p, host1, 0)
+		a.Done()
+		take(t, p, host1, 0).Done() // gap
+		b := take(t, p, host1, 4*time.Second)
+		b.Answer(200, nil)
+		time.AfterFunc(5*time.Second, b.Done)
+		c := take(t, p, host1, 0) // in flight
+		time.Sleep(3 * time.Second)
+		c.Answer(200, nil)
+		c.Done()
+		d := take(t, p, host1, 0) // twice the answer time, of which once is over
+		d.Answer(429, http.Header{"Retry-After": {"30"}})
+		d.Done()
+		take(t, p, host1, 0)
+		want := []wantWait{
+			{host1, time.Second, ReasonGap},
+			{host1, 4 * time.Second, ReasonDelay},
+			{host1, 5 * time.Second, ReasonParallel},
+			{host1, 3 * time.Second, ReasonAdapt},
+			{host1, 30 * time.Second, ReasonPause},
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("OnWait got\n%v, want\n%v", got, want)
+		}
+	})
+}
+
+// A Crawl-delay that is not obeyed in full is reported once per authority.
+func TestOnDelay(t *testing.T) {
+	type report struct {
+		authority     string
+		asked, obeyed time.Duration
+	}
+	for _, test := range []struct {
+		name   string
+		limits Limits
+		want   []report
+	}{
+		{"cap", Limits{DelayCap: 2 * time.Second}, []report{{host1, 5 * time.Second, 2 * time.Second}, {host2, time.Hour, 2 * time.Second}}},
+		{"ignore", Limits{Delay: Ignore}, []report{{host2, time.Second, 0}, {host1, 5 * time.Second, 0}}},
+		{"honour", Limits{Delay: Honour}, nil},
+	} {
+		t.Run("house/"+test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var got []report
+				p := pacer(t, test.limits, &Options{OnDelay: func(authority string, asked, obeyed time.Duration) {
+					got = append(got, report{authority, asked, obeyed})
+				}})
+				take(t, p, host2, time.Second)
+				for range 3 {
+					take(t, p, host1, 5*time.Second)
+					take(t, p, host2, time.Hour)
+				}
+				if !slices.Equal(got, test.want) {
+					t.Errorf("%+v: OnDelay got %v, want %v", test.limits, got, test.want)
+				}
+			})
+		})
+	}
+}
+
+// Peek foresees the start of a newcomer and takes nothing.
+func TestPeek(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, zero := pacer(t, Limits{Gap: time.Second, Parallel: 1}, nil), time.Now()
+		check := func(when string, delay, at time.Duration, why Reason) {
+			t.Helper()
+			got, reason := p.Peek(host1, delay)
+			if !got.Equal(zero.Add(at)) || reason != why {
+				t.Errorf("%s, delay %v: Peek = %v, %q; want %v, %q", when, delay, got.Sub(zero), reason, at, why)
+			}
+		}
+		check("unknown", 0, 0, ReasonNone)
+		a := take(t, p, host1, 0)
+		check("in flight", 0, time.Second, ReasonGap)
+		time.Sleep(2 * time.Second)
+		check("in flight past the gap", 0, 2*time.Second, ReasonParallel)
+		a.Done()
+		check("free", 0, 2*time.Second, ReasonNone)
+		check("free", 5*time.Second, 5*time.Second, ReasonDelay)
+		take(t, p, host1, 0).Done()
+		settled := queue(p, newTrail(), 3)
+		check("three in line", 0, 6*time.Second, ReasonGap)
+		settled()
+	})
+}
