@@ -1,0 +1,165 @@
+package policy
+
+import (
+	"net/url"
+	"time"
+	"unicode/utf8"
+)
+
+// Decide rules on one URL for one product token: what the rules of the copy
+// say if a copy governs, and otherwise what the access result says. The target
+// must be of the record's own scheme and authority; Decide does not look.
+//
+// A record that is Due and not in an outage has no ruling to give: the verdict
+// is Defer with RetryAt now, and the file must be asked for first. So is that
+// of a nil Record. The URL /robots.txt is allowed in any state (RFC 9309,
+// section 2.2.2).
+func (r *Record) Decide(token string, target *url.URL, now time.Time) Decision {
+	d := Decision{URL: target.String()}
+	if r == nil {
+		d.Verdict, d.Clause, d.RetryAt = Defer, "2.3", now
+		if robotsTxt(target) {
+			d.Verdict, d.Clause, d.RetryAt = Allow, "2.2.2", time.Time{}
+		}
+		return d
+	}
+	r.state(&d)
+	h := r.holds(now.UnixNano())
+	d.Verdict, d.Clause, d.Stale = h.verdict, h.clause, h.stale
+	if h.copy {
+		d.Match = r.file.MatchURL(token, target)
+		d.Verdict = Disallow
+		if d.Match.Allowed {
+			d.Verdict = Allow
+		}
+		if d.Clause == "" {
+			d.Clause = ruleClause(&d)
+		}
+	}
+	if robotsTxt(target) {
+		d.Verdict, d.Clause = Allow, "2.2.2"
+	}
+	if d.Verdict == Defer {
+		d.RetryAt = unix(max(r.next, now.UnixNano()))
+	}
+	return d
+}
+
+// Allows is Decide(token, target, now).Allowed() without the explanation; it
+// allocates nothing. Most requests of a crawler need no more than this.
+func (r *Record) Allows(token string, target *url.URL, now time.Time) bool {
+	if robotsTxt(target) {
+		return true
+	}
+	if r == nil {
+		return false
+	}
+	h := r.holds(now.UnixNano())
+	if h.copy {
+		return r.file.MatchURL(token, target).Allowed
+	}
+	return h.verdict == Allow
+}
+
+// ruleClause is the clause a ruling by the rules of a copy rests on.
+func ruleClause(d *Decision) string {
+	if d.Match.Agent == "" {
+		return "2.2.1" // no group applies
+	}
+	return "2.2.2"
+}
+
+// robotsTxt reports whether the URL is that of the file itself, without a query.
+func robotsTxt(u *url.URL) bool {
+	return u.Path == "/robots.txt" && u.RawQuery == "" && !u.ForceQuery
+}
+
+// holding is what holds at one moment for all URLs of an authority.
+type holding struct {
+	copy    bool    // the rules of the copy decide
+	stale   bool    // the copy is past its lifetime
+	verdict Verdict // if no copy decides
+	clause  string  // "" if the matching rule gives it
+}
+
+// holds says what holds at now: the copy in its own time, the phase of the
+// outage, or the access result of the last answer.
+func (r *Record) holds(now int64) holding {
+	down := r.down()
+	fresh := r.file != nil && now < r.end && !r.fromFuture(now)
+	switch {
+	case fresh:
+		return holding{copy: true}
+	case down != 0:
+		return r.outage(r.profile.phase(time.Duration(max(now-down, 0))))
+	case r.due(now) || r.file != nil:
+		return holding{verdict: Defer, clause: "2.4"}
+	case r.access == Unavailable:
+		return holding{verdict: Allow, clause: r.detail().clause}
+	}
+	return holding{verdict: Disallow, clause: r.detail().clause}
+}
+
+// outage says what a phase makes of the record.
+func (r *Record) outage(ph Phase) holding {
+	if ph.UseCopy && r.file != nil {
+		return holding{copy: true, stale: true, clause: ph.CopyClause}
+	}
+	h := holding{verdict: ph.Otherwise, clause: ph.Clause}
+	if h.verdict == Allow && (r.flags&hold != 0 || ph.Answering && r.flags&answered == 0) {
+		h.verdict = Defer
+	}
+	if h.verdict == Defer {
+		h.clause = r.detail().clause
+	}
+	return h
+}
+
+// fromFuture reports that the clock was set back since the record was made, by
+// more than clocks differ.
+func (r *Record) fromFuture(now int64) bool {
+	return now < r.at-int64(r.profile.Fresh.Least)
+}
+
+// state fills in what a Decision says of the record itself.
+func (r *Record) state(d *Decision) {
+	more := r.detail()
+	d.Access, d.Profile = r.access, r.profile.Name
+	d.Robots, d.Served, d.Status = r.robots, r.served(), int(r.status)
+	d.Expires, d.DownSince, d.Cause = unix(r.next), unix(more.down), more.cause
+	if r.file != nil {
+		d.Fetched = unix(r.fetched)
+	}
+}
+
+// clean makes text that may hold words of a server safe for a log: one line of
+// printable characters, at most 200 octets.
+func clean(s string) string { return bound(s, 200) }
+
+// bound drops what a terminal or a log must not see and cuts s to most octets.
+func bound(s string, most int) string {
+	if len(s) <= most && plain(s) {
+		return s
+	}
+	b := make([]byte, 0, min(len(s), most)+4)
+	for _, c := range s {
+		if len(b)+utf8.RuneLen(c) > most {
+			return string(append(b, "…"...))
+		}
+		if !printable(c) {
+			c = '?'
+		}
+		b = utf8.AppendRune(b, c)
+	}
+	return string(b)
+}
+
+// plain reports whether s is printable ASCII.
+func plain(s string) bool {
+	for i := range len(s) {
+		if s[i] < 0x20 || s[i] > 0x7e {
+			return false
+		}
+	}
+	return true
+}

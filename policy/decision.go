@@ -1,0 +1,216 @@
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/rfc9309/polite/matcher"
+)
+
+// Decision is a ruling and all its reasons. Times that do not apply are zero.
+type Decision struct {
+	Verdict Verdict
+	URL     string // the URL asked about
+	// Clause is the section of RFC 9309 the ruling rests on, or "house" for a
+	// choice of ours where the RFC is silent.
+	Clause    string
+	Access    Access        // what the last retrieval came to
+	Match     matcher.Match // the group and rule, if rules decided
+	Profile   string        // the profile's name
+	Robots    string        // the robots.txt asked
+	Served    string        // the URL that answered, after redirects
+	Status    int           // the last retrieval's status, 0 without an answer
+	Fetched   time.Time     // when the copy in use was received or last confirmed
+	Expires   time.Time     // when the file is asked for again
+	Stale     bool          // a copy is used past its lifetime: the file is unreachable
+	DownSince time.Time     // the first failure of the present outage
+	RetryAt   time.Time     // verdict Defer: not before this
+	Cause     string        // the last failure, in words safe for a log
+	Override  string        // the operator's reason, if an operator's word decided
+}
+
+// Allowed reports whether the URL may be accessed now. It is false for Defer
+// and for Disallow.
+func (d Decision) Allowed() bool { return d.Verdict == Allow }
+
+// String returns the ruling and its reasons in one line that may be mailed to a
+// webmaster as it stands. Text of the server is quoted and bounded.
+func (d Decision) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s: %s", strings.ToUpper(d.Verdict.String()), bound(d.URL, 300), d.reason())
+	if d.Clause != "" {
+		fmt.Fprintf(&b, " [%s]", d.citation())
+	}
+	for _, t := range []struct {
+		words string
+		at    time.Time
+	}{
+		{"fetched", d.Fetched}, {"unreachable since", d.DownSince}, {"not before", d.RetryAt}, {"asked again", d.asked()},
+	} {
+		if !t.at.IsZero() {
+			fmt.Fprintf(&b, "; %s %s", t.words, t.at.UTC().Format(time.RFC3339))
+		}
+	}
+	return b.String()
+}
+
+// asked is when the file is asked for again, unless RetryAt already says so.
+func (d Decision) asked() time.Time {
+	if d.RetryAt.IsZero() {
+		return d.Expires
+	}
+	return time.Time{}
+}
+
+// citation names the clause and the profile.
+func (d Decision) citation() string {
+	clause := "RFC 9309, section " + d.Clause
+	if d.Clause == "house" {
+		clause = "house rule"
+	}
+	if d.Profile != "" {
+		clause += "; profile " + d.Profile
+	}
+	return clause
+}
+
+// reason says in words why, with the file it is taken from.
+func (d Decision) reason() string {
+	robots := "robots.txt"
+	if d.Robots != "" {
+		robots = bound(d.Robots, 300)
+	}
+	if d.Served != "" && d.Served != d.Robots {
+		robots += ", served by " + bound(d.Served, 300)
+	}
+	copied := "of"
+	if d.Stale {
+		copied = "of a copy, past its time, of"
+	}
+	switch {
+	case d.Override != "":
+		return "by order of the operator: " + clean(d.Override)
+	case d.Match.Rule.Line != 0:
+		return fmt.Sprintf("%s %s %s", d.Rule(), copied, robots)
+	case d.Match.Agent != "":
+		return fmt.Sprintf("no rule of group %s matches in %s", quote(d.Match.Agent), robots)
+	case d.Match.Allowed:
+		return "no group applies in " + robots
+	case d.Cause != "":
+		return fmt.Sprintf("%s is %s (%s)", robots, d.Access, clean(d.Cause))
+	case d.Clause == "2.4", d.Access == Unreachable:
+		return robots + " must be asked for first"
+	}
+	return fmt.Sprintf("%s is %s (status %d)", robots, d.Access, d.Status)
+}
+
+// Rule returns the deciding rule as a webmaster finds it, for instance
+// `line 4 "Disallow: /private" in group "*"`, or "" if no rule decided.
+func (d Decision) Rule() string {
+	m := d.Match
+	if m.Rule.Line == 0 {
+		return ""
+	}
+	kind := "Disallow: "
+	if m.Rule.Allow {
+		kind = "Allow: "
+	}
+	return fmt.Sprintf("line %d %s in group %s", m.Rule.Line, quote(kind+m.Rule.Pattern), quote(m.Agent))
+}
+
+// quote returns s in double quotes, without what a log must not see, at most
+// 120 octets of it.
+func quote(s string) string {
+	return `"` + strings.ReplaceAll(bound(s, 120), `"`, `\"`) + `"`
+}
+
+// printable reports whether a character may be shown: no control, no direction
+// mark, no broken encoding.
+func printable(c rune) bool { return c != unicode.ReplacementChar && strconv.IsPrint(c) }
+
+// LogValue returns the ruling as a group of attributes, the zero ones left out.
+func (d Decision) LogValue() slog.Value {
+	attrs := []slog.Attr{
+		slog.String("verdict", d.Verdict.String()), slog.String("url", bound(d.URL, 300)),
+		slog.String("clause", d.Clause), slog.String("access", d.Access.String()), slog.String("profile", d.Profile),
+	}
+	text := func(key, value string) {
+		if value != "" {
+			attrs = append(attrs, slog.String(key, bound(value, 300)))
+		}
+	}
+	moment := func(key string, t time.Time) {
+		if !t.IsZero() {
+			attrs = append(attrs, slog.Time(key, t))
+		}
+	}
+	text("rule", d.Rule())
+	text("robots", d.Robots)
+	if d.Served != d.Robots {
+		text("served", d.Served)
+	}
+	if d.Status != 0 {
+		attrs = append(attrs, slog.Int("status", d.Status))
+	}
+	if d.Stale {
+		attrs = append(attrs, slog.Bool("stale", true))
+	}
+	moment("fetched", d.Fetched)
+	moment("expires", d.Expires)
+	moment("down_since", d.DownSince)
+	moment("retry_at", d.RetryAt)
+	text("cause", d.Cause)
+	text("override", d.Override)
+	return slog.GroupValue(attrs...)
+}
+
+// jsonDecision gives the JSON form: the fields of Decision in snake_case.
+type jsonDecision struct {
+	Verdict   Verdict   `json:"verdict"`
+	URL       string    `json:"url"`
+	Clause    string    `json:"clause"`
+	Access    Access    `json:"access"`
+	Match     jsonMatch `json:"match"`
+	Profile   string    `json:"profile"`
+	Robots    string    `json:"robots"`
+	Served    string    `json:"served"`
+	Status    int       `json:"status"`
+	Fetched   time.Time `json:"fetched,omitzero"`
+	Expires   time.Time `json:"expires,omitzero"`
+	Stale     bool      `json:"stale"`
+	DownSince time.Time `json:"down_since,omitzero"`
+	RetryAt   time.Time `json:"retry_at,omitzero"`
+	Cause     string    `json:"cause,omitempty"`
+	Override  string    `json:"override,omitempty"`
+}
+
+type jsonMatch struct {
+	Allowed bool     `json:"allowed"`
+	Agent   string   `json:"agent"`
+	Rule    jsonRule `json:"rule"`
+}
+
+type jsonRule struct {
+	Line    int    `json:"line"`
+	Allow   bool   `json:"allow"`
+	Pattern string `json:"pattern"`
+}
+
+// MarshalJSON returns an object with the fields of Decision in snake_case.
+// Verdict and access are words, times are RFC 3339 and left out where zero, and
+// text of the server is cut after 1 KiB.
+func (d Decision) MarshalJSON() ([]byte, error) {
+	const most = 1 << 10
+	rule := d.Match.Rule
+	return json.Marshal(jsonDecision{
+		Verdict: d.Verdict, URL: d.URL, Clause: d.Clause, Access: d.Access, Profile: d.Profile,
+		Match:  jsonMatch{d.Match.Allowed, bound(d.Match.Agent, most), jsonRule{rule.Line, rule.Allow, bound(rule.Pattern, most)}},
+		Robots: d.Robots, Served: bound(d.Served, 8<<10), Status: d.Status, Fetched: d.Fetched, Expires: d.Expires,
+		Stale: d.Stale, DownSince: d.DownSince, RetryAt: d.RetryAt, Cause: d.Cause, Override: d.Override,
+	})
+}

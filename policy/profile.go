@@ -1,0 +1,144 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rfc9309/polite/matcher"
+)
+
+// Profile is one reading of the protocol as data. A function such as [RFC9309]
+// returns a fresh value, which may be changed before its first use and must not
+// be changed after.
+type Profile struct {
+	// Name is printed in every Decision and stored with every Record. A Record
+	// is loaded only by a profile of the name that stored it.
+	Name string
+
+	// Dialect is how the file's text is read. Zero is RFC 9309.
+	Dialect matcher.Dialect
+
+	// Limit is how many octets of decoded content are read; the rest is cut
+	// off at the last line end (RFC 9309, section 2.5: at least 500 KiB).
+	Limit int
+
+	// Hops is how many consecutive redirects are followed (section 2.3.1.2: at
+	// least five). Zero follows none.
+	Hops int
+
+	// Beyond is what a further redirect, or a loop, means.
+	Beyond Access
+
+	// Status says what a final status means. The first rule that covers the
+	// status holds; a status that none covers is Unreachable.
+	Status []StatusRule
+
+	// Failures says what each class of failure means. A class that is missing
+	// is Unreachable, which is the only safe reading of section 2.3.1.4.
+	Failures map[Class]Access
+
+	// Fresh bounds how long a copy is used before it is asked for again.
+	Fresh Fresh
+
+	// Retry spaces the tries after an answer that is not a copy.
+	Retry Retry
+
+	// Outage says what holds while the file is unreachable, phase by phase.
+	// The last phase has no end. Empty means: defer for ever.
+	Outage []Phase
+
+	// Conditional sends the validators of the copy when it is asked for again.
+	Conditional bool
+}
+
+// StatusRule says what the final statuses From to To, both included, mean.
+type StatusRule struct {
+	From, To int
+	Access   Access
+	Clause   string        // the clause a ruling without a copy rests on
+	Again    time.Duration // Unavailable and Restricted: when to ask next
+	// Keep is how long after its receipt a copy governs in spite of this
+	// answer. Zero drops the copy; Lifetime keeps it to its own end.
+	Keep time.Duration
+	// NeedRules makes a Successful answer without one rule unreachable.
+	NeedRules bool
+	// Empty takes the file for empty, whatever the body says.
+	Empty bool
+	// Answers marks a server error: proof that there is a server, which some
+	// phases of an outage ask for.
+	Answers bool
+	// Hold marks an answer that asks for patience: however long it lasts it
+	// never ends in allow.
+	Hold bool
+}
+
+// Lifetime, as StatusRule.Keep, lets a copy live to the end of its own
+// lifetime.
+const Lifetime time.Duration = -1
+
+// Fresh bounds the lifetime of a copy (section 2.4).
+type Fresh struct {
+	Default time.Duration // without a word from the server
+	Most    time.Duration // no lifetime is longer
+	Least   time.Duration // none is shorter, whatever the server says
+	HTML    time.Duration // at most this for an HTML page without one rule
+}
+
+// Retry spaces the tries.
+type Retry struct {
+	First   time.Duration // after the first failure; doubles with each further one
+	Day     time.Duration // the longest step within the first day of an outage
+	Later   time.Duration // the longest step after that
+	After   time.Duration // a Retry-After is believed up to this
+	Beyond  time.Duration // after too many redirects
+	Refused time.Duration // after a redirect that led where it must not
+}
+
+// Phase is a part of an outage.
+type Phase struct {
+	Until      time.Duration // its end, counted from the first failure; 0: none
+	UseCopy    bool          // a copy past its lifetime governs, if there is one
+	CopyClause string        // the clause such a copy rests on
+	Otherwise  Verdict       // what holds without a copy
+	Answering  bool          // Otherwise Allow asks for a server that answered in this outage
+	Clause     string        // the clause Otherwise rests on
+	Every      time.Duration // the time between tries; 0: Profile.Retry doubles
+}
+
+// Check reports what does not make sense in a profile that was changed by hand.
+func (p *Profile) Check() error {
+	switch {
+	case p.Name == "":
+		return errors.New("policy: the profile has no name; records are stored under it")
+	case p.Limit < 500<<10:
+		return fmt.Errorf("policy: Limit is %d octets; RFC 9309, section 2.5, asks for at least %d", p.Limit, 500<<10)
+	case p.Hops < 0:
+		return fmt.Errorf("policy: Hops is %d; want 0 or more", p.Hops)
+	case p.Fresh.Least < time.Second || p.Fresh.Most < p.Fresh.Least || p.Fresh.Default < p.Fresh.Least:
+		return fmt.Errorf("policy: Fresh is %v; want 1s <= Least <= Default and Most", p.Fresh)
+	case p.Retry.First < time.Second || p.Retry.Day < p.Retry.First || p.Retry.Later < p.Retry.First:
+		return fmt.Errorf("policy: Retry is %v; want 1s <= First <= Day and Later", p.Retry)
+	}
+	return nil
+}
+
+// covers is the first rule for status; one that none covers is unreachable.
+func (p *Profile) covers(status int) StatusRule {
+	for _, r := range p.Status {
+		if r.From <= status && status <= r.To {
+			return r
+		}
+	}
+	return StatusRule{Clause: "2.3.1.4"}
+}
+
+// phase is the part of an outage that holds after it has lasted for down.
+func (p *Profile) phase(down time.Duration) Phase {
+	for _, ph := range p.Outage {
+		if ph.Until == 0 || down < ph.Until {
+			return ph
+		}
+	}
+	return Phase{Otherwise: Defer, Clause: "2.3.1.4"}
+}

@@ -1,0 +1,162 @@
+package policy
+
+import (
+	"math"
+	"time"
+
+	"github.com/rfc9309/polite/matcher"
+)
+
+// The spans that more than one profile uses.
+const (
+	day = 24 * time.Hour
+	// patience is the "reasonably long period of time (for example, 30 days)"
+	// of RFC 9309, section 2.3.1.4.
+	patience = 30 * day
+	// limit is 500 KiB, the least that section 2.5 permits.
+	limit = 500 << 10
+)
+
+// base is what all profiles share: one lifetime and one way of coming back.
+func base(name string, d matcher.Dialect) *Profile {
+	return &Profile{
+		Name: name, Dialect: d, Limit: limit, Hops: 5, Beyond: Unavailable, Conditional: true,
+		Fresh: Fresh{Default: day, Most: day, Least: time.Minute, HTML: time.Hour},
+		Retry: Retry{
+			First: time.Minute, Day: time.Hour, Later: 6 * time.Hour, After: day,
+			Beyond: time.Hour, Refused: time.Hour,
+		},
+	}
+}
+
+// statuses is the part of the status table that no profile changes, around the
+// rules for 4xx that each profile brings. 3xx and the final 1xx are not listed:
+// what no rule covers is unreachable.
+func statuses(clientErrors ...StatusRule) []StatusRule {
+	ok := StatusRule{From: 200, To: 299, Access: Successful}
+	accepted := StatusRule{From: 202, To: 202, Access: Successful, NeedRules: true, Clause: "2.3.1.4"}
+	noContent := StatusRule{From: 204, To: 204, Access: Successful, Empty: true}
+	partial := StatusRule{From: 206, To: 206, Clause: "2.3.1.4"}
+	serverError := StatusRule{From: 500, To: math.MaxInt, Answers: true, Clause: "2.3.1.4"}
+	return append(append([]StatusRule{accepted, noContent, partial, ok}, clientErrors...), serverError)
+}
+
+// The ways to read a client error.
+
+func gone(from, to int) StatusRule {
+	return StatusRule{From: from, To: to, Access: Unavailable, Clause: "2.3.1.3", Again: day}
+}
+
+func denied(keep time.Duration) StatusRule {
+	return StatusRule{From: 400, To: 499, Access: Unavailable, Clause: "2.3.1.3", Again: time.Hour, Keep: keep}
+}
+
+// unready is a client error that is taken for an outage: a house rule, since
+// section 2.3.1.3 would permit access.
+func unready(from, to int, hold bool) StatusRule {
+	return StatusRule{From: from, To: to, Hold: hold, Clause: "house"}
+}
+
+// deferring is an outage during which nothing may be accessed, copy or not.
+func deferring(until, every time.Duration) Phase {
+	return Phase{Until: until, Every: every, Otherwise: Defer, Clause: "2.3.1.4"}
+}
+
+// RFC9309 returns the default profile. Where the RFC says MAY it takes what
+// crawlers are known to need: a copy governs while the file is unreachable,
+// more than five redirects make the file unavailable, and after 30 days without
+// a copy a server that answers is taken to have no file. 429 is read as an
+// outage although it is a 4xx: a house rule.
+func RFC9309() *Profile {
+	p := base("rfc9309", matcher.Dialect{})
+	p.Status = statuses(gone(404, 404), gone(410, 410), unready(429, 429, true), denied(Lifetime))
+	p.Outage = []Phase{
+		{Until: patience, UseCopy: true, CopyClause: "2.4", Otherwise: Defer, Clause: "2.3.1.4"},
+		{UseCopy: true, CopyClause: "2.3.1.4", Otherwise: Allow, Answering: true, Clause: "2.3.1.4", Every: day},
+	}
+	return p
+}
+
+// Strict returns the profile that reads every MAY and SHOULD in the careful
+// direction: no copy past its lifetime, no access while anything is unclear,
+// for as long as it takes.
+func Strict() *Profile {
+	p := base("strict", matcher.Dialect{})
+	p.Beyond = Unreachable
+	p.Status = statuses(
+		gone(404, 404), gone(410, 410), unready(429, 429, true), unready(401, 401, true), unready(403, 403, true),
+		denied(Lifetime),
+	)
+	p.Outage = []Phase{deferring(patience, 0), deferring(0, day)}
+	return p
+}
+
+// Google returns the profile of Google's documentation as of 2026: twelve hours
+// of standstill, then the copy or no restriction for 30 days, then no
+// restriction if the server answers. 429 is a server error, and requests are
+// not conditional.
+func Google() *Profile {
+	p := base("google", matcher.Google())
+	p.Conditional = false
+	busy := unready(429, 429, false)
+	busy.Answers = true
+	p.Status = statuses(gone(404, 404), gone(410, 410), busy, denied(Lifetime))
+	p.Outage = []Phase{
+		deferring(12*time.Hour, 0),
+		{Until: patience, UseCopy: true, CopyClause: "house", Otherwise: Allow, Clause: "house"},
+		{Otherwise: Allow, Answering: true, Clause: "2.3.1.4", Every: day},
+	}
+	return p
+}
+
+// Google2019 returns the profile of Google's documentation from July 2019: every
+// 4xx is full allow, and after 30 days of standstill the copy is used, or
+// without one there is no restriction.
+func Google2019() *Profile {
+	p := base("google2019", matcher.Google())
+	p.Conditional = false
+	p.Status = statuses(gone(404, 404), gone(410, 410), denied(0))
+	p.Outage = []Phase{
+		deferring(patience, 0),
+		{UseCopy: true, CopyClause: "2.3.1.4", Otherwise: Allow, Clause: "2.3.1.4", Every: day},
+	}
+	return p
+}
+
+// Draft2019 returns the profile of draft-koster-rep-00. It differs from RFC9309
+// in its dialect and in that any 4xx leaves a copy in use for up to 24 hours
+// (section 2.3.1.3 there).
+func Draft2019() *Profile {
+	p := RFC9309()
+	p.Name, p.Dialect = "draft2019", matcher.Draft2019()
+	missing, removed := gone(404, 404), gone(410, 410)
+	missing.Keep, removed.Keep = day, day
+	p.Status = statuses(missing, removed, unready(429, 429, true), denied(day))
+	return p
+}
+
+// Koster1996 returns the profile of the 1996 draft: 404 is no restriction, 401
+// and 403 close the site, any other failure defers until the file can be had,
+// and a copy lives for seven days or until Expires.
+func Koster1996() *Profile {
+	p := base("koster1996", matcher.Koster1996())
+	p.Hops, p.Beyond = 10, Unreachable
+	closed := func(status int) StatusRule {
+		return StatusRule{From: status, To: status, Access: Restricted, Clause: "house", Again: day}
+	}
+	p.Status = statuses(gone(404, 404), closed(401), closed(403), unready(400, 499, true))
+	p.Fresh.Default, p.Fresh.Most = 7*day, 365*day
+	p.Outage = []Phase{deferring(patience, 0), deferring(0, day)}
+	return p
+}
+
+// ByName returns a fresh profile by its name: "rfc9309", "strict", "google",
+// "google2019", "draft2019" or "koster1996".
+func ByName(name string) (*Profile, bool) {
+	for _, f := range []func() *Profile{RFC9309, Strict, Google, Google2019, Draft2019, Koster1996} {
+		if p := f(); p.Name == name {
+			return p, true
+		}
+	}
+	return nil, false
+}
