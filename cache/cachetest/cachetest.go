@@ -1,0 +1,406 @@
+// Package cachetest tests a [cache.Store] against every promise of package cache.
+//
+//	func TestStore(t *testing.T) {
+//		cachetest.Run(t, func(t *testing.T) cache.Store {
+//			store, err := mystore.Open(t.TempDir())
+//			if err != nil {
+//				t.Fatal(err)
+//			}
+//			t.Cleanup(func() { store.Close() })
+//			return store
+//		})
+//	}
+//
+// Each failure is a sentence that says which promise broke. A store that is also a [cache.Leaser] is
+// tested as one. The store is tested with its own clock, so the promises about time take some tenths of a
+// second of real time.
+package cachetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rfc9309/polite/cache"
+)
+
+const (
+	key  = "https://example.com:8443"
+	long = time.Hour
+	// brief is a time to keep that a test waits out. A store may round it up: what has to pass is
+	// looked for until patience ends.
+	brief    = 200 * time.Millisecond
+	patience = 10 * time.Second
+)
+
+// Run runs the tests as subtests of t. Open is called for each of them and returns a store that is empty,
+// or at least holds none of what earlier calls' stores were given; it ends the store with t.Cleanup.
+func Run(t *testing.T, open func(t *testing.T) cache.Store) {
+	for _, promise := range []struct {
+		name string
+		test func(*testing.T, cache.Store)
+	}{
+		{"absent", absent},
+		{"put_get", putGet},
+		{"overwrite", overwrite},
+		{"delete", deleted},
+		{"ownership", ownership},
+		{"keys", exactKeys},
+		{"sizes", sizes},
+		{"keep_nothing", keepNothing},
+		{"keep_forever", keepForever},
+		{"keep_ends", keepEnds},
+		{"context", ended},
+		{"concurrent", concurrent},
+		{"lease", lease},
+		{"lease_ends", leaseEnds},
+		{"lease_race", leaseRace},
+	} {
+		t.Run(promise.name, func(t *testing.T) {
+			store := open(t)
+			if _, ok := store.(cache.Leaser); !ok && strings.HasPrefix(promise.name, "lease") {
+				t.Skip("the store is no cache.Leaser")
+			}
+			promise.test(t, store)
+		})
+	}
+}
+
+// mustGet fails the test unless key has value. why is the promise that broke.
+func mustGet(t *testing.T, s cache.Store, key string, want []byte, why string) {
+	t.Helper()
+	got, err := s.Get(t.Context(), key)
+	if err != nil {
+		t.Errorf("Get(%.60q): %v, want %.60q: %s", key, err, want, why)
+	} else if !bytes.Equal(got, want) {
+		t.Errorf("Get(%.60q) = %.60q (%d octets), want %.60q (%d octets): %s", key, got, len(got), want, len(want), why)
+	}
+}
+
+// mustMiss fails the test unless key is absent.
+func mustMiss(t *testing.T, s cache.Store, key, why string) {
+	t.Helper()
+	if got, err := s.Get(t.Context(), key); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Get(%.60q) = %.60q, %v, want an error that is fs.ErrNotExist: %s", key, got, err, why)
+	}
+}
+
+// mustPut fails the test if Put fails.
+func mustPut(t *testing.T, s cache.Store, key string, value []byte, keep time.Duration) {
+	t.Helper()
+	if err := s.Put(t.Context(), key, value, keep); err != nil {
+		t.Errorf("Put(%.60q, %d octets, %v): %v, want no error", key, len(value), keep, err)
+	}
+}
+
+func absent(t *testing.T, s cache.Store) {
+	mustMiss(t, s, key, "a key that was never put is absent, and absence is fs.ErrNotExist")
+}
+
+func putGet(t *testing.T, s cache.Store) {
+	for _, value := range []string{"rules", "", "\x00\xff\r\n"} {
+		mustPut(t, s, key, []byte(value), long)
+		mustGet(t, s, key, []byte(value), "Get returns what was put, octet for octet, be it empty")
+	}
+}
+
+func overwrite(t *testing.T, s cache.Store) {
+	mustPut(t, s, key, []byte("the first and longer value"), long)
+	mustPut(t, s, key, []byte("second"), long)
+	mustGet(t, s, key, []byte("second"), "a second Put takes the place of the first")
+}
+
+func deleted(t *testing.T, s cache.Store) {
+	if err := s.Delete(t.Context(), key); err != nil {
+		t.Errorf("Delete of an absent key: %v, want nil: that there is nothing to delete is no error", err)
+	}
+	mustPut(t, s, key, []byte("rules"), long)
+	mustPut(t, s, key+"0", []byte("others"), long)
+	if err := s.Delete(t.Context(), key); err != nil {
+		t.Errorf("Delete: %v, want nil", err)
+	}
+	mustMiss(t, s, key, "a deleted key is absent")
+	mustGet(t, s, key+"0", []byte("others"), "Delete removes its own key only")
+	mustPut(t, s, key, []byte("again"), long)
+	mustGet(t, s, key, []byte("again"), "a deleted key can be put again")
+}
+
+func ownership(t *testing.T, s cache.Store) {
+	value := []byte("rules")
+	mustPut(t, s, key, value, long)
+	copy(value, "XXXXX")
+	mustGet(t, s, key, []byte("rules"), "after Put the slice is the caller's again, and writing to it changes nothing")
+	got, err := s.Get(t.Context(), key)
+	if err != nil {
+		t.Fatalf("Get: %v, want no error", err)
+	}
+	clear(got[:cap(got)])
+	mustGet(t, s, key, []byte("rules"), "what Get returns is the caller's, and writing to it changes nothing")
+}
+
+// Keys that a store might take for one another, or for something else than a key.
+var hostile = []string{
+	"https://example.com", "http://example.com", "HTTPS://EXAMPLE.COM", "https://example.com:8443",
+	"https://example.co", "https://example.com.", "https://example.com ", "https://example.com/",
+	"http://[2001:db8::1]", "https://{a}", "https://{a}b", "a:b", "b", "a", "a/b", "a\\b", "a//b", "a/./b",
+	"..", ".", "../../etc/passwd", "/", "a\x00", "a\x00b", "\x00", "a\n", "a\r\n", "*", "a*", "a?", "%61", "%",
+	"\xff", "\xfe\xff", "\xc3\xa9", "e\xcc\x81", "\xe9", "CON", "$a", "'; --", "\"",
+	strings.Repeat("k", 300), strings.Repeat("k", 299), strings.Repeat("k", 299) + "l",
+	strings.Repeat("\x00", 300), strings.Repeat("\xff", 300), strings.Repeat("/", 300),
+}
+
+func exactKeys(t *testing.T, s cache.Store) {
+	for _, key := range hostile {
+		mustPut(t, s, key, []byte("of "+key), long)
+	}
+	const why = "a key is any octets, up to 300, and its value is its own"
+	for i, key := range hostile {
+		mustGet(t, s, key, []byte("of "+key), why)
+		if i%2 == 0 {
+			if err := s.Delete(t.Context(), key); err != nil {
+				t.Errorf("Delete(%.60q): %v, want nil", key, err)
+			}
+		}
+	}
+	for i, key := range hostile {
+		if i%2 == 0 {
+			mustMiss(t, s, key, why)
+		} else {
+			mustGet(t, s, key, []byte("of "+key), why)
+		}
+	}
+}
+
+func sizes(t *testing.T, s cache.Store) {
+	for _, size := range []int{1, 4095, 4096, 70_000, 1_500_000} {
+		value := make([]byte, size)
+		for i := range value {
+			value[i] = byte(i * 31 >> 3)
+		}
+		mustPut(t, s, key, value, long)
+		got, err := s.Get(t.Context(), key)
+		if errors.Is(err, fs.ErrNotExist) && size > 100_000 {
+			continue // a store may have no room for it
+		}
+		if err != nil || !bytes.Equal(got, value) {
+			t.Errorf("Get of %d octets: %d octets, %v: a value is returned whole as it was put, or not at all", size, len(got), err)
+		}
+	}
+}
+
+func keepNothing(t *testing.T, s cache.Store) {
+	for _, keep := range []time.Duration{0, -time.Second, -1 << 63} {
+		mustPut(t, s, key, []byte("earlier"), long)
+		mustPut(t, s, key, []byte("over"), keep)
+		mustMiss(t, s, key, fmt.Sprintf("a keep of %v has passed already, and removes what was there", keep))
+	}
+}
+
+func keepForever(t *testing.T, s cache.Store) {
+	for _, keep := range []time.Duration{30 * 24 * time.Hour, 1<<63 - 1} {
+		mustPut(t, s, key, []byte("rules"), keep)
+		mustGet(t, s, key, []byte("rules"), fmt.Sprintf("a value put for %v is there at once, whatever sum overflows", keep))
+	}
+}
+
+func keepEnds(t *testing.T, s cache.Store) {
+	mustPut(t, s, "lasts", []byte("rules"), long)
+	mustPut(t, s, "renewed", []byte("rules"), brief)
+	mustPut(t, s, "renewed", []byte("rules"), long)
+	mustPut(t, s, "cut short", []byte("rules"), long)
+	mustPut(t, s, "cut short", []byte("rules"), brief)
+	start := time.Now()
+	mustPut(t, s, "passes", []byte("rules"), brief)
+	if _, err := s.Get(t.Context(), "passes"); err != nil && time.Since(start) < brief/2 {
+		t.Errorf("Get at once after Put: %v, want the value: it is there until its time has passed", err)
+	}
+	for _, key := range []string{"passes", "cut short"} {
+		gone := func() bool {
+			_, err := s.Get(t.Context(), key)
+			return errors.Is(err, fs.ErrNotExist)
+		}
+		if !within(patience, gone) {
+			t.Errorf("Get(%q) %v after a Put for %v, want it absent: a value's time is the keep of its last Put", key, patience, brief)
+		}
+	}
+	mustGet(t, s, "lasts", []byte("rules"), "a value does not go with others whose time has passed")
+	mustGet(t, s, "renewed", []byte("rules"), "a value's time is the keep of its last Put")
+}
+
+// within asks until the answer is yes or the time is over.
+func within(limit time.Duration, ask func() bool) bool {
+	for end := time.Now().Add(limit); ; {
+		if ask() {
+			return true
+		}
+		if time.Now().After(end) {
+			return false
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+}
+
+func ended(t *testing.T, s cache.Store) {
+	mustPut(t, s, key, []byte("rules"), long)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got, err := s.Get(ctx, key); err == nil {
+		mustEqual(t, got, "rules", "a Get that succeeds in spite of its context returns the value")
+	} else if errors.Is(err, fs.ErrNotExist) || !errors.Is(err, context.Canceled) {
+		t.Errorf("Get with a context that has ended: %v, want context.Canceled: it is an error, never absence", err)
+	}
+	if err := s.Put(ctx, key, []byte("later"), long); err == nil {
+		mustGet(t, s, key, []byte("later"), "a Put that reports success in spite of its context has put")
+	} else if !errors.Is(err, context.Canceled) {
+		t.Errorf("Put with a context that has ended: %v, want context.Canceled", err)
+	}
+	if err := s.Delete(ctx, key); err == nil {
+		mustMiss(t, s, key, "a Delete that reports success in spite of its context has deleted")
+	} else if !errors.Is(err, context.Canceled) {
+		t.Errorf("Delete with a context that has ended: %v, want context.Canceled", err)
+	}
+	mustPut(t, s, key, []byte("after"), long)
+	mustGet(t, s, key, []byte("after"), "a call whose context ended leaves the store in order")
+}
+
+func mustEqual(t *testing.T, got []byte, want, why string) {
+	t.Helper()
+	if string(got) != want {
+		t.Errorf("got %.60q, want %.60q: %s", got, want, why)
+	}
+}
+
+func concurrent(t *testing.T, s cache.Store) {
+	var wg sync.WaitGroup
+	for worker := range 8 {
+		wg.Go(func() {
+			for i := range 60 {
+				key := fmt.Sprint("https://", (worker+i)%5, ".example")
+				value := bytes.Repeat([]byte(fmt.Sprintf("%s %d;", key, worker)), 1+i*7)
+				mustPut(t, s, key, value, long)
+				got, err := s.Get(t.Context(), key)
+				if err != nil && !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("Get among others: %v, want no error", err)
+				}
+				if err == nil && !whole(got, key) {
+					t.Errorf("Get(%q) = %.80q among others: a value is always one that was put under its key", key, got)
+				}
+				if i%20 == 19 {
+					s.Delete(t.Context(), key)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// whole reports whether a value is one that concurrent puts under key: one piece repeated.
+func whole(value []byte, key string) bool {
+	piece, _, ok := bytes.Cut(value, []byte(";"))
+	n := len(piece) + 1
+	return ok && bytes.HasPrefix(piece, []byte(key+" ")) && len(value)%n == 0 &&
+		bytes.Equal(value, bytes.Repeat(value[:n], len(value)/n))
+}
+
+// mustLease fails the test unless the lease is had.
+func mustLease(t *testing.T, s cache.Store, key string, ttl time.Duration, why string) (release func()) {
+	t.Helper()
+	release, err := s.(cache.Leaser).Lease(t.Context(), key, ttl)
+	if err != nil {
+		t.Fatalf("Lease(%q): %v, want it: %s", key, err, why)
+	}
+	return release
+}
+
+// mustBeHeld fails the test unless another has the lease.
+func mustBeHeld(t *testing.T, s cache.Store, key, why string) {
+	t.Helper()
+	release, err := s.(cache.Leaser).Lease(t.Context(), key, long)
+	if !errors.Is(err, cache.ErrHeld) {
+		t.Errorf("Lease(%q): %v, want cache.ErrHeld: %s", key, err, why)
+	}
+	if err == nil {
+		release()
+	}
+}
+
+func lease(t *testing.T, s cache.Store) {
+	first := mustLease(t, s, key, long, "nobody has it")
+	mustBeHeld(t, s, key, "one at a time has the lease on a key")
+	other := mustLease(t, s, key+"0", long, "leases on two keys are two")
+	mustMiss(t, s, key, "a lease is no value")
+	mustPut(t, s, key, []byte("rules"), long)
+	if err := s.Delete(t.Context(), key); err != nil {
+		t.Errorf("Delete: %v, want nil", err)
+	}
+	mustBeHeld(t, s, key, "neither Put nor Delete ends a lease")
+	first()
+	second := mustLease(t, s, key, long, "the first holder has released it")
+	first()
+	mustBeHeld(t, s, key, "a release called twice ends nobody else's lease")
+	mustBeHeld(t, s, key+"0", "a release ends its own key's lease only")
+	second()
+	other()
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if release, err := s.(cache.Leaser).Lease(ctx, key, long); err == nil {
+		release()
+	} else if !errors.Is(err, context.Canceled) {
+		t.Errorf("Lease with a context that has ended: %v, want context.Canceled", err)
+	}
+	mustLease(t, s, key, long, "a call whose context ended takes no lease")()
+}
+
+func leaseEnds(t *testing.T, s cache.Store) {
+	late := mustLease(t, s, key, brief, "nobody has it")
+	var release func()
+	taken := func() (ok bool) {
+		var err error
+		if release, err = s.(cache.Leaser).Lease(t.Context(), key, long); err != nil && !errors.Is(err, cache.ErrHeld) {
+			t.Errorf("Lease: %v, want it or cache.ErrHeld", err)
+		}
+		return err == nil
+	}
+	if !within(patience, taken) {
+		t.Fatalf("the lease was not had %v after one of %v: a lease ends with its time, for its holder may be dead", patience, brief)
+	}
+	late()
+	mustBeHeld(t, s, key, "a holder whose time has passed cannot end the next one's lease")
+	release()
+}
+
+func leaseRace(t *testing.T, s cache.Store) {
+	var holders, had atomic.Int32
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 20 {
+				release, err := s.(cache.Leaser).Lease(t.Context(), key, long)
+				if err != nil {
+					if !errors.Is(err, cache.ErrHeld) {
+						t.Errorf("Lease: %v, want it or cache.ErrHeld", err)
+					}
+					continue
+				}
+				had.Add(1)
+				if n := holders.Add(1); n != 1 {
+					t.Errorf("%d holders at once: one at a time has the lease on a key", n)
+				}
+				holders.Add(-1)
+				release()
+			}
+		})
+	}
+	wg.Wait()
+	if had.Load() == 0 {
+		t.Error("nobody had the lease: of several that ask for a free one, one gets it")
+	}
+}

@@ -1,0 +1,319 @@
+package lru
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// room is a bound that no test reaches by accident.
+const room = 1 << 30
+
+// keys returns the keys present, sorted.
+func keys[V, S any](c *Cache[V, S]) []string {
+	all := maps.Collect(c.All())
+	return slices.Sorted(maps.Keys(all))
+}
+
+// boundFor returns the bound at which n entries of short keys and that cost fill a map of one shard.
+func boundFor(n int, cost int64) int64 {
+	c := New[int, int](room)
+	s := &c.shards[0]
+	for i := range n {
+		id, _ := s.insert(uint32(i*7919), fmt.Sprint("k", i))
+		s.set(id, i, uint32(cost), nil, 0)
+	}
+	return s.size
+}
+
+func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
+	for _, row := range []struct {
+		name, steps, want string
+	}{
+		// "+a" puts, "?a" gets, "-a" deletes, "(a" pins, ")a" unpins. Three entries have room.
+		{"oldest_put", "+a +b +c +d", "b c d"},
+		{"hit_refreshes", "+a +b +c ?a +d", "a c d"},
+		{"put_refreshes", "+a +b +c +a +d", "a c d"},
+		{"miss_changes_nothing", "+a +b +c ?x +d", "b c d"},
+		{"deleted_makes_room", "+a +b +c -b +d", "a c d"},
+		{"pinned_stays", "+a (a +b +c +d +e", "a d e"},
+		{"pinned_before_put", "(a +a +b +c +d +e", "a d e"},
+		{"unpinned_is_as_just_used", "+a (a +b +c )a +d", "a c d"},
+		{"pins_are_counted", "+a (a (a )a +b +c +d +e", "a d e"},
+		{"unpinned_goes_again", "+a (a )a +b +c +d", "b c d"},
+		{"unpin_without_pin", ")a +a +b +c +d", "b c d"},
+		{"pinned_may_be_deleted", "+a (a -a +b +c +d", "b c d"},
+		{"pinned_leave_no_room_for_more", "(a (b (c +a +b +c +d", "a b c"},
+	} {
+		t.Run("house/"+row.name, func(t *testing.T) {
+			c := New[int, int](boundFor(3, 1000) + 500)
+			for _, step := range strings.Fields(row.steps) {
+				key := "k" + step[1:]
+				switch step[0] {
+				case '+':
+					c.Put(key, 1, 1000, nil)
+				case '?':
+					c.Get(key)
+				case '-':
+					c.Delete(key)
+				case '(':
+					c.Pin(key)
+				case ')':
+					c.Unpin(key)
+				}
+			}
+			got := strings.ReplaceAll(strings.Join(keys(c), " "), "k", "")
+			if got != row.want {
+				t.Errorf("%s: left %q, want %q", row.steps, got, row.want)
+			}
+		})
+	}
+}
+
+func TestEntryLargerThanTheBound(t *testing.T) {
+	c := New[int, int](10_000)
+	c.Put("a", 1, 100, nil)
+	part := c.Share(ID{1}, 1, 20_000)
+	for _, row := range []struct {
+		name string
+		kept bool
+		put  func() bool
+	}{
+		{"fits", true, func() bool { return c.Put("b", 1, 5_000, nil) }},
+		{"too_large", false, func() bool { return c.Put("c", 1, 10_000, nil) }},
+		{"replaces_nothing_but_removes", false, func() bool { return c.Put("a", 1, 10_000, nil) }},
+		{"part_too_large", false, func() bool { return c.Put("d", 1, 1, part) }},
+		{"negative_cost", false, func() bool { return c.Put("e", 1, -1, nil) }},
+		{"cost_over_32_bits", false, func() bool { return c.Put("f", 1, 1<<33, nil) }},
+	} {
+		if got := row.put(); got != row.kept {
+			t.Errorf("%s: kept %v, want %v", row.name, got, row.kept)
+		}
+	}
+	if got := keys(c); !slices.Equal(got, []string{"b"}) {
+		t.Errorf("left %q, want only b", got)
+	}
+	if len(c.parts.byID) != 0 {
+		t.Errorf("a part that no entry holds is still there")
+	}
+}
+
+// A long run of random operations, compared after each with a plain map and with the invariants.
+func TestAgainstAPlainMap(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	c := New[int, int](room)
+	want := map[string]int{}
+	for i := range 60_000 {
+		key := fmt.Sprint(rnd.IntN(700 + i/30))
+		switch rnd.IntN(8) {
+		case 0, 1, 2:
+			c.Put(key, i, int64(rnd.IntN(300)), c.Share(ID{byte(i)}, 0, 50))
+			want[key] = i
+		case 3, 4:
+			_, there := want[key]
+			if got := c.Delete(key); got != there {
+				t.Fatalf("step %d: Delete(%s) = %v, want %v", i, key, got, there)
+			}
+			delete(want, key)
+		case 5:
+			c.Pin(key)
+		case 6:
+			c.Unpin(key)
+		default:
+			value, there := want[key]
+			if got, ok := c.Get(key); ok != there || got != value {
+				t.Fatalf("step %d: Get(%s) = %d, %v, want %d, %v", i, key, got, ok, value, there)
+			}
+		}
+		if i%2000 == 0 {
+			check(t, c)
+		}
+	}
+	if got := maps.Collect(c.All()); !maps.Equal(got, want) {
+		t.Errorf("%d entries differ from the %d wanted", len(got), len(want))
+	}
+	for key := range want {
+		c.Delete(key)
+	}
+	check(t, c)
+	if c.Bytes() != 0 || c.Len() != 0 {
+		t.Errorf("emptied: %d octets, %d entries, want none", c.Bytes(), c.Len())
+	}
+}
+
+// check holds every shard against its invariants, and the sums against their parts.
+func check[V, S any](t *testing.T, c *Cache[V, S]) {
+	t.Helper()
+	var size int64
+	var live int
+	holds := map[*Part[S]]int64{}
+	for i := range c.shards {
+		s := &c.shards[i]
+		size += s.size
+		live += int(s.live)
+		checkShard(t, s, holds)
+	}
+	for _, p := range c.parts.byID {
+		size += p.cost
+		if p.holds != holds[p] {
+			t.Errorf("a part counts %d holds, entries have %d", p.holds, holds[p])
+		}
+	}
+	if c.Bytes() != size || c.Len() != live {
+		t.Errorf("Bytes and Len say %d and %d, the shards %d and %d", c.Bytes(), c.Len(), size, live)
+	}
+}
+
+func checkShard[V, S any](t *testing.T, s *shard[V, S], holds map[*Part[S]]int64) {
+	t.Helper()
+	want := int64(cap(s.entries))*(slotCost[V, S]()-4) + int64(len(s.index))*4
+	var used, inOrder uint32
+	for i, e := range s.entries {
+		if e.state == unused {
+			continue
+		}
+		used++
+		want += keyCost(len(e.key)) + int64(e.cost)
+		if e.part != nil {
+			holds[e.part]++
+		}
+		if id, ok := s.find(e.hash, e.key); !ok || id != uint32(i) {
+			t.Errorf("%q is not found where it is", e.key)
+		}
+		if pinnedNow := s.pins[e.key] > 0; pinnedNow != (e.state == pinned) {
+			t.Errorf("%q: pinned %v, state %d", e.key, pinnedNow, e.state)
+		}
+		if e.state == listed {
+			inOrder++
+		}
+	}
+	if used != s.live || s.size != want {
+		t.Errorf("%d used and %d octets, want %d and %d", s.live, s.size, used, want)
+	}
+	prev := none
+	for id := s.head; id != none; id = s.entries[id].next {
+		if s.entries[id].prev != prev {
+			t.Errorf("slot %d: prev %d, want %d", id, s.entries[id].prev, prev)
+		}
+		prev = id
+		inOrder--
+	}
+	if inOrder != 0 || s.tail != prev {
+		t.Errorf("order is off by %d, tail %d, want %d", int32(inOrder), s.tail, prev)
+	}
+	if stamp, ok := s.last(); ok != (s.tail != none) || ok && stamp != s.entries[s.tail].stamp {
+		t.Errorf("the tail's stamp is published as %d, %v", stamp, ok)
+	}
+}
+
+func TestPartIsHeldAndChargedOnce(t *testing.T) {
+	c := New[int, string](room)
+	id := ID(sha256.Sum256([]byte("file")))
+	if got := c.Shared(id); got != nil {
+		t.Fatalf("Shared before Share = %v, want nil", got)
+	}
+	first := c.Share(id, "file", 1<<20)
+	c.Put("a", 1, 10, first)
+	alone := c.Bytes()
+	second := c.Share(id, "file again", 1<<20)
+	if second != first || second.Value() != "file" {
+		t.Errorf("the second Share gave %q, want the first's content", second.Value())
+	}
+	c.Put("b", 1, 10, second)
+	c.Put("c", 1, 10, c.Shared(id))
+	c.Put("c", 2, 10, c.Shared(id)) // replaced by itself
+	if more := c.Bytes() - alone; more > 2000 {
+		t.Errorf("two more holders are charged %d octets, want the entries alone", more)
+	}
+	c.Delete("a")
+	c.Put("b", 1, 10, nil)
+	if got := c.Shared(id); got == nil {
+		t.Errorf("the part went while c holds it")
+	} else {
+		c.Drop(got)
+	}
+	c.Delete("c")
+	if got := c.Shared(id); got != nil {
+		t.Errorf("the part stayed after its last holder")
+	}
+	check(t, c)
+}
+
+func TestBoundIsThatOfAllShards(t *testing.T) {
+	c := New[int, int](1 << 20)
+	s := &c.shards[0]
+	for i := 0; c.Len() < 500; i++ {
+		key := fmt.Sprint("uneven", i)
+		if _, home := c.home(key); home == s {
+			c.Put(key, i, 1000, nil)
+		}
+	}
+	if got := int(s.live); got != 500 {
+		t.Errorf("one shard of a half-empty map keeps %d entries, want 500", got)
+	}
+	c.Put("large", 1, 1<<20-1000, nil)
+	if _, ok := c.Get("large"); !ok || c.Bytes() > 1<<20 {
+		t.Errorf("large kept %v in %d octets, want it kept within %d", ok, c.Bytes(), 1<<20)
+	}
+}
+
+func TestManyGoroutines(t *testing.T) {
+	c := New[string, int](256 << 10)
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			rnd := rand.New(rand.NewPCG(uint64(g), 0))
+			for i := range 8_000 {
+				key := fmt.Sprint(rnd.IntN(3000))
+				switch rnd.IntN(6) {
+				case 0, 1:
+					c.Put(key, key, int64(rnd.IntN(500)), c.Share(ID{byte(rnd.IntN(40))}, 0, 500))
+				case 2:
+					c.Delete(key)
+				case 3:
+					c.Pin(key)
+					c.Unpin(key)
+				default:
+					if got, ok := c.Get(key); ok && got != key {
+						t.Errorf("Get(%s) = %s", key, got)
+					}
+				}
+				if i%4000 == 0 {
+					for key, value := range c.All() {
+						c.Get(key)
+						if key != value {
+							t.Errorf("All has %s under %s", value, key)
+						}
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	check(t, c)
+	if c.Bytes() > 256<<10 {
+		t.Errorf("%d octets, want at most %d", c.Bytes(), 256<<10)
+	}
+}
+
+func TestGetAllocatesNothing(t *testing.T) {
+	c := New[int, int](room)
+	c.Put("https://example.com:8443", 1, 1, nil)
+	key := []byte("https://example.com:8443")
+	for name, get := range map[string]func(){
+		"string": func() { c.Get("https://example.com:8443") },
+		"bytes":  func() { c.GetBytes(key) },
+	} {
+		if got := testing.AllocsPerRun(100, get); got != 0 {
+			t.Errorf("%s: %v allocations, want 0", name, got)
+		}
+	}
+	if got, ok := c.GetBytes(key); !ok || got != 1 {
+		t.Errorf("GetBytes = %d, %v, want 1, true", got, ok)
+	}
+}
