@@ -60,8 +60,22 @@ func TestMemoryBound(t *testing.T) {
 	})
 }
 
-// lapseTests: what is remembered of an authority at rest lasts as long as it
-// can matter, measured by whether a start other visits later forget it.
+// An authority with a request in flight is not forgotten, however long it takes.
+func TestMemoryKeepsWhatIsInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pacer(t, Limits{}, nil)
+		held := take(t, p, host1, 0)
+		time.Sleep(24 * time.Hour)
+		take(t, p, host2, 0).Done()
+		held.Answer(429, nil)
+		if _, why := p.Peek(host1, 0); why != ReasonPause {
+			t.Errorf("the pause set by an answer after a day: Peek = %q, want %q", why, ReasonPause)
+		}
+	})
+}
+
+// What is remembered of an authority at rest lasts as long as it can matter,
+// and is dropped by the next use of another.
 func TestLapse(t *testing.T) {
 	for _, test := range []struct {
 		name   string

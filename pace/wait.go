@@ -240,12 +240,13 @@ func (p *Pacer) settle(ctx context.Context, w *waiter, gone bool, now instant) e
 }
 
 // undo takes back a turn whose request was never sent. The gap it opened
-// closes again unless another request has started since.
+// closes again unless another request has started since. (The first in line was
+// given its gap with t before it. It is due no later for that: t itself had
+// waited as long.)
 func (p *Pacer) undo(t *Turn, now instant) {
 	h := t.host
 	if h.starts == t.nth {
 		h.last, h.delay = t.before, t.beforeDelay
-		h.regap(h.line.first, p.limits)
 	}
 	p.stats.Turns--
 	p.end(t, now)

@@ -118,8 +118,8 @@ func TestStarts(t *testing.T) {
 	}
 }
 
-// line sends n callers to authority, one a microsecond so that their order of
-// arrival is known, and returns when all are in line. The trail says when each
+// queue sends n callers to host1 one by one, so that their order of arrival is
+// known, and returns when all are in line. The trail says when each
 // got its turn, which it ends at once.
 func queue(p *Pacer, r *trail, n int) (wait func()) {
 	var wg sync.WaitGroup
@@ -233,6 +233,48 @@ func TestCancelAtTheTurn(t *testing.T) {
 			if got := time.Since(zero); got != gap {
 				t.Errorf("Wait = %v; the next turn came after %v, want %v", err, got, gap)
 			}
+		})
+	}
+}
+
+// A turn given back closes the gap it opened: neither its start nor its
+// Crawl-delay holds for the next in line.
+func TestUndo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, r := pacer(t, Limits{Gap: time.Second}, nil), newTrail()
+		take(t, p, host1, 0).Done()
+		b := take(t, p, host1, 10*time.Second)
+		settled := queue(p, r, 1)
+		time.Sleep(time.Second)
+		p.mu.Lock()
+		p.undo(b, p.now())
+		p.mu.Unlock()
+		settled()
+		b.Done()
+		r.check(t, "11s 0")
+		if got, want := p.Stats(), (Stats{Authorities: 1, Turns: 2, Waits: 2, Waited: 11 * time.Second}); got != want {
+			t.Errorf("Stats() = %+v, want %+v", got, want)
+		}
+	})
+}
+
+// One who comes at the very moment at which the first in line is due does not
+// overtake it, whichever of the two is woken first.
+func TestNoOvertaking(t *testing.T) {
+	for range 50 {
+		synctest.Test(t, func(t *testing.T) {
+			p, r := pacer(t, Limits{Gap: time.Second}, nil), newTrail()
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				time.Sleep(time.Second)
+				take(t, p, host1, 0).Done()
+				r.add("newcomer")
+			})
+			synctest.Wait() // its timer is the older one
+			take(t, p, host1, 0).Done()
+			queue(p, r, 1)()
+			wg.Wait()
+			r.check(t, "1s 0", "2s newcomer")
 		})
 	}
 }
