@@ -1,0 +1,128 @@
+package fetcher
+
+import (
+	"bufio"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/rfc9309/polite/policy"
+)
+
+// readBody reads at most limit octets of decoded content (RFC 9309, section
+// 2.5) and reports whether there was more. Content that ends before its
+// announced length, in the middle of a chunk or of its encoding is an error: a
+// file cut by the network must not pass for a whole one.
+//
+// The work is bounded: no more raw octets are read than twice the limit, so an
+// encoded body cannot keep the decoder busy without giving anything.
+func readBody(resp *http.Response, header http.Header, limit int) (body []byte, cut bool, err error) {
+	raw := &bounded{r: resp.Body, left: 2*int64(limit) + 64<<10}
+	r, err := decoded(raw, header, resp.Uncompressed)
+	if err != nil {
+		return nil, false, err
+	}
+	body, err = io.ReadAll(io.LimitReader(r, int64(limit)+1))
+	if len(body) > limit {
+		return body[:limit], true, nil
+	}
+	if err != nil {
+		return nil, false, broken(err)
+	}
+	return body, false, nil
+}
+
+// decoded undoes the content codings of a body, one or two of them.
+func decoded(r io.Reader, header http.Header, done bool) (io.Reader, error) {
+	if done {
+		return r, nil
+	}
+	var codings []string
+	for _, line := range header["Content-Encoding"] {
+		for c := range strings.SplitSeq(line, ",") {
+			if c = strings.ToLower(strings.Trim(c, " \t")); c != "" && c != "identity" {
+				codings = append(codings, c)
+			}
+		}
+	}
+	if len(codings) > 2 {
+		return nil, undecodable(fmt.Errorf("%d content codings; at most 2 are undone", len(codings)))
+	}
+	for i := len(codings) - 1; i >= 0; i-- {
+		var err error
+		if r, err = decoder(r, codings[i]); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// decoder undoes one coding. An empty body is empty in any coding.
+func decoder(r io.Reader, coding string) (io.Reader, error) {
+	b := bufio.NewReader(r)
+	head, err := b.Peek(2)
+	if err == io.EOF && len(head) == 0 {
+		return b, nil
+	}
+	var d io.Reader
+	switch coding {
+	case "gzip", "x-gzip":
+		d, err = gzip.NewReader(b)
+	case "deflate":
+		// Meant to be zlib's format; some servers send the bare stream.
+		if len(head) == 2 && head[0]&0x0f == 8 && (int(head[0])<<8|int(head[1]))%31 == 0 {
+			d, err = zlib.NewReader(b)
+		} else {
+			d, err = flate.NewReader(b), nil
+		}
+	default:
+		return nil, undecodable(fmt.Errorf("content coding %.40q is not known", coding))
+	}
+	if err != nil {
+		return nil, broken(err)
+	}
+	return d, nil
+}
+
+// undecodable is a body that no second try makes better.
+func undecodable(err error) error { return &policy.Failure{Class: policy.Body, Err: err} }
+
+// broken classes an error while reading a body: one of the coding is final, one
+// of the connection may pass.
+func broken(err error) error {
+	var corrupt flate.CorruptInputError
+	switch {
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.Is(err, zlib.ErrHeader),
+		errors.Is(err, zlib.ErrChecksum), errors.As(err, &corrupt), errors.Is(err, errTooMuch):
+		return undecodable(err)
+	}
+	return &policy.Failure{Class: policy.Body, Err: &cutShort{err}}
+}
+
+// cutShort marks a body that the connection broke off.
+type cutShort struct{ err error }
+
+func (c *cutShort) Error() string { return "the body broke off: " + c.err.Error() }
+func (c *cutShort) Unwrap() error { return c.err }
+
+var errTooMuch = errors.New("too many octets for the content they decode to")
+
+// bounded fails once more than left octets were read.
+type bounded struct {
+	r    io.Reader
+	left int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errTooMuch
+	}
+	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}

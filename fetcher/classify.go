@@ -1,0 +1,91 @@
+package fetcher
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"syscall"
+
+	"github.com/rfc9309/polite/policy"
+)
+
+// classify says which part of a retrieval failed (RFC 9309, section 2.3.1.4
+// makes all of them one: unreachable). It never looks at the text of an error.
+func classify(ctx context.Context, err error) *policy.Failure {
+	var f *policy.Failure
+	if errors.As(err, &f) && (f.Class != policy.Body || ctx.Err() == nil) {
+		return f
+	}
+	var refused *refusedError
+	if errors.As(err, &refused) {
+		return &policy.Failure{Class: policy.Egress, Err: refused}
+	}
+	return &policy.Failure{Class: class(ctx, err), Err: bare(err)}
+}
+
+func class(ctx context.Context, err error) policy.Class {
+	var name *net.DNSError
+	var op *net.OpError
+	switch {
+	case ctx.Err() != nil:
+		return policy.Timeout
+	case errors.As(err, &name):
+		return policy.DNS
+	case isTLS(err):
+		return policy.TLS
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), timedOut(err):
+		return policy.Timeout
+	case errors.As(err, &op), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
+		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNREFUSED):
+		return policy.Connect
+	}
+	return policy.Protocol
+}
+
+// isTLS reports a failure of the handshake or of a certificate.
+func isTLS(err error) bool {
+	var op *net.OpError
+	var cert *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	var alert tls.AlertError
+	var unknown x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	return errors.As(err, &cert) || errors.As(err, &record) || errors.As(err, &alert) || errors.As(err, &unknown) ||
+		errors.As(err, &host) || errors.As(err, &invalid) || errors.As(err, &op) && op.Op == "remote error"
+}
+
+func timedOut(err error) bool {
+	var t net.Error
+	return errors.As(err, &t) && t.Timeout()
+}
+
+// bare takes off what http.Client wraps around an error: the method and URL,
+// which the record has anyway.
+func bare(err error) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		return wrapped.Err
+	}
+	return err
+}
+
+// passing reports whether a failure may have gone away by the next try.
+func passing(f *policy.Failure) bool {
+	var name *net.DNSError
+	var short *cutShort
+	switch f.Class {
+	case policy.Connect, policy.Timeout:
+		return true
+	case policy.DNS:
+		return errors.As(f.Err, &name) && !name.IsNotFound
+	case policy.Body:
+		return errors.As(f.Err, &short)
+	}
+	return false
+}

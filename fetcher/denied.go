@@ -1,0 +1,56 @@
+package fetcher
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rfc9309/polite/policy"
+)
+
+// ErrDisallowed and ErrDeferred tell apart the two ways a request is refused.
+// A *DeniedError matches one of them with errors.Is.
+var (
+	ErrDisallowed = errors.New("disallowed by robots.txt")
+	ErrDeferred   = errors.New("deferred: robots.txt could not be had, or it is not yet our turn")
+)
+
+// DeniedError is the error of a request that was refused. http.Client wraps it
+// in a *url.Error; errors.As finds it there.
+type DeniedError struct {
+	Decision policy.Decision
+}
+
+// Error returns the Decision as one line.
+func (e *DeniedError) Error() string { return e.Decision.String() }
+
+// Is reports whether target is ErrDisallowed or ErrDeferred and names this kind
+// of refusal.
+func (e *DeniedError) Is(target error) bool {
+	if e.Decision.Verdict == policy.Disallow {
+		return target == ErrDisallowed
+	}
+	return target == ErrDeferred
+}
+
+// refusal is what a refused request gets: a *DeniedError, or with AsResponse a
+// 403 that says the same. It is 403 for a Defer too, since the clients this is
+// for would take a 503 as a reason to try again at once.
+func (t *Transport) refusal(req *http.Request, d policy.Decision) (*http.Response, error) {
+	if !t.opts.AsResponse {
+		return nil, &DeniedError{Decision: d}
+	}
+	text := d.String() + "\n"
+	h := http.Header{"Content-Type": {"text/plain; charset=utf-8"}, "Polite-Verdict": {d.Verdict.String()}}
+	if !d.RetryAt.IsZero() {
+		wait := max(time.Until(d.RetryAt), 0).Round(time.Second)
+		h.Set("Retry-After", strconv.FormatInt(int64(wait/time.Second), 10))
+	}
+	return &http.Response{
+		Status: "403 Forbidden", StatusCode: http.StatusForbidden, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: h, Body: io.NopCloser(strings.NewReader(text)), ContentLength: int64(len(text)), Request: req,
+	}, nil
+}

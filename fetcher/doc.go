@@ -1,0 +1,71 @@
+// Package fetcher makes a crawler polite: wrap its http.Client and every request
+// is held against the site's robots.txt first, as RFC 9309 says.
+//
+//	t, err := fetcher.New("ExampleBot/0.1 (+https://example.com/bot)", nil)
+//	if err != nil {
+//		log.Fatal(err)
+//	}
+//	client := &http.Client{Transport: t}
+//	resp, err := client.Get("https://example.com/private")
+//	var denied *fetcher.DeniedError
+//	if errors.As(err, &denied) {
+//		log.Print(denied) // names the rule, its line and the file, or since when the site is down
+//	}
+//
+// The robots.txt of each scheme and authority is retrieved once, however many
+// callers ask at the same time, kept for as long as its headers allow and at
+// most 24 hours, revalidated, and kept in use while the site is down.
+//
+// # What you need to think about
+//
+// A refusal is one of two kinds. [ErrDisallowed] is the site's word: drop the
+// URL. [ErrDeferred] means that there is no word yet, because robots.txt could
+// not be had or because it is not the crawler's turn: keep the URL and come back
+// at Decision.RetryAt. What each answer of a server means is listed in package
+// policy.
+//
+// Waiting is bounded by the caller's context, and by nothing else: give
+// requests a deadline. The retrieval itself has its own, Options.Timeout, and
+// goes on for the other callers when one leaves.
+//
+// A crawl that restarts needs Options.Store, and a fleet needs one that it
+// shares. Pacing needs Options.Pace. See [Options] for every choice, and for
+// when zero is not wise.
+//
+// # Under and over other clients
+//
+// Under http.Client, every redirect of a page is judged by the robots.txt of the
+// authority it leads to. Under go-retryablehttp, tell its CheckRetry that a
+// denial is final, or it will ask the Transport again, which costs no request
+// but time; Options.AsResponse is for clients that cannot be told:
+//
+//	rc.CheckRetry = func(ctx context.Context, resp *http.Response, err error) (bool, error) {
+//		if errors.Is(err, fetcher.ErrDisallowed) || errors.Is(err, fetcher.ErrDeferred) {
+//			return false, err
+//		}
+//		return retryablehttp.DefaultRetryPolicy(ctx, resp, err)
+//	}
+//
+// # Redirects to private addresses
+//
+// A redirect of robots.txt from a public site to a private, loopback,
+// link-local or otherwise special address is refused when the address is about
+// to be dialled, after resolution; the file then counts as unreachable. A site
+// that is private itself may redirect within its network. With an
+// *http.Transport as base this holds for every address. A base with a dialer of
+// its own has connected by the time the address is seen, but sent nothing.
+// Through a proxy, or with another kind of RoundTripper, literal addresses and
+// names as this machine resolves them are checked before the request; what the
+// proxy or that base then connects to cannot be seen. Page requests are not
+// subject to this rule.
+//
+// # Bad input
+//
+// Nothing that a site sends is an error. Bodies over the limit are cut at a line
+// end, broken ones count as failures, headers are bounded at 64 KiB, and a
+// retrieval as a whole by Options.Timeout. A body that ends with the connection,
+// without a length, and was cut on the way cannot be told from a whole one.
+//
+// A store that fails, is slow or returns the wrong thing is a miss and is
+// reported through [Trace]; it never changes a ruling.
+package fetcher

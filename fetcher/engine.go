@@ -1,0 +1,290 @@
+package fetcher
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/rfc9309/polite/internal/lru"
+	"github.com/rfc9309/polite/matcher"
+	"github.com/rfc9309/polite/pace"
+	"github.com/rfc9309/polite/policy"
+)
+
+// engine is what the Transports of one New share, whatever their token.
+type engine struct {
+	agent   string
+	opts    Options
+	profile *policy.Profile
+	base    http.RoundTripper
+	ways    *ways
+	memory  *lru.Cache[*policy.Record, *matcher.File]
+	flights singleflight.Group
+	pacer   *pace.Pacer
+	watch   *observer
+	quick   bool // a warm request needs no Decision
+	counts  counts
+}
+
+func newEngine(agent string, o Options) (*engine, error) {
+	e := &engine{
+		agent: agent, opts: o, profile: o.Profile, base: o.Base, watch: newObserver(o.Trace, o.Logger),
+		memory: lru.New[*policy.Record, *matcher.File](cmp.Or(o.MaxBytes, defaultMaxBytes)),
+		quick:  o.Override == nil && (o.Trace == nil || o.Trace.Decided == nil),
+	}
+	e.opts.Timeout = cmp.Or(o.Timeout, defaultTimeout)
+	e.opts.Attempts = cmp.Or(o.Attempts, defaultAttempts)
+	if e.profile == nil {
+		e.profile = policy.RFC9309()
+	}
+	if e.base == nil {
+		e.base = http.DefaultTransport
+	}
+	e.ways = newWays(e.base, o.Base == nil, o.Egress)
+	if o.Pace != nil {
+		p, err := pace.New(*o.Pace, &pace.Options{
+			OnWait: func(authority string, wait time.Duration, why pace.Reason) {
+				e.watch.waited(authority, wait, string(why))
+			},
+			OnDelay: e.watch.delay,
+		})
+		if err != nil {
+			return nil, err
+		}
+		e.pacer = p
+	}
+	return e, nil
+}
+
+// record is the record in force for an authority, retrieved if it is due.
+func (e *engine) record(ctx context.Context, key string) (*policy.Record, error) {
+	if rec, ok := e.memory.Get(key); ok && !rec.Due(time.Now()) {
+		return rec, nil
+	}
+	return e.fetch(ctx, key, false)
+}
+
+// landing is what a flight brings home.
+type landing struct {
+	rec   *policy.Record
+	asked bool // the site was asked, not only memory and store
+	err   error
+}
+
+// fetch joins the retrieval of an authority that is under way, or starts one,
+// and waits for it no longer than ctx. The flight itself does not belong to any
+// caller: one that leaves harms nobody. With force a result that did not ask
+// the site is not good enough.
+func (e *engine) fetch(ctx context.Context, key string, force bool) (*policy.Record, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		// DoChan crashes the program if its function panics, and never delivers
+		// if it ends by Goexit: guarded turns both into an error.
+		done := e.flights.DoChan(key, func() (any, error) {
+			var l landing
+			if err := e.guarded(func() error { l = e.fly(key, force); return nil }); err != nil {
+				l = landing{err: fmt.Errorf("fetcher: retrieving robots.txt of %s: %w", key, err)}
+			}
+			return l, nil
+		})
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case r := <-done:
+			if l := r.Val.(landing); l.asked || !force || l.err != nil {
+				return l.rec, l.err
+			}
+		}
+	}
+}
+
+// fly is one flight: memory once more, then the store, then the site. Entries
+// with a flight under way are never evicted.
+func (e *engine) fly(key string, force bool) (l landing) {
+	e.memory.Pin(key)
+	defer e.memory.Unpin(key)
+	old, _ := e.memory.Get(key)
+	if !force && !old.Due(time.Now()) {
+		return landing{rec: old}
+	}
+	if stored := e.load(key); stored != nil && (old == nil || stored.NextTry().After(old.NextTry())) {
+		old = stored
+	}
+	if !force && !old.Due(time.Now()) {
+		return landing{rec: e.remember(key, old)}
+	}
+	release, fresh := e.lease(key, old, force)
+	if fresh != nil {
+		return landing{rec: e.remember(key, fresh)}
+	}
+	defer release()
+	rec, err := e.ask(key, old)
+	if err != nil {
+		return landing{err: err}
+	}
+	rec = e.remember(key, rec)
+	e.save(key, rec)
+	return landing{rec: rec, asked: true}
+}
+
+// ask retrieves the file and learns from it. A record that is due at once, after
+// a 304 that confirmed nothing, is asked for a second time and no more. The
+// error is that of a turn that would come too late: no request was made, so
+// there is nothing to learn.
+func (e *engine) ask(key string, old *policy.Record) (*policy.Record, error) {
+	for again := range 2 {
+		a, err := e.attempt(key, old)
+		if err != nil {
+			return nil, err
+		}
+		rec := e.learn(old, a)
+		e.tally(a)
+		a.Body = nil
+		e.watch.fetched(a, rec)
+		old = rec
+		if again == 1 || a.Status != http.StatusNotModified || !rec.Due(a.Received) {
+			break
+		}
+	}
+	return old, nil
+}
+
+// learn is Profile.Learn, whose text is hostile input: should it ever panic, the
+// retrieval has failed.
+func (e *engine) learn(old *policy.Record, a policy.Attempt) (rec *policy.Record) {
+	if err := e.guarded(func() error { rec = e.profile.Learn(old, a); return nil }); err != nil {
+		a.Body, a.Err = nil, &policy.Failure{Class: policy.Body, Err: err}
+		rec = e.profile.Learn(old, a)
+	}
+	return rec
+}
+
+// attempt is one retrieval under its own deadline. A panic in the base or in a
+// rule of the caller's counts as a failure of this retrieval.
+func (e *engine) attempt(key string, old *policy.Record) (policy.Attempt, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
+	defer cancel()
+	a := policy.Attempt{Robots: key + robotsPath, Sent: time.Now()}
+	var refused error
+	err := e.guarded(func() error {
+		refused = e.retrieve(ctx, &a, old)
+		return nil
+	})
+	if err != nil {
+		a.Err, a.Body = &policy.Failure{Err: err}, nil
+	}
+	a.Received = time.Now()
+	return a, refused
+}
+
+// guarded runs f on a goroutine of its own, which ends with f, and turns a panic
+// or a Goexit in it into an error.
+func (e *engine) guarded(f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		finished := false
+		var err error
+		defer func() {
+			if x := recover(); x != nil {
+				e.watch.log.Warn("panic caught", "panic", fmt.Sprint(x), "stack", string(debug.Stack()))
+				err = fmt.Errorf("panic: %v", x)
+			} else if !finished {
+				err = fmt.Errorf("goroutine exited")
+			}
+			done <- err
+		}()
+		err = f()
+		finished = true
+	}()
+	return <-done
+}
+
+// remember keeps the record in memory and returns it; its copy is the one that
+// other authorities with the same text already hold, if there are such.
+func (e *engine) remember(key string, rec *policy.Record) *policy.Record {
+	f := rec.File()
+	if f == nil {
+		e.memory.Put(key, rec, int64(rec.Size()), nil)
+		return rec
+	}
+	text, err := f.AppendText(nil)
+	if err != nil {
+		return rec
+	}
+	part := e.memory.Share(sha256.Sum256(text), f, int64(f.Size()))
+	rec = rec.Share(part.Value())
+	e.memory.Put(key, rec, int64(rec.Size()), part)
+	return rec
+}
+
+// counts are the counters behind Stats.
+type counts struct {
+	allowed, disallowed, deferred              atomic.Int64
+	retrievals, requests, renewed, unreachable atomic.Int64
+	storeHits, storeFailures                   atomic.Int64
+}
+
+// Stats counts what a Transport and its siblings by As have done since New.
+type Stats struct {
+	Allowed, Disallowed, Deferred int64 // rulings of Check and RoundTrip
+
+	Retrievals  int64 // retrievals of robots.txt, with all their hops
+	Requests    int64 // requests made for them, each try by itself
+	Renewed     int64 // retrievals answered 304
+	Unreachable int64 // retrievals that ended in a failure or a server error
+
+	StoreHits     int64 // records taken from the store
+	StoreFailures int64 // calls of the store that failed
+
+	Authorities int   // held in memory now
+	Bytes       int64 // of memory in use for them, at most MaxBytes
+
+	Pace pace.Stats // what pacing did; zero without it
+}
+
+// Stats returns the counts so far.
+func (t *Transport) Stats() Stats {
+	c := &t.counts
+	s := Stats{
+		Allowed: c.allowed.Load(), Disallowed: c.disallowed.Load(), Deferred: c.deferred.Load(),
+		Retrievals: c.retrievals.Load(), Requests: c.requests.Load(), Renewed: c.renewed.Load(), Unreachable: c.unreachable.Load(),
+		StoreHits: c.storeHits.Load(), StoreFailures: c.storeFailures.Load(),
+		Authorities: t.memory.Len(), Bytes: t.memory.Bytes(),
+	}
+	if t.pacer != nil {
+		s.Pace = t.pacer.Stats()
+	}
+	return s
+}
+
+// count notes a ruling.
+func (e *engine) count(v policy.Verdict) {
+	switch v {
+	case policy.Allow:
+		e.counts.allowed.Add(1)
+	case policy.Defer:
+		e.counts.deferred.Add(1)
+	default:
+		e.counts.disallowed.Add(1)
+	}
+}
+
+// tally notes a retrieval.
+func (e *engine) tally(a policy.Attempt) {
+	e.counts.retrievals.Add(1)
+	switch {
+	case a.Status == http.StatusNotModified:
+		e.counts.renewed.Add(1)
+	case a.Err != nil || a.Status >= 500:
+		e.counts.unreachable.Add(1)
+	}
+}

@@ -1,0 +1,181 @@
+package fetcher
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/rfc9309/polite/cache"
+	"github.com/rfc9309/polite/pace"
+	"github.com/rfc9309/polite/policy"
+)
+
+// Options adjusts a Transport. The zero value of every field is a sound choice
+// for one crawler process.
+type Options struct {
+	// Token is the product token that groups are looked up by (RFC 9309,
+	// section 2.2.1). Empty takes it from the agent: the part before the first
+	// "/" or space, as in "ExampleBot/0.1 (+https://example.com/bot)". Set it
+	// when the agent begins with something else, such as "Mozilla/5.0".
+	Token string
+
+	// Profile is how the protocol is read. Nil is policy.RFC9309(). New takes
+	// a copy of the pointer only: do not change the profile afterwards.
+	Profile *policy.Profile
+
+	// Store keeps records beyond this process; see package cache. Nil keeps
+	// them in memory alone, which forgets at restart since when a site is down.
+	// That is unwise for a crawler that restarts more often than every 30 days.
+	// If it is also a cache.Leaser, all who share it retrieve each robots.txt
+	// once. The caller closes it, after its last use here.
+	Store cache.Store
+
+	// Base makes the requests, for pages and for robots.txt. Nil is
+	// http.DefaultTransport. With an *http.Transport the requests for
+	// robots.txt go through clones of it; see "Redirects to private addresses"
+	// for what another kind of RoundTripper costs.
+	Base http.RoundTripper
+
+	// MaxBytes bounds the private memory, in octets. Zero is 64 MiB.
+	MaxBytes int64
+
+	// Timeout bounds one whole retrieval of robots.txt, all hops and tries
+	// included. Zero is 30 seconds.
+	Timeout time.Duration
+
+	// Attempts is how often one hop is tried before it counts as failed. Only
+	// failures of the connection are tried again; an answer, whatever its
+	// status, is final. Zero is 2.
+	Attempts int
+
+	// Pace spaces the requests to each authority, robots.txt included. Nil
+	// does not pace, which is wise only if something else does.
+	Pace *pace.Limits
+
+	// Redirect, if set, is asked before a redirect of robots.txt is followed.
+	// An error refuses it; the file then counts as unreachable. Nil follows
+	// all that Egress permits.
+	Redirect func(from, to *url.URL) error
+
+	// Egress, if set, replaces the rule on the addresses that a redirect of
+	// robots.txt may lead to. An error refuses the address. It is called at
+	// dial time, possibly by several goroutines. Nil refuses to go from a
+	// public address to a private or otherwise special one.
+	Egress func(addr netip.Addr) error
+
+	// Override, if set, is asked first about every URL. If ok is true the
+	// verdict stands, no robots.txt is fetched, and the reason shows in the
+	// Decision. It is called on the caller's goroutine.
+	Override func(target *url.URL) (v policy.Verdict, reason string, ok bool)
+
+	// Audit decides and reports but never blocks a request: for trying out.
+	Audit bool
+
+	// Identify sends the agent with every page request that has no User-Agent
+	// of its own, at the price of a copy of the request. False leaves page
+	// requests exactly as they are; robots.txt is always asked for by the agent.
+	Identify bool
+
+	// AsResponse answers a refused request with a synthetic 403 response in
+	// place of a *DeniedError, for clients that retry on any error. Its body is
+	// the printed Decision; a Defer carries Retry-After.
+	AsResponse bool
+
+	// Trace is told what happens. Nil fields cost nothing.
+	Trace *Trace
+
+	// Logger is told of every retrieval (debug) and of store trouble and caught
+	// panics (warn). Nil logs nothing.
+	Logger *slog.Logger
+}
+
+const (
+	defaultMaxBytes = 64 << 20
+	defaultTimeout  = 30 * time.Second
+	defaultAttempts = 2
+)
+
+// New returns a Transport for the crawler that calls itself agent, the whole
+// User-Agent header field such as "ExampleBot/0.1 (+https://example.com/bot)".
+// Nil options are zero options. An error says which of the arguments cannot be
+// meant and what was expected.
+func New(agent string, o *Options) (*Transport, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	token, err := productToken(agent, o.Token)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	e, err := newEngine(agent, *o)
+	if err != nil {
+		return nil, err
+	}
+	return &Transport{engine: e, token: token}, nil
+}
+
+// check refuses numbers that cannot be meant.
+func (o *Options) check() error {
+	switch {
+	case o.MaxBytes < 0:
+		return fmt.Errorf("fetcher: MaxBytes is %d; want a number of octets, or 0 for 64 MiB", o.MaxBytes)
+	case o.Timeout < 0:
+		return fmt.Errorf("fetcher: Timeout is %v; want a positive duration, or 0 for 30s", o.Timeout)
+	case o.Attempts < 0:
+		return fmt.Errorf("fetcher: Attempts is %d; want 1 or more, or 0 for 2", o.Attempts)
+	case o.Profile != nil:
+		return o.Profile.Check()
+	}
+	return nil
+}
+
+// productToken is the token to look up groups by (RFC 9309, section 2.2.1): the
+// one given, which should be part of the agent, or the one the agent begins with.
+func productToken(agent, token string) (string, error) {
+	if strings.TrimSpace(agent) == "" {
+		return "", errors.New(`fetcher: the agent is empty; want a User-Agent such as "ExampleBot/0.1 (+https://example.com/bot)"`)
+	}
+	for i := range len(agent) {
+		if c := agent[i]; c < 0x20 && c != '\t' || c == 0x7f {
+			return "", fmt.Errorf("fetcher: the agent has the control octet %#02x, which cannot stand in a header field", c)
+		}
+	}
+	if token == "" {
+		token = agent
+		if i := strings.IndexAny(agent, "/ \t("); i >= 0 {
+			token = agent[:i]
+		}
+		if err := checkToken(token); err != nil {
+			return "", fmt.Errorf("%w; begin the agent %q with one, or set Options.Token", err, agent)
+		}
+		return token, nil
+	}
+	if err := checkToken(token); err != nil {
+		return "", err
+	}
+	if !strings.Contains(strings.ToLower(agent), strings.ToLower(token)) {
+		return "", fmt.Errorf("fetcher: the product token %q is not part of the agent %q (RFC 9309, section 2.2.1)", token, agent)
+	}
+	return token, nil
+}
+
+// checkToken holds a token against the grammar of section 2.2.
+func checkToken(token string) error {
+	ok := token != ""
+	for i := range len(token) {
+		c := token[i]
+		ok = ok && ('a' <= c|0x20 && c|0x20 <= 'z' || c == '-' || c == '_')
+	}
+	if !ok {
+		return fmt.Errorf("fetcher: %q is no product token; want letters, %q and %q only (RFC 9309, section 2.2.1)", token, "-", "_")
+	}
+	return nil
+}

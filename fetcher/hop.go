@@ -1,0 +1,160 @@
+package fetcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/rfc9309/polite/pace"
+	"github.com/rfc9309/polite/policy"
+)
+
+const (
+	// maxHeader bounds the header of an answer, in octets.
+	maxHeader = 64 << 10
+	// retryWait is the time between two tries of a hop. Longer waits are not
+	// sat out: the record says when to come back.
+	retryWait = 500 * time.Millisecond
+)
+
+// hop makes one request for robots.txt, tried again if the connection fails. It
+// is one call of go-retryablehttp, which is told to follow nothing, log
+// nothing, hand over the last answer whatever it is, and never to sleep longer
+// than retryWait.
+func (e *engine) hop(ctx context.Context, u *url.URL, old *policy.Record, path *path) answer {
+	try := &tries{engine: e, ctx: ctx, url: u, path: path}
+	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return answer{err: &policy.Failure{Class: policy.Protocol, Err: err}}
+	}
+	req.Header = e.header(u, old)
+	req.SetResponseHandler(try.read)
+	client := &retryablehttp.Client{
+		HTTPClient: &http.Client{Transport: try, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}},
+		RetryMax:     e.opts.Attempts - 1,
+		CheckRetry:   try.again,
+		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return retryWait },
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+	}
+	resp, err := client.Do(req)
+	if resp != nil {
+		resp.Body.Close()
+	}
+	try.finish(err)
+	return try.last
+}
+
+// tries is the http.RoundTripper below go-retryablehttp for one hop, and the
+// state of its tries. It has no CloseIdleConnections, or every failure would
+// close the idle connections of the whole crawler, and it takes the Location
+// out of an answer before http.Client sees it, which would follow it or fail.
+type tries struct {
+	*engine
+	ctx   context.Context
+	url   *url.URL
+	path  *path
+	n     int
+	start time.Time
+	turns *pace.Turn
+	last  answer
+}
+
+// RoundTrip makes one try, when it is the host's turn.
+func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
+	t.last = answer{}
+	turn, err := t.turn(t.ctx, t.url)
+	var refused *pace.RefusedError
+	if errors.As(err, &refused) {
+		t.last.refused = err
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.n++
+	t.start, t.turns = time.Now(), turn
+	t.counts.requests.Add(1)
+	resp, err := t.path.roundTrip(req)
+	if err != nil {
+		t.done(classify(t.ctx, err))
+		return nil, err
+	}
+	if n := headerSize(resp.Header); n > maxHeader {
+		resp.Body.Close()
+		err := &policy.Failure{Class: policy.Protocol, Err: fmt.Errorf("a header of %d octets; at most %d are read", n, maxHeader)}
+		t.done(err)
+		return nil, err
+	}
+	t.last.status, t.last.header = resp.StatusCode, resp.Header.Clone()
+	if turn != nil {
+		turn.Answer(resp.StatusCode, resp.Header)
+	}
+	resp.Header.Del("Location")
+	return resp, nil
+}
+
+// read takes the body of an answer that is worth it. It runs inside the retry,
+// so that a body that breaks off is tried again.
+func (t *tries) read(resp *http.Response) error {
+	var failure error
+	if t.last.status >= 200 && t.last.status <= 299 {
+		t.last.body, t.last.cut, failure = readBody(resp, t.last.header, t.profile.Limit)
+	}
+	resp.Body.Close()
+	if failure != nil {
+		failure = classify(t.ctx, failure)
+	}
+	t.done(failure)
+	return failure
+}
+
+// done ends a try: the turn is given back and the hook is told.
+func (t *tries) done(err error) {
+	t.last.err = err
+	if t.turns != nil {
+		t.turns.Done()
+	}
+	t.watch.hop(Hop{URL: t.url.String(), Try: t.n, Status: t.last.status, Start: t.start, Took: time.Since(t.start), Err: err})
+}
+
+// again decides on another try: only the network's failures are worth one, and
+// only while there is time to wait for it.
+func (t *tries) again(ctx context.Context, _ *http.Response, err error) (bool, error) {
+	if err == nil || t.last.refused != nil || ctx.Err() != nil {
+		return false, nil
+	}
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= retryWait {
+		return false, nil
+	}
+	return passing(classify(ctx, err)), nil
+}
+
+// finish takes the outcome that no try has recorded: an error of http.Client's
+// own, or the end of the budget between two tries.
+func (t *tries) finish(err error) {
+	switch {
+	case t.last.refused != nil:
+		t.last = answer{refused: t.last.refused}
+	case t.last.err != nil:
+		t.last.body = nil
+	case err != nil:
+		t.last = answer{err: classify(t.ctx, err)}
+	}
+}
+
+// headerSize is the number of octets a header took on the wire, about.
+func headerSize(h http.Header) int {
+	n := 0
+	for name, lines := range h {
+		for _, l := range lines {
+			n += len(name) + len(l) + 4
+		}
+	}
+	return n
+}

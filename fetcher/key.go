@@ -1,0 +1,144 @@
+package fetcher
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/idna"
+)
+
+// ErrURL is in the chain of every error about a URL that no robots.txt governs.
+var ErrURL = errors.New("want an absolute http or https URL with a host")
+
+// keySize holds the key of nearly every authority: a stack buffer of it keeps
+// the warm path free of allocations.
+const keySize = 128
+
+// maxHost is the longest host name there is, in octets of its ASCII form.
+const maxHost = 255
+
+// appendKey appends the key of the authority that governs u, and is the only
+// place that says which URLs share a robots.txt (RFC 9309, section 2.3):
+// lower(scheme)://host[:port], with the host in lower-case ASCII without a
+// trailing dot, a default or empty port dropped and userinfo ignored.
+func appendKey(b []byte, u *url.URL) ([]byte, error) {
+	if u == nil {
+		return b, fmt.Errorf("fetcher: no URL; %w", ErrURL)
+	}
+	if key, ok := plainKey(b, u); ok {
+		return key, nil
+	}
+	scheme := strings.ToLower(u.Scheme)
+	if scheme != "http" && scheme != "https" || u.Host == "" || u.Opaque != "" {
+		return b, fmt.Errorf("fetcher: %.200q; %w", u.Redacted(), ErrURL)
+	}
+	host, err := asciiHost(u.Hostname())
+	if err != nil {
+		return b, fmt.Errorf("fetcher: %.200q: %w; %w", u.Redacted(), err, ErrURL)
+	}
+	b = append(append(append(b, scheme...), "://"...), host...)
+	port := u.Port()
+	if port == "" {
+		return b, nil
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || n == 0 {
+		return b, fmt.Errorf("fetcher: %.200q has no port between 1 and 65535; %w", u.Redacted(), ErrURL)
+	}
+	if scheme == "http" && n == 80 || scheme == "https" && n == 443 {
+		return b, nil
+	}
+	return strconv.AppendUint(append(b, ':'), n, 10), nil
+}
+
+// plainKey does the common case without allocating: the scheme and host are
+// written as the key wants them and there is no port.
+func plainKey(b []byte, u *url.URL) ([]byte, bool) {
+	if u.Scheme != "https" && u.Scheme != "http" || u.Opaque != "" {
+		return b, false
+	}
+	h := u.Host
+	if h == "" || h[len(h)-1] == '.' || len(h) > maxHost {
+		return b, false
+	}
+	letters := false
+	for i := range len(h) {
+		c := h[i]
+		switch {
+		case 'a' <= c && c <= 'z':
+			letters = true
+		case '0' <= c && c <= '9' || c == '.' || c == '-' && i > 0:
+		default:
+			return b, false
+		}
+	}
+	// Without a letter it may be an address, and "xn--" must be a real label.
+	if !letters || strings.Contains(h, "xn--") || strings.Contains(h, "..") || h[0] == '.' {
+		return b, false
+	}
+	return append(append(append(b, u.Scheme...), "://"...), h...), true
+}
+
+// hosts maps names as browsers do (UTS 46), leaves underscores alone, which real
+// hosts have, and checks lengths.
+var hosts = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false), idna.CheckHyphens(false))
+
+// asciiHost is the canonical form of a host name or address literal.
+func asciiHost(host string) (string, error) {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		if addr.Is4() {
+			return addr.String(), nil
+		}
+		if addr.Zone() != "" {
+			return "", errors.New("an address with a zone means nothing to others")
+		}
+		return "[" + addr.String() + "]", nil
+	}
+	name, err := hosts.ToASCII(host)
+	if err != nil {
+		return "", errors.New("the host is no domain name")
+	}
+	name = strings.TrimSuffix(strings.ToLower(name), ".")
+	if name == "" || len(name) > maxHost || strings.Contains(name, "..") || name[0] == '.' {
+		return "", errors.New("the host is no domain name")
+	}
+	for i := range len(name) {
+		if c := name[i]; c <= ' ' || c >= 0x7f || strings.IndexByte(`"#%/:<>?@[\]^{|}`, c) >= 0 {
+			return "", fmt.Errorf("the octet %#02x cannot stand in a host", c)
+		}
+	}
+	return name, nil
+}
+
+// keyOf is appendKey as a string.
+func keyOf(u *url.URL) (string, error) {
+	var buf [keySize]byte
+	b, err := appendKey(buf[:0], u)
+	return string(b), err
+}
+
+// robotsPath follows the key in the URL of its robots.txt.
+const robotsPath = "/robots.txt"
+
+// canonical is u on the host that its key names, the form in which it is
+// requested: net/http would resolve an IDN by rules of its own.
+func canonical(u *url.URL) (*url.URL, error) {
+	key, err := keyOf(u)
+	if err != nil {
+		return nil, err
+	}
+	c := *u
+	c.Scheme, c.Host, _ = strings.Cut(key, "://")
+	c.User, c.Fragment, c.RawFragment = nil, "", ""
+	return &c, nil
+}
+
+// isRobots reports whether u is a robots.txt itself, which is always allowed
+// (section 2.2.2).
+func isRobots(u *url.URL) bool {
+	return u.Path == robotsPath && u.RawQuery == "" && !u.ForceQuery
+}

@@ -1,0 +1,114 @@
+package fetcher
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/rfc9309/polite/policy"
+)
+
+// Trace is told what happens inside a Transport. Every hook is called without
+// locks and may call the Transport; a nil one costs nothing. A panic in a hook
+// is caught and logged. Decided runs on the caller's goroutine, all others on
+// that of the retrieval, which waits for them.
+type Trace struct {
+	// Decided is told every ruling of Check and RoundTrip.
+	Decided func(ctx context.Context, d policy.Decision)
+
+	// Hop is told every request for a robots.txt, each try by itself.
+	Hop func(Hop)
+
+	// Fetched is told every retrieval and what was learnt from it. The attempt
+	// and its header must not be changed; its body is not kept.
+	Fetched func(policy.Attempt, *policy.Record)
+
+	// Store is told every failure of the store: op is "get", "put", "delete",
+	// "lease" or "load", the last for a value that is not what was put there.
+	// The failure changes no ruling.
+	Store func(op, authority string, err error)
+
+	// Waited is told every wait for a turn when it is over.
+	Waited func(authority string, wait time.Duration, reason string)
+
+	// Delay is told once per authority when a Crawl-delay is not obeyed in full.
+	Delay func(authority string, asked, obeyed time.Duration)
+}
+
+// Hop is one request for a robots.txt.
+type Hop struct {
+	URL    string
+	Try    int // 1 for the first
+	Status int // 0 without an answer
+	Start  time.Time
+	Took   time.Duration // until the body was read
+	Err    error         // a *policy.Failure, nil for an answer
+}
+
+// observer bundles who is told.
+type observer struct {
+	trace Trace
+	log   *slog.Logger
+}
+
+func newObserver(t *Trace, l *slog.Logger) *observer {
+	o := &observer{log: l}
+	if t != nil {
+		o.trace = *t
+	}
+	if l == nil {
+		o.log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// guard runs a hook so that its panic hurts nobody.
+func (o *observer) guard(hook string, f func()) {
+	defer func() {
+		if x := recover(); x != nil {
+			o.log.Warn("panic in a hook", "hook", hook, "panic", fmt.Sprint(x))
+		}
+	}()
+	f()
+}
+
+func (o *observer) decided(ctx context.Context, d policy.Decision) {
+	if o.trace.Decided != nil {
+		o.guard("Decided", func() { o.trace.Decided(ctx, d) })
+	}
+}
+
+func (o *observer) hop(h Hop) {
+	if o.trace.Hop != nil {
+		o.guard("Hop", func() { o.trace.Hop(h) })
+	}
+}
+
+func (o *observer) fetched(a policy.Attempt, r *policy.Record) {
+	o.log.Debug("robots.txt retrieved", "robots", a.Robots, "served", a.Served, "status", a.Status,
+		"hops", len(a.Hops), "took", a.Received.Sub(a.Sent), "error", a.Err, "next", r.NextTry())
+	if o.trace.Fetched != nil {
+		o.guard("Fetched", func() { o.trace.Fetched(a, r) })
+	}
+}
+
+func (o *observer) store(op, authority string, err error) {
+	o.log.Warn("robots.txt store failed", "op", op, "authority", authority, "error", err)
+	if o.trace.Store != nil {
+		o.guard("Store", func() { o.trace.Store(op, authority, err) })
+	}
+}
+
+func (o *observer) waited(authority string, wait time.Duration, reason string) {
+	if o.trace.Waited != nil {
+		o.guard("Waited", func() { o.trace.Waited(authority, wait, reason) })
+	}
+}
+
+func (o *observer) delay(authority string, asked, obeyed time.Duration) {
+	o.log.Info("crawl-delay not obeyed in full", "authority", authority, "asked", asked, "obeyed", obeyed)
+	if o.trace.Delay != nil {
+		o.guard("Delay", func() { o.trace.Delay(authority, asked, obeyed) })
+	}
+}

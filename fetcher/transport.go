@@ -1,0 +1,276 @@
+package fetcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rfc9309/polite/pace"
+	"github.com/rfc9309/polite/policy"
+)
+
+// Transport answers whether a crawler may fetch a URL, and as an
+// http.RoundTripper fetches only what it may. It is safe for concurrent use,
+// owns no goroutine between retrievals and needs no closing.
+//
+// [Transport.RoundTrip] is what most callers want; [Transport.Check] asks the
+// same question without the request.
+type Transport struct {
+	*engine
+	token string
+}
+
+// As returns a Transport for another product token, such as that of a sibling
+// crawler, on the same cache, pace and options. The token must be of RFC 9309's
+// grammar; the agent stays the same.
+func (t *Transport) As(token string) (*Transport, error) {
+	if err := checkToken(token); err != nil {
+		return nil, err
+	}
+	return &Transport{engine: t.engine, token: token}, nil
+}
+
+// Check rules on a URL, asking for its robots.txt first if that is due. It
+// waits no longer than ctx. A ruling is a value, even when the site is down:
+// the error is not nil only if there is no ruling, because ctx ended or because
+// the URL is not an http or https URL with a host ([ErrURL]).
+func (t *Transport) Check(ctx context.Context, target *url.URL) (policy.Decision, error) {
+	d, err := t.decide(ctx, target)
+	if err == nil {
+		t.count(d.Verdict)
+		t.watch.decided(ctx, d)
+	}
+	return d, err
+}
+
+func (t *Transport) decide(ctx context.Context, target *url.URL) (policy.Decision, error) {
+	key, err := keyOf(target)
+	if err != nil {
+		return policy.Decision{}, err
+	}
+	if d, ok := t.overridden(target); ok {
+		return d, nil
+	}
+	if isRobots(target) {
+		return (*policy.Record)(nil).Decide(t.token, target, time.Now()), nil
+	}
+	rec, err := t.record(ctx, key)
+	var refused *pace.RefusedError
+	switch {
+	case errors.As(err, &refused):
+		return t.paced(target, refused), nil
+	case err != nil:
+		return policy.Decision{}, err
+	}
+	return rec.Decide(t.token, target, time.Now()), nil
+}
+
+// overridden is the operator's word on a URL, if there is one.
+func (t *Transport) overridden(target *url.URL) (policy.Decision, bool) {
+	if t.opts.Override == nil {
+		return policy.Decision{}, false
+	}
+	v, reason, ok := t.opts.Override(target)
+	if !ok {
+		return policy.Decision{}, false
+	}
+	if reason == "" {
+		reason = "no reason given"
+	}
+	return policy.Decision{Verdict: v, URL: target.String(), Clause: "house", Profile: t.profile.Name, Override: reason}, true
+}
+
+// paced is the ruling on a URL whose turn comes too late for its caller.
+func (t *Transport) paced(target *url.URL, refused *pace.RefusedError) policy.Decision {
+	return policy.Decision{
+		Verdict: policy.Defer, URL: target.String(), Clause: "house", Profile: t.profile.Name,
+		RetryAt: refused.RetryAt, Cause: "no turn in time: " + string(refused.Reason),
+	}
+}
+
+// Peek rules on a URL from memory alone, without any I/O. It reports false if
+// the memory has nothing that may still be used without asking again.
+func (t *Transport) Peek(target *url.URL) (policy.Decision, bool) {
+	key, err := keyOf(target)
+	if err != nil {
+		return policy.Decision{}, false
+	}
+	if d, ok := t.overridden(target); ok {
+		return d, true
+	}
+	rec, ok := t.memory.Get(key)
+	now := time.Now()
+	if !ok || rec.Due(now) {
+		return policy.Decision{}, false
+	}
+	return rec.Decide(t.token, target, now), true
+}
+
+// RoundTrip makes the request if robots.txt allows it, and otherwise returns a
+// *DeniedError without touching the site. It keeps the contract of
+// http.RoundTripper: the request is not modified, its body is closed on every
+// path, and exactly one of response and error is not nil. Under http.Client
+// every redirect of a page comes through here and is judged by the robots.txt
+// of its own authority.
+//
+// A request for /robots.txt itself passes.
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	var buf [keySize]byte
+	key, err := appendKey(buf[:0], req.URL)
+	if err != nil {
+		closeBody(req)
+		return nil, err
+	}
+	if !t.quick || !t.allows(key, req.URL) {
+		d, err := t.Check(req.Context(), req.URL)
+		if err != nil {
+			closeBody(req)
+			return nil, err
+		}
+		if !d.Allowed() && !t.opts.Audit {
+			closeBody(req)
+			return t.refusal(req, d)
+		}
+	}
+	if t.opts.Identify && req.Header.Get("User-Agent") == "" {
+		req = t.identified(req)
+	}
+	if t.pacer == nil {
+		return t.base.RoundTrip(req)
+	}
+	return t.pacedTrip(req, string(key))
+}
+
+// allows is the warm path: the memory has a record in force and it allows the
+// URL. Whatever else is the case, Check finds out and explains. It allocates
+// nothing.
+func (t *Transport) allows(key []byte, target *url.URL) bool {
+	rec, ok := t.memory.GetBytes(key)
+	if !ok {
+		return false
+	}
+	now := time.Now()
+	if rec.Due(now) || !rec.Allows(t.token, target, now) {
+		return false
+	}
+	t.counts.allowed.Add(1)
+	return true
+}
+
+// identified is a copy of the request that names the crawler.
+func (t *Transport) identified(req *http.Request) *http.Request {
+	named := *req
+	named.Header = req.Header.Clone()
+	if named.Header == nil {
+		named.Header = http.Header{}
+	}
+	named.Header.Set("User-Agent", t.agent)
+	return &named
+}
+
+// closeBody keeps RoundTrip's promise for a request that is not passed on.
+func closeBody(req *http.Request) {
+	if req.Body != nil {
+		req.Body.Close()
+	}
+}
+
+// Record returns what is known of the target's authority, asking for its
+// robots.txt first if that is due: for sitemaps and other records. Errors are
+// those of Check, and a *pace.RefusedError if the turn came too late.
+func (t *Transport) Record(ctx context.Context, target *url.URL) (*policy.Record, error) {
+	key, err := keyOf(target)
+	if err != nil {
+		return nil, err
+	}
+	return t.record(ctx, key)
+}
+
+// Refresh asks for the target's robots.txt now, due or not, and rules on the
+// target by the result. A retrieval that is under way is joined.
+func (t *Transport) Refresh(ctx context.Context, target *url.URL) (policy.Decision, error) {
+	key, err := keyOf(target)
+	if err != nil {
+		return policy.Decision{}, err
+	}
+	rec, err := t.fetch(ctx, key, true)
+	if err != nil {
+		return policy.Decision{}, err
+	}
+	return rec.Decide(t.token, target, time.Now()), nil
+}
+
+// Invalidate forgets the target's authority, in memory and in the store: its
+// rules, and since when it is down. The error is that of the store.
+func (t *Transport) Invalidate(ctx context.Context, target *url.URL) error {
+	key, err := keyOf(target)
+	if err != nil {
+		return err
+	}
+	t.memory.Delete(key)
+	if t.opts.Store == nil {
+		return nil
+	}
+	err = t.guarded(func() error { return t.opts.Store.Delete(ctx, key) })
+	if err != nil {
+		t.watch.store("delete", key, err)
+		return fmt.Errorf("fetcher: forgetting %s: %w", key, err)
+	}
+	return nil
+}
+
+// prefetches is how many authorities Prefetch asks at once.
+const prefetches = 16
+
+// Prefetch retrieves the robots.txt of every target whose record is due, a few
+// authorities at a time, each at its own pace. It returns when all are done or
+// ctx has ended, with ctx's error or else the first about a target that is no
+// http or https URL; the other targets are fetched all the same.
+func (t *Transport) Prefetch(ctx context.Context, targets iter.Seq[*url.URL]) error {
+	var g errgroup.Group
+	g.SetLimit(prefetches)
+	var bad error
+	for target := range targets {
+		if ctx.Err() != nil {
+			break
+		}
+		key, err := keyOf(target)
+		if err != nil {
+			if bad == nil {
+				bad = err
+			}
+			continue
+		}
+		if rec, ok := t.memory.Get(key); ok && !rec.Due(time.Now()) {
+			continue
+		}
+		// Ends with the retrieval, or with ctx.
+		g.Go(func() error {
+			t.record(ctx, key) // a failure is in the record, and in ctx
+			return nil
+		})
+	}
+	g.Wait()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return bad
+}
+
+// All yields what the memory holds, by authority, in no order. Records may come
+// and go meanwhile; the loop may call the Transport.
+func (t *Transport) All() iter.Seq2[string, *policy.Record] { return t.memory.All() }
+
+// CloseIdleConnections passes the call on to the base.
+func (t *Transport) CloseIdleConnections() {
+	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+	t.ways.closeIdle()
+}
