@@ -31,6 +31,7 @@ func (s Step) send(b *body) {
 func (b *body) Write(p []byte) (n int, err error) {
 	for len(p) > 0 {
 		b.stopAt(b.sent)
+		b.pause()
 		size := len(p)
 		if b.piece > 0 {
 			size = min(size, b.piece)
@@ -43,7 +44,6 @@ func (b *body) Write(p []byte) (n int, err error) {
 			return n + min(some, size), err
 		}
 		n, p, b.sent = n+size, p[size:], b.sent+size
-		b.pause()
 	}
 	return n, nil
 }
@@ -55,9 +55,9 @@ func (b *body) coated(p []byte) []byte {
 	return b.coat(p)
 }
 
-// pause is the gap of a drip.
+// pause is the gap of a drip, before every piece but the first.
 func (b *body) pause() {
-	if b.gap > 0 {
+	if b.gap > 0 && b.sent > 0 {
 		b.flush()
 		wait(b.request, b.gap)
 	}

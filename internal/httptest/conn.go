@@ -12,7 +12,7 @@ import (
 
 // window is how many octets one direction of a connection holds before its writer waits, as a TCP window would.
 // A flood therefore costs the memory of one window, however long it lasts.
-const window = 64 << 10
+const window = 16 << 10
 
 // A link is what the two ends of one connection share: its number, and the moment either end lets go of it.
 type link struct {

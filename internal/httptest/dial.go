@@ -36,23 +36,28 @@ type Dial struct {
 	Remote  netip.AddrPort // the address tried; zero if the name has none
 	Conn    int            // number of the connection, from 1; 0 if there is none
 	Err     error
+	Via     string // origin of the proxy that made the attempt; "" for the client
 }
 
 // DialContext connects to "host:port" inside the web, whether host is a name or a literal address. It has the signature
 // and the errors of [net.Dialer.DialContext]: addresses are tried one after another, and the first error is returned.
 func (w *Web) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return w.dial(ctx, "", network, address)
+}
+
+func (w *Web) dial(ctx context.Context, via, network, address string) (net.Conn, error) {
 	name, port, err := splitHostPort(network, address)
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 	}
-	addrs, err := w.LookupNetIP(ctx, "ip"+network[len("tcp"):], name)
+	addrs, err := w.lookup(ctx, via, "ip"+network[len("tcp"):], name)
 	if err != nil {
-		w.record(Dial{Time: time.Now(), Address: address, Err: err})
+		w.record(Dial{Time: time.Now(), Address: address, Err: err, Via: via})
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 	}
 	var first error
 	for _, a := range addrs {
-		d := Dial{Time: time.Now(), Address: address, Remote: netip.AddrPortFrom(a, port)}
+		d := Dial{Time: time.Now(), Address: address, Remote: netip.AddrPortFrom(a, port), Via: via}
 		c, err := w.connect(ctx, name, d.Remote)
 		if err == nil {
 			d.Conn = c.id

@@ -105,7 +105,7 @@ func (s Step) ending(e ending, n int) Step {
 	return s
 }
 
-// Drip sends the body in pieces of n octets with a gap after each.
+// Drip sends the body in pieces of n octets with a gap between them.
 func (s Step) Drip(n int, gap time.Duration) Step {
 	s.piece, s.gap = n, gap
 	return s
@@ -128,6 +128,15 @@ func (s Step) BrokenChunk() Step {
 	s.wire = func(s Step) []byte { return s.head("HTTP/1.1", "Transfer-Encoding: chunked") }
 	s.coat = func(p []byte) []byte { return fmt.Appendf(nil, "%x\r\n%s\r\nnot hexadecimal\r\n", len(p), p) }
 	return s
+}
+
+// storm sends the interim answers of the step, each with a field of a kibibyte.
+func (s Step) storm(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Link", "</"+strings.Repeat("f", 1<<10)+">; rel=preload")
+	defer w.Header().Del("Link")
+	for n := 0; n != s.times && r.Context().Err() == nil; n++ {
+		w.WriteHeader(s.early)
+	}
 }
 
 // head is the head of an answer that the server would not send, with these lines at its end.

@@ -45,6 +45,7 @@ type Lookup struct {
 	Host  string
 	Addrs []netip.Addr
 	Err   error
+	Via   string // origin of the proxy that asked; "" for the client
 }
 
 // A host is a name in the web: where it lives, and what the resolver says of it.
@@ -67,6 +68,10 @@ func (w *Web) Names(name string, answers ...Name) {
 // LookupNetIP resolves host by the web's own resolver. It has the signature and the errors of
 // [net.Resolver.LookupNetIP]; network is "ip", "ip4" or "ip6".
 func (w *Web) LookupNetIP(ctx context.Context, network, name string) ([]netip.Addr, error) {
+	return w.lookup(ctx, "", network, name)
+}
+
+func (w *Web) lookup(ctx context.Context, via, network, name string) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(strings.Trim(name, "[]")); err == nil {
 		return ofFamily(network, []netip.Addr{a}), nil
 	}
@@ -76,7 +81,7 @@ func (w *Web) LookupNetIP(ctx context.Context, network, name string) ([]netip.Ad
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.lookups = append(w.lookups, Lookup{Time: time.Now(), Host: name, Addrs: addrs, Err: err})
+	w.lookups = append(w.lookups, Lookup{Time: time.Now(), Host: name, Addrs: addrs, Err: err, Via: via})
 	return slices.Clone(addrs), err
 }
 

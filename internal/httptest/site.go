@@ -32,6 +32,7 @@ type Site struct {
 	down  bool
 	cert  Certificate
 	http2 bool
+	proxy *proxy
 }
 
 // Site returns the site of an origin, such as "https://example.com:8443", and makes it if there is none.
@@ -208,10 +209,14 @@ func (w *Web) serve(rw http.ResponseWriter, r *http.Request) {
 	defer w.report()
 	arrived := w.arrival(r)
 	w.mu.Lock()
+	proxy := w.proxyLocked(&arrived)
 	w.requests = append(w.requests, arrived)
-	step := w.stepLocked(arrived)
+	answer := w.stepLocked(arrived).answer
+	if proxy != nil {
+		answer = proxy.ServeHTTP
+	}
 	w.mu.Unlock()
-	step.answer(rw, r)
+	answer(rw, r)
 }
 
 // report makes a panic in a test's own handler a failure of the test; the server would only log it.

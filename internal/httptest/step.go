@@ -162,9 +162,7 @@ func (s Step) Early(code, n int) Step {
 // answer does what the step says. It leaves by a panic with http.ErrAbortHandler where the connection shall not survive.
 func (s Step) answer(w http.ResponseWriter, r *http.Request) {
 	wait(r, s.delay)
-	for n := 0; n != s.times && r.Context().Err() == nil; n++ {
-		w.WriteHeader(s.early)
-	}
+	s.storm(w, r)
 	s = s.settled(connOf(r).web.start)
 	if s.matching && s.fits(r) {
 		s = s.notModified()

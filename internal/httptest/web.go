@@ -30,6 +30,8 @@
 // the connections. The dialer, [Web.DialContext], takes names and literal addresses, and [Web.LookupNetIP] has the
 // signature of a resolver, so a client may look at the addresses before it dials one.
 //
+// [Site.Proxy] makes a site a proxy for the rest of the web.
+//
 // A path that has no script is answered with 404, and a request that names an origin the server does not have with 421.
 //
 // # What went wrong, and where
@@ -140,9 +142,13 @@ func (w *Web) track(_ net.Conn, state http.ConnState) {
 
 // Transport returns a fresh transport whose only network is the web and whose only certificate authority is the web's.
 // It may be changed and cloned. Its other settings are those of [http.DefaultTransport], but that it asks no proxy.
-func (w *Web) Transport() *http.Transport {
+func (w *Web) Transport() *http.Transport { return w.transport("") }
+
+func (w *Web) transport(via string) *http.Transport {
 	t := &http.Transport{
-		DialContext:           w.DialContext,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			return w.dial(ctx, via, network, address)
+		},
 		TLSClientConfig:       &tls.Config{RootCAs: w.ca().pool},
 		ForceAttemptHTTP2:     true,
 		MaxIdleConns:          100,

@@ -217,7 +217,6 @@ func TestConnections(t *testing.T) {
 		{"unreachable", httptest.Unreachable, syscall.EHOSTUNREACH, 0},
 		{"lost", httptest.Lost, context.DeadlineExceeded, time.Minute},
 		{"silent", httptest.Silent, context.DeadlineExceeded, time.Minute},
-		{"hung_up", httptest.HungUp, io.EOF, 0},
 		{"torn", httptest.Torn, syscall.ECONNRESET, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -235,6 +234,25 @@ func TestConnections(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestConnectionEndsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site("http://example.com").Connect(httptest.HungUp, httptest.Torn)
+		for _, want := range []error{io.EOF, syscall.ECONNRESET} {
+			c, err := web.DialContext(t.Context(), "tcp", "example.com:80")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Read(make([]byte, 1)); !errors.Is(err, want) {
+				t.Errorf("read: got %v, want %v", err, want)
+			}
+			if _, err := c.Write([]byte("GET")); err == nil {
+				t.Errorf("write: got nil, want an error")
+			}
+		}
+	})
 }
 
 func TestConnectionTimesOut(t *testing.T) {

@@ -1,0 +1,76 @@
+package httptest
+
+import (
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"slices"
+	"strings"
+)
+
+// A proxy forwards requests, by its own transport and dialer, into the same web.
+type proxy struct {
+	web     *Web
+	origin  string
+	forward *httputil.ReverseProxy
+}
+
+// Proxy makes the site an HTTP proxy as well, for absolute request targets and CONNECT. What it is asked is among its own
+// requests, with the target as sent; what it does about it shows in [Dial.Via] and [Lookup.Via].
+func (s *Site) Proxy() *Site {
+	p := &proxy{web: s.web, origin: s.origin, forward: &httputil.ReverseProxy{
+		Rewrite:      func(*httputil.ProxyRequest) {}, // the target is the URL to ask
+		Transport:    s.web.transport(s.origin),
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+	}}
+	s.web.mu.Lock()
+	defer s.web.mu.Unlock()
+	s.proxy = p
+	return s
+}
+
+// proxyLocked returns the proxy that a request is for, if it is for one, and makes the request one of its own: the Host
+// header names somebody else.
+func (w *Web) proxyLocked(r *Request) *proxy {
+	if strings.HasPrefix(r.Target, "/") {
+		return nil
+	}
+	scheme, _, _ := strings.Cut(r.Origin, ":")
+	for _, s := range w.order {
+		if s.proxy != nil && s.scheme == scheme && s.port == r.To.Port() && slices.Contains(s.host.home, r.To.Addr()) {
+			r.Origin = s.origin
+			return s.proxy
+		}
+	}
+	return nil
+}
+
+func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodConnect {
+		p.tunnel(w, r)
+		return
+	}
+	p.forward.ServeHTTP(w, r)
+}
+
+// tunnel carries octets between the client and the server it names, until either end is done.
+func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
+	far, err := p.web.dial(r.Context(), p.origin, "tcp", r.Host)
+	if err != nil {
+		w.WriteHeader(http.StatusBadGateway)
+		return
+	}
+	defer far.Close()
+	near, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer near.Close()
+	io.WriteString(near, "HTTP/1.1 200 OK\r\n\r\n")
+	go func() { // ends when either connection does, for both are closed then
+		defer near.Close()
+		defer far.Close()
+		io.Copy(near, far)
+	}()
+	io.Copy(far, near)
+}
