@@ -25,6 +25,7 @@ const (
 	Expired                          // the same, but it ended in 1999, before the clock of any bubble begins
 	WrongName                        // for wrong.invalid
 	UnknownIssuer                    // signed by itself
+	NoCertificate                    // none: the handshake ends with an alert
 )
 
 // Cert chooses the certificate that an https site shows.
@@ -118,13 +119,12 @@ func (a *authority) leaf(id identity) *x509.Certificate {
 func (w *Web) tlsConfig() *tls.Config {
 	return &tls.Config{GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		w.mu.Lock()
+		defer w.mu.Unlock()
 		s := w.secureSiteLocked(canonicalHost(hello.ServerName), hello.Conn.LocalAddr().(*net.TCPAddr).AddrPort())
-		if s == nil {
-			w.mu.Unlock()
-			return nil, errMoved
+		if s == nil || s.cert == NoCertificate {
+			return nil, errNoCertificate
 		}
 		id, http2 := identity{s.host.name, s.cert}, s.http2
-		w.mu.Unlock()
 		c := &tls.Config{Certificates: []tls.Certificate{*w.ca().show(id)}, NextProtos: []string{"http/1.1"}}
 		if http2 {
 			c.NextProtos = []string{"h2", "http/1.1"}
@@ -151,8 +151,8 @@ func (w *Web) secureSiteLocked(name string, at netip.AddrPort) *Site {
 	return first
 }
 
-// errMoved ends a handshake during which the site was moved to another address.
-var errMoved = errors.New("httptest: the site is no longer at this address")
+// errNoCertificate ends a handshake with a site that has none, or that was moved to another address meanwhile.
+var errNoCertificate = errors.New("httptest: no certificate")
 
 // must panics with an error that only a broken machine gives.
 func must(err error) {

@@ -24,6 +24,7 @@ const (
 	Silent                  // the connection stands, and the server neither reads nor writes; TLS never begins
 	HungUp                  // the connection stands and is closed at once
 	Torn                    // the connection stands and is reset at once
+	Plain                   // the connection stands, and an https site speaks HTTP without TLS on it
 )
 
 // synPatience is how long a connection is tried for: the six repetitions of Linux.
@@ -119,7 +120,7 @@ func (w *Web) connect(ctx context.Context, name string, to netip.AddrPort) (*con
 		server.reset()
 		return client, nil
 	}
-	return client, w.hand(ctx, site, server)
+	return client, w.hand(ctx, server, site.scheme == "https" && line != Plain)
 }
 
 // lineTo finds who listens at an address and what the script there says of this attempt. Where several origins share the
@@ -189,9 +190,9 @@ type openConn struct {
 }
 
 // hand gives the server's end of a new connection to the server.
-func (w *Web) hand(ctx context.Context, site *Site, server *conn) error {
+func (w *Web) hand(ctx context.Context, server *conn, secure bool) error {
 	var c net.Conn = server
-	if site.scheme == "https" {
+	if secure {
 		c = tls.Server(server, w.tlsConfig())
 	}
 	select {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -41,12 +42,13 @@ func Flood(line string) Step {
 	return s
 }
 
-// GzipBomb is 200 with a body that is size octets after decompression, and a thousandth of it before. It is computed as
+// GzipBomb is 200 with a body that is size octets after decompression, and some hundredth of it before. It is computed as
 // it is read, so its size costs no memory.
 func GzipBomb(size int64) Step {
 	s := Text("").Header("Content-Encoding", "gzip")
 	s.stream = func(w io.Writer) error {
-		z := gzip.NewWriter(w)
+		z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+		must(err)
 		if err := repeat(z, "# bomb\n", size); err != nil {
 			return err
 		}
@@ -84,8 +86,9 @@ func EndlessHeader() Step {
 // HeaderFlood adds header fields of at least this many octets altogether.
 func (s Step) HeaderFlood(octets int) Step {
 	const width = 1000
+	s.fields = slices.Clone(s.fields)
 	for n := 0; n*width < octets; n++ {
-		s = s.Header(fmt.Sprintf("X-Flood-%d", n), strings.Repeat("f", width))
+		s.fields = append(s.fields, field{name: fmt.Sprintf("X-Flood-%d", n), value: strings.Repeat("f", width)})
 	}
 	return s
 }
@@ -130,13 +133,20 @@ func (s Step) BrokenChunk() Step {
 	return s
 }
 
-// storm sends the interim answers of the step, each with a field of a kibibyte.
+// storm sends the interim answers of the step, each with a field of a kibibyte. A client that goes meanwhile may leave a
+// frame of HTTP/2 behind that is still being written, so the header must not be touched then.
 func (s Step) storm(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Link", "</"+strings.Repeat("f", 1<<10)+">; rel=preload")
-	defer w.Header().Del("Link")
-	for n := 0; n != s.times && r.Context().Err() == nil; n++ {
-		w.WriteHeader(s.early)
+	if s.times == 0 {
+		return
 	}
+	w.Header().Set("Link", "</"+strings.Repeat("f", 1<<10)+">; rel=preload")
+	for n := 0; n != s.times; n++ {
+		w.WriteHeader(s.early)
+		if left(r) {
+			panic(http.ErrAbortHandler)
+		}
+	}
+	w.Header().Del("Link")
 }
 
 // head is the head of an answer that the server would not send, with these lines at its end.

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"reflect"
 	"strings"
@@ -235,6 +236,10 @@ func TestCertificates(t *testing.T) {
 		var e x509.CertificateInvalidError
 		return errors.As(err, &e) && e.Reason == x509.Expired
 	}
+	alert := func(err error) bool {
+		var op *net.OpError
+		return errors.As(err, &op) && op.Op == "remote error"
+	}
 	for _, row := range []struct {
 		name  string
 		cert  httptest.Certificate
@@ -244,6 +249,7 @@ func TestCertificates(t *testing.T) {
 		{"expired", httptest.Expired, expired},
 		{"wrong_name", httptest.WrongName, func(err error) bool { return errors.As(err, new(x509.HostnameError)) }},
 		{"unknown_issuer", httptest.UnknownIssuer, func(err error) bool { return errors.As(err, new(x509.UnknownAuthorityError)) }},
+		{"none", httptest.NoCertificate, alert},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -255,6 +261,17 @@ func TestCertificates(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestPlainWhereTLSShouldBe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site("https://example.com").Connect(httptest.Plain)
+		_, _, err := get(t, web.Client(), "https://example.com/")
+		if !errors.Is(err, http.ErrSchemeMismatch) {
+			t.Errorf("got %v, want %v", err, http.ErrSchemeMismatch)
+		}
+	})
 }
 
 // TestHTTP2 proves that the protocol is the site's choice and that a clone of the transport speaks it too.

@@ -73,7 +73,11 @@ func (w *Web) LookupNetIP(ctx context.Context, network, name string) ([]netip.Ad
 
 func (w *Web) lookup(ctx context.Context, via, network, name string) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(strings.Trim(name, "[]")); err == nil {
-		return ofFamily(network, []netip.Addr{a}), nil
+		addrs := ofFamily(network, []netip.Addr{a})
+		if len(addrs) == 0 {
+			return nil, &net.AddrError{Err: "no suitable address found", Addr: name}
+		}
+		return addrs, nil
 	}
 	addrs, err := w.resolve(ctx, canonicalHost(name))
 	if addrs = ofFamily(network, addrs); err == nil && len(addrs) == 0 {

@@ -13,11 +13,13 @@ type proxy struct {
 	web     *Web
 	origin  string
 	forward *httputil.ReverseProxy
+	script  list[Step] // what it answers instead, guarded by web.mu
 }
 
 // Proxy makes the site an HTTP proxy as well, for absolute request targets and CONNECT. What it is asked is among its own
-// requests, with the target as sent; what it does about it shows in [Dial.Via] and [Lookup.Via].
-func (s *Site) Proxy() *Site {
+// requests, with the target as sent; what it does about it shows in [Dial.Via] and [Lookup.Via]. With steps, it answers
+// with these and forwards nothing.
+func (s *Site) Proxy(steps ...Step) *Site {
 	p := &proxy{web: s.web, origin: s.origin, forward: &httputil.ReverseProxy{
 		Rewrite:      func(*httputil.ProxyRequest) {}, // the target is the URL to ask
 		Transport:    s.web.transport(s.origin),
@@ -25,27 +27,32 @@ func (s *Site) Proxy() *Site {
 	}}
 	s.web.mu.Lock()
 	defer s.web.mu.Unlock()
+	p.script.set(steps)
 	s.proxy = p
 	return s
 }
 
-// proxyLocked returns the proxy that a request is for, if it is for one, and makes the request one of its own: the Host
-// header names somebody else.
-func (w *Web) proxyLocked(r *Request) *proxy {
+// proxyLocked returns what answers a request that is for a proxy, or nil, and makes the request one of the proxy's own: the
+// Host header names somebody else.
+func (w *Web) proxyLocked(r *Request) http.HandlerFunc {
 	if strings.HasPrefix(r.Target, "/") {
 		return nil
 	}
 	scheme, _, _ := strings.Cut(r.Origin, ":")
 	for _, s := range w.order {
-		if s.proxy != nil && s.scheme == scheme && s.port == r.To.Port() && slices.Contains(s.host.home, r.To.Addr()) {
-			r.Origin = s.origin
-			return s.proxy
+		if s.proxy == nil || s.scheme != scheme || s.port != r.To.Port() || !slices.Contains(s.host.home, r.To.Addr()) {
+			continue
 		}
+		r.Origin = s.origin
+		if step, ok := s.proxy.script.next(); ok {
+			return step.answer
+		}
+		return s.proxy.answer
 	}
 	return nil
 }
 
-func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *proxy) answer(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodConnect {
 		p.tunnel(w, r)
 		return

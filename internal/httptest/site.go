@@ -158,7 +158,8 @@ func (s *Site) Connect(lines ...Line) *Site {
 	return s
 }
 
-// Down takes the site away: its connections are reset and new ones refused, until [Site.Up].
+// Down takes the site away: its connections are reset and new ones refused, until [Site.Up]. Down and Up in a row are a
+// server that was started anew.
 func (s *Site) Down() *Site {
 	for _, c := range s.takeDown() {
 		c.reset()
@@ -209,12 +210,11 @@ func (w *Web) serve(rw http.ResponseWriter, r *http.Request) {
 	defer w.report()
 	arrived := w.arrival(r)
 	w.mu.Lock()
-	proxy := w.proxyLocked(&arrived)
-	w.requests = append(w.requests, arrived)
-	answer := w.stepLocked(arrived).answer
-	if proxy != nil {
-		answer = proxy.ServeHTTP
+	answer := w.proxyLocked(&arrived)
+	if answer == nil {
+		answer = w.stepLocked(arrived).answer
 	}
+	w.requests = append(w.requests, arrived)
 	w.mu.Unlock()
 	answer(rw, r)
 }

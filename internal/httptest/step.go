@@ -280,5 +280,15 @@ func wait(r *http.Request, d time.Duration) {
 	panic(http.ErrAbortHandler)
 }
 
+// left reports whether the client is gone.
+func left(r *http.Request) bool {
+	select {
+	case <-connOf(r).gone:
+		return true
+	default:
+		return r.Context().Err() != nil
+	}
+}
+
 // forever is a wait that only the client ends.
 const forever = -1

@@ -24,7 +24,7 @@ func get(t *testing.T, c *http.Client, url string) (*http.Response, string, erro
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, "GET", url, nil)
 	if err != nil {
-		t.Fatal(err)
+		return nil, "", err
 	}
 	res, err := c.Do(req)
 	if err != nil {
@@ -281,9 +281,13 @@ func TestNoServerThere(t *testing.T) {
 			{"tcp4", "10.0.0.2:80", syscall.EHOSTUNREACH},
 			{"tcp", "[::1]:80", syscall.EHOSTUNREACH},
 			{"udp", "10.0.0.1:80", net.UnknownNetworkError("udp")},
+			{"tcp6", "10.0.0.1:80", nil},
+			{"tcp6", "example.com:80", nil},
+			{"tcp", "example.com", nil},
+			{"tcp", "example.com:http", nil},
 		} {
 			_, err := web.DialContext(t.Context(), row.network, row.address)
-			if !errors.Is(err, row.want) {
+			if op := new(net.OpError); !errors.As(err, &op) || row.want != nil && !errors.Is(err, row.want) {
 				t.Errorf("%s %s: got %v, want %v", row.network, row.address, err, row.want)
 			}
 		}
