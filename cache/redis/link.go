@@ -1,0 +1,239 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// ErrDown is the error of a call that is not made, because the server did not answer a short time ago, and
+// of one that it did not answer in time.
+var ErrDown = errors.New("server is down or slow")
+
+const (
+	// maxCalls bounds the calls under way. It is less than the places in one connection's pipeline: a
+	// full pipeline makes the client wait without regard to contexts.
+	maxCalls = 512
+	// workLimit ends a call that nobody waits for any more. It is longer than any Delay that makes sense,
+	// so that a slow connection comes about at last and serves the calls after.
+	workLimit = 5 * time.Second
+	// An idle connection is tested this often, and given up if there is no answer for as long.
+	pingEvery = time.Second
+	pingWait  = 2 * time.Second
+	buffer    = 64 << 10
+)
+
+// A link runs commands on the server within a bound on the time that a caller waits. Everything that this
+// package asks of a server goes through do.
+type link struct {
+	option  rueidis.ClientOption
+	delay   time.Duration
+	calls   chan struct{} // holds one for each call under way
+	dialing chan struct{} // holds one while a call makes the client
+	breaker breaker
+
+	mu     sync.Mutex
+	client rueidis.Client // nil until the server was reached for the first time
+	closed bool
+}
+
+func newLink(option rueidis.ClientOption, delay time.Duration) *link {
+	option.DisableRetry = true // it would retry as long as the context lasts
+	option.AlwaysPipelining = true
+	option.PipelineMultiplex = -1 // one connection to a server carries more than a crawler asks
+	option.ReadBufferEachConn = buffer
+	option.WriteBufferEachConn = buffer
+	option.Dialer.Timeout = workLimit / 2
+	option.Dialer.KeepAlive = pingEvery
+	option.ConnWriteTimeout = pingWait
+	return &link{
+		option:  option,
+		delay:   delay,
+		calls:   make(chan struct{}, maxCalls),
+		dialing: make(chan struct{}, 1),
+	}
+}
+
+// do runs a command and waits for it, but no longer than ctx and the delay allow. The command goes on
+// after that, with a context of its own, and what it returns is lost. An error is that of ctx,
+// a reply of the server such as nil, or ErrDown.
+func do[T any](ctx context.Context, l *link, command func(context.Context, rueidis.Client) (T, error)) (T, error) {
+	var none T
+	if err := ctx.Err(); err != nil {
+		return none, err
+	}
+	if _, err := l.ready(); err != nil {
+		return none, fmt.Errorf("redis: %w", err)
+	}
+	if err := l.breaker.enter(time.Now()); err != nil {
+		return none, err
+	}
+	wait, cancel := context.WithTimeout(ctx, l.delay)
+	defer cancel()
+	answer := make(chan result[T], 1)
+	select {
+	case l.calls <- struct{}{}:
+		// It ends with the command: the client gives up when the command's context ends, or earlier.
+		go func() {
+			defer func() { <-l.calls }()
+			answer <- work(wait, l, command)
+		}()
+	case <-wait.Done():
+	}
+	select {
+	case a := <-answer:
+		return a.value, a.err
+	case <-wait.Done():
+	}
+	if err := ctx.Err(); err != nil {
+		l.breaker.abandon()
+		return none, err
+	}
+	err := fmt.Errorf("redis: %w: no answer within %v", ErrDown, l.delay)
+	l.breaker.fail(time.Now(), err)
+	return none, err
+}
+
+type result[T any] struct {
+	value T
+	err   error
+}
+
+// work runs a command on the connected client and tells the breaker how it went. Once the caller has left,
+// which wait shows, a failure is none: the caller has told of it, and the server may be back since.
+func work[T any](wait context.Context, l *link, command func(context.Context, rueidis.Client) (T, error)) (r result[T]) {
+	ctx, cancel := context.WithTimeout(context.Background(), workLimit)
+	defer cancel()
+	client, err := l.connect(ctx)
+	if err == nil {
+		r.value, err = command(ctx, client)
+	}
+	var reply *rueidis.RedisError
+	switch {
+	case errors.Is(err, fs.ErrClosed), errors.Is(err, rueidis.ErrClosing):
+		err = fmt.Errorf("redis: %w", fs.ErrClosed)
+	case client != nil && (err == nil || errors.As(err, &reply)):
+		l.breaker.succeed() // a reply that says no is one all the same
+	default:
+		err = fmt.Errorf("redis: %w: %.200v", ErrDown, err)
+		if wait.Err() == nil {
+			l.breaker.fail(time.Now(), err)
+		}
+	}
+	r.err = err
+	return r
+}
+
+// connect returns the client, and makes it if there is none yet. One call at a time tries to.
+func (l *link) connect(ctx context.Context) (rueidis.Client, error) {
+	if client, err := l.ready(); client != nil || err != nil {
+		return client, err
+	}
+	select {
+	case l.dialing <- struct{}{}:
+		defer func() { <-l.dialing }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if client, err := l.ready(); client != nil || err != nil {
+		return client, err
+	}
+	client, err := rueidis.NewClient(l.option)
+	if errors.Is(err, rueidis.ErrNoCache) {
+		// A proxy, say, that does not tell of changes. Then each call asks.
+		option := l.option
+		option.DisableCache = true
+		client, err = rueidis.NewClient(option)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		go client.Close() // ends within about a second
+		return nil, fs.ErrClosed
+	}
+	l.client = client
+	return client, nil
+}
+
+// ready returns the client if there is one, and an error if there will be none.
+func (l *link) ready() (rueidis.Client, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, fs.ErrClosed
+	}
+	return l.client, nil
+}
+
+// close ends the client and all calls.
+func (l *link) close() {
+	l.mu.Lock()
+	client := l.client
+	l.closed, l.client = true, nil
+	l.mu.Unlock()
+	if client != nil {
+		client.Close()
+	}
+}
+
+const (
+	firstPause = 100 * time.Millisecond
+	lastPause  = 5 * time.Second
+)
+
+// A breaker lets calls through while the server answers. After a failure it lets none through for a pause,
+// then a single one, whose end decides; with each failure in a row the pause doubles.
+type breaker struct {
+	mu    sync.Mutex
+	cause error         // of the last failure; nil while the server answers
+	until time.Time     // end of the pause
+	pause time.Duration // of the next failure
+	probe bool          // a call was let through after the pause and has not ended
+}
+
+// enter returns an error if no call may be made now.
+func (b *breaker) enter(now time.Time) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.cause == nil {
+		return nil
+	}
+	if b.probe || now.Before(b.until) {
+		return b.cause
+	}
+	b.probe = true
+	return nil
+}
+
+// succeed is told that the server answered a call, be it one that was given up.
+func (b *breaker) succeed() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.cause, b.pause, b.probe = nil, 0, false
+}
+
+// fail is told that it did not. Failures of calls that had begun before the first say nothing new.
+func (b *breaker) fail(now time.Time, cause error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.cause != nil && !b.probe {
+		return
+	}
+	b.pause = min(max(2*b.pause, firstPause), lastPause)
+	b.cause, b.until, b.probe = cause, now.Add(b.pause), false
+}
+
+// abandon is told that a caller left before the server answered or failed to: the next may try.
+func (b *breaker) abandon() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.probe = false
+}

@@ -1,0 +1,105 @@
+//go:build unix
+
+package redis
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// A server is a redis-server of the test's own, on a free port of the loopback interface.
+type server struct {
+	t    *testing.T
+	port int
+	args []string
+	cmd  *exec.Cmd
+}
+
+// start starts a server and waits until it answers. It is ended with the test.
+func start(t *testing.T, args ...string) *server {
+	t.Helper()
+	s := &server{t: t, port: freePort(t), args: args}
+	s.start()
+	t.Cleanup(s.kill)
+	return s
+}
+
+func (s *server) url() string { return fmt.Sprintf("redis://127.0.0.1:%d", s.port) }
+
+// start starts the server on its port, with nothing in it.
+func (s *server) start() {
+	s.t.Helper()
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		if os.Getenv("POLITE_REQUIRE_REDIS") == "1" {
+			s.t.Fatalf("POLITE_REQUIRE_REDIS=1, but there is no redis-server: %v", err)
+		}
+		s.t.Skip("no redis-server on this machine")
+	}
+	args := append([]string{"--port", fmt.Sprint(s.port), "--bind", "127.0.0.1", "--save", "", "--dir", s.t.TempDir()}, s.args...)
+	s.cmd = exec.Command(program, args...)
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	for end := time.Now().Add(10 * time.Second); ; {
+		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.port))
+		if err == nil {
+			conn.Close()
+			return
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("redis-server does not answer: %v", err)
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+}
+
+// kill ends the server as a power cut would.
+func (s *server) kill() {
+	if s.cmd != nil && s.cmd.Process != nil {
+		s.cmd.Process.Kill()
+		s.cmd.Wait()
+		s.cmd = nil
+	}
+}
+
+// pause stops the server in its tracks: it accepts connections and answers nothing, as one behind a
+// network that has split.
+func (s *server) pause()  { s.cmd.Process.Signal(syscall.SIGSTOP) }
+func (s *server) resume() { s.cmd.Process.Signal(syscall.SIGCONT) }
+
+// do runs one command on the server itself.
+func (s *server) do(words ...string) string {
+	s.t.Helper()
+	o := rueidis.MustParseURL(s.url())
+	o.ForceSingleClient, o.DisableCache = true, true
+	c, err := rueidis.NewClient(o)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer c.Close()
+	text, err := c.Do(context.Background(), c.B().Arbitrary(words...).Build()).ToString()
+	if err != nil && !rueidis.IsRedisNil(err) {
+		s.t.Fatalf("%q: %v", words, err)
+	}
+	return text
+}
+
+// freePort returns a port that nothing listens on.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
