@@ -1,0 +1,89 @@
+package matcher
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestLegacyVectors tries the vectors that state what an older text says.
+func TestLegacyVectors(t *testing.T) {
+	koster := []string{"whole-group-only", "decode-all", "first-match", "no-wildcards", "blank-line", "first-record", "first-star", "prefix-token", "substring", "skip-no-colon"}
+	draft := []string{"star-first", "first-star", "skip-no-colon"}
+	for _, v := range vectors(t) {
+		topic := strings.Split(v.ID, "/")[2]
+		if v.Class == "legacy" && slices.Contains(koster, topic) {
+			v.check(t, "Koster1996", Koster1996())
+		}
+		if v.Class == "legacy" && slices.Contains(draft, topic) {
+			v.check(t, "Draft2019", Draft2019())
+		}
+	}
+}
+
+// A ruling is what one pattern says of one target in a dialect.
+type ruling struct {
+	name    string // clause and claim
+	pattern string
+	target  string
+	matches bool
+}
+
+func (r *ruling) check(t *testing.T, d Dialect) {
+	t.Helper()
+	t.Run(r.name, func(t *testing.T) {
+		robots := "user-agent: *\ndisallow: " + r.pattern + "\n"
+		if got := !Parse([]byte(robots), d).Match("ExampleBot", r.target).Allowed; got != r.matches {
+			t.Errorf("pattern %q target %q\ngot match %v\nwant %v", r.pattern, r.target, got, r.matches)
+		}
+	})
+}
+
+// TestKoster1996 is the table of the 1996 draft, section 3.2.2, and more.
+func TestKoster1996(t *testing.T) {
+	for _, r := range []ruling{
+		{"3.2.2/same", "/tmp", "/tmp", true},
+		{"3.2.2/longer_name", "/tmp", "/tmp.html", true},
+		{"3.2.2/below", "/tmp", "/tmp/a.html", true},
+		{"3.2.2/directory_itself", "/tmp/", "/tmp", false},
+		{"3.2.2/directory", "/tmp/", "/tmp/", true},
+		{"3.2.2/below_directory", "/tmp/", "/tmp/a.html", true},
+		{"3.2.2/3c_3c", "/a%3cd.html", "/a%3cd.html", true},
+		{"3.2.2/3C_3c", "/a%3Cd.html", "/a%3cd.html", true},
+		{"3.2.2/3c_3C", "/a%3cd.html", "/a%3Cd.html", true},
+		{"3.2.2/2f_2f", "/a%2fb.html", "/a%2fb.html", true},
+		{"3.2.2/2f_2F", "/a%2fb.html", "/a%2Fb.html", true},
+		{"3.2.2/2f_slash", "/a%2fb.html", "/a/b.html", false},
+		{"3.2.2/7e_tilde", "/%7ejoe/index.html", "/~joe/index.html", true},
+		{"3.2.2/tilde_7E", "/~joe/index.html", "/%7Ejoe/index.html", true},
+		{"3.2.2/star_is_an_octet", "/a*c", "/abc", false},
+		{"3.2.2/star_matches_itself", "/a*c", "/a%2Ac", true},
+		{"3.2.2/dollar_is_an_octet", "/a$", "/a", false},
+		{"3.2.2/decoded_once", "/a%2Fb", "/a%252Fb", false},
+		{"3.2.2/percent_itself", "/100%25", "/100%25", true},
+		{"3.2.2/robots_txt_has_no_exemption", "/robots.txt", "/robots.txt", true},
+	} {
+		r.check(t, Koster1996())
+	}
+}
+
+// TestDraft2019 is the table of draft-koster-rep-00, section 2.2.2, each row
+// as a rule and as a target, and more.
+func TestDraft2019(t *testing.T) {
+	for _, r := range []ruling{
+		{"2.2.2/row_1", "/foo/bar?baz=quz", "/foo/bar?baz=quz", true},
+		{"2.2.2/row_2_rule_raw", "/foo/bar?baz=http://foo.bar", "/foo/bar?baz=http%3A%2F%2Ffoo.bar", true},
+		{"2.2.2/row_2_target_raw", "/foo/bar?baz=http%3A%2F%2Ffoo.bar", "/foo/bar?baz=http://foo.bar", true},
+		{"2.2.2/row_3_rule_raw", "/foo/bar/\u30C4", "/foo/bar/%E3%83%84", true},
+		{"2.2.2/row_4_target_raw", "/foo/bar/%E3%83%84", "/foo/bar/\u30C4", true},
+		{"2.2.2/row_5_target", "/foo/bar/baz", "/foo/bar/%62%61%7A", true},
+		{"2.2.2/row_5_rule", "/foo/bar/%62%61%7A", "/foo/bar/baz", true},
+		{"2.2.2/robots_txt_is_allowed", "/", "/robots.txt", false},
+		{"2.2.3/star_verbatim", "/path/file-with-a-%2A.html", "/path/file-with-a-*.html", true},
+		{"2.2.3/dollar_verbatim", "/path/foo-%24", "/path/foo-$", true},
+		{"2.2.3/dollar_is_the_end", "/this/path/exactly$", "/this/path/exactly/not", false},
+		{"2.2.3/star_is_any_octets", "/this/*/exactly", "/this/path/exactly", true},
+	} {
+		r.check(t, Draft2019())
+	}
+}
