@@ -105,9 +105,10 @@ func hashFold(s string) uint32 {
 type Group struct {
 	file  *File
 	agent string
-	own   string   // normalised patterns that differ from what is written
-	rules []rule   // by priority
-	from  []uint32 // where in File.text the groups begin
+	own   string // normalised patterns that differ from what is written
+	plan  atomic.Pointer[plan]
+	asked atomic.Uint32 // times a group without plan for many rules was asked
+	from  []uint32      // where in File.text the groups begin
 }
 
 // Group returns the group that the crawler with the given product token obeys.
@@ -178,6 +179,7 @@ func (f *File) findWithin(token string) int {
 func (f *File) compile(i int) *Group {
 	g := &Group{file: f}
 	if i == len(f.agents) {
+		g.plan.Store(&plan{ordered: true})
 		return g
 	}
 	e, _ := f.next(int(f.agents[i].off))
@@ -196,13 +198,16 @@ func (f *File) compile(i int) *Group {
 			break
 		}
 	}
-	b := builder{file: f}
+	b := ruleBuilder{file: f}
 	for e := range g.records() {
 		if e.kind == allow || e.kind == disallow {
 			b.add(e)
 		}
 	}
-	g.rules, g.own = b.finish()
+	p := &plan{}
+	p.rules, g.own = b.finish()
+	p.ordered = f.dialect.inOrder || len(p.rules) <= few
+	g.plan.Store(p)
 	return g
 }
 

@@ -37,13 +37,14 @@ const (
 	ruleWhole             // ends in an anchor
 	ruleQuery             // has a literal "?"
 	ruleOwn               // stands in Group.own
+	ruleStar              // has a star
 	ruleShift = iota
 )
 
 func (r rule) size() int { return int(r.bits >> ruleShift) }
 
-// builder collects the rules of a group.
-type builder struct {
+// ruleBuilder collects the rules of a group.
+type ruleBuilder struct {
 	file  *File
 	rules []rule
 	own   []byte
@@ -51,7 +52,7 @@ type builder struct {
 }
 
 // add adds one rule, unless it can never match.
-func (b *builder) add(e entry) {
+func (b *ruleBuilder) add(e entry) {
 	d := &b.file.dialect
 	if d.idle(e.value) {
 		return
@@ -79,16 +80,21 @@ func (b *builder) add(e entry) {
 }
 
 // push adds r, whose normalised pattern is p.
-func (b *builder) push(r rule, p string) {
+func (b *ruleBuilder) push(r rule, p string) {
 	r.bits |= uint32(len(p)) << ruleShift
-	if !b.file.dialect.literal && strings.HasSuffix(p, "$") {
-		r.bits |= ruleWhole
+	if !b.file.dialect.literal {
+		if strings.HasSuffix(p, "$") {
+			r.bits |= ruleWhole
+		}
+		if strings.Contains(p, "*") {
+			r.bits |= ruleStar
+		}
 	}
 	b.rules = append(b.rules, r)
 }
 
 // keep stores the normalised pattern of e apart.
-func (b *builder) keep(p string, e entry) uint32 {
+func (b *ruleBuilder) keep(p string, e entry) uint32 {
 	off := len(b.own)
 	b.own = append(b.own, p...)
 	b.own = binary.AppendUvarint(b.own, uint64(e.off))
@@ -96,18 +102,28 @@ func (b *builder) keep(p string, e entry) uint32 {
 	return uint32(off)
 }
 
-// finish returns the rules in the order in which they are tried: the longest
-// first, of equal ones allow first, of those the first line.
-func (b *builder) finish() ([]rule, string) {
-	if !b.file.dialect.inOrder {
-		slices.SortStableFunc(b.rules, func(x, y rule) int {
-			if c := cmp.Compare(y.size(), x.size()); c != 0 {
-				return c
-			}
-			return cmp.Compare(y.bits&ruleAllow, x.bits&ruleAllow)
-		})
+// finish returns the rules, and the patterns kept apart. Few rules are in the
+// order in which they are tried: the longest first, of equal ones allow first,
+// of those the first line.
+func (b *ruleBuilder) finish() ([]rule, string) {
+	rules := slices.Clone(b.rules)
+	if !b.file.dialect.inOrder && len(rules) <= few {
+		slices.SortStableFunc(rules, func(x, y rule) int { return cmp.Compare(y.rank(), x.rank()) })
 	}
-	return slices.Clone(b.rules), string(b.own)
+	return rules, string(b.own)
+}
+
+// rank orders rules by the octets of their patterns, then allow before
+// disallow (RFC 9309, section 2.2.2, paragraph 2).
+func (r rule) rank() uint32 { return r.bits>>ruleShift<<1 | r.bits&ruleAllow }
+
+// outranks reports whether r is to be used rather than o, if both match. Of
+// rules of one rank it is the one that stands first. The zero rule is none.
+func (g *Group) outranks(r, o rule) bool {
+	if r.rank() != o.rank() {
+		return r.rank() > o.rank()
+	}
+	return g.written(r).Line < g.written(o).Line
 }
 
 // idle reports whether a rule with this pattern can never match: it is empty,
@@ -170,32 +186,78 @@ func (g *Group) decide(t string, folds bool) Match {
 	if !g.file.dialect.noExempt && t == "/robots.txt" {
 		return m
 	}
-	folded := t
-	if folds {
-		folded = string(fold(nil, t))
+	var best rule
+	if !folds {
+		best = g.best(t, kinds{}, best)
+	} else {
+		best = g.best(t, kinds{mask: ruleQuery}, best)
+		best = g.best(string(fold(nil, t)), kinds{ruleQuery, ruleQuery}, best)
 	}
-	for _, r := range g.rules {
-		p, u := g.pattern(r), t
-		if r.bits&ruleQuery != 0 {
-			u = folded
-		}
-		if g.match(r, p, u) {
-			m.Rule = g.written(r)
-			m.Allowed = m.Rule.Allow
-			return m
-		}
+	if best.bits != 0 {
+		m.Rule = g.written(best)
+		m.Allowed = m.Rule.Allow
 	}
 	return m
 }
 
-func (g *Group) match(r rule, p, t string) bool {
-	if g.file.dialect.literal {
-		return strings.HasPrefix(t, p)
+// kinds selects rules by their flags.
+type kinds struct{ mask, want uint32 }
+
+func (k kinds) has(r rule) bool { return r.bits&k.mask == k.want }
+
+// few is the number of rules up to which they are tried one after another.
+const few = 32
+
+// plan is how the rules of a group are tried: one after another, or by index.
+type plan struct {
+	rules   []rule
+	ordered bool // the first rule that matches decides
+	index   *index
+}
+
+// best returns the best rule of the given kinds for t, if it outranks best. A
+// group of many rules gets its index when it is asked for the second time.
+func (g *Group) best(t string, k kinds, best rule) rule {
+	p := g.plan.Load()
+	if p.index == nil && !p.ordered && g.asked.Add(1) == 2 {
+		p = &plan{index: newIndex(g, p.rules)}
+		g.plan.Store(p)
 	}
+	if p.index != nil {
+		return p.index.match(t, k, best)
+	}
+	return g.scan(p, t, k, best)
+}
+
+// scan tries rules one after another.
+func (g *Group) scan(p *plan, t string, k kinds, best rule) rule {
+	for _, r := range p.rules {
+		if !k.has(r) || best.bits != 0 && !g.outranks(r, best) || !g.matches(r, t) {
+			continue
+		}
+		if best = r; p.ordered {
+			break
+		}
+	}
+	return best
+}
+
+// matches reports whether the pattern of r matches t.
+func (g *Group) matches(r rule, t string) bool {
+	p, whole := g.literal(r), r.bits&ruleWhole != 0
+	if r.bits&ruleStar == 0 {
+		return strings.HasPrefix(t, p) && (!whole || len(t) == len(p))
+	}
+	return matches(p, t, whole)
+}
+
+// literal returns the normalised pattern of r without its anchor.
+func (g *Group) literal(r rule) string {
+	p := g.pattern(r)
 	if r.bits&ruleWhole != 0 {
-		return matches(p[:len(p)-1], t, true)
+		p = p[:len(p)-1]
 	}
-	return matches(p, t, false)
+	return p
 }
 
 // pattern returns the normalised pattern of r.

@@ -1,0 +1,182 @@
+package matcher
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// This file builds the index of a group.
+
+// builder collects what an index is made of.
+type builder struct {
+	*index
+	starred []rule  // rules with a star
+	drafts  []draft // edges, with their pieces
+	path    []draft // the edges of the pattern taken last
+}
+
+// draft is an edge with its piece.
+type draft struct {
+	edge
+	piece rule
+	whole bool // holds at the end of the target only
+}
+
+// newIndex returns the index of rules, which are of g.
+func newIndex(g *Group, rules []rule) *index {
+	b := builder{index: &index{group: g}}
+	for _, r := range rules {
+		if r.bits&ruleStar == 0 {
+			b.heads.parts = append(b.heads.parts, r)
+			continue
+		}
+		head := r.part(0, strings.IndexByte(g.pattern(r), '*'))
+		head.bits |= ruleStar
+		b.heads.parts = append(b.heads.parts, head)
+		b.starred = append(b.starred, r)
+	}
+	b.sortHeads()
+	slices.SortFunc(b.starred, func(x, y rule) int { return strings.Compare(g.pattern(x), g.pattern(y)) })
+	for _, r := range b.starred {
+		b.add(r)
+	}
+	b.sortEdges()
+	return b.index
+}
+
+// part returns n octets of the pattern of r from octet i on.
+func (r rule) part(i, n int) rule {
+	return rule{r.off + uint32(i), uint32(n)<<ruleShift | r.bits&ruleOwn}
+}
+
+// sortHeads puts the heads into order, of equal ones a rule, a rule that ends
+// the target, and one before a star; of rules that say the same, the best.
+func (b *builder) sortHeads() {
+	g, l := b.group, &b.heads
+	order := func(x, y rule) int {
+		const class = ruleWhole | ruleStar
+		return cmp.Or(strings.Compare(g.literal(x), g.literal(y)), cmp.Compare(x.bits&class, y.bits&class))
+	}
+	slices.SortFunc(l.parts, func(x, y rule) int {
+		c := order(x, y)
+		if c == 0 && x.bits&ruleStar == 0 {
+			c = compareBool(g.outranks(y, x), g.outranks(x, y))
+		}
+		return c
+	})
+	l.parts = slices.Clone(slices.CompactFunc(l.parts, func(x, y rule) bool { return order(x, y) == 0 }))
+	l.link(g)
+	for i, r := range l.parts {
+		if r.bits&ruleStar != 0 {
+			b.stars = append(b.stars, star{at: int32(i)})
+		}
+	}
+	b.states = len(b.stars)
+}
+
+// link fills up.
+func (l *list) link(g *Group) {
+	l.up = make([]int32, len(l.parts))
+	for i := range l.parts {
+		j := int32(i - 1)
+		for j >= 0 && !strings.HasPrefix(g.literal(l.parts[i]), g.literal(l.parts[j])) {
+			j = l.up[j]
+		}
+		l.up[i] = j
+	}
+}
+
+// add takes apart a rule with a star. It is not before, in order, the one added
+// last, so what both begin with stands in b.path.
+func (b *builder) add(r rule) {
+	p, whole := b.group.literal(r), r.bits&ruleWhole != 0
+	if strings.HasSuffix(p, "*") {
+		p, whole = strings.TrimRight(p, "*"), false
+	}
+	at := strings.IndexByte(b.group.pattern(r), '*')
+	head := b.state(b.heads.find(b.group, b.group.pattern(r)[:at]))
+	if at >= len(p) {
+		if s := &b.stars[head]; b.group.outranks(r, s.grant) {
+			s.grant = r
+		}
+		return
+	}
+	b.stars[head].open = true
+	if len(b.path) > 0 && b.path[0].from != head {
+		b.path = b.path[:0]
+	}
+	b.addPieces(r, p, at, draft{edge: edge{from: head}, whole: whole})
+}
+
+// addPieces adds the edges of rule r for what stands in p from the star at on.
+func (b *builder) addPieces(r rule, p string, at int, d draft) {
+	whole := d.whole
+	for depth := 0; ; depth++ {
+		for p[at] == '*' {
+			at++
+		}
+		n := strings.IndexByte(p[at:], '*')
+		if n < 0 {
+			d.piece, d.to, d.whole = r.part(at, len(p)-at), ^int32(len(b.ends)), whole
+			b.drafts = append(b.drafts, d)
+			b.ends = append(b.ends, r)
+			return
+		}
+		d.piece, d.whole = r.part(at, n), false
+		if depth >= len(b.path) || b.group.pattern(b.path[depth].piece) != p[at:at+n] {
+			d.to = int32(b.states)
+			b.states++
+			b.path = append(b.path[:depth], d)
+			b.drafts = append(b.drafts, d)
+		}
+		d.from = b.path[depth].to
+		at += n
+	}
+}
+
+// sortEdges puts the edges into order and lists the pieces.
+func (b *builder) sortEdges() {
+	g := b.group
+	slices.SortFunc(b.drafts, func(x, y draft) int {
+		return cmp.Or(strings.Compare(g.pattern(x.piece), g.pattern(y.piece)),
+			compareBool(x.whole, y.whole), cmp.Compare(x.from, y.from))
+	})
+	for i, d := range b.drafts {
+		text := g.pattern(d.piece)
+		if i == 0 || text != g.pattern(b.drafts[i-1].piece) {
+			b.pieces.parts = append(b.pieces.parts, d.piece)
+			b.first = append(b.first, uint32(i), uint32(i))
+			b.mark(text)
+		}
+		if !d.whole {
+			b.first[len(b.first)-1] = uint32(i + 1)
+		}
+		b.edges = append(b.edges, d.edge)
+	}
+	b.first = append(b.first, uint32(len(b.edges)))
+	b.pieces.link(g)
+}
+
+// mark notes how a piece begins.
+func (b *builder) mark(piece string) {
+	if len(piece) > 1 {
+		h := pairHash(piece[0], piece[1])
+		b.begin[h>>6] |= 1 << (h & 63)
+		return
+	}
+	for c := range 256 {
+		h := pairHash(piece[0], byte(c))
+		b.begin[h>>6] |= 1 << (h & 63)
+	}
+}
+
+func compareBool(x, y bool) int {
+	switch {
+	case x == y:
+		return 0
+	case y:
+		return -1
+	}
+	return 1
+}

@@ -1,0 +1,334 @@
+package matcher
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// This file has the matcher once more, slow and plain, to compare with. It
+// reads the texts of the dialects anew and shares only the list of misspelled
+// names with the package.
+
+type refRule struct {
+	line    int
+	allow   bool
+	pattern string
+}
+
+type refGroup struct {
+	agents []string
+	rules  []refRule
+}
+
+func (d Dialect) refSpace() string {
+	if d.wideSpace {
+		return " \t\v\f"
+	}
+	return " \t"
+}
+
+// refGroups reads the groups of a file.
+func (d Dialect) refGroups(text string) (groups []refGroup) {
+	switch {
+	case d.halfBOM:
+		for _, c := range []string{"\xEF", "\xBB", "\xBF"} {
+			if !strings.HasPrefix(text, c) {
+				break
+			}
+			text = text[1:]
+		}
+	default:
+		text = strings.TrimPrefix(text, "\uFEFF")
+	}
+	open := false
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	for i, line := range strings.Split(text, "\n") {
+		if d.blankEnds && strings.Trim(line, d.refSpace()) == "" {
+			open = false
+			continue
+		}
+		name, value, ok := d.refRecord(line)
+		last := len(groups) - 1
+		switch k := d.kindOf(name); {
+		case !ok:
+		case k == agent:
+			if !open || len(groups[last].rules) > 0 {
+				groups = append(groups, refGroup{})
+				last++
+			}
+			open = true
+			groups[last].agents = append(groups[last].agents, value)
+		case (k == allow || k == disallow) && open:
+			groups[last].rules = append(groups[last].rules, refRule{i + 1, k == allow, value})
+		}
+	}
+	return groups
+}
+
+func (d Dialect) refRecord(line string) (name, value string, ok bool) {
+	if d.lineMax > 0 {
+		line = line[:min(len(line), d.lineMax)]
+	}
+	if d.nulEnds {
+		line, _, _ = strings.Cut(line, "\x00")
+	}
+	line, _, _ = strings.Cut(line, "#")
+	line = strings.Trim(line, d.refSpace())
+	name, value, ok = strings.Cut(line, ":")
+	if f := strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' }); !ok && d.twoWords && len(f) == 2 {
+		name, value, ok = f[0], f[1], true
+	}
+	name, value = strings.Trim(name, d.refSpace()), strings.Trim(value, d.refSpace())
+	return name, value, ok && name != ""
+}
+
+var refTokens = [...]*regexp.Regexp{
+	regexp.MustCompile(`^[A-Za-z0-9_-]*`),
+	regexp.MustCompile(`^[A-Za-z_-]*`),
+}
+
+// refNames reports whether a user-agent value names the token.
+func (d Dialect) refNames(value, token string) bool {
+	switch {
+	case value == "*" || len(value) > 1 && value[0] == '*' && strings.Contains(d.refSpace(), value[1:2]):
+		return token == "*"
+	case token == "*":
+		return false
+	case d.within:
+		return value != "" && strings.Contains(strings.ToLower(token), strings.ToLower(value))
+	case d.lettersOnly:
+		return strings.EqualFold(refTokens[1].FindString(value), token)
+	}
+	return token != "" && strings.EqualFold(refTokens[0].FindString(value), token)
+}
+
+// refFind returns the rules to obey, and whether there is a group.
+func (d Dialect) refFind(groups []refGroup, token string) (rules []refRule, found bool) {
+	for _, g := range groups {
+		if d.blankEnds && len(g.rules) == 0 || found && (d.within || token == "*" && d.firstStar) {
+			continue
+		}
+		for _, a := range g.agents {
+			if d.refNames(a, token) {
+				rules, found = append(rules, g.rules...), true
+				break
+			}
+		}
+	}
+	return rules, found
+}
+
+// refMatch reports whether a target may be asked for, and the line that says so.
+func (d Dialect) refMatch(text, token, target string) (bool, int) {
+	groups := d.refGroups(text)
+	rules, found := d.refFind(groups, token)
+	if !found {
+		rules, _ = d.refFind(groups, "*")
+	}
+	target, _, _ = strings.Cut(target, "#")
+	if d.nulEnds {
+		target, _, _ = strings.Cut(target, "\x00")
+	}
+	if !d.noExempt && d.refNormal(target, false, false) == "/robots.txt" {
+		return true, 0
+	}
+	best, size := refRule{allow: true}, -1
+	for _, r := range rules {
+		n := d.refLength(r, target)
+		if d.inOrder && size < 0 && n >= 0 || !d.inOrder && (n > size || n == size && r.allow && !best.allow) {
+			best, size = r, n
+		}
+	}
+	return best.allow, best.line
+}
+
+// refLength returns the length of the rule if it matches the target, or -1.
+func (d Dialect) refLength(r refRule, target string) int {
+	if r.pattern == "" || !d.loose && strings.ContainsFunc(r.pattern, func(c rune) bool { return c < ' ' && c != '\t' }) {
+		return -1
+	}
+	if d.literal {
+		if r.pattern[0] == '/' && strings.HasPrefix(d.refNormal(target, false, false), d.refNormal(r.pattern, false, false)) {
+			return 1
+		}
+		return -1
+	}
+	if c := r.pattern[0]; c != '/' && c != '*' {
+		return -1
+	}
+	normal := d.refNormal(r.pattern, true, true)
+	if refMatches(normal, d.refNormal(target, false, strings.Contains(normal, "?"))) {
+		return len(normal)
+	}
+	dir := strings.LastIndex(r.pattern, "/")
+	if d.indexHTML && r.allow && dir >= 0 && strings.HasPrefix(r.pattern[dir:], "/index.htm") {
+		if normal = d.refNormal(r.pattern[:dir+1], true, true) + "$"; refMatches(normal, target) {
+			return len(normal)
+		}
+	}
+	return -1
+}
+
+var refTriplet = regexp.MustCompile(`^%[0-9A-Fa-f]{2}`)
+
+// refNormal normalises a target or, if rule is set, a pattern. fold makes one
+// of what is one in a query.
+func (d Dialect) refNormal(s string, rule, fold bool) string {
+	if d.form == googleForm && !rule {
+		return s
+	}
+	const unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+	const reserved = ":/?#[]@!$&'()*+,;="
+	out, inQuery := "", false
+	for s != "" {
+		c, n, decoded := s[0], 1, false
+		if refTriplet.MatchString(s) {
+			fmt.Sscanf(s[1:3], "%X", &c)
+			n, decoded = 3, true
+		}
+		inURI := c < 0x80 && strings.ContainsRune(unreserved+reserved+"%", rune(c))
+		raw := string([]byte{c})
+		switch {
+		case d.form == decodedForm && !(decoded && c == '/') && c != '%':
+		case d.form == decodedForm:
+			raw = fmt.Sprintf("%%%02X", c)
+		case d.form == googleForm && (decoded || c >= 0x80):
+			raw = fmt.Sprintf("%%%02X", c)
+		case d.form == googleForm:
+		case decoded && strings.Contains(unreserved, raw), decoded && fold && inQuery && strings.Contains("/:?@", raw):
+		case decoded, !inURI, rule && c == '$' && len(s) > 1, !rule && (c == '$' || c == '*'):
+			raw = fmt.Sprintf("%%%02X", c)
+		}
+		inQuery = inQuery || raw == "?"
+		out, s = out+raw, s[n:]
+	}
+	return out
+}
+
+// refMatches is the definition of a match, for every way to split the target.
+func refMatches(p, t string) bool {
+	// at[i] is true if what was read of p matches t[:i].
+	at := make([]bool, len(t)+1)
+	at[0] = true
+	for i := 0; i < len(p); i++ {
+		if p[i] == '$' && i == len(p)-1 {
+			return at[len(t)]
+		}
+		for j := len(t); j >= 0; j-- {
+			if p[i] != '*' {
+				at[j] = j > 0 && at[j-1] && t[j-1] == p[i]
+			}
+		}
+		for j := 1; j <= len(t) && p[i] == '*'; j++ {
+			at[j] = at[j] || at[j-1]
+		}
+	}
+	for _, ok := range at {
+		if ok {
+			return true
+		}
+	}
+	return false
+}
+
+var dialects = []struct {
+	name    string
+	dialect Dialect
+}{{"RFC9309", Dialect{}}, {"Google", Google()}, {"Draft2019", Draft2019()}, {"Koster1996", Koster1996()}}
+
+// random makes small files and targets of which many match.
+type random struct{ *rand.Rand }
+
+func (r random) pick(list ...string) string { return list[r.IntN(len(list))] }
+
+func (r random) path(extra ...string) string {
+	var b strings.Builder
+	b.WriteString(r.pick("/", "/", "/", "/", "/a", "*", "", "a"))
+	parts := append([]string{"a", "b", "a", "/", "ab", "*", "?", "=", "%2F", "%2f", "%3a", ":", "%41", "A", "%C3%A9", "é", "%2A", "%24", "%", "%4", "%zz", " ", "index.html", "%25", "@", "~", "%7E", ".", "|", "\x01"}, extra...)
+	for range r.IntN(7) {
+		b.WriteString(r.pick(parts...))
+	}
+	return b.String()
+}
+
+func (r random) file() string {
+	var b strings.Builder
+	b.WriteString(r.pick("", "user-agent: bot\n", "user-agent: bot\r", "user-agent: *\r\n"))
+	for range r.IntN(12) {
+		switch r.IntN(9) {
+		case 0, 1:
+			b.WriteString(r.pick("User-agent:", "user-agent :", "useragent: ", "User-agents: ", "user-agent "))
+			b.WriteString(r.pick("*", "bot", "Bot/1", "b", "* x", "**", "", "bot2", "other"))
+		case 2:
+			b.WriteString(r.pick("", " ", "# x", "Sitemap: x", "foo: bar", "junk", ":", "crawl-delay: 1", "\x00", "a b", "a b c", "disallow\x00:/"))
+		default:
+			b.WriteString(r.pick("disallow: ", "Disallow:", "allow:", "Allow: ", "disalow: ", "Disallow ", "allowed:"))
+			b.WriteString(r.path("$", "#", "\x00", "**", "*$", "\v"))
+		}
+		b.WriteString(r.pick("\n", "\n", "\n", "\r\n", "\r", "\n\n"))
+	}
+	return b.String()
+}
+
+func (r random) target() string {
+	t := r.path("$", "#", "\x00")
+	if !strings.HasPrefix(t, "/") {
+		t = "/" + t
+	}
+	return t
+}
+
+// TestReference compares with the reference on random files and targets, with
+// and without an index.
+func TestReference(t *testing.T) {
+	for _, d := range dialects {
+		t.Run("2.2.2/"+d.name, func(t *testing.T) {
+			r := random{rand.New(rand.NewPCG(1, 2))}
+			hits := 0
+			for range 20000 {
+				robots := r.file()
+				var targets []string
+				for range 4 {
+					targets = append(targets, r.target())
+				}
+				hits += compare(t, d.dialect, robots, "bot", targets...)
+			}
+			if t.Logf("%d of 80000 targets met a rule", hits); hits < 4000 {
+				t.Error("too few to mean anything")
+			}
+		})
+	}
+}
+
+// compare tries a file on targets in every way there is.
+func compare(t *testing.T, d Dialect, robots, token string, targets ...string) (hits int) {
+	t.Helper()
+	f := Parse([]byte(robots), d)
+	g := f.Group(token)
+	var x *index
+	if rules := g.plan.Load().rules; !d.inOrder && len(rules) > 0 {
+		x = newIndex(g, rules)
+	}
+	for _, target := range targets {
+		allowed, line := d.refMatch(robots, token, target)
+		if m := g.Match(target); m.Allowed != allowed || m.Rule.Line != line {
+			t.Fatalf("file %q token %q target %q\ngot %+v\nwant allowed %v line %d", robots, token, target, m, allowed, line)
+		}
+		if line > 0 {
+			hits++
+		}
+		if x == nil {
+			continue
+		}
+		indexed := &Group{file: f, agent: g.agent, own: g.own}
+		indexed.plan.Store(&plan{index: x})
+		x.group = indexed
+		if m := indexed.Match(target); m.Allowed != allowed || m.Rule.Line != line {
+			t.Fatalf("with index: file %q token %q target %q\ngot %+v\nwant allowed %v line %d", robots, token, target, m, allowed, line)
+		}
+	}
+	return hits
+}
