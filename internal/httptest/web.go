@@ -158,7 +158,9 @@ func (w *Web) track(_ net.Conn, state http.ConnState) {
 }
 
 // Transport returns a fresh transport whose only network is the web and whose only certificate authority is the web's.
-// It may be changed and cloned. Its other settings are those of [http.DefaultTransport], but that it asks no proxy.
+// It may be changed and cloned. Its other settings are those of [http.DefaultTransport], but that it asks no proxy and keeps
+// any number of idle connections. With a bound, net/http may close the connection of an answer without a body between the
+// arrival of the answer and its delivery, and then reports "too many idle connections" in place of it.
 func (w *Web) Transport() *http.Transport { return w.transport("") }
 
 func (w *Web) transport(via string) *http.Transport {
@@ -168,7 +170,6 @@ func (w *Web) transport(via string) *http.Transport {
 		},
 		TLSClientConfig:       &tls.Config{RootCAs: w.ca().pool},
 		ForceAttemptHTTP2:     true,
-		MaxIdleConns:          100,
 		IdleConnTimeout:       90 * time.Second,
 		TLSHandshakeTimeout:   10 * time.Second,
 		ExpectContinueTimeout: time.Second,
