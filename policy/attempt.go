@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -17,7 +18,7 @@ import (
 // Learn keeps no reference to Header or Body.
 type Attempt struct {
 	Robots string      // the URL asked: the initial authority's /robots.txt
-	Served string      // the URL that gave the final answer; "" means Robots
+	Served string      // the URL that gave the final answer; "" means the last hop's To, or Robots
 	Hops   []Hop       // each redirect followed, in order
 	Status int         // the final status; 0 if there was no answer
 	Header http.Header // the final header; nil if there was no answer
@@ -28,7 +29,8 @@ type Attempt struct {
 	// lifetimes count from it. Zero means Sent.
 	Received time.Time
 	// Err is the transport or protocol failure, nil for a complete answer. A
-	// *Failure in its chain gives the class; without one it is Other.
+	// *Failure in its chain gives the class; without one it is Other. It goes
+	// before all else: with it set, nothing else of the answer permits access.
 	Err error
 }
 
@@ -48,10 +50,13 @@ func (a *Attempt) at() time.Time {
 
 // served is the URL of the final answer.
 func (a *Attempt) served() string {
-	if a.Served == "" {
-		return a.Robots
+	switch {
+	case a.Served != "":
+		return a.Served
+	case len(a.Hops) > 0:
+		return a.Hops[len(a.Hops)-1].To
 	}
-	return a.Served
+	return a.Robots
 }
 
 // Class says which part of a retrieval failed. Profile.Failures maps each class
@@ -80,12 +85,13 @@ type Failure struct {
 	Err   error // the cause; may be nil
 }
 
-// Error returns the class and the cause.
+// Error returns the class and the cause, which may hold words of a server, in
+// one line of at most 500 octets. Unwrap gives the whole of it.
 func (f *Failure) Error() string {
 	if f.Err == nil {
 		return f.Class.String()
 	}
-	return fmt.Sprintf("%s: %v", f.Class, f.Err)
+	return bound(fmt.Sprintf("%s: %v", f.Class, f.Err), 500)
 }
 
 // Unwrap returns the cause.
@@ -126,19 +132,26 @@ func (a *Attempt) Location() (*url.URL, error) {
 			return nil, fmt.Errorf("%d Locations that differ", len(lines))
 		}
 	}
-	base, err := url.Parse(a.served())
+	from, err := url.Parse(a.served())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the redirect came from %s, which is no URL", quote(a.served()))
 	}
-	to, err := base.Parse(lines[0])
-	if err != nil {
-		return nil, err
-	}
-	if to.Host == "" || to.Scheme != "http" && to.Scheme != "https" && to.Scheme != base.Scheme {
-		return nil, fmt.Errorf("a Location with scheme %q and host %q", clean(to.Scheme), clean(to.Host))
+	to, err := from.Parse(lines[0])
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("a Location that is no URL: %s", quote(lines[0]))
+	case to.Host == "" || !a.follows(to.Scheme):
+		return nil, fmt.Errorf("a Location with scheme %s and host %s", quote(to.Scheme), quote(to.Host))
 	}
 	to.User, to.Fragment, to.RawFragment = nil, "", ""
 	return to, nil
+}
+
+// follows reports whether a redirect may lead to a URL of the scheme: http,
+// https, or what the initial authority was asked over.
+func (a *Attempt) follows(scheme string) bool {
+	asked, _, _ := strings.Cut(a.Robots, ":")
+	return scheme == "http" || scheme == "https" || strings.EqualFold(scheme, asked)
 }
 
 // exhausted reports whether the redirects are used up (RFC 9309, section
@@ -154,10 +167,28 @@ func (a *Attempt) loops() bool {
 	if err != nil {
 		return false
 	}
-	next := to.String()
-	seen := next == a.served() || next == a.Robots
+	next := place(to.String())
+	seen := next == place(a.served()) || next == place(a.Robots)
 	for _, h := range a.Hops {
-		seen = seen || next == h.From || next == h.To
+		seen = seen || next == place(h.From) || next == place(h.To)
 	}
 	return seen
+}
+
+// place is raw in the form in which two URLs of one place are equal: no
+// fragment, no userinfo, lower-case host, no default port.
+func place(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return raw
+	}
+	u.User, u.Fragment, u.RawFragment = nil, "", ""
+	u.Host = strings.ToLower(u.Host)
+	if port := u.Port(); port == "" || u.Scheme == "http" && port == "80" || u.Scheme == "https" && port == "443" {
+		u.Host = strings.TrimSuffix(u.Host, ":"+port)
+	}
+	if u.Path == "" {
+		u.Path = "/"
+	}
+	return u.String()
 }

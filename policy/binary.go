@@ -13,9 +13,8 @@ import (
 // order (numbers as varints, text behind its length), the rules as canonical
 // text, and a checksum over all of it.
 const (
-	magic    = "polite\x00\x01" // the last octet is the version
-	sumSize  = 16
-	maxField = 64 << 10 // no single text but the rules is longer
+	magic   = "polite\x00\x01" // the last octet is the version
+	sumSize = 16
 )
 
 // MarshalBinary returns the record in a form that [Profile.Load] reads: what a
@@ -69,10 +68,10 @@ func (p *Profile) Load(data []byte) (*Record, error) {
 	r.status = int32(l.number(0, 1<<20))
 	r.access = Access(l.number(0, int64(Restricted)))
 	r.fails = uint8(l.number(0, 32))
-	r.flags = flags(l.number(0, int64(answered|hold)))
+	r.flags = flags(l.number(0, int64(allFlags)))
 	hasFile := l.number8() == 1
 	switch {
-	case l.bad:
+	case l.bad || !hasFile && len(l.rest) > 0:
 		return nil, errors.New("policy: the stored record is damaged")
 	case stored != p.Name:
 		return nil, fmt.Errorf("policy: the record was stored by profile %q, want %q", clean(stored), p.Name)
@@ -108,7 +107,7 @@ type loader struct {
 
 func (l *loader) text() string {
 	n, size := binary.Uvarint(l.rest)
-	if size <= 0 || n > maxField || n > uint64(len(l.rest)-size) {
+	if size <= 0 || n > uint64(len(l.rest)-size) {
 		l.bad, l.rest = true, nil
 		return ""
 	}

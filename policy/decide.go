@@ -24,9 +24,10 @@ func (r *Record) Decide(token string, target *url.URL, now time.Time) Decision {
 		return d
 	}
 	r.state(&d)
-	h := r.holds(now.UnixNano())
+	h := r.holds(nanos(now))
 	d.Verdict, d.Clause, d.Stale = h.verdict, h.clause, h.stale
 	if h.copy {
+		d.Fetched = unix(r.fetched)
 		d.Match = r.file.MatchURL(token, target)
 		d.Verdict = Disallow
 		if d.Match.Allowed {
@@ -40,7 +41,7 @@ func (r *Record) Decide(token string, target *url.URL, now time.Time) Decision {
 		d.Verdict, d.Clause = Allow, "2.2.2"
 	}
 	if d.Verdict == Defer {
-		d.RetryAt = unix(max(r.next, now.UnixNano()))
+		d.RetryAt = unix(max(r.next, nanos(now)))
 	}
 	return d
 }
@@ -54,7 +55,7 @@ func (r *Record) Allows(token string, target *url.URL, now time.Time) bool {
 	if r == nil {
 		return false
 	}
-	h := r.holds(now.UnixNano())
+	h := r.holds(nanos(now))
 	if h.copy {
 		return r.file.MatchURL(token, target).Allowed
 	}
@@ -92,7 +93,7 @@ func (r *Record) holds(now int64) holding {
 		return holding{copy: true}
 	case down != 0:
 		return r.outage(r.profile.phase(time.Duration(max(now-down, 0))))
-	case r.due(now) || r.file != nil:
+	case r.due(now):
 		return holding{verdict: Defer, clause: "2.4"}
 	case r.access == Unavailable:
 		return holding{verdict: Allow, clause: r.detail().clause}
@@ -115,39 +116,33 @@ func (r *Record) outage(ph Phase) holding {
 	return h
 }
 
-// fromFuture reports that the clock was set back since the record was made, by
-// more than clocks differ.
-func (r *Record) fromFuture(now int64) bool {
-	return now < r.at-int64(r.profile.Fresh.Least)
-}
-
 // state fills in what a Decision says of the record itself.
 func (r *Record) state(d *Decision) {
 	more := r.detail()
 	d.Access, d.Profile = r.access, r.profile.Name
 	d.Robots, d.Served, d.Status = r.robots, r.served(), int(r.status)
 	d.Expires, d.DownSince, d.Cause = unix(r.next), unix(more.down), more.cause
-	if r.file != nil {
-		d.Fetched = unix(r.fetched)
-	}
 }
 
 // clean makes text that may hold words of a server safe for a log: one line of
 // printable characters, at most 200 octets.
 func clean(s string) string { return bound(s, 200) }
 
-// bound drops what a terminal or a log must not see and cuts s to most octets.
+// bound replaces what a terminal or a log must not see and cuts s to most
+// octets, the mark of the cut included. What is not cut never grows.
 func bound(s string, most int) string {
 	if len(s) <= most && plain(s) {
 		return s
 	}
-	b := make([]byte, 0, min(len(s), most)+4)
+	const mark = "…"
+	whole := len(s) <= most
+	b := make([]byte, 0, min(len(s), most))
 	for _, c := range s {
-		if len(b)+utf8.RuneLen(c) > most {
-			return string(append(b, "…"...))
-		}
 		if !printable(c) {
 			c = '?'
+		}
+		if !whole && len(b)+utf8.RuneLen(c) > most-len(mark) {
+			return string(append(b, mark...))
 		}
 		b = utf8.AppendRune(b, c)
 	}

@@ -42,7 +42,7 @@ func (d Decision) Allowed() bool { return d.Verdict == Allow }
 // webmaster as it stands. Text of the server is quoted and bounded.
 func (d Decision) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s: %s", strings.ToUpper(d.Verdict.String()), bound(d.URL, 300), d.reason())
+	fmt.Fprintf(&b, "%s %s: %s", strings.ToUpper(d.Verdict.String()), link(d.URL), d.reason())
 	if d.Clause != "" {
 		fmt.Fprintf(&b, " [%s]", d.citation())
 	}
@@ -83,20 +83,21 @@ func (d Decision) citation() string {
 func (d Decision) reason() string {
 	robots := "robots.txt"
 	if d.Robots != "" {
-		robots = bound(d.Robots, 300)
+		robots = link(d.Robots)
 	}
 	if d.Served != "" && d.Served != d.Robots {
-		robots += ", served by " + bound(d.Served, 300)
+		robots += ", served by " + link(d.Served)
 	}
-	copied := "of"
 	if d.Stale {
-		copied = "of a copy, past its time, of"
+		robots = "a copy, past its time, of " + robots
 	}
 	switch {
 	case d.Override != "":
 		return "by order of the operator: " + clean(d.Override)
 	case d.Match.Rule.Line != 0:
-		return fmt.Sprintf("%s %s %s", d.Rule(), copied, robots)
+		return fmt.Sprintf("%s of %s", d.Rule(), robots)
+	case d.Clause == "2.2.2" && d.Verdict == Allow && d.Match.Agent == "":
+		return "robots.txt itself may always be read"
 	case d.Match.Agent != "":
 		return fmt.Sprintf("no rule of group %s matches in %s", quote(d.Match.Agent), robots)
 	case d.Match.Allowed:
@@ -125,9 +126,11 @@ func (d Decision) Rule() string {
 
 // quote returns s in double quotes, without what a log must not see, at most
 // 120 octets of it.
-func quote(s string) string {
-	return `"` + strings.ReplaceAll(bound(s, 120), `"`, `\"`) + `"`
-}
+func quote(s string) string { return strconv.Quote(bound(s, 120)) }
+
+// link returns a URL as one word without what a log must not see, at most 300
+// octets of it.
+func link(s string) string { return strings.ReplaceAll(bound(s, 300), " ", "%20") }
 
 // printable reports whether a character may be shown: no control, no direction
 // mark, no broken encoding.
@@ -136,7 +139,7 @@ func printable(c rune) bool { return c != unicode.ReplacementChar && strconv.IsP
 // LogValue returns the ruling as a group of attributes, the zero ones left out.
 func (d Decision) LogValue() slog.Value {
 	attrs := []slog.Attr{
-		slog.String("verdict", d.Verdict.String()), slog.String("url", bound(d.URL, 300)),
+		slog.String("verdict", d.Verdict.String()), slog.String("url", link(d.URL)),
 		slog.String("clause", d.Clause), slog.String("access", d.Access.String()), slog.String("profile", d.Profile),
 	}
 	text := func(key, value string) {
@@ -203,14 +206,15 @@ type jsonRule struct {
 
 // MarshalJSON returns an object with the fields of Decision in snake_case.
 // Verdict and access are words, times are RFC 3339 and left out where zero, and
-// text of the server is cut after 1 KiB.
+// text is without what a log must not see: URLs of at most 8 KiB, the rest of
+// at most 1 KiB.
 func (d Decision) MarshalJSON() ([]byte, error) {
-	const most = 1 << 10
+	const most, url = 1 << 10, 8 << 10
 	rule := d.Match.Rule
 	return json.Marshal(jsonDecision{
-		Verdict: d.Verdict, URL: d.URL, Clause: d.Clause, Access: d.Access, Profile: d.Profile,
+		Verdict: d.Verdict, URL: bound(d.URL, url), Clause: d.Clause, Access: d.Access, Profile: d.Profile,
 		Match:  jsonMatch{d.Match.Allowed, bound(d.Match.Agent, most), jsonRule{rule.Line, rule.Allow, bound(rule.Pattern, most)}},
-		Robots: d.Robots, Served: bound(d.Served, 8<<10), Status: d.Status, Fetched: d.Fetched, Expires: d.Expires,
-		Stale: d.Stale, DownSince: d.DownSince, RetryAt: d.RetryAt, Cause: d.Cause, Override: d.Override,
+		Robots: bound(d.Robots, url), Served: bound(d.Served, url), Status: d.Status, Fetched: d.Fetched, Expires: d.Expires,
+		Stale: d.Stale, DownSince: d.DownSince, RetryAt: d.RetryAt, Cause: bound(d.Cause, most), Override: bound(d.Override, most),
 	})
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"iter"
 	"math"
 	"net/http"
 	"strings"
@@ -76,25 +77,44 @@ func maxAge(directive string) time.Duration {
 }
 
 // directives yields the parts of a Cache-Control line: split at commas outside
-// of quoted strings, white space trimmed.
-func directives(line string) func(yield func(string) bool) {
+// of quoted strings, white space trimmed. A quote that is never closed hides
+// nothing: from there on every comma splits.
+func directives(line string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		quoted, from := false, 0
-		for i := 0; i < len(line); i++ {
-			switch c := line[i]; {
-			case quoted && c == '\\':
-				i++
-			case c == '"':
-				quoted = !quoted
-			case c == ',' && !quoted:
-				if !yield(strings.Trim(line[from:i], " \t")) {
-					return
-				}
-				from = i + 1
+		for more := true; more; {
+			i, closed := comma(line)
+			if !closed {
+				break
+			}
+			more = i < len(line)
+			if !yield(strings.Trim(line[:i], " \t")) || !more {
+				return
+			}
+			line = line[i+1:]
+		}
+		for part := range strings.SplitSeq(line, ",") {
+			if !yield(strings.Trim(part, " \t")) {
+				return
 			}
 		}
-		yield(strings.Trim(line[from:], " \t"))
 	}
+}
+
+// comma is the index of the first comma outside of quoted strings, or the
+// length of the line. Closed is false if a quote is left open on the way.
+func comma(line string) (i int, closed bool) {
+	quoted := false
+	for i = 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case c == ',' && !quoted:
+			return i, true
+		}
+	}
+	return len(line), !quoted
 }
 
 // expires is the lifetime that the Expires lines give, counted from the answer's

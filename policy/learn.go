@@ -18,18 +18,16 @@ const maxValidator = 1 << 10
 // Learn returns what is known after one more retrieval (RFC 9309, section
 // 2.3.1). It is the whole state machine and a pure function: the result depends
 // on nothing but its arguments. Old may be nil; a record of another authority
-// counts as nil, since the rules of one never govern another.
+// counts as nil, since the rules of one never govern another, and so does that
+// of a profile of another name, which read the text in its own way.
 //
 // Retries are spread by a hash of the URL and the time, so that a fleet does
 // not come back in step.
 func (p *Profile) Learn(old *Record, a Attempt) *Record {
-	if old != nil && old.robots != a.Robots {
+	if old != nil && (old.robots != a.Robots || old.profile.Name != p.Name) {
 		old = nil
 	}
-	s := step{p: p, old: old, a: &a, now: a.at().UnixNano()}
-	if a.at().IsZero() {
-		s.now = 0
-	}
+	s := step{p: p, old: old, a: &a, now: nanos(a.at())}
 	var f *Failure
 	switch {
 	case errors.As(a.Err, &f):
@@ -37,7 +35,7 @@ func (p *Profile) Learn(old *Record, a Attempt) *Record {
 	case a.Err != nil:
 		return s.failure(Other)
 	case a.exhausted(p.Hops):
-		return s.settle(StatusRule{Access: p.Beyond, Clause: "2.3.1.2", Again: p.Retry.Beyond}, s.beyond())
+		return s.settle(StatusRule{Access: p.Beyond, Clause: "2.3.1.2", Again: p.Retry.Beyond, Answers: true}, s.beyond())
 	case a.Status == http.StatusNotModified && s.validated():
 		return s.renew()
 	}
@@ -62,22 +60,33 @@ func (s *step) success(rule StatusRule) *Record {
 	if rule.Empty {
 		body = nil
 	}
-	body = cut(body, s.p.Limit)
+	if s.a.Cut || len(body) > s.p.Limit {
+		body = wholeLines(body, s.p.Limit)
+	}
 	file := matcher.Parse(body, s.p.Dialect)
 	if rule.NeedRules && file.Rules() == 0 {
 		rule.Access = Unreachable
 		return s.settle(rule, fmt.Sprintf("status %d without a rule", s.a.Status))
 	}
-	ttl := s.p.Fresh.lifetime(s.a)
-	if file.Rules() == 0 && html(s.a.Header, body) {
-		ttl = min(ttl, max(s.p.Fresh.HTML, s.p.Fresh.Least))
-	}
 	r := s.record(Successful)
-	r.file, r.fetched = file, s.now
-	r.end = s.now + int64(ttl)
-	r.next = r.end
+	r.file = file
+	if file.Rules() == 0 && html(s.a.Header, body) {
+		r.flags |= page
+	}
+	s.live(r)
 	r.describe(detail{served: s.elsewhere(), origin: s.elsewhere(), etag: etag(s.a.Header), lastModified: lastModified(s.a.Header)})
 	return r
+}
+
+// live starts the lifetime of the record's copy.
+func (s *step) live(r *Record) {
+	ttl := s.p.Fresh.lifetime(s.a)
+	if r.flags&page != 0 {
+		ttl = min(ttl, max(s.p.Fresh.HTML, s.p.Fresh.Least))
+	}
+	r.fetched = s.now
+	r.end = s.now + int64(ttl)
+	r.next = r.end
 }
 
 // settle follows an answer that is no file. What then holds is the rule's
@@ -88,12 +97,13 @@ func (s *step) settle(rule StatusRule, cause string) *Record {
 	}
 	r := s.record(rule.Access)
 	d := detail{served: s.elsewhere(), cause: cause, clause: rule.Clause}
-	r.next = s.now + int64(max(rule.Again, s.p.Fresh.Least))
+	again := int64(rule.Again)
 	if end := s.keeps(rule.Keep); end > s.now {
 		s.keepCopy(r, &d)
 		r.end = end
-		r.next = min(r.next, end)
+		again = min(again, end-s.now)
 	}
+	r.next = s.now + max(again, int64(s.p.Fresh.Least))
 	r.describe(d)
 	return r
 }
@@ -101,13 +111,17 @@ func (s *step) settle(rule StatusRule, cause string) *Record {
 // keeps is until when the old copy governs by a rule's Keep.
 func (s *step) keeps(keep time.Duration) int64 {
 	switch {
-	case s.old == nil || s.old.file == nil || keep == 0:
+	case s.old == nil || s.old.file == nil || keep == 0 || s.fromFuture():
 		return 0
 	case keep == Lifetime:
 		return s.old.end
 	}
 	return max(s.old.end, s.old.fetched+int64(keep))
 }
+
+// fromFuture reports that the old copy was received by a clock that has been
+// set back since. Its lifetime, counted by that clock, means nothing now.
+func (s *step) fromFuture() bool { return s.old.fetched > s.now+int64(s.p.Fresh.Least) }
 
 // keepCopy carries the copy and what belongs to it over into r and d.
 func (s *step) keepCopy(r *Record, d *detail) {
@@ -116,7 +130,11 @@ func (s *step) keepCopy(r *Record, d *detail) {
 	}
 	was := s.old.detail()
 	r.file, r.fetched, r.end = s.old.file, s.old.fetched, s.old.end
+	r.flags |= s.old.flags & page
 	d.origin, d.etag, d.lastModified = was.origin, was.etag, was.lastModified
+	if s.fromFuture() {
+		r.fetched, r.end = s.now, s.now
+	}
 }
 
 // validated reports whether a 304 answers the validators of the copy. Only the
@@ -138,9 +156,7 @@ func (s *step) renew() *Record {
 		r.describe(d)
 		return r
 	}
-	r.fetched = s.now
-	r.end = s.now + int64(s.p.Fresh.lifetime(s.a))
-	r.next = r.end
+	s.live(r)
 	r.describe(d)
 	return r
 }
@@ -189,13 +205,10 @@ func (s *step) beyond() string {
 	return fmt.Sprintf("more than %d redirects", s.p.Hops)
 }
 
-// cut shortens text to the limit, ending it at a line end if there is one
-// (section 2.5): half a rule is another rule.
-func cut(text []byte, limit int) []byte {
-	if len(text) <= limit {
-		return text
-	}
-	text = text[:limit]
+// wholeLines shortens text that was cut off to the limit and to its last line
+// end, if there is one (section 2.5): half a rule is another rule.
+func wholeLines(text []byte, limit int) []byte {
+	text = text[:min(len(text), limit)]
 	if i := bytes.LastIndexAny(text, "\r\n"); i >= 0 {
 		text = text[:i+1]
 	}

@@ -10,17 +10,16 @@ import (
 
 // failure follows a retrieval without a complete answer.
 func (s *step) failure(c Class) *Record {
-	rule := s.p.covers(s.a.Status)
-	rule.Access = s.p.Failures[c]
-	rule.Again = s.p.Retry.Beyond
-	rule.Clause = "2.3.1.4"
-	if rule.Access != Unreachable {
-		rule.Clause = "house"
+	was := s.p.covers(s.a.Status)
+	rule := StatusRule{Access: s.p.Failures[c], Clause: "2.3.1.4"}
+	if was.Access == Unreachable { // what the status itself proves stands
+		rule.Answers, rule.Hold = was.Answers, was.Hold
 	}
-	if rule.Access == Unreachable && c == Egress {
-		r := s.unreachable(rule, clean(s.a.Err.Error()))
-		r.next = s.now + int64(max(s.p.Retry.Refused, s.p.Fresh.Least))
-		return r
+	switch {
+	case rule.Access != Unreachable:
+		rule.Clause, rule.Again = "house", s.p.Retry.Beyond
+	case c == Egress:
+		rule.Again = s.p.Retry.Refused
 	}
 	return s.settle(rule, clean(s.a.Err.Error()))
 }
@@ -31,10 +30,14 @@ func (s *step) failure(c Class) *Record {
 func (s *step) unreachable(rule StatusRule, cause string) *Record {
 	r := s.record(Unreachable)
 	d := detail{served: s.elsewhere(), cause: cause, clause: rule.Clause, down: s.now}
+	if s.a.at().IsZero() {
+		d.down = latest // an attempt without a time must not count as one of long ago
+	}
 	s.keepCopy(r, &d)
 	if s.old != nil && s.old.down() != 0 {
-		d.down = min(s.old.down(), s.now)
-		r.fails, r.flags = s.old.fails, s.old.flags&answered
+		d.down = min(s.old.down(), d.down)
+		r.fails = s.old.fails
+		r.flags |= s.old.flags & answered
 	}
 	if rule.Answers {
 		r.flags |= answered
@@ -42,7 +45,7 @@ func (s *step) unreachable(rule StatusRule, cause string) *Record {
 	if rule.Hold {
 		r.flags |= hold
 	}
-	r.next = s.now + int64(s.pause(r.fails, time.Duration(s.now-d.down)))
+	r.next = s.now + int64(s.pause(rule, r.fails, time.Duration(s.now-d.down)))
 	r.fails = min(r.fails+1, 32)
 	r.describe(d)
 	return r
@@ -52,26 +55,34 @@ func (s *step) unreachable(rule StatusRule, cause string) *Record {
 func (r *Record) down() int64 { return r.detail().down }
 
 // pause is the time to the next try, after fails earlier failures in a row, in
-// an outage that has lasted for down: doubling, drawn from the upper half of
-// the step, and never before the server's Retry-After.
-func (s *step) pause(fails uint8, down time.Duration) time.Duration {
-	t := s.p.Retry
-	step := s.p.phase(down).Every
-	if step == 0 {
-		most := t.Day
-		if down >= day {
-			most = t.Later
-		}
-		step = most
-		if fails < 20 { // 20 doublings of a second are 12 days
-			step = min(t.First<<fails, most)
-		}
-		step -= time.Duration(s.draw() % uint64(step/2+1))
+// an outage that has lasted for down: what the phase says, or else the rule, or
+// else a step that doubles; never before the server's Retry-After, and never
+// within the floor.
+func (s *step) pause(rule StatusRule, fails uint8, down time.Duration) time.Duration {
+	pause := s.p.phase(down).Every
+	switch {
+	case pause != 0:
+	case rule.Again != 0:
+		pause = rule.Again
+	default:
+		pause = s.backoff(fails, down)
 	}
-	if after, ok := retry.After(s.a.Header, time.Unix(0, s.now), t.After); ok {
-		step = max(step, after)
+	after, _ := retry.After(s.a.Header, time.Unix(0, s.now), s.p.Retry.After)
+	return max(pause, after, s.p.Fresh.Least)
+}
+
+// backoff is a step that doubles with each failure, drawn from its upper half.
+func (s *step) backoff(fails uint8, down time.Duration) time.Duration {
+	most := s.p.Retry.Day
+	if down >= day {
+		most = s.p.Retry.Later
 	}
-	return step
+	step := s.p.Retry.First
+	for ; fails > 0 && step < most; fails-- {
+		step = min(step, most/2) * 2 // no overflow, whatever the profile says
+	}
+	step = min(step, most)
+	return step - time.Duration(s.draw()%uint64(step/2+1))
 }
 
 // draw is a number that differs between authorities and tries but is the same

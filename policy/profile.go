@@ -57,7 +57,7 @@ type StatusRule struct {
 	From, To int
 	Access   Access
 	Clause   string        // the clause a ruling without a copy rests on
-	Again    time.Duration // Unavailable and Restricted: when to ask next
+	Again    time.Duration // when to ask next; Unreachable and 0: Profile.Retry doubles
 	// Keep is how long after its receipt a copy governs in spite of this
 	// answer. Zero drops the copy; Lifetime keeps it to its own end.
 	Keep time.Duration
@@ -65,7 +65,7 @@ type StatusRule struct {
 	NeedRules bool
 	// Empty takes the file for empty, whatever the body says.
 	Empty bool
-	// Answers marks a server error: proof that there is a server, which some
+	// Answers marks the answer as proof that there is a server, which some
 	// phases of an outage ask for.
 	Answers bool
 	// Hold marks an answer that asks for patience: however long it lasts it
@@ -117,10 +117,22 @@ func (p *Profile) Check() error {
 		return fmt.Errorf("policy: Hops is %d; want 0 or more", p.Hops)
 	case p.Fresh.Least < time.Second || p.Fresh.Most < p.Fresh.Least || p.Fresh.Default < p.Fresh.Least:
 		return fmt.Errorf("policy: Fresh is %v; want 1s <= Least <= Default and Most", p.Fresh)
+	case p.Beyond == Successful || p.succeeds():
+		return errors.New("policy: a retrieval without a file is called successful; want another Access in Beyond and Failures")
 	case p.Retry.First < time.Second || p.Retry.Day < p.Retry.First || p.Retry.Later < p.Retry.First:
 		return fmt.Errorf("policy: Retry is %v; want 1s <= First <= Day and Later", p.Retry)
 	}
 	return nil
+}
+
+// succeeds reports whether some class of failure is taken for a success.
+func (p *Profile) succeeds() bool {
+	for _, a := range p.Failures {
+		if a == Successful {
+			return true
+		}
+	}
+	return false
 }
 
 // covers is the first rule for status; one that none covers is unreachable.

@@ -30,15 +30,19 @@ func base(name string, d matcher.Dialect) *Profile {
 }
 
 // statuses is the part of the status table that no profile changes, around the
-// rules for 4xx that each profile brings. 3xx and the final 1xx are not listed:
-// what no rule covers is unreachable.
+// rules for 4xx that each profile brings. A final 1xx and a redirect that leads
+// nowhere are what a server error is: a server answered, but not with a file. A
+// part of the file (206) is what a broken connection is.
 func statuses(clientErrors ...StatusRule) []StatusRule {
 	ok := StatusRule{From: 200, To: 299, Access: Successful}
-	accepted := StatusRule{From: 202, To: 202, Access: Successful, NeedRules: true, Clause: "2.3.1.4"}
+	accepted := StatusRule{From: 202, To: 202, Access: Successful, NeedRules: true, Answers: true, Clause: "2.3.1.4"}
 	noContent := StatusRule{From: 204, To: 204, Access: Successful, Empty: true}
 	partial := StatusRule{From: 206, To: 206, Clause: "2.3.1.4"}
+	informational := StatusRule{From: 100, To: 199, Answers: true, Clause: "2.3.1.4"}
+	redirect := StatusRule{From: 300, To: 399, Answers: true, Clause: "2.3.1.4"}
 	serverError := StatusRule{From: 500, To: math.MaxInt, Answers: true, Clause: "2.3.1.4"}
-	return append(append([]StatusRule{accepted, noContent, partial, ok}, clientErrors...), serverError)
+	table := append([]StatusRule{accepted, noContent, partial, ok}, clientErrors...)
+	return append(table, informational, redirect, serverError)
 }
 
 // The ways to read a client error.

@@ -46,6 +46,8 @@ type flags uint8
 const (
 	answered flags = 1 << iota // a server error was seen in this outage
 	hold                       // the last answer asks for patience
+	page                       // the copy is an HTML page without a rule
+	allFlags = answered | hold | page
 )
 
 // none is the detail of records that have none.
@@ -63,11 +65,15 @@ func (r *Record) detail() *detail {
 // record is from the future because the clock was set back. Clocks of a fleet
 // that differ by less than the profile's shortest lifetime do not count as that.
 func (r *Record) Due(now time.Time) bool {
-	return r == nil || r.due(now.UnixNano())
+	return r == nil || r.due(nanos(now))
 }
 
-func (r *Record) due(now int64) bool {
-	return now >= r.next || now < r.at-int64(r.profile.Fresh.Least)
+func (r *Record) due(now int64) bool { return now >= r.next || r.fromFuture(now) }
+
+// fromFuture reports that the clock was set back since the record was made, by
+// more than clocks differ.
+func (r *Record) fromFuture(now int64) bool {
+	return now < r.at-int64(r.profile.Fresh.Least)
 }
 
 // NextTry is when the file is asked for again. It is zero for a nil Record.
@@ -136,7 +142,7 @@ func (r *Record) served() string {
 // Size is how many octets of memory the record retains, its copy not counted:
 // see File().Size. Records may share one copy.
 func (r *Record) Size() int {
-	const record, extra = 88, 112
+	const record, extra = 80, 112
 	if r == nil {
 		return 0
 	}
@@ -157,6 +163,22 @@ func (r *Record) Share(f *matcher.File) *Record {
 	shared := *r
 	shared.file = f
 	return &shared
+}
+
+// latest is the last moment that is told apart, in the year 2200. Sums of it
+// and any span of a profile stay clear of overflow.
+const latest = int64(230 * 365 * day)
+
+// nanos is t in nanoseconds since 1970, never 0, which stands for no time.
+// Moments before 1970 count as 1970 and those after latest as latest.
+func nanos(t time.Time) int64 {
+	switch s := t.Unix(); {
+	case s < 0:
+		return 1
+	case s >= latest/int64(time.Second):
+		return latest
+	}
+	return max(t.UnixNano(), 1)
 }
 
 // unix is the time of ns nanoseconds since 1970; 0 is the zero time.
