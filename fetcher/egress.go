@@ -28,12 +28,16 @@ type ways struct {
 	proxy   func(*http.Request) (*url.URL, error)
 	allow   func(netip.Addr) error
 	own     bool // allow is the caller's rule and binds private sites too
+	lookup  lookupFunc
 }
+
+// lookupFunc resolves a name as net.Resolver.LookupNetIP does.
+type lookupFunc = func(ctx context.Context, network, host string) ([]netip.Addr, error)
 
 // newWays prepares the transports. standard says that base is Go's default, of
 // which the dialer is known and may be replaced.
 func newWays(base http.RoundTripper, standard bool, egress func(netip.Addr) error) *ways {
-	w := &ways{open: base, guarded: base, allow: publicOnly}
+	w := &ways{open: base, guarded: base, allow: publicOnly, lookup: net.DefaultResolver.LookupNetIP}
 	if egress != nil {
 		w.allow, w.own = egress, true
 	}
@@ -191,7 +195,7 @@ func (p *path) mayGo(ctx context.Context, to *url.URL) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	addrs, err := p.lookup(ctx, "ip", host)
 	if err != nil {
 		return nil // whoever dials will see for himself
 	}
