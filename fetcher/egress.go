@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/rfc9309/polite/pace"
 )
 
 // ways are the transports that requests for robots.txt go out by. Redirects are
@@ -131,8 +133,9 @@ func (e *refusedError) Unwrap() error { return e.why }
 // site itself is private, and picks the transport of every further hop.
 type path struct {
 	*ways
-	first   bool // the next request is that of the initial authority
-	private bool // the initial authority is
+	first   bool       // the next request is that of the initial authority
+	private bool       // the initial authority is
+	turn    *pace.Turn // held for the next request; nil: wait for one
 }
 
 func (w *ways) start() *path { return &path{ways: w, first: true} }

@@ -84,7 +84,7 @@ type landing struct {
 // the site is not good enough.
 func (e *engine) fetch(ctx context.Context, key string, force bool) (*policy.Record, error) {
 	for {
-		if err := ctx.Err(); err != nil {
+		if err := e.inTime(ctx, key); err != nil {
 			return nil, err
 		}
 		// DoChan crashes the program if its function panics, and never delivers
@@ -168,17 +168,25 @@ func (e *engine) learn(old *policy.Record, a policy.Attempt) (rec *policy.Record
 	return rec
 }
 
-// attempt is one retrieval under its own deadline. A panic in the base or in a
+// attempt is one retrieval under its own deadline, which begins with the host's
+// turn. A panic in the base or in a
 // rule of the caller's counts as a failure of this retrieval.
 func (e *engine) attempt(key string, old *policy.Record) (policy.Attempt, error) {
+	turn, err := e.firstTurn(key)
+	if err != nil {
+		return policy.Attempt{}, err
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
 	defer cancel()
 	a := policy.Attempt{Robots: key + robotsPath, Sent: time.Now()}
 	var refused error
-	err := e.guarded(func() error {
-		refused = e.retrieve(ctx, &a, old)
+	err = e.guarded(func() error {
+		refused = e.retrieve(ctx, &a, old, turn)
 		return nil
 	})
+	if turn != nil {
+		turn.Done() // of no effect unless a panic kept the try from doing so
+	}
 	if err != nil {
 		a.Err, a.Body = &policy.Failure{Err: err}, nil
 	}

@@ -62,14 +62,14 @@ type tries struct {
 	path  *path
 	n     int
 	start time.Time
-	turns *pace.Turn
+	held  *pace.Turn
 	last  answer
 }
 
 // RoundTrip makes one try, when it is the host's turn.
 func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
 	t.last = answer{}
-	turn, err := t.turn(t.ctx, t.url)
+	turn, err := t.turn()
 	var refused *pace.RefusedError
 	if errors.As(err, &refused) {
 		t.last.refused = err
@@ -78,7 +78,7 @@ func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	t.n++
-	t.start, t.turns = time.Now(), turn
+	t.start, t.held = time.Now(), turn
 	t.counts.requests.Add(1)
 	resp, err := t.path.roundTrip(req)
 	if err != nil {
@@ -99,6 +99,25 @@ func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// turn waits for the host's turn to be asked, within the budget, unless it is
+// held already. Without pacing it is nil.
+func (t *tries) turn() (*pace.Turn, error) {
+	if held := t.path.turn; held != nil || t.pacer == nil {
+		t.path.turn = nil
+		return held, nil
+	}
+	key, err := keyOf(t.url)
+	if err != nil {
+		return nil, err
+	}
+	turn, err := t.pacer.Wait(t.ctx, key, 0)
+	var refused *pace.RefusedError
+	if err != nil && !errors.As(err, &refused) {
+		return nil, &policy.Failure{Class: policy.Timeout, Err: fmt.Errorf("waiting for a turn: %w", err)}
+	}
+	return turn, err
+}
+
 // read takes the body of an answer that is worth it. It runs inside the retry,
 // so that a body that breaks off is tried again.
 func (t *tries) read(resp *http.Response) error {
@@ -117,8 +136,8 @@ func (t *tries) read(resp *http.Response) error {
 // done ends a try: the turn is given back and the hook is told.
 func (t *tries) done(err error) {
 	t.last.err = err
-	if t.turns != nil {
-		t.turns.Done()
+	if t.held != nil {
+		t.held.Done()
 	}
 	t.watch.hop(Hop{URL: t.url.String(), Try: t.n, Status: t.last.status, Start: t.start, Took: time.Since(t.start), Err: err})
 }

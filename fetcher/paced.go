@@ -1,6 +1,7 @@
 package fetcher
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -9,6 +10,38 @@ import (
 
 	"github.com/rfc9309/polite/pace"
 )
+
+// turnTime bounds how long a retrieval of robots.txt waits for the host's turn.
+// It is longer than any pause after a 429 or 503.
+const turnTime = 20 * time.Minute
+
+// firstTurn waits for the turn to ask for robots.txt. The wait is not part of the
+// retrieval's budget: a host that wants a minute between requests is not down.
+// Callers leave when they like; see inTime.
+func (e *engine) firstTurn(key string) (*pace.Turn, error) {
+	if e.pacer == nil {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), turnTime)
+	defer cancel()
+	return e.pacer.Wait(ctx, key, 0)
+}
+
+// inTime is ctx's error, or a *pace.RefusedError if the host's turn is known to
+// come only after ctx has ended.
+func (e *engine) inTime(ctx context.Context, key string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	deadline, ok := ctx.Deadline()
+	if e.pacer == nil || !ok {
+		return nil
+	}
+	if at, why := e.pacer.Peek(key, 0); !at.Before(deadline) {
+		return &pace.RefusedError{Authority: key, RetryAt: at, Reason: why}
+	}
+	return nil
+}
 
 // pacedTrip makes a page request when it is its turn. A turn that comes too late
 // is a refusal with Defer and RetryAt.

@@ -2,8 +2,6 @@ package fetcher
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 
@@ -15,17 +13,18 @@ import (
 // redirects it leads to, each followed by hand and within ctx (RFC 9309,
 // section 2.3.1.2). The rules that come back are those of the initial
 // authority, wherever they were found. Which answer means what is for
-// policy.Learn to say.
+// policy.Learn to say. The turn is that of the first request.
 //
-// The error is a *pace.RefusedError if a host's turn would come too late; then
-// there was no retrieval.
-func (e *engine) retrieve(ctx context.Context, a *policy.Attempt, old *policy.Record) error {
+// The error is a *pace.RefusedError if a later host's turn would come too late;
+// then there is nothing to learn.
+func (e *engine) retrieve(ctx context.Context, a *policy.Attempt, old *policy.Record, turn *pace.Turn) error {
 	u, err := url.Parse(a.Robots)
 	if err != nil {
 		a.Err = &policy.Failure{Class: policy.Protocol, Err: err}
 		return nil
 	}
 	path := e.ways.start()
+	path.turn = turn
 	for {
 		a.Served = u.String()
 		ans := e.hop(ctx, u, old, path)
@@ -99,21 +98,4 @@ func (e *engine) header(u *url.URL, old *policy.Record) http.Header {
 	h.Set("Accept", "text/plain,*/*;q=0.5")
 	h.Set("Accept-Encoding", "gzip")
 	return h
-}
-
-// turn waits for the host's turn to be asked. Without pacing it is always ours.
-func (e *engine) turn(ctx context.Context, u *url.URL) (*pace.Turn, error) {
-	if e.pacer == nil {
-		return nil, nil
-	}
-	key, err := keyOf(u)
-	if err != nil {
-		return nil, err
-	}
-	turn, err := e.pacer.Wait(ctx, key, 0)
-	var refused *pace.RefusedError
-	if err != nil && !errors.As(err, &refused) {
-		return nil, &policy.Failure{Class: policy.Timeout, Err: fmt.Errorf("waiting for a turn: %w", err)}
-	}
-	return turn, err
 }
