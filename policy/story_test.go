@@ -1,0 +1,311 @@
+package policy_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rfc9309/polite/policy"
+)
+
+// A story is what one authority answers over time and what must follow, one
+// step a line:
+//
+//	WHEN: ANSWER -> RULING; next SPAN
+//	WHEN: ask    -> RULING
+//
+// WHEN counts from the first day, for instance "0", "12h" or "29d23h". ANSWER
+// is a status ("503"), the name of a failure class ("dns"), or both (a body
+// that broke off), and more words in any order:
+//
+//	rules, others, html, ...  the body: a key of bodies
+//	cut                       the body was longer than the limit
+//	after N                   N redirects were followed before
+//	from URL                  the URL that answered
+//	+ Field: value            a header line, to the next " + "
+//
+// RULING is what a crawler may do at that moment, with the clause and "stale"
+// for a copy past its time: "rules" if the file of that name governs, or
+// "allow", "defer", "disallow" for all URLs alike. SPAN is the time to the next
+// try: "24h", or "1m..2m" for a draw.
+type story struct {
+	name  string
+	steps string
+}
+
+// The files of the stories. Rules closes /private and nothing else, others
+// closes /public and nothing else.
+var bodies = map[string]string{
+	"rules":      "User-agent: *\nDisallow: /private\n",
+	"others":     "User-agent: *\nDisallow: /public\n",
+	"empty":      "",
+	"comment":    "# nothing to see\n",
+	"ungrouped":  "Disallow: /private\n",
+	"html":       "<!DOCTYPE html>\n<html><body>Not here</body></html>\n",
+	"html_rules": "<pre>\nUser-agent: *\nDisallow: /private\n</pre>\n",
+	"sitemap":    "Sitemap: https://example.com/sitemap.xml\n",
+}
+
+const robots = "https://example.com/robots.txt"
+
+// start is the first day of every story.
+var start = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+
+// play runs a story under a profile twice: with the record kept in memory, and
+// with the record stored and loaded after each step.
+func play(t *testing.T, p *policy.Profile, s story) {
+	t.Helper()
+	t.Run(s.name, func(t *testing.T) {
+		for _, stored := range []bool{false, true} {
+			c := &crawl{t: t, p: p, stored: stored}
+			for line := range strings.Lines(s.steps) {
+				if line = strings.TrimSpace(line); line != "" {
+					c.step(line)
+				}
+			}
+		}
+	})
+}
+
+// crawl is a story under way.
+type crawl struct {
+	t      *testing.T
+	p      *policy.Profile
+	rec    *policy.Record
+	stored bool
+}
+
+func (c *crawl) step(line string) {
+	c.t.Helper()
+	does, wants, ok := strings.Cut(line, "->")
+	when, what, timed := strings.Cut(does, ":")
+	if !ok || !timed {
+		c.t.Fatalf("a step without colon or arrow: %s", line)
+	}
+	now := start.Add(span(c.t, when))
+	if what = strings.TrimSpace(what); what != "ask" {
+		c.rec = learn(c.t, c.p, c.rec, attempt(c.t, what, now))
+		if c.stored {
+			c.rec = reload(c.t, c.p, c.rec)
+		}
+	}
+	want, next, timed := strings.Cut(strings.TrimSpace(wants), "; next ")
+	if got := ruling(c.t, c.rec, now); got != want {
+		c.t.Errorf("%s, stored %v, at step %q:\ngot  %s\nwant %s", c.p.Name, c.stored, line, got, want)
+	}
+	if timed {
+		c.next(line, now, next)
+	}
+}
+
+func (c *crawl) next(line string, now time.Time, want string) {
+	c.t.Helper()
+	from, to, ranged := strings.Cut(want, "..")
+	if !ranged {
+		to = from
+	}
+	got := c.rec.NextTry().Sub(now)
+	if got < span(c.t, from) || got > span(c.t, to) {
+		c.t.Errorf("%s, stored %v, at step %q:\ngot  next try after %v\nwant %s", c.p.Name, c.stored, line, got, want)
+	}
+}
+
+// span reads a duration that may begin with days.
+func span(t *testing.T, s string) time.Duration {
+	t.Helper()
+	s = strings.TrimSpace(s)
+	var sum time.Duration
+	if days, rest, ok := strings.Cut(s, "d"); ok {
+		n, err := strconv.Atoi(days)
+		if err != nil {
+			t.Fatalf("not a span: %q", s)
+		}
+		sum, s = time.Duration(n)*24*time.Hour, rest
+	}
+	if s == "" {
+		return sum
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		t.Fatalf("not a span: %q", s)
+	}
+	return sum + d
+}
+
+// attempt reads an ANSWER.
+func attempt(t *testing.T, s string, now time.Time) policy.Attempt {
+	t.Helper()
+	parts := strings.Split(s, " + ")
+	a := policy.Attempt{Robots: robots, Header: http.Header{}, Sent: now.Add(-time.Second), Received: now}
+	for _, line := range parts[1:] {
+		field, value, ok := strings.Cut(line, ":")
+		if !ok {
+			t.Fatalf("not a header line: %q", line)
+		}
+		a.Header.Add(field, strings.TrimSpace(value))
+	}
+	words := strings.Fields(parts[0])
+	for i := 0; i < len(words); i++ {
+		switch w := words[i]; w {
+		case "cut":
+			a.Cut = true
+		case "after":
+			i++
+			a.Hops = hops(t, words[i])
+		case "from":
+			i++
+			a.Served = words[i]
+		default:
+			word(t, &a, w)
+		}
+	}
+	return a
+}
+
+// word reads a status, a body or a failure.
+func word(t *testing.T, a *policy.Attempt, w string) {
+	t.Helper()
+	if body, ok := bodies[w]; ok {
+		a.Body = []byte(body)
+		return
+	}
+	if n, err := strconv.Atoi(w); err == nil {
+		a.Status = n
+		return
+	}
+	for c := policy.Other; c <= policy.Egress; c++ {
+		if c.String() == w {
+			a.Err = fmt.Errorf("retrieval: %w", &policy.Failure{Class: c, Err: errors.New("it broke")})
+			return
+		}
+	}
+	t.Fatalf("not an answer: %q", w)
+}
+
+// hops is a chain of n redirects that were followed.
+func hops(t *testing.T, n string) []policy.Hop {
+	t.Helper()
+	count, err := strconv.Atoi(n)
+	if err != nil {
+		t.Fatalf("not a number of redirects: %q", n)
+	}
+	var chain []policy.Hop
+	from := robots
+	for i := range count {
+		to := fmt.Sprintf("https://example.com/hop%d", i+1)
+		chain = append(chain, policy.Hop{From: from, To: to, Status: http.StatusFound})
+		from = to
+	}
+	return chain
+}
+
+// learn is one step of Learn, with what must hold for every step: the same
+// arguments give the same record, and the old one is left as it was.
+func learn(t *testing.T, p *policy.Profile, old *policy.Record, a policy.Attempt) *policy.Record {
+	t.Helper()
+	before := stored(t, old)
+	rec, again := p.Learn(old, a), p.Learn(old, a)
+	if one, other := stored(t, rec), stored(t, again); !bytes.Equal(one, other) {
+		t.Errorf("Learn(%v) twice:\ngot  %q\nthen %q", a, one, other)
+	}
+	if after := stored(t, old); !bytes.Equal(before, after) {
+		t.Errorf("Learn(%v) changed the old record:\ngot  %q\nwant %q", a, after, before)
+	}
+	return rec
+}
+
+// stored is the binary form of a record, nil for nil.
+func stored(t *testing.T, r *policy.Record) []byte {
+	t.Helper()
+	if r == nil {
+		return nil
+	}
+	data, err := r.MarshalBinary()
+	if err != nil {
+		t.Fatalf("MarshalBinary: %v", err)
+	}
+	return data
+}
+
+// reload stores and loads a record under a fresh profile of the same name, as a
+// crawler does that was started anew.
+func reload(t *testing.T, p *policy.Profile, r *policy.Record) *policy.Record {
+	t.Helper()
+	fresh, ok := policy.ByName(p.Name)
+	if !ok {
+		fresh = p
+	}
+	data := stored(t, r)
+	loaded, err := fresh.Load(data)
+	if err != nil {
+		t.Fatalf("Load: %v", err)
+	}
+	if again := stored(t, loaded); !bytes.Equal(data, again) {
+		t.Errorf("stored, loaded and stored:\ngot  %q\nwant %q", again, data)
+	}
+	return loaded
+}
+
+var (
+	private = mustParse("https://example.com/private")
+	public  = mustParse("https://example.com/public")
+	itself  = mustParse(robots)
+)
+
+func mustParse(s string) *url.URL {
+	u, err := url.Parse(s)
+	if err != nil {
+		panic(err)
+	}
+	return u
+}
+
+// ruling asks about both pages and says what holds, as a story does.
+func ruling(t *testing.T, r *policy.Record, now time.Time) string {
+	t.Helper()
+	a, b := decide(t, r, private, now), decide(t, r, public, now)
+	word := a.Verdict.String()
+	switch {
+	case !a.Allowed() && b.Allowed():
+		word = "rules"
+	case a.Allowed() && !b.Allowed():
+		word = "others"
+	case a.Verdict != b.Verdict:
+		t.Errorf("one record, two rulings:\n%v\n%v", a, b)
+	}
+	if a.Stale {
+		word += " stale"
+	}
+	return word + " " + a.Clause
+}
+
+// decide is Decide with what must hold for every Decision.
+func decide(t *testing.T, r *policy.Record, target *url.URL, now time.Time) policy.Decision {
+	t.Helper()
+	d := r.Decide("ExampleBot", target, now)
+	if got := r.Allows("ExampleBot", target, now); got != d.Allowed() {
+		t.Errorf("Allows(%v) = %v; want %v as in %v", target, got, d.Allowed(), d)
+	}
+	if !r.Allows("ExampleBot", itself, now) {
+		t.Errorf("robots.txt itself is closed at %v", now)
+	}
+	if d.Allowed() != (d.Verdict == policy.Allow) || (d.Verdict == policy.Defer) == d.RetryAt.IsZero() {
+		t.Errorf("verdict and time of retry do not fit: %#v", d)
+	}
+	if d.Verdict == policy.Defer && d.RetryAt.Before(now) {
+		t.Errorf("told at %v to come back in the past: %v", now, d)
+	}
+	if !d.Expires.Equal(r.NextTry()) {
+		t.Errorf("Expires is %v; want NextTry, %v", d.Expires, r.NextTry())
+	}
+	if !now.Before(r.NextTry()) && !r.Due(now) {
+		t.Errorf("not due at %v; the next try was to be at %v", now, r.NextTry())
+	}
+	return d
+}
