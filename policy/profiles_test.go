@@ -1,0 +1,366 @@
+package policy_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rfc9309/polite/policy"
+)
+
+var names = []string{"rfc9309", "strict", "google", "google2019", "draft2019", "koster1996"}
+
+// Each block is what one kind of event comes to: a line per state, a column per
+// profile in the order of names.
+//
+//	N  nothing is known
+//	F  a copy of rules has half of its hour behind it
+//	X  a copy of rules is an hour past its hour
+const (
+	newFile = `
+		N | others          | others          | others          | others          | others          | others
+		F | others          | others          | others          | others          | others          | others
+		X | others          | others          | others          | others          | others          | others`
+	emptyFile = `
+		N | allow           | allow           | allow           | allow           | allow           | allow
+		F | allow           | allow           | allow           | allow           | allow           | allow
+		X | allow           | allow           | allow           | allow           | allow           | allow`
+	unreachable = `
+		N | defer           | defer           | defer           | defer           | defer           | defer
+		F | rules           | rules           | rules           | rules           | rules           | rules
+		X | rules stale     | defer           | defer           | defer           | rules stale     | defer`
+	tooManyRedirects = `
+		N | allow           | defer           | allow           | allow           | allow           | defer
+		F | allow           | rules           | allow           | allow           | allow           | rules
+		X | allow           | defer           | allow           | allow           | allow           | defer`
+	notFound = `
+		N | allow           | allow           | allow           | allow           | allow           | allow
+		F | allow           | allow           | allow           | allow           | rules           | allow
+		X | allow           | allow           | allow           | allow           | rules           | allow`
+	gone = `
+		N | allow           | allow           | allow           | allow           | allow           | defer
+		F | allow           | allow           | allow           | allow           | rules           | rules
+		X | allow           | allow           | allow           | allow           | rules           | defer`
+	shut = `
+		N | allow           | defer           | allow           | allow           | allow           | disallow
+		F | rules           | rules           | rules           | allow           | rules           | disallow
+		X | allow           | defer           | allow           | allow           | rules           | disallow`
+	clientError = `
+		N | allow           | allow           | allow           | allow           | allow           | defer
+		F | rules           | rules           | rules           | allow           | rules           | rules
+		X | allow           | allow           | allow           | allow           | rules           | defer`
+	tooMany = `
+		N | defer           | defer           | defer           | allow           | defer           | defer
+		F | rules           | rules           | rules           | allow           | rules           | rules
+		X | rules stale     | defer           | defer           | allow           | rules stale     | defer`
+)
+
+// TestEveryEventInEveryState asks all profiles what each event comes to in each
+// state, at the moment of the event.
+func TestEveryEventInEveryState(t *testing.T) {
+	for _, tt := range []struct{ name, event, want string }{
+		{"2.3.1.1/200", "200 others", newFile},
+		{"2.3.1.1/203", "203 others", newFile},
+		{"2.2.1/no_rule", "200 empty", emptyFile},
+		{"2.2.1/a_page", "200 html", emptyFile},
+		{"house/204", "204 others", emptyFile},
+		{"house/202_with_rules", "202 others", newFile},
+		{"house/202_without", "202 html", unreachable},
+		{"2.3.1.4/206", "206 others", unreachable},
+		{"2.3.1.4/a_broken_body", "200 others body", unreachable},
+		{"house/304_unasked", "304", unreachable},
+		{"2.3.1.2/eleventh_redirect", "301 after 10 + Location: /x", tooManyRedirects},
+		{"2.3.1.2/a_loop", "301 + Location: /robots.txt", tooManyRedirects},
+		{"2.3.1.4/no_location", "301", unreachable},
+		{"2.3.1.4/300", "300 + Location: /x", unreachable},
+		{"2.3.1.4/305", "305", unreachable},
+		{"2.3.1.4/306", "306", unreachable},
+		{"2.3.1.4/a_redirect_refused", "302 redirect_refused", unreachable},
+		{"2.3.1.3/404", "404", notFound},
+		{"2.3.1.3/410", "410", gone},
+		{"2.3.1.3/401", "401", shut},
+		{"2.3.1.3/403", "403", shut},
+		{"2.3.1.3/400", "400", clientError},
+		{"2.3.1.3/405", "405", clientError},
+		{"2.3.1.3/418", "418", clientError},
+		{"2.3.1.3/451", "451", clientError},
+		{"2.3.1.3/499", "499", clientError},
+		{"house/429", "429", tooMany},
+		{"2.3.1.4/500", "500", unreachable},
+		{"2.3.1.4/503", "503", unreachable},
+		{"2.3.1.4/599", "599", unreachable},
+		{"2.3.1.4/600", "600", unreachable},
+		{"2.3.1.4/999", "999", unreachable},
+		{"2.3.1.4/101", "101", unreachable},
+		{"2.3.1.4/no_answer", "0", unreachable},
+		{"2.3.1.4/dns", "dns", unreachable},
+		{"2.3.1.4/connect", "connect", unreachable},
+		{"2.3.1.4/tls", "tls", unreachable},
+		{"2.3.1.4/timeout", "timeout", unreachable},
+		{"2.3.1.4/protocol", "protocol", unreachable},
+		{"2.3.1.4/another_failure", "network", unreachable},
+	} {
+		for line := range strings.Lines(tt.want) {
+			cells := row(t, line, len(names)+1)
+			if cells == nil {
+				continue
+			}
+			state := cells[0]
+			for i, name := range names {
+				t.Run(fmt.Sprintf("%s/%s/%s", tt.name, state, name), func(t *testing.T) {
+					got, want := afterEvent(t, name, state, tt.event), cells[i+1]
+					if got != want {
+						t.Errorf("%s in state %s, %s:\ngot  %s\nwant %s", tt.event, state, name, got, want)
+					}
+				})
+			}
+		}
+	}
+}
+
+// afterEvent is the ruling right after the event, without its clause.
+func afterEvent(t *testing.T, name, state, event string) string {
+	p := profile(t, name)
+	age := map[string]time.Duration{"F": 30 * time.Minute, "X": 2 * time.Hour}[state]
+	now := start.Add(age)
+	var rec *policy.Record
+	if age != 0 {
+		rec = learn(t, p, nil, attempt(t, "200 rules + Cache-Control: max-age=3600", start))
+	}
+	rec = reload(t, p, learn(t, p, rec, attempt(t, event, now)))
+	got := ruling(t, rec, now)
+	return got[:strings.LastIndexByte(got, ' ')]
+}
+
+// row splits a line of a table into its cells, nil for a blank line.
+func row(t *testing.T, line string, columns int) []string {
+	t.Helper()
+	if strings.TrimSpace(line) == "" {
+		return nil
+	}
+	cells := strings.Split(line, "|")
+	if len(cells) != columns {
+		t.Fatalf("%d cells in the row %q; want %d", len(cells), line, columns)
+	}
+	for i := range cells {
+		cells[i] = strings.TrimSpace(cells[i])
+	}
+	return cells
+}
+
+func profile(t *testing.T, name string) *policy.Profile {
+	t.Helper()
+	p, ok := policy.ByName(name)
+	if !ok {
+		t.Fatalf("no profile %q", name)
+	}
+	return p
+}
+
+// TestOutage goes through an outage in all profiles: the first failure, and
+// then what holds at the edges of every phase. The second column says what the
+// authority answers from then on, the third whether there is a copy.
+func TestOutage(t *testing.T) {
+	edges := []string{"0", "11h59m", "12h", "29d23h", "30d", "30d1h", "400d"}
+	const table = `
+		rfc9309    | 503           | none | defer | defer | defer       | defer       | allow       | allow       | allow
+		rfc9309    | dns           | none | defer | defer | defer       | defer       | defer       | defer       | defer
+		rfc9309    | 503, then dns | none | defer | defer | defer       | defer       | allow       | allow       | allow
+		rfc9309    | dns, then 503 | none | defer | defer | defer       | defer       | allow       | allow       | allow
+		rfc9309    | 429           | none | defer | defer | defer       | defer       | defer       | defer       | defer
+		rfc9309    | 503, then 429 | none | defer | defer | defer       | defer       | defer       | defer       | defer
+		rfc9309    | 302           | none | defer | defer | defer       | defer       | allow       | allow       | allow
+		rfc9309    | 206           | none | defer | defer | defer       | defer       | defer       | defer       | defer
+		rfc9309    | 503           | copy | stale | stale | stale       | stale       | stale       | stale       | stale
+		rfc9309    | dns           | copy | stale | stale | stale       | stale       | stale       | stale       | stale
+		rfc9309    | 429           | copy | stale | stale | stale       | stale       | stale       | stale       | stale
+		strict     | 503           | none | defer | defer | defer       | defer       | defer       | defer       | defer
+		strict     | dns           | none | defer | defer | defer       | defer       | defer       | defer       | defer
+		strict     | 403           | none | defer | defer | defer       | defer       | defer       | defer       | defer
+		strict     | 503           | copy | defer | defer | defer       | defer       | defer       | defer       | defer
+		google     | 503           | none | defer | defer | allow       | allow       | allow       | allow       | allow
+		google     | dns           | none | defer | defer | allow       | allow       | defer       | defer       | defer
+		google     | 429           | none | defer | defer | allow       | allow       | allow       | allow       | allow
+		google     | 503           | copy | defer | defer | stale       | stale       | allow       | allow       | allow
+		google     | dns           | copy | defer | defer | stale       | stale       | defer       | defer       | defer
+		google2019 | 503           | none | defer | defer | defer       | defer       | allow       | allow       | allow
+		google2019 | dns           | none | defer | defer | defer       | defer       | allow       | allow       | allow
+		google2019 | 503           | copy | defer | defer | defer       | defer       | stale       | stale       | stale
+		draft2019  | 503           | none | defer | defer | defer       | defer       | allow       | allow       | allow
+		draft2019  | dns           | none | defer | defer | defer       | defer       | defer       | defer       | defer
+		draft2019  | 429           | none | defer | defer | defer       | defer       | defer       | defer       | defer
+		draft2019  | 503           | copy | stale | stale | stale       | stale       | stale       | stale       | stale
+		koster1996 | 503           | none | defer | defer | defer       | defer       | defer       | defer       | defer
+		koster1996 | 410           | none | defer | defer | defer       | defer       | defer       | defer       | defer
+		koster1996 | 503           | copy | defer | defer | defer       | defer       | defer       | defer       | defer`
+	for line := range strings.Lines(table) {
+		cells := row(t, line, 3+len(edges))
+		if cells == nil {
+			continue
+		}
+		first, then, changes := strings.Cut(cells[1], ", then ")
+		if !changes {
+			then = first
+		}
+		for i, edge := range edges {
+			name := fmt.Sprintf("2.3.1.4/%s/%s/%s/%s", cells[0], strings.ReplaceAll(cells[1], ", ", "_"), cells[2], edge)
+			t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+				outage(t, cells[0], first, then, cells[2] == "copy", span(t, edge), cells[3+i])
+			})
+		}
+	}
+}
+
+// outage asks what holds after the span, once with a try right then and once
+// with the first failure alone.
+func outage(t *testing.T, name, first, then string, copied bool, after time.Duration, want string) {
+	p := profile(t, name)
+	began := start.Add(2 * time.Hour)
+	now := began.Add(after)
+	var rec *policy.Record
+	if copied {
+		rec = learn(t, p, nil, attempt(t, "200 rules + Cache-Control: max-age=3600", start))
+	}
+	rec = reload(t, p, learn(t, p, rec, attempt(t, first, began)))
+	again := rec
+	if after != 0 {
+		again = reload(t, p, learn(t, p, rec, attempt(t, then, now)))
+	}
+	check := func(how string, r *policy.Record) {
+		d := decide(t, r, private, now)
+		got := d.Verdict.String()
+		if d.Stale {
+			got = "stale"
+		}
+		if got != want {
+			t.Errorf("%s, %v into the outage, %s:\ngot  %s\nwant %s", name, after, how, got, want)
+		}
+		if d.Access != policy.Unreachable || !d.DownSince.Equal(began) {
+			t.Errorf("access %v since %v; want unreachable since %v", d.Access, d.DownSince, began)
+		}
+	}
+	check("asked again", again)
+	if first == then {
+		check("not asked again", rec)
+	}
+}
+
+// TestProfiles tells what sets the profiles apart beyond the tables above.
+func TestProfiles(t *testing.T) {
+	for _, tt := range []struct {
+		profile string
+		story
+	}{
+		{"strict", story{"2.4/no_copy_past_its_time", `
+			0:   200 rules  -> rules 2.2.2; next 24h
+			24h: 503        -> defer 2.3.1.4; next 1m
+			25h: 200 others -> others 2.2.2; next 24h`}},
+		{"strict", story{"2.3.1.2/a_sixth_redirect_is_no_answer", `
+			0: 301 after 5 + Location: /x -> defer 2.3.1.2; next 1h`}},
+		{"strict", story{"house/401_and_403_defer", `
+			0: 401 -> defer house; next 1m
+			1m: 403 -> defer house; next 1m..2m`}},
+		{"google", story{"house/twelve_hours_of_standstill", `
+			0:       200 rules -> rules 2.2.2; next 24h
+			24h:     503       -> defer 2.3.1.4; next 1m
+			35h59m:  503       -> defer 2.3.1.4; next 1m..2m
+			36h:     503       -> rules stale house; next 2m..4m
+			31d:     503       -> allow 2.3.1.4; next 24h
+			31d:     dns       -> allow 2.3.1.4; next 24h`}},
+		{"google", story{"house/304_is_never_asked_for", `
+			0:   200 rules + ETag: "a" -> rules 2.2.2; next 24h
+			24h: 304 + ETag: "a"       -> defer 2.3.1.4; next 1m`}},
+		{"google2019", story{"2.3.1.3/every_4xx_is_full_allow", `
+			0:  429       -> allow 2.3.1.3; next 1h
+			1h: 401       -> allow 2.3.1.3; next 1h
+			2h: 200 rules -> rules 2.2.2
+			3h: 403       -> allow 2.3.1.3; next 1h`}},
+		{"google2019", story{"2.3.1.4/the_copy_after_thirty_days", `
+			0:   200 rules -> rules 2.2.2; next 24h
+			24h: dns       -> defer 2.3.1.4; next 1m
+			31d: dns       -> rules stale 2.3.1.4; next 24h`}},
+		{"draft2019", story{"2.3.1.3/a_4xx_leaves_the_copy_for_24_hours", `
+			0:   200 rules + Cache-Control: max-age=3600 -> rules 2.2.2; next 1h
+			2h:  404                                     -> rules 2.2.2; next 22h
+			23h: 403                                     -> rules 2.2.2; next 1h
+			24h: ask                                     -> defer 2.4
+			24h: 404                                     -> allow 2.3.1.3; next 24h`}},
+		{"koster1996", story{"2.4/a_copy_lives_for_seven_days", `
+			0:         200 rules -> rules 2.2.2; next 7d
+			6d23h59m:  ask       -> rules 2.2.2
+			7d:        ask       -> defer 2.4
+			7d:        503       -> defer 2.3.1.4; next 1m`}},
+		{"koster1996", story{"2.4/or_until_expires", `
+			0:   200 rules + Expires: Sun, 31 May 2026 00:00:00 GMT -> rules 2.2.2; next 30d
+			30d: 200 rules + Cache-Control: max-age=9999999999      -> rules 2.2.2; next 365d`}},
+		{"koster1996", story{"house/401_and_403_close_the_site", `
+			0:  401 -> disallow house; next 24h
+			1d: ask -> defer 2.4
+			1d: 403 -> disallow house; next 24h`}},
+		{"koster1996", story{"2.3.1.2/ten_redirects", `
+			0: 301 after 9 + Location: /x  -> defer 2.3.1.4; next 1m
+			0: 301 after 10 + Location: /x -> defer 2.3.1.2; next 1h`}},
+	} {
+		t.Run(tt.profile, func(t *testing.T) { play(t, profile(t, tt.profile), tt.story) })
+	}
+}
+
+// TestProfileOfOneself shows that a profile is data: classes of failure and
+// statuses mean what its tables say.
+func TestProfileOfOneself(t *testing.T) {
+	p := policy.RFC9309()
+	p.Name = "own"
+	p.Failures = map[policy.Class]policy.Access{policy.DNS: policy.Unavailable, policy.TLS: policy.Restricted}
+	p.Status = append([]policy.StatusRule{{From: 530, To: 530, Access: policy.Unavailable, Clause: "house", Again: 2 * time.Hour}}, p.Status...)
+	p.Hops = 7
+	if err := p.Check(); err != nil {
+		t.Fatal(err)
+	}
+	play(t, p, story{"house/own_tables", `
+		0:  dns                           -> allow house; next 1h
+		1h: tls                           -> disallow house; next 1h
+		2h: connect                       -> defer 2.3.1.4; next 1m
+		3h: 530                           -> allow house; next 2h
+		5h: 301 after 6 + Location: /x    -> defer 2.3.1.4; next 1m
+		5h: 301 after 7 + Location: /x    -> allow 2.3.1.2; next 1h`})
+	p.Outage = nil
+	play(t, p, story{"2.3.1.4/no_phases_mean_defer", `
+		0:    200 rules -> rules 2.2.2
+		24h:  503       -> defer 2.3.1.4; next 1m
+		999d: 503       -> defer 2.3.1.4`})
+}
+
+func TestCheck(t *testing.T) {
+	for _, name := range names {
+		if err := profile(t, name).Check(); err != nil {
+			t.Errorf("%s does not pass its own check: %v", name, err)
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(*policy.Profile)
+	}{
+		{"house/no_name", func(p *policy.Profile) { p.Name = "" }},
+		{"2.5/less_than_500_KiB", func(p *policy.Profile) { p.Limit = 500<<10 - 1 }},
+		{"2.3.1.2/negative_hops", func(p *policy.Profile) { p.Hops = -1 }},
+		{"2.4/no_floor", func(p *policy.Profile) { p.Fresh.Least = 0 }},
+		{"2.4/lifetimes_out_of_order", func(p *policy.Profile) { p.Fresh.Most = time.Second }},
+		{"2.4/default_under_the_floor", func(p *policy.Profile) { p.Fresh.Default = time.Second }},
+		{"house/no_first_retry", func(p *policy.Profile) { p.Retry.First = 0 }},
+		{"house/retries_out_of_order", func(p *policy.Profile) { p.Retry.Later = time.Second }},
+		{"2.3.1.4/a_failure_that_succeeds", func(p *policy.Profile) { p.Failures = map[policy.Class]policy.Access{policy.DNS: policy.Successful} }},
+		{"2.3.1.2/redirects_that_succeed", func(p *policy.Profile) { p.Beyond = policy.Successful }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := policy.RFC9309()
+			tt.change(p)
+			if err := p.Check(); err == nil {
+				t.Errorf("Check of %+v:\ngot  nil\nwant an error", p)
+			}
+		})
+	}
+	if p, ok := policy.ByName("bing"); ok || p != nil {
+		t.Errorf("ByName(bing) = %v, %v; want nil, false", p, ok)
+	}
+}
