@@ -56,14 +56,10 @@ func (e *engine) follow(ctx context.Context, a *policy.Attempt, from *url.URL, p
 	if to, err = canonical(to); err != nil {
 		return nil, nil
 	}
-	next := to.String()
-	if next == a.Served {
+	if next := to.String(); visited(a, next) {
+		// Learn finds the loop too, also when the server wrote the URL otherwise.
+		a.Header["Location"] = []string{next}
 		return nil, nil
-	}
-	for _, h := range a.Hops {
-		if h.From == next || h.To == next {
-			return nil, nil
-		}
 	}
 	if e.opts.Redirect != nil {
 		if err := e.opts.Redirect(from, to); err != nil {
@@ -74,6 +70,15 @@ func (e *engine) follow(ctx context.Context, a *policy.Attempt, from *url.URL, p
 		return nil, &policy.Failure{Class: policy.Egress, Err: err}
 	}
 	return to, nil
+}
+
+// visited reports whether the retrieval has been at a URL already.
+func visited(a *policy.Attempt, next string) bool {
+	seen := next == a.Served
+	for _, h := range a.Hops {
+		seen = seen || next == h.From || next == h.To
+	}
+	return seen
 }
 
 // answer is what one hop came to.

@@ -1,0 +1,152 @@
+package fetcher_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rfc9309/polite/cache"
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/internal/httptest"
+	"github.com/rfc9309/polite/policy"
+)
+
+const (
+	agent = "ExampleBot/0.1 (+https://example.com/bot)"
+
+	site    = "http://example.com"
+	private = "http://example.com/private"
+	public  = "http://example.com/public"
+	rules   = "User-agent: *\nDisallow: /private\n"
+
+	day = 24 * time.Hour
+)
+
+// A row is a sentence of the decision table: what http://example.com answers for
+// its robots.txt, request by request, and what is then asked and must come out.
+type row struct {
+	name    string // the clause, and what it is about
+	robots  []httptest.Step
+	asked   []question
+	profile string                                  // "" is rfc9309
+	also    func(w *httptest.Web, s *httptest.Site) // what else there is: other sites, the site's own troubles
+	options fetcher.Options                         // Base, Store and Profile are the row's own
+}
+
+// A question is asked some time after the row began.
+type question struct {
+	at   time.Duration
+	url  string
+	want string // verdict and clause, with "stale" for a copy past its time
+	asks int    // requests that all sites have seen by then
+	next span   // how long after the question robots.txt is asked for again; the zero span is any
+	do   action
+}
+
+// An action is how a question is put.
+type action uint8
+
+const (
+	check action = iota
+	refresh
+)
+
+// A span is a least and a most time. Tries after a failure are drawn at random.
+type span struct{ least, most time.Duration }
+
+func exactly(d time.Duration) span { return span{d, d} }
+
+// backoff is the span of a doubling step: its upper half.
+func backoff(step time.Duration) span { return span{step / 2, step} }
+
+func steps(s ...httptest.Step) []httptest.Step { return s }
+
+// run asks the row's questions twice: of one Transport, and of a crawler that is
+// started anew before each question and has its store alone to remember by. What
+// comes out must be the same.
+func (r row) run(t *testing.T) {
+	for _, restarts := range []bool{false, true} {
+		name := "one_run"
+		if restarts {
+			name = "restarted"
+		}
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { r.ask(t, restarts) })
+		})
+	}
+}
+
+func (r row) ask(t *testing.T, restarts bool) {
+	web := httptest.New(t)
+	s := web.Site(site)
+	if len(r.robots) > 0 {
+		s.Robots(r.robots...)
+	}
+	if r.also != nil {
+		r.also(web, s)
+	}
+	o := r.options
+	o.Base, o.Store = web.Transport(), cache.NewMemory(1<<20)
+	if r.profile != "" {
+		o.Profile, _ = policy.ByName(r.profile)
+	}
+	tr := newTransport(t, &o)
+	start := time.Now()
+	for i, q := range r.asked {
+		if restarts {
+			tr = newTransport(t, &o)
+		}
+		time.Sleep(time.Until(start.Add(q.at)))
+		began := time.Now()
+		d, err := q.put(tr)
+		if err != nil {
+			t.Fatalf("question %d: %s after %v: no ruling: %v", i, q.url, q.at, err)
+		}
+		got := fmt.Sprintf("%s, %d requests", ruling(d), len(web.Requests()))
+		want := fmt.Sprintf("%s, %d requests", q.want, q.asks)
+		next := d.Expires.Sub(began)
+		if q.next == (span{}) {
+			q.next = span{next, next}
+		}
+		if got != want || next < q.next.least || next > q.next.most {
+			t.Errorf("question %d: %s after %v\ngot  %s, asked again after %v\nwant %s, asked again after %v to %v\n%v",
+				i, q.url, q.at, got, next, want, q.next.least, q.next.most, d)
+		}
+	}
+}
+
+func (q question) put(tr *fetcher.Transport) (policy.Decision, error) {
+	if q.do == refresh {
+		return tr.Refresh(context.Background(), must(q.url))
+	}
+	return tr.Check(context.Background(), must(q.url))
+}
+
+// ruling is a Decision in the words of a question.
+func ruling(d policy.Decision) string {
+	s := d.Verdict.String() + " " + d.Clause
+	if d.Stale {
+		s += " stale"
+	}
+	return s
+}
+
+func newTransport(t testing.TB, o *fetcher.Options) *fetcher.Transport {
+	t.Helper()
+	tr, err := fetcher.New(agent, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+func must(s string) *url.URL {
+	u, err := url.Parse(s)
+	if err != nil {
+		panic(err)
+	}
+	return u
+}
