@@ -59,8 +59,9 @@ type span struct{ least, most time.Duration }
 
 func exactly(d time.Duration) span { return span{d, d} }
 
-// backoff is the span of a doubling step: its upper half.
-func backoff(step time.Duration) span { return span{step / 2, step} }
+// backoff is the span of a doubling step: its upper half, and the second that
+// another try may have taken.
+func backoff(step time.Duration) span { return span{step / 2, step + time.Second} }
 
 func steps(s ...httptest.Step) []httptest.Step { return s }
 
