@@ -1,0 +1,154 @@
+// Package web is the small web that the examples crawl. Every site of it lives
+// behind one port of loopback, and [Web.Transport] connects any name that ends
+// in ".example" to it, so that the examples print names that read well. Other
+// names do not resolve, and no address but loopback is ever dialled.
+package web
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Site is one site.
+type Site struct {
+	Robots http.HandlerFunc // answers /robots.txt; nil: 404
+	Pages  int              // "/" links to /page/1 and so on
+	Links  []string         // what else "/" links to
+	Page   http.HandlerFunc // answers every other path; nil: a page without links, or 404
+}
+
+// Request is one request as a server saw it.
+type Request struct {
+	Host, Path, Agent string
+	At                time.Time
+}
+
+// Web is a running web.
+type Web struct {
+	server *httptest.Server
+	sites  map[string]Site
+
+	mu  sync.Mutex
+	log []Request
+}
+
+// Start serves the sites, by host name, until Close.
+func Start(sites map[string]Site) *Web {
+	w := &Web{sites: sites}
+	w.server = httptest.NewServer(w)
+	return w
+}
+
+// Close ends the web.
+func (w *Web) Close() { w.server.Close() }
+
+// Addr is the address of loopback that it listens on.
+func (w *Web) Addr() string { return w.server.Listener.Addr().String() }
+
+// Transport returns a transport that sees this web and nothing else.
+func (w *Web) Transport() *http.Transport { return Transport(w.Addr()) }
+
+// Transport is Web.Transport for another process, which has the address alone.
+func Transport(addr string) *http.Transport {
+	return &http.Transport{DialContext: func(ctx context.Context, network, to string) (net.Conn, error) {
+		host, _, err := net.SplitHostPort(to)
+		if err != nil {
+			return nil, err
+		}
+		if !strings.HasSuffix(host, ".example") {
+			return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+		}
+		var d net.Dialer
+		return d.DialContext(ctx, network, addr)
+	}}
+}
+
+// Requests are those to a host so far, in order. An empty path means all.
+func (w *Web) Requests(host, path string) []Request {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var found []Request
+	for _, r := range w.log {
+		if r.Host == host && (path == "" || r.Path == path) {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// ServeHTTP finds the site by its name.
+func (w *Web) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
+	host, _, _ := strings.Cut(req.Host, ":")
+	w.mu.Lock()
+	w.log = append(w.log, Request{host, req.URL.Path, req.UserAgent(), time.Now()})
+	w.mu.Unlock()
+	site, ok := w.sites[host]
+	switch {
+	case !ok:
+		http.Error(rw, "no such site", http.StatusMisdirectedRequest)
+	case req.URL.Path == "/robots.txt" && site.Robots != nil:
+		site.Robots(rw, req)
+	case req.URL.Path == "/robots.txt":
+		http.NotFound(rw, req)
+	case req.URL.Path == "/":
+		front(rw, site)
+	case site.Page != nil:
+		site.Page(rw, req)
+	default:
+		page(rw, req)
+	}
+}
+
+func front(rw http.ResponseWriter, site Site) {
+	rw.Header().Set("Content-Type", "text/html; charset=utf-8")
+	for i := range site.Pages {
+		fmt.Fprintf(rw, "<a href=\"/page/%d\">page %d</a>\n", i+1, i+1)
+	}
+	for _, l := range site.Links {
+		fmt.Fprintf(rw, "<a href=%q>link</a>\n", l)
+	}
+}
+
+func page(rw http.ResponseWriter, req *http.Request) {
+	rw.Header().Set("Content-Type", "text/html; charset=utf-8")
+	fmt.Fprintf(rw, "<p>This is %s.</p>\n", req.URL.Path)
+}
+
+// Text answers with a robots.txt.
+func Text(robots string) http.HandlerFunc {
+	return func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		fmt.Fprint(rw, robots)
+	}
+}
+
+// Status answers with a status and no more.
+func Status(code int) http.HandlerFunc {
+	return func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(code) }
+}
+
+// Redirect answers with a redirect.
+func Redirect(to string) http.HandlerFunc {
+	return func(rw http.ResponseWriter, req *http.Request) { http.Redirect(rw, req, to, http.StatusFound) }
+}
+
+// Steps answers the first request by the first step, the next by the next; the
+// last step repeats.
+func Steps(steps ...http.HandlerFunc) http.HandlerFunc {
+	var mu sync.Mutex
+	return func(rw http.ResponseWriter, req *http.Request) {
+		mu.Lock()
+		step := steps[0]
+		if len(steps) > 1 {
+			steps = steps[1:]
+		}
+		mu.Unlock()
+		step(rw, req)
+	}
+}
