@@ -149,7 +149,7 @@ func row(t *testing.T, line string, columns int) []string {
 	return cells
 }
 
-func profile(t *testing.T, name string) *policy.Profile {
+func profile(t testing.TB, name string) *policy.Profile {
 	t.Helper()
 	p, ok := policy.ByName(name)
 	if !ok {

@@ -75,7 +75,7 @@ func play(t *testing.T, p *policy.Profile, s story) {
 
 // crawl is a story under way.
 type crawl struct {
-	t      *testing.T
+	t      testing.TB
 	p      *policy.Profile
 	rec    *policy.Record
 	stored bool
@@ -117,7 +117,7 @@ func (c *crawl) next(line string, now time.Time, want string) {
 }
 
 // span reads a duration that may begin with days.
-func span(t *testing.T, s string) time.Duration {
+func span(t testing.TB, s string) time.Duration {
 	t.Helper()
 	s = strings.TrimSpace(s)
 	var sum time.Duration
@@ -139,7 +139,7 @@ func span(t *testing.T, s string) time.Duration {
 }
 
 // attempt reads an ANSWER.
-func attempt(t *testing.T, s string, now time.Time) policy.Attempt {
+func attempt(t testing.TB, s string, now time.Time) policy.Attempt {
 	t.Helper()
 	parts := strings.Split(s, " + ")
 	a := policy.Attempt{Robots: robots, Header: http.Header{}, Sent: now.Add(-time.Second), Received: now}
@@ -169,7 +169,7 @@ func attempt(t *testing.T, s string, now time.Time) policy.Attempt {
 }
 
 // word reads a status, a body or a failure.
-func word(t *testing.T, a *policy.Attempt, w string) {
+func word(t testing.TB, a *policy.Attempt, w string) {
 	t.Helper()
 	if body, ok := bodies[w]; ok {
 		a.Body = []byte(body)
@@ -189,7 +189,7 @@ func word(t *testing.T, a *policy.Attempt, w string) {
 }
 
 // hops is a chain of n redirects that were followed.
-func hops(t *testing.T, n string) []policy.Hop {
+func hops(t testing.TB, n string) []policy.Hop {
 	t.Helper()
 	count, err := strconv.Atoi(n)
 	if err != nil {
@@ -207,7 +207,7 @@ func hops(t *testing.T, n string) []policy.Hop {
 
 // learn is one step of Learn, with what must hold for every step: the same
 // arguments give the same record, and the old one is left as it was.
-func learn(t *testing.T, p *policy.Profile, old *policy.Record, a policy.Attempt) *policy.Record {
+func learn(t testing.TB, p *policy.Profile, old *policy.Record, a policy.Attempt) *policy.Record {
 	t.Helper()
 	before := stored(t, old)
 	rec, again := p.Learn(old, a), p.Learn(old, a)
@@ -221,7 +221,7 @@ func learn(t *testing.T, p *policy.Profile, old *policy.Record, a policy.Attempt
 }
 
 // stored is the binary form of a record, nil for nil.
-func stored(t *testing.T, r *policy.Record) []byte {
+func stored(t testing.TB, r *policy.Record) []byte {
 	t.Helper()
 	if r == nil {
 		return nil
@@ -235,7 +235,7 @@ func stored(t *testing.T, r *policy.Record) []byte {
 
 // reload stores and loads a record under a fresh profile of the same name, as a
 // crawler does that was started anew.
-func reload(t *testing.T, p *policy.Profile, r *policy.Record) *policy.Record {
+func reload(t testing.TB, p *policy.Profile, r *policy.Record) *policy.Record {
 	t.Helper()
 	fresh, ok := policy.ByName(p.Name)
 	if !ok {
@@ -267,7 +267,7 @@ func mustParse(s string) *url.URL {
 }
 
 // ruling asks about both pages and says what holds, as a story does.
-func ruling(t *testing.T, r *policy.Record, now time.Time) string {
+func ruling(t testing.TB, r *policy.Record, now time.Time) string {
 	t.Helper()
 	a, b := decide(t, r, private, now), decide(t, r, public, now)
 	word := a.Verdict.String()
@@ -286,7 +286,7 @@ func ruling(t *testing.T, r *policy.Record, now time.Time) string {
 }
 
 // decide is Decide with what must hold for every Decision.
-func decide(t *testing.T, r *policy.Record, target *url.URL, now time.Time) policy.Decision {
+func decide(t testing.TB, r *policy.Record, target *url.URL, now time.Time) policy.Decision {
 	t.Helper()
 	d := r.Decide("ExampleBot", target, now)
 	if got := r.Allows("ExampleBot", target, now); got != d.Allowed() {

@@ -1,0 +1,138 @@
+package policy_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/rfc9309/polite/policy"
+)
+
+// TestLocation resolves the Location of a redirect that https://example.com/a/b
+// sent. An empty want means that it cannot be used.
+func TestLocation(t *testing.T) {
+	long := "https://example.com/" + strings.Repeat("x", 8<<10-20)
+	for _, tt := range []struct {
+		name   string
+		status int
+		lines  []string
+		want   string
+	}{
+		{"2.3.1.2/absolute", 301, []string{"https://cdn.example/r"}, "https://cdn.example/r"},
+		{"2.3.1.2/another_scheme_of_the_web", 302, []string{"http://example.com/r"}, "http://example.com/r"},
+		{"2.3.1.2/scheme_in_capitals", 302, []string{"HTTP://example.com/r"}, "http://example.com/r"},
+		{"2.3.1.2/no_scheme", 303, []string{"//cdn.example/r"}, "https://cdn.example/r"},
+		{"2.3.1.2/absolute_path", 307, []string{"/r?x=1"}, "https://example.com/r?x=1"},
+		{"2.3.1.2/relative_path", 308, []string{"r"}, "https://example.com/a/r"},
+		{"2.3.1.2/dot_segments", 308, []string{"../../r"}, "https://example.com/r"},
+		{"2.3.1.2/query_alone", 302, []string{"?x"}, "https://example.com/a/b?x"},
+		{"2.3.1.2/no_fragment", 302, []string{"/r#x"}, "https://example.com/r"},
+		{"2.3.1.2/no_userinfo", 302, []string{"https://me:secret@example.com/r"}, "https://example.com/r"},
+		{"2.3.1.2/the_same_twice", 302, []string{"/r", "/r"}, "https://example.com/r"},
+		{"2.3.1.2/8_KiB", 302, []string{long}, long},
+		{"2.3.1.2/octets_over_ascii", 302, []string{"/ü"}, "https://example.com/%C3%BC"},
+
+		{"2.3.1.4/over_8_KiB", 302, []string{long + "x"}, ""},
+		{"2.3.1.4/two_that_differ", 302, []string{"/r", "/s"}, ""},
+		{"2.3.1.4/two_of_which_one_is_empty", 302, []string{"/r", ""}, ""},
+		{"2.3.1.4/none", 302, nil, ""},
+		{"2.3.1.4/empty", 302, []string{""}, ""},
+		{"2.3.1.4/control_characters", 302, []string{"/r\x00"}, ""},
+		{"2.3.1.4/bad_port", 302, []string{"https://example.com:x/"}, ""},
+		{"2.3.1.4/bad_triplet_in_the_host", 302, []string{"https://%zz/"}, ""},
+		{"2.3.1.4/no_host", 302, []string{"https:///r"}, ""},
+		{"2.3.1.4/opaque", 302, []string{"https:r"}, ""},
+		{"2.3.1.4/ftp", 302, []string{"ftp://example.com/r"}, ""},
+		{"2.3.1.4/file", 302, []string{"file:///etc/passwd"}, ""},
+		{"2.3.1.4/gopher", 302, []string{"gopher://example.com/"}, ""},
+		{"2.3.1.4/javascript", 302, []string{"javascript:alert(1)"}, ""},
+		{"2.3.1.4/300", 300, []string{"/r"}, ""},
+		{"2.3.1.4/304", 304, []string{"/r"}, ""},
+		{"2.3.1.4/305", 305, []string{"/r"}, ""},
+		{"2.3.1.4/306", 306, []string{"/r"}, ""},
+		{"2.3.1.4/200", 200, []string{"/r"}, ""},
+		{"2.3.1.4/201", 201, []string{"/r"}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := policy.Attempt{
+				Robots: robots, Served: "https://example.com/a/b", Status: tt.status, Header: http.Header{"Location": tt.lines},
+			}
+			u, err := a.Location()
+			got := ""
+			if err == nil {
+				got = u.String()
+			}
+			if got != tt.want {
+				t.Errorf("%d with Location %.100q:\ngot  %.100q, %v\nwant %.100q", tt.status, tt.lines, got, err, tt.want)
+			}
+			if err != nil && (len(err.Error()) > 400 || strings.ContainsAny(err.Error(), "\x00\n")) {
+				t.Errorf("an error of %d octets that quotes a server: %q", len(err.Error()), err)
+			}
+		})
+	}
+}
+
+// TestLocationOfAnotherScheme: what the initial authority was asked over may be
+// followed, wherever the chain has been in between.
+func TestLocationOfAnotherScheme(t *testing.T) {
+	a := policy.Attempt{
+		Robots: "ftp://example.com/robots.txt", Status: 302, Header: http.Header{"Location": {"ftp://example.com/r"}},
+		Hops: []policy.Hop{{From: "ftp://example.com/robots.txt", To: "http://example.com/r", Status: 301}},
+	}
+	if u, err := a.Location(); err != nil || u.String() != "ftp://example.com/r" {
+		t.Errorf("back to ftp: got %v, %v", u, err)
+	}
+	a.Header.Set("Location", "s")
+	if u, err := a.Location(); err != nil || u.String() != "http://example.com/s" {
+		t.Errorf("relative to the last hop: got %v, %v", u, err)
+	}
+	a.Header.Set("Location", "gopher://example.com/r")
+	if u, err := a.Location(); err == nil {
+		t.Errorf("gopher: got %v; want an error", u)
+	}
+	a.Served = "https://exa mple.com/"
+	if u, err := a.Location(); err == nil {
+		t.Errorf("from no URL: got %v; want an error", u)
+	}
+}
+
+func TestFailure(t *testing.T) {
+	cause := fmt.Errorf("%s\n\u202Eevil: %w", strings.Repeat("x", 1<<20), io.ErrUnexpectedEOF)
+	f := &policy.Failure{Class: policy.Body, Err: cause}
+	if !errors.Is(f, io.ErrUnexpectedEOF) {
+		t.Errorf("the cause is lost")
+	}
+	if s := f.Error(); len(s) > 500 || !strings.HasPrefix(s, "body: x") || strings.Contains(s, "\n") {
+		t.Errorf("Error() has %d octets: %.100q", len(s), s)
+	}
+	if s := (&policy.Failure{Class: policy.DNS}).Error(); s != "dns" {
+		t.Errorf("without a cause: got %q; want dns", s)
+	}
+	r := policy.RFC9309().Learn(nil, policy.Attempt{Robots: robots, Err: f, Received: start})
+	if d := r.Decide("ExampleBot", private, start); len(d.Cause) > 200 || !strings.HasPrefix(d.Cause, "body: x") {
+		t.Errorf("Cause has %d octets: %.100q", len(d.Cause), d.Cause)
+	}
+}
+
+func TestNames(t *testing.T) {
+	for _, tt := range []struct{ got, want string }{
+		{policy.Unreachable.String(), "unreachable"}, {policy.Successful.String(), "successful"},
+		{policy.Unavailable.String(), "unavailable"}, {policy.Restricted.String(), "restricted"},
+		{policy.Disallow.String(), "disallow"}, {policy.Defer.String(), "defer"}, {policy.Allow.String(), "allow"},
+		{policy.Other.String(), "network"}, {policy.Egress.String(), "redirect_refused"}, {policy.Timeout.String(), "timeout"},
+		{policy.Access(9).String(), "access(9)"}, {policy.Verdict(9).String(), "verdict(9)"}, {policy.Class(99).String(), "class(99)"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("got %q; want %q", tt.got, tt.want)
+		}
+	}
+	for status := range 1000 {
+		want := status == 301 || status == 302 || status == 303 || status == 307 || status == 308
+		if got := policy.Redirect(status); got != want {
+			t.Errorf("Redirect(%d) = %v; want %v", status, got, want)
+		}
+	}
+}

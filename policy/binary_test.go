@@ -1,0 +1,156 @@
+package policy_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rfc9309/polite/policy"
+)
+
+// samples are records of every kind.
+func samples(t testing.TB, p *policy.Profile) map[string]*policy.Record {
+	t.Helper()
+	learn := func(events ...string) (r *policy.Record) {
+		for _, e := range events {
+			r = p.Learn(r, attempt(t, e, start))
+		}
+		return r
+	}
+	return map[string]*policy.Record{
+		"file":      learn("200 rules + ETag: \"a\" + Last-Modified: Fri, 01 May 2020 00:00:00 GMT"),
+		"plain":     learn("200 rules"),
+		"empty":     learn("200 empty"),
+		"redirect":  learn("200 rules from https://cdn.example/r + ETag: \"a\""),
+		"gone":      learn("404"),
+		"kept":      learn("200 others", "403"),
+		"outage":    learn("503"),
+		"stale":     learn("200 rules + ETag: \"a\"", "dns"),
+		"hold":      learn("500", "429"),
+		"redirects": learn("301 after 10 + Location: /x"),
+	}
+}
+
+// TestDamage stores records of every kind and spoils them in every way: each
+// bit turned, each length short of the whole, something added. None loads.
+func TestDamage(t *testing.T) {
+	p := policy.RFC9309()
+	for name, r := range samples(t, p) {
+		t.Run("house/"+name, func(t *testing.T) {
+			data := stored(t, r)
+			for i := range data {
+				for bit := range 8 {
+					spoiled := []byte(string(data))
+					spoiled[i] ^= 1 << bit
+					refuse(t, p, spoiled, fmt.Sprintf("bit %d of octet %d turned", bit, i))
+				}
+				refuse(t, p, data[:i], fmt.Sprintf("cut to %d octets", i))
+			}
+			refuse(t, p, append([]byte(string(data)), 0), "an octet added")
+			refuse(t, p, append([]byte(string(data)), data...), "written twice")
+		})
+	}
+	refuse(t, p, nil, "nothing")
+	refuse(t, p, make([]byte, 1<<16), "64 KiB of zeros")
+	if _, err := (*policy.Record)(nil).MarshalBinary(); err == nil {
+		t.Errorf("a nil record was stored")
+	}
+}
+
+func refuse(t *testing.T, p *policy.Profile, data []byte, how string) {
+	t.Helper()
+	if r, err := p.Load(data); err == nil || r != nil {
+		t.Errorf("%s:\ngot  %v, %v\nwant an error and no record", how, r, err)
+	}
+}
+
+// reseal gives altered data a checksum that fits, as a store that lies would.
+func reseal(data []byte) []byte {
+	body := data[:len(data)-16]
+	sum := sha256.Sum256(body)
+	return append([]byte(string(body)), sum[:16]...)
+}
+
+// TestForged alters records and makes the checksum fit: what is no record of
+// this version and profile is refused all the same, and nothing panics.
+func TestForged(t *testing.T) {
+	p := policy.RFC9309()
+	for name, r := range samples(t, p) {
+		t.Run("house/"+name, func(t *testing.T) {
+			data := stored(t, r)
+			for _, version := range []byte{0, 2, 255} {
+				other := []byte(string(data))
+				other[7] = version
+				refuse(t, p, reseal(other), fmt.Sprintf("version %d", version))
+			}
+			for n := range len(data) - 16 {
+				short := reseal(data[:n+16])
+				if loaded, err := p.Load(short); err == nil {
+					stored(t, loaded) // the rules may end early; the record is whole
+				}
+				for _, b := range []byte{0, 0x7f, 0x80, 0xff} {
+					other := []byte(string(data))
+					other[n] = b
+					if loaded, err := p.Load(reseal(other)); err == nil {
+						loaded.Decide("ExampleBot", private, start)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestLoadOfAnotherProfile: a record belongs to the profile that read the text.
+func TestLoadOfAnotherProfile(t *testing.T) {
+	for _, one := range names {
+		data := stored(t, samples(t, profile(t, one))["file"])
+		for _, other := range names {
+			t.Run("house/"+one+"_by_"+other, func(t *testing.T) {
+				r, err := profile(t, other).Load(data)
+				if (err == nil) != (one == other) || (r != nil) != (one == other) {
+					t.Errorf("a record of %s loaded by %s: got %v", one, other, err)
+				}
+			})
+		}
+	}
+}
+
+// TestLoadKeepsTheRuling: stored and loaded, every profile's records rule alike
+// at every edge, and Load keeps no reference to what it was given.
+func TestLoadKeepsTheRuling(t *testing.T) {
+	for _, name := range names {
+		p := profile(t, name)
+		for kind, r := range samples(t, p) {
+			data := stored(t, r)
+			loaded := reload(t, p, r)
+			again, err := p.Load(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			clear(data)
+			for _, when := range []string{"0", "1m", "1h", "12h", "23h59m", "24h", "7d", "29d23h", "30d", "31d"} {
+				now := start.Add(span(t, when))
+				want := decide(t, r, private, now)
+				for _, l := range []*policy.Record{loaded, again} {
+					if got := decide(t, l, private, now); got != want {
+						t.Errorf("%s, %s, after %s:\ngot  %+v\nwant %+v", name, kind, when, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestLargeRecord stores the largest file there can be.
+func TestLargeRecord(t *testing.T) {
+	p := policy.RFC9309()
+	body := "User-agent: *\n" + strings.Repeat("Disallow: /private\n", p.Limit/19)
+	a := attempt(t, "200", start)
+	a.Body, a.Robots = []byte(body)[:p.Limit], "https://"+strings.Repeat("x", 1<<16)+".example/robots.txt"
+	a.Cut = true
+	r := reload(t, p, p.Learn(nil, a))
+	if got := ruling(t, r, start); got != "rules 2.2.2" {
+		t.Errorf("got %s; want rules 2.2.2", got)
+	}
+}

@@ -1,0 +1,240 @@
+package policy_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rfc9309/polite/policy"
+)
+
+// TestLifetime asks how long the file of an answer is used, from its header
+// alone. Lines are "Field: value", parted by newlines; the answer is received
+// at the start, the first of May 2026, midnight.
+func TestLifetime(t *testing.T) {
+	const (
+		minute = time.Minute
+		hour   = time.Hour
+		day    = 24 * hour
+	)
+	long := strings.Repeat("9", 400)
+	for _, tt := range []struct {
+		name, header string
+		want         time.Duration
+	}{
+		{"2.4/no_cache_header", "", day},
+		{"2.4/last_modified_is_no_hint", "Last-Modified: Fri, 01 May 2020 00:00:00 GMT", day},
+
+		{"2.4/max_age", "Cache-Control: max-age=3600", hour},
+		{"2.4/max_age_at_the_floor", "Cache-Control: max-age=60", minute},
+		{"2.4/max_age_over_the_floor", "Cache-Control: max-age=61", 61 * time.Second},
+		{"2.4/max_age_under_the_floor", "Cache-Control: max-age=1", minute},
+		{"2.4/max_age_of_zero", "Cache-Control: max-age=0", minute},
+		{"2.4/max_age_of_a_day", "Cache-Control: max-age=86400", day},
+		{"2.4/max_age_over_a_day", "Cache-Control: max-age=86401", day},
+		{"2.4/max_age_of_a_year", "Cache-Control: max-age=31536000", day},
+		{"2.4/max_age_over_int32", "Cache-Control: max-age=4294967296", day},
+		{"2.4/max_age_over_int64", "Cache-Control: max-age=9223372036854775808", day},
+		{"2.4/max_age_of_400_digits", "Cache-Control: max-age=" + long, day},
+		{"2.4/max_age_with_leading_zeros", "Cache-Control: max-age=00003600", hour},
+		{"2.4/max_age_in_capitals", "Cache-Control: MAX-AGE=3600", hour},
+		{"2.4/max_age_in_quotes", `Cache-Control: max-age="3600"`, hour},
+		{"2.4/max_age_in_the_middle", "Cache-Control: public, max-age=3600, must-revalidate", hour},
+		{"2.4/max_age_without_space", "Cache-Control: public,max-age=3600,immutable", hour},
+		{"2.4/empty_parts", "Cache-Control: , ,max-age=3600,,", hour},
+
+		{"2.4/max_age_negative", "Cache-Control: max-age=-1", minute},
+		{"2.4/max_age_a_fraction", "Cache-Control: max-age=1.5", minute},
+		{"2.4/max_age_with_a_unit", "Cache-Control: max-age=3600s", minute},
+		{"2.4/max_age_a_word", "Cache-Control: max-age=forever", minute},
+		{"2.4/max_age_without_value", "Cache-Control: max-age", minute},
+		{"2.4/max_age_with_an_empty_value", "Cache-Control: max-age=", minute},
+		{"2.4/max_age_with_spaces", "Cache-Control: max-age = 3600", minute},
+		{"2.4/max_age_with_a_semicolon", "Cache-Control: max-age=3600; public", minute},
+
+		{"2.4/two_max_ages_the_shorter", "Cache-Control: max-age=3600, max-age=7200", hour},
+		{"2.4/two_max_ages_the_shorter_last", "Cache-Control: max-age=7200, max-age=3600", hour},
+		{"2.4/two_lines_of_max_age", "Cache-Control: max-age=7200\nCache-Control: max-age=3600", hour},
+		{"2.4/one_of_two_unreadable", "Cache-Control: max-age=7200, max-age=x", minute},
+
+		{"2.4/no_store", "Cache-Control: no-store", minute},
+		{"2.4/no_cache", "Cache-Control: no-cache", minute},
+		{"2.4/no_cache_wins", "Cache-Control: max-age=3600, no-cache", minute},
+		{"2.4/no_store_on_the_second_line", "Cache-Control: max-age=3600\nCache-Control: no-store", minute},
+		{"2.4/no_cache_with_fields", `Cache-Control: no-cache="Set-Cookie", max-age=3600`, minute},
+		{"2.4/no_cache_with_commas_in_quotes", `Cache-Control: no-cache="Set-Cookie, X", max-age=3600`, minute},
+		{"2.4/NO_STORE", "Cache-Control: NO-STORE", minute},
+		{"2.4/private_is_for_us", "Cache-Control: private, max-age=3600", hour},
+		{"2.4/private_with_fields", `Cache-Control: private="a, b", max-age=3600`, hour},
+		{"2.4/words_in_quotes_are_no_directives", `Cache-Control: x="no-store, max-age=1", max-age=3600`, hour},
+		{"2.4/escaped_quotes", `Cache-Control: x="a\", no-store", max-age=3600`, hour},
+		{"2.4/an_open_quote_hides_nothing", `Cache-Control: x="a, max-age=3600`, hour},
+		{"2.4/an_open_quote_hides_no_no_store", `Cache-Control: max-age=3600, x="a, no-store`, minute},
+		{"2.4/a_bad_part_voids_nothing", "Cache-Control: s-maxage=x, @@@, =, max-age=3600", hour},
+		{"2.4/a_bad_line_voids_nothing", "Cache-Control: \"\nCache-Control: max-age=3600", hour},
+		{"2.4/s_maxage_is_not_ours", "Cache-Control: s-maxage=60, max-age=3600", hour},
+		{"2.4/s_maxage_alone_says_nothing", "Cache-Control: s-maxage=3600", day},
+		{"2.4/names_that_end_in_max_age", "Cache-Control: x-max-age=60, max-ages=60", day},
+		{"2.4/must_revalidate_says_nothing", "Cache-Control: must-revalidate, proxy-revalidate", day},
+		{"2.4/stale_while_revalidate_says_nothing", "Cache-Control: stale-while-revalidate=60, stale-if-error=60", day},
+
+		{"2.4/pragma", "Pragma: no-cache", minute},
+		{"2.4/pragma_in_a_list", "Pragma: x, No-Cache", minute},
+		{"2.4/pragma_of_another_word", "Pragma: public", day},
+		{"2.4/vary_on_everything", "Vary: *", minute},
+		{"2.4/vary_on_everything_in_a_list", "Vary: Accept, *", minute},
+		{"2.4/vary_on_something", "Vary: Accept-Encoding", day},
+
+		{"2.4/expires", "Expires: Fri, 01 May 2026 01:00:00 GMT", hour},
+		{"2.4/expires_in_the_past", "Expires: Fri, 01 May 2020 01:00:00 GMT", minute},
+		{"2.4/expires_now", "Expires: Fri, 01 May 2026 00:00:00 GMT", minute},
+		{"2.4/expires_far_ahead", "Expires: Fri, 31 Dec 9999 23:59:59 GMT", day},
+		{"2.4/expires_of_zero", "Expires: 0", minute},
+		{"2.4/expires_of_minus_one", "Expires: -1", minute},
+		{"2.4/expires_of_nothing", "Expires:", minute},
+		{"2.4/expires_never", "Expires: never", minute},
+		{"2.4/expires_in_rfc_850", "Expires: Friday, 01-May-26 01:00:00 GMT", hour},
+		{"2.4/expires_in_asctime", "Expires: Fri May  1 01:00:00 2026", hour},
+		{"2.4/expires_in_iso_8601", "Expires: 2026-05-01T01:00:00Z", minute},
+		{"2.4/expires_counts_from_the_servers_date", "Date: Fri, 01 May 2020 00:00:00 GMT\nExpires: Fri, 01 May 2020 01:00:00 GMT", hour},
+		{"2.4/expires_with_an_unreadable_date", "Date: today\nExpires: Fri, 01 May 2026 01:00:00 GMT", hour},
+		{"2.4/two_expires_the_earlier", "Expires: Fri, 01 May 2026 02:00:00 GMT\nExpires: Fri, 01 May 2026 01:00:00 GMT", hour},
+		{"2.4/one_of_two_expires_unreadable", "Expires: Fri, 01 May 2026 02:00:00 GMT\nExpires: 0", minute},
+		{"2.4/max_age_before_expires", "Cache-Control: max-age=3600\nExpires: 0", hour},
+		{"2.4/max_age_before_a_later_expires", "Cache-Control: max-age=60\nExpires: Fri, 01 May 2026 01:00:00 GMT", minute},
+		{"2.4/expires_beside_other_directives", "Cache-Control: public\nExpires: Fri, 01 May 2026 01:00:00 GMT", hour},
+
+		{"2.4/age_is_spent", "Cache-Control: max-age=3600\nAge: 600", 50 * minute},
+		{"2.4/age_is_spent_from_the_most_of_a_day", "Cache-Control: max-age=31536000\nAge: 3600", 23 * hour},
+		{"2.4/age_is_spent_from_the_default", "Age: 3600", 23 * hour},
+		{"2.4/age_is_spent_from_expires", "Expires: Fri, 01 May 2026 01:00:00 GMT\nAge: 600", 50 * minute},
+		{"2.4/age_leaves_the_floor", "Cache-Control: max-age=3600\nAge: 3599", minute},
+		{"2.4/age_over_the_lifetime", "Cache-Control: max-age=3600\nAge: 99999", minute},
+		{"2.4/age_of_any_size", "Cache-Control: max-age=3600\nAge: " + long, minute},
+		{"2.4/age_negative", "Cache-Control: max-age=3600\nAge: -600", hour},
+		{"2.4/age_unreadable", "Cache-Control: max-age=3600\nAge: old", hour},
+		{"2.4/age_of_nothing", "Cache-Control: max-age=3600\nAge:", hour},
+		{"2.4/two_ages_the_greater", "Cache-Control: max-age=3600\nAge: 60\nAge: 600", 50 * minute},
+		{"2.4/two_ages_on_a_line", "Cache-Control: max-age=3600\nAge: 600, 60", 50 * minute},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := policy.Attempt{Robots: robots, Status: 200, Body: []byte(bodies["rules"]), Header: header(t, tt.header), Received: start}
+			r := learn(t, policy.RFC9309(), nil, a)
+			if got := r.NextTry().Sub(start); got != tt.want {
+				t.Errorf("%s\ngot  %v\nwant %v", tt.header, got, tt.want)
+			}
+			if ruling(t, r, start.Add(tt.want-1)) != "rules 2.2.2" || ruling(t, r, start.Add(tt.want)) != "defer 2.4" {
+				t.Errorf("%s\nthe copy does not end with its lifetime of %v", tt.header, tt.want)
+			}
+		})
+	}
+}
+
+// header reads lines of "Field: value".
+func header(t *testing.T, lines string) http.Header {
+	t.Helper()
+	h := http.Header{}
+	for line := range strings.Lines(lines) {
+		field, value, ok := strings.Cut(line, ":")
+		if !ok {
+			t.Fatalf("not a header line: %q", line)
+		}
+		h.Add(field, strings.TrimSpace(value))
+	}
+	return h
+}
+
+func TestLifetimeWithoutHeader(t *testing.T) {
+	r := policy.RFC9309().Learn(nil, policy.Attempt{Robots: robots, Status: 200, Received: start})
+	if got := r.NextTry().Sub(start); got != 24*time.Hour {
+		t.Errorf("an answer with a nil Header: got %v; want 24h", got)
+	}
+}
+
+// TestHostileCacheControl feeds the longest header a server can send, made of
+// what costs most to read. It ends in time or the test run does not.
+func TestHostileCacheControl(t *testing.T) {
+	for _, part := range []string{",", `"`, `",`, `,\"`, `\",`, `x="a,`, "max-age=1,", "no-cache=,"} {
+		line := `"` + strings.Repeat(part, 64<<10/len(part))
+		h := http.Header{"Cache-Control": {line}, "Age": {line}, "Pragma": {line}, "Vary": {line}, "Expires": {line}}
+		r := policy.RFC9309().Learn(nil, policy.Attempt{Robots: robots, Status: 200, Header: h, Received: start})
+		if got := r.NextTry().Sub(start); got != time.Minute {
+			t.Errorf("64 KiB of %q, and Expires of the same: got %v; want 1m", part, got)
+		}
+	}
+}
+
+// TestValidators asks what the next request carries after an answer with the
+// given header.
+func TestValidators(t *testing.T) {
+	const date = "Fri, 01 May 2020 00:00:00 GMT"
+	kib := strings.Repeat("x", 1022)
+	for _, tt := range []struct{ name, header, match, since string }{
+		{"2.4/none", "", "", ""},
+		{"2.4/etag", `ETag: "a"`, `"a"`, ""},
+		{"2.4/weak_etag", `ETag: W/"a"`, `W/"a"`, ""},
+		{"2.4/empty_etag", `ETag: ""`, `""`, ""},
+		{"2.4/etag_with_obs_text", "ETag: \"\xE4\"", "\"\xE4\"", ""},
+		{"2.4/date", "Last-Modified: " + date, "", date},
+		{"2.4/both", "ETag: \"a\"\nLast-Modified: " + date, `"a"`, date},
+		{"2.4/etag_of_1_KiB", `ETag: "` + kib + `"`, `"` + kib + `"`, ""},
+		{"2.4/etag_over_1_KiB", `ETag: "` + kib + `x"`, "", ""},
+		{"2.4/etag_without_quotes", "ETag: abc", "", ""},
+		{"2.4/etag_with_one_quote", `ETag: "`, "", ""},
+		{"2.4/etag_with_a_quote_inside", `ETag: "a"b"`, "", ""},
+		{"2.4/etag_with_a_space", `ETag: "a b"`, "", ""},
+		{"2.4/etag_with_a_control", "ETag: \"a\x01\"", "", ""},
+		{"2.4/lower_case_weak", `ETag: w/"a"`, "", ""},
+		{"2.4/date_that_is_none", "Last-Modified: yesterday", "", ""},
+		{"2.4/date_over_1_KiB", "Last-Modified: " + date + kib, "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := policy.Attempt{Robots: robots, Status: 200, Body: []byte(bodies["rules"]), Header: header(t, tt.header), Received: start}
+			for _, name := range names {
+				p := profile(t, name)
+				match, since := tt.match, tt.since
+				if !p.Conditional {
+					match, since = "", ""
+				}
+				r := reload(t, p, learn(t, p, nil, a))
+				h := r.Validators()
+				if h.Get("If-None-Match") != match || h.Get("If-Modified-Since") != since || (h == nil) != (match+since == "") {
+					t.Errorf("%s, after %q:\ngot  %q\nwant %q and %q", name, tt.header, h, match, since)
+				}
+			}
+		})
+	}
+}
+
+// TestValidatorsLive follows the validators and their URL through what may
+// happen to a copy.
+func TestValidatorsLive(t *testing.T) {
+	p := policy.RFC9309()
+	var rec *policy.Record
+	if rec.Validators() != nil || rec.Origin() != "" || rec.Robots() != "" || rec.File() != nil || !rec.NextTry().IsZero() || !rec.Due(start) {
+		t.Errorf("a nil record knows something")
+	}
+	const cdn = "https://cdn.example/r"
+	for _, tt := range []struct {
+		name, event, match, origin string
+	}{
+		{"2.4/from_another_place", "200 rules from " + cdn + ` + ETag: "a"`, `"a"`, cdn},
+		{"2.4/kept_in_an_outage", "503", `"a"`, cdn},
+		{"2.4/kept_over_a_304", "304 from " + cdn, `"a"`, cdn},
+		{"2.4/kept_with_a_copy_that_a_4xx_leaves", "403", `"a"`, cdn},
+		{"2.4/dropped_by_another_entity", "304 from " + cdn + ` + ETag: "b"`, "", cdn},
+		{"2.4/replaced", `200 rules + ETag: "c"`, `"c"`, robots},
+		{"2.4/dropped_with_the_copy", "404", "", robots},
+	} {
+		rec = reload(t, p, learn(t, p, rec, attempt(t, tt.event, start)))
+		if got := rec.Validators().Get("If-None-Match"); got != tt.match || rec.Origin() != tt.origin {
+			t.Errorf("%s, after %q:\ngot  %q of %s\nwant %q of %s", tt.name, tt.event, got, rec.Origin(), tt.match, tt.origin)
+		}
+	}
+	rec = learn(t, p, nil, attempt(t, `200 rules + ETag: "a"`, start))
+	rec.Validators().Set("If-None-Match", "changed")
+	if got := rec.Validators().Get("If-None-Match"); got != `"a"` {
+		t.Errorf("a caller changed the record's validators: got %q", got)
+	}
+}

@@ -1,0 +1,181 @@
+package policy_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rfc9309/polite/matcher"
+	"github.com/rfc9309/polite/policy"
+)
+
+// TestLimit reads files about the limit of section 2.5. The last rule would
+// close /public if its line, which closes /public-archive, were cut.
+func TestLimit(t *testing.T) {
+	const rule = "Disallow: /public-archive\n"
+	head := bodies["rules"]
+	limit := policy.RFC9309().Limit
+	if limit != 512000 {
+		t.Errorf("the limit is %d; want 512000", limit)
+	}
+	pad := func(n int) string { return head + "#" + strings.Repeat("x", n-len(head)-2) + "\n" }
+	half := strings.Index(rule, "-archive")
+	for _, tt := range []struct {
+		name, body string
+		cut        bool
+		want       string
+	}{
+		{"2.5/a_rule_before_the_limit", pad(limit-len(rule)) + strings.Replace(rule, "-archive", "", 1), false, "disallow 2.2.2"},
+		{"2.5/a_rule_at_the_limit", (pad(limit-len(rule)) + rule)[:limit], true, "rules 2.2.2"},
+		{"2.5/half_a_rule_at_the_limit", (pad(limit-half) + rule)[:limit], true, "rules 2.2.2"},
+		{"2.5/half_a_rule_before_the_limit", head + rule[:half], true, "rules 2.2.2"},
+		{"2.5/the_end_of_a_whole_file", head + rule[:half], false, "disallow 2.2.2"},
+		{"2.5/a_rule_across_the_limit", pad(limit-half) + rule, false, "rules 2.2.2"},
+		{"2.5/a_rule_after_the_limit", pad(limit) + "Disallow: /public\n", false, "rules 2.2.2"},
+		{"2.5/old_line_ends", strings.ReplaceAll(head+rule[:half], "\n", "\r"), true, "rules 2.2.2"},
+		{"2.5/one_endless_line", strings.Repeat("x", 2*limit), false, "allow 2.2.1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := policy.RFC9309()
+			a := policy.Attempt{Robots: robots, Status: 200, Body: []byte(tt.body), Cut: tt.cut, Received: start}
+			if got := ruling(t, reload(t, p, learn(t, p, nil, a)), start); got != tt.want {
+				t.Errorf("%d octets, cut %v:\ngot  %s\nwant %s", len(tt.body), tt.cut, got, tt.want)
+			}
+		})
+	}
+}
+
+// TestAnotherAuthority: what is known of one authority, or by one profile, says
+// nothing about another.
+func TestAnotherAuthority(t *testing.T) {
+	p := policy.RFC9309()
+	rules := attempt(t, `200 rules + ETag: "a"`, start)
+	for _, other := range []string{
+		"http://example.com/robots.txt", "https://www.example.com/robots.txt", "https://example.com:8443/robots.txt", "",
+	} {
+		t.Run("2.3/"+other, func(t *testing.T) {
+			rec := learn(t, p, nil, rules)
+			a := attempt(t, "503", start.Add(time.Hour))
+			a.Robots = other
+			if rec = learn(t, p, rec, a); rec.File() != nil || rec.Validators() != nil || ruling(t, rec, start.Add(time.Hour)) != "defer 2.3.1.4" {
+				t.Errorf("the rules of %s govern %s", robots, other)
+			}
+		})
+	}
+	rec := learn(t, policy.Strict(), learn(t, p, nil, rules), attempt(t, "503", start))
+	if rec.File() != nil {
+		t.Errorf("a copy was handed from rfc9309 to strict")
+	}
+}
+
+// TestAttemptWithoutTime: an attempt that says nothing of when it was is asked
+// for again, and must not count as an outage since the year 1.
+func TestAttemptWithoutTime(t *testing.T) {
+	for _, name := range names {
+		p := profile(t, name)
+		for _, event := range []string{"503", "dns", "429"} {
+			a := attempt(t, event, start)
+			a.Sent, a.Received = time.Time{}, time.Time{}
+			rec := reload(t, p, learn(t, p, nil, a))
+			for _, when := range []string{"0", "31d"} {
+				now := start.Add(span(t, when))
+				if a.Status == 429 && name == "google2019" {
+					continue // an answer as good as 404
+				}
+				if d := decide(t, rec, private, now); d.Allowed() || !rec.Due(now) {
+					t.Errorf("%s, %s without a time, then after %s:\ngot  %v, due %v\nwant defer, due", name, event, when, d, rec.Due(now))
+				}
+			}
+			if rec = learn(t, p, rec, attempt(t, "503", start)); rec.Allows("ExampleBot", private, start) {
+				t.Errorf("%s: allowed after two failures, one without a time", name)
+			}
+		}
+	}
+}
+
+// TestFarTimes: moments no clock should show lead to no overflow.
+func TestFarTimes(t *testing.T) {
+	p := policy.RFC9309()
+	for _, year := range []int{-1 << 20, 0, 1, 1969, 1970, 2199, 2200, 2262, 2263, 9999, 1 << 20} {
+		now := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
+		for _, event := range []string{"200 rules", "404", "503"} {
+			rec := learn(t, p, nil, attempt(t, event, now))
+			reload(t, p, rec)
+			d := rec.Decide("ExampleBot", private, now)
+			if d.Allowed() != (event == "404") && !rec.Due(now) {
+				t.Errorf("%s in the year %d: %v", event, year, d)
+			}
+			if year >= 1970 && year < 2200 && rec.NextTry().Before(now) {
+				t.Errorf("%s in the year %d: the next try is at %v", event, year, rec.NextTry())
+			}
+		}
+	}
+}
+
+func TestShare(t *testing.T) {
+	p := policy.RFC9309()
+	r := learn(t, p, nil, attempt(t, "200 rules", start))
+	same := matcher.Parse([]byte(bodies["rules"]), p.Dialect)
+	before := stored(t, r)
+	if s := r.Share(same); s == r || s.File() != same || string(stored(t, s)) != string(before) {
+		t.Errorf("an equal copy is not shared")
+	}
+	if r.File() == same {
+		t.Errorf("Share changed its receiver")
+	}
+	for name, f := range map[string]*matcher.File{
+		"other_rules":   matcher.Parse([]byte(bodies["others"]), p.Dialect),
+		"other_dialect": matcher.Parse([]byte(bodies["rules"]), matcher.Google()),
+		"itself":        r.File(),
+	} {
+		if s := r.Share(f); s != r {
+			t.Errorf("%s: got another record; want the same", name)
+		}
+	}
+	var none *policy.Record
+	if none.Share(same) != nil || none.Size() != 0 {
+		t.Errorf("a nil record has a copy or a size")
+	}
+}
+
+// TestSize holds the estimate against what the strings of a record must take.
+func TestSize(t *testing.T) {
+	p := policy.RFC9309()
+	small := learn(t, p, nil, attempt(t, "200 rules", start))
+	if got, least := small.Size(), 79+len(robots); got < least || got > least+50 {
+		t.Errorf("the size of a plain record is %d; want about %d", got, least)
+	}
+	tag := `"` + strings.Repeat("x", 1000) + `"`
+	a := attempt(t, "200 rules", start)
+	a.Header = http.Header{"Etag": {tag}}
+	if got := learn(t, p, nil, a).Size() - small.Size(); got < 1002+104 || got > 1002+150 {
+		t.Errorf("a tag of 1002 octets adds %d; want about 1110", got)
+	}
+}
+
+// TestFetched: a Decision names a copy only if that copy rules.
+func TestFetched(t *testing.T) {
+	for _, tt := range []struct {
+		name, profile string
+		events        []string
+		copied        bool
+	}{
+		{"2.4/fresh", "rfc9309", []string{"200 rules"}, true},
+		{"2.4/stale", "rfc9309", []string{"200 rules + Cache-Control: max-age=0", "503"}, true},
+		{"2.3.1.4/kept_but_not_used", "strict", []string{"200 rules + Cache-Control: max-age=0", "503"}, false},
+		{"2.3.1.3/unavailable", "rfc9309", []string{"404"}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := profile(t, tt.profile)
+			var rec *policy.Record
+			for i, e := range tt.events {
+				rec = learn(t, p, rec, attempt(t, e, start.Add(time.Duration(i)*time.Minute)))
+			}
+			d := decide(t, rec, private, start.Add(time.Minute))
+			if want := start; d.Fetched.Equal(want) != tt.copied || d.Fetched.IsZero() == tt.copied {
+				t.Errorf("%q:\ngot  fetched %v\nwant %v: %v", tt.events, d.Fetched, want, tt.copied)
+			}
+		})
+	}
+}
