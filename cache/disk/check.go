@@ -45,8 +45,8 @@ var num = binary.NativeEndian
 
 // A checker walks over all pages that the database could be led to. What holds after it has found no
 // fault: every page reached is inside the file, says itself that it is that page, is reached once and is
-// not free; all elements lie inside their page; keys rise, within the bounds that the branches above
-// set. So no walk of the database ends up outside the file, in a circle or in a page that it is about
+// not free; all elements lie inside their page; keys rise, and those of a branch are the first of the
+// pages below. So no walk of the database ends up outside the file, in a circle or in a page that it is about
 // to overwrite.
 //
 // What a value's octets are is not its concern: they carry their own checksum.
@@ -60,27 +60,37 @@ type checker struct {
 
 // check returns an error that is ErrDamaged if the file, of that many octets, is not in order.
 func check(file io.ReaderAt, size int64) error {
-	meta, err := liveMeta(file)
+	c := &checker{file: file}
+	free, err := c.reach(size)
 	if err != nil {
 		return err
 	}
-	root, free, pages := num.Uint64(meta[16:]), num.Uint64(meta[32:]), num.Uint64(meta[40:])
-	if pages > uint64(size)/pageSize {
-		return damaged("cut short: %d octets, but %d pages", size, pages)
+	return c.free(free)
+}
+
+// reach walks over everything that is in use, and returns the page where the list of free pages starts.
+func (c *checker) reach(size int64) (free uint64, err error) {
+	meta, err := liveMeta(c.file)
+	if err != nil {
+		return 0, err
 	}
-	c := &checker{file: file, pages: pages, seen: make([]uint64, pages/64+1)}
+	c.pages = num.Uint64(meta[40:])
+	if c.pages > uint64(size)/pageSize {
+		return 0, damaged("cut short: %d octets, but %d pages", size, c.pages)
+	}
+	c.seen = make([]uint64, c.pages/64+1)
 	if err := c.claim(0, 2); err != nil { // the meta pages
-		return err
+		return 0, err
 	}
-	if err := c.walk(root, 0, bounds{}, c.bucket); err != nil {
-		return err
+	if err := c.walk(num.Uint64(meta[16:]), 0, bounds{}, c.bucket); err != nil {
+		return 0, err
 	}
 	for _, root := range c.roots {
 		if err := c.walk(root, 0, bounds{}, plain); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return c.free(free)
+	return num.Uint64(meta[32:]), nil
 }
 
 // liveMeta returns the meta page that holds.
@@ -111,13 +121,16 @@ func (c *checker) claim(id, n uint64) error {
 		return damaged("page %d and %d more lie outside", id, n-1)
 	}
 	for i := id; i < id+n; i++ {
-		if c.seen[i/64]&(1<<(i%64)) != 0 {
+		if c.uses(i) {
 			return damaged("page %d is used twice", i)
 		}
 		c.seen[i/64] |= 1 << (i % 64)
 	}
 	return nil
 }
+
+// uses reports whether a page is claimed.
+func (c *checker) uses(id uint64) bool { return c.seen[id/64]&(1<<(id%64)) != 0 }
 
 // read claims the page id and returns it with what overflows from it, in the buffer of a level.
 func (c *checker) read(id uint64, level int) (page, error) {
@@ -148,26 +161,24 @@ func (c *checker) read(id uint64, level int) (page, error) {
 	return page(b), nil
 }
 
-// Bounds are those of the keys of a page: at least low, above it once low itself has been seen, and below
-// high. Nil is no bound.
+// Bounds are those of the keys of a page: the first is first, and all are below high. Nil is no bound.
 type bounds struct {
-	low, high []byte
-	seen      bool
+	first, high []byte
+	last        []byte // seen so far
 }
 
-// next returns an error if key lies outside, and else makes it the new low.
+// next returns an error if key may not follow. The database finds the entry of a page in the branch above
+// by the page's first key when it replaces it, and with another there it would keep both: hence equality.
 func (in *bounds) next(key []byte) error {
-	least := 0
-	if in.seen {
-		least = 1
-	}
 	switch {
 	case len(key) == 0:
 		return damaged("a key is empty")
-	case in.low != nil && bytes.Compare(key, in.low) < least, in.high != nil && bytes.Compare(key, in.high) >= 0:
+	case in.last == nil && in.first != nil && !bytes.Equal(key, in.first):
+		return damaged("a page begins with another key than the branch above it says")
+	case bytes.Compare(key, in.last) <= 0, in.high != nil && bytes.Compare(key, in.high) >= 0:
 		return damaged("keys are out of order")
 	}
-	in.low, in.seen = key, true
+	in.last = key
 	return nil
 }
 
@@ -195,7 +206,7 @@ func (c *checker) walk(id uint64, level int, in bounds, leaf func(flags uint32, 
 		if err := in.next(key); err != nil {
 			return err
 		}
-		below := bounds{low: key, high: in.high}
+		below := bounds{first: key, high: in.high}
 		if i+1 < p.count() {
 			if below.high, _, err = p.branch(i + 1); err != nil {
 				return err

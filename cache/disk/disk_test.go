@@ -92,8 +92,9 @@ func (f flushing) flushNow() {
 			default:
 			}
 		}
+		broken := f.broken != nil
 		f.mu.Unlock()
-		if idle {
+		if idle || broken {
 			return
 		}
 		select {

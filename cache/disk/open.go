@@ -24,10 +24,15 @@ var (
 // folder must exist. It fails with [ErrInUse] if the file is open elsewhere, and with [ErrDamaged] if the
 // file is not in order.
 func Open(path string, o *Options) (*Store, error) {
+	return openWith(path, o, bbolt.Options{})
+}
+
+// openWith is Open with options for the database; tests leave out its waiting for the disk.
+func openWith(path string, o *Options, base bbolt.Options) (*Store, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	db, err := open(path, o.Wait)
+	db, err := open(path, o.Wait, base)
 	if err != nil {
 		return nil, fmt.Errorf("disk: %s: %w", path, err)
 	}
@@ -45,12 +50,13 @@ func Open(path string, o *Options) (*Store, error) {
 }
 
 // open checks the file, opens it for writing, and sees to it that it is one of ours.
-func open(path string, wait time.Duration) (*bbolt.DB, error) {
+func open(path string, wait time.Duration, o bbolt.Options) (*bbolt.DB, error) {
 	end := time.Now().Add(wait)
 	if err := inspect(path, end); err != nil {
 		return nil, err
 	}
-	db, err := lock(path, end, &bbolt.Options{FreelistType: bbolt.FreelistMapType})
+	o.FreelistType = bbolt.FreelistMapType
+	db, err := lock(path, end, &o)
 	if err != nil {
 		return nil, err
 	}

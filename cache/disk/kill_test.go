@@ -1,0 +1,130 @@
+package disk
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// childFile names the file to a child process of TestKill, which is this test binary once more.
+const childFile = "POLITE_DISK_TEST_FILE"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(childFile); path != "" {
+		writeUntilKilled(path)
+	}
+	os.Exit(m.Run())
+}
+
+// killKeys is how many keys the child goes round.
+const killKeys = 200
+
+func killKey(n int) string { return fmt.Sprintf("https://host%d.example", n%killKeys) }
+
+// killValue is the nth value put: some small, some of many pages.
+func killValue(n int) string {
+	return strconv.Itoa(n) + strings.Repeat("\nDisallow: /"+killKey(n), 1+n%11*(n%97))
+}
+
+// writeUntilKilled puts value after value and says the number of each once it is put.
+func writeUntilKilled(path string) {
+	s, err := Open(path, &Options{Wait: 10 * time.Second})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	first, _ := strconv.Atoi(os.Getenv(childFile + "_FROM"))
+	for n := first; ; n++ {
+		if err := s.Put(context.Background(), killKey(n), []byte(killValue(n)), time.Hour); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		fmt.Println(n)
+		<-time.After(200 * time.Microsecond)
+	}
+}
+
+// A killed process loses the writes of its last second at most, and leaves a file in order, time and again.
+func TestKill(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "robots.db")
+	rounds := 5
+	if testing.Short() {
+		rounds = 2
+	}
+	safe := make([]int, killKeys) // the last number of each key that must have been kept
+	next := 1
+	for round := range rounds {
+		said := killAfter(t, path, next, time.Duration(300+rand.IntN(1500))*time.Millisecond)
+		if len(said) == 0 {
+			t.Fatalf("round %d: the child put nothing", round)
+		}
+		killed := said[len(said)-1].at
+		for _, put := range said {
+			if killed.Sub(put.at) > time.Second {
+				safe[put.n%killKeys] = put.n
+			}
+			next = put.n + 1
+		}
+		checkAfterKill(t, path, safe, next)
+	}
+}
+
+// checkAfterKill looks for each key's value: no older than the safe one, and one that was put.
+func checkAfterKill(t *testing.T, path string, safe []int, next int) {
+	t.Helper()
+	s := opened(t, path)
+	defer s.Close()
+	kept := 0
+	for k, least := range safe {
+		got, err := s.Get(t.Context(), killKey(k))
+		if err != nil {
+			if least != 0 {
+				t.Errorf("%s: %v, want value %d or later", killKey(k), err, least)
+			}
+			continue
+		}
+		kept++
+		number, _, _ := strings.Cut(string(got), "\n")
+		// The child may have put one more than it came to say.
+		if n, _ := strconv.Atoi(number); n < least || n > next || n%killKeys != k || string(got) != killValue(n) {
+			t.Errorf("%s: value %.40q, want one of %d to %d", killKey(k), got, least, next)
+		}
+	}
+	t.Logf("%d of %d keys have a value, next is %d", kept, len(safe), next)
+}
+
+type said struct {
+	n  int
+	at time.Time
+}
+
+// killAfter runs a child for a time and kills it. It returns what the child said and when.
+func killAfter(t *testing.T, path string, from int, life time.Duration) (all []said) {
+	t.Helper()
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), childFile+"="+path, fmt.Sprintf("%s_FROM=%d", childFile, from))
+	child.Stderr = os.Stderr
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer time.AfterFunc(life, func() { child.Process.Kill() }).Stop()
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if n, err := strconv.Atoi(lines.Text()); err == nil {
+			all = append(all, said{n, time.Now()})
+		}
+	}
+	child.Wait()
+	return all
+}

@@ -1,0 +1,119 @@
+package disk
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// A disk that is full makes every Put fail, loses nothing that was kept, and is forgotten when there is
+// room again.
+func TestFullDisk(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "robots.db")
+	s, err := openWith(path, nil, bbolt.Options{MaxSize: 256 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, "early", "value", time.Hour)
+	flushing{s}.flushNow()
+
+	put(t, s, "large", string(make([]byte, 1<<20)), time.Hour)
+	waitFor(t, "the transaction to fail", func() bool { return s.failure() != nil })
+	if err := s.Put(t.Context(), "late", []byte("value"), time.Hour); err == nil {
+		t.Errorf("Put while the disk is full: nil, want an error")
+	}
+	want(t, s, "early", "value")
+	want(t, s, "late", "value")
+	if got, err := s.Get(t.Context(), "large"); err != nil || len(got) != 1<<20 {
+		t.Errorf("Get of what waits: %d octets, %v, want %d", len(got), err, 1<<20)
+	}
+
+	if err := s.Delete(t.Context(), "large"); err == nil {
+		t.Errorf("Delete while the disk is full: nil, want an error")
+	}
+	waitFor(t, "the transaction to succeed", func() bool { return s.failure() == nil })
+	put(t, s, "last", "value", time.Hour)
+	if err := s.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	s = opened(t, path)
+	for _, key := range []string{"early", "late", "last"} {
+		want(t, s, key, "value")
+	}
+	want(t, s, "large", "")
+}
+
+// What a full disk keeps in memory is bounded, and Close tells of it.
+func TestFullDiskKeepsMemoryBounded(t *testing.T) {
+	s, err := openWith(filepath.Join(t.TempDir(), "robots.db"), nil, bbolt.Options{MaxSize: 256 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, "large", string(make([]byte, 1<<20)), time.Hour)
+	waitFor(t, "the transaction to fail", func() bool { return s.failure() != nil })
+	for i := range 60 {
+		if err := s.Put(t.Context(), fmt.Sprint(i), make([]byte, 1<<20), time.Hour); err == nil {
+			t.Errorf("Put %d: nil, want an error", i)
+		}
+	}
+	s.mu.Lock()
+	size := s.pending.size + s.writing.size
+	s.mu.Unlock()
+	if size > maxPending+2<<20 {
+		t.Errorf("%d octets wait in memory, want about %d at most", size, maxPending)
+	}
+	if err := s.Close(); err == nil {
+		t.Errorf("Close: nil, want the error of the last transaction")
+	}
+}
+
+func (s *Store) failure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed
+}
+
+func waitFor(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !done(); <-time.After(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited 20 s for %s", what)
+		}
+	}
+}
+
+// Put waits for a disk that is slow, but no longer than its context.
+func TestSlowDisk(t *testing.T) {
+	s := opened(t, filepath.Join(t.TempDir(), "robots.db"))
+	tx, err := s.db.Begin(true) // the writer has to wait for its end
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := make([]byte, 12<<20)
+	var last string
+	for i := range 12 {
+		last = fmt.Sprint(i)
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		err = s.Put(ctx, last, value, time.Hour)
+		cancel()
+		if err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Put while far too much waits: %v, want %v", err, context.DeadlineExceeded)
+	}
+	tx.Rollback()
+	if err := s.Put(t.Context(), last, value, time.Hour); err != nil {
+		t.Errorf("Put when the disk goes on: %v", err)
+	}
+	if got, err := s.Get(t.Context(), last); err != nil || !bytes.Equal(got, value) {
+		t.Errorf("Get: %d octets, %v, want %d", len(got), err, len(value))
+	}
+}
