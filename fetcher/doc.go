@@ -46,6 +46,11 @@
 //		return retryablehttp.DefaultRetryPolicy(ctx, resp, err)
 //	}
 //
+// As a base, another client must not follow redirects by itself, or pages are
+// asked for that nobody has judged, nor make retries that outlast
+// Options.Timeout. Give go-retryablehttp an HTTPClient whose CheckRedirect
+// returns http.ErrUseLastResponse, and PassthroughErrorHandler.
+//
 // # Redirects to private addresses
 //
 // A redirect of robots.txt from a public site to a private, loopback,

@@ -3,12 +3,14 @@ package fetcher
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -31,6 +33,7 @@ type ways struct {
 	allow   func(netip.Addr) error
 	own     bool // allow is the caller's rule and binds private sites too
 	lookup  lookupFunc
+	log     *slog.Logger
 }
 
 // lookupFunc resolves a name as net.Resolver.LookupNetIP does.
@@ -38,8 +41,8 @@ type lookupFunc = func(ctx context.Context, network, host string) ([]netip.Addr,
 
 // newWays prepares the transports. standard says that base is Go's default, of
 // which the dialer is known and may be replaced.
-func newWays(base http.RoundTripper, standard bool, egress func(netip.Addr) error) *ways {
-	w := &ways{open: base, guarded: base, allow: publicOnly, lookup: net.DefaultResolver.LookupNetIP}
+func newWays(base http.RoundTripper, standard bool, egress func(netip.Addr) error, log *slog.Logger) *ways {
+	w := &ways{open: base, guarded: base, allow: publicOnly, log: log, lookup: net.DefaultResolver.LookupNetIP}
 	if egress != nil {
 		w.allow, w.own = egress, true
 	}
@@ -52,17 +55,34 @@ func newWays(base http.RoundTripper, standard bool, egress func(netip.Addr) erro
 		c.DisableKeepAlives = true
 		c.MaxResponseHeaderBytes = maxHeader
 	}
-	if t.DialContext == nil || standard {
+	plain, secure := dialers(t)
+	if plain == nil || standard {
 		d := &net.Dialer{Timeout: 30 * time.Second, ControlContext: w.control}
 		guarded.DialContext = d.DialContext
 	} else {
-		guarded.DialContext = w.checked(t.DialContext)
+		guarded.DialContext = w.checked(plain)
 	}
-	if t.DialTLSContext != nil {
-		guarded.DialTLSContext = w.checked(t.DialTLSContext)
+	if secure != nil {
+		guarded.DialTLSContext = w.checked(secure)
 	}
 	w.open, w.guarded, w.dials, w.proxy = open, guarded, true, t.Proxy
 	return w
+}
+
+// dialers are the transport's own, nil where it has none. It also honours two
+// fields of an earlier age, and so must we: a crawler that dials through a
+// tunnel must not go round it.
+func dialers(t *http.Transport) (plain, secure dialFunc) {
+	plain, secure = t.DialContext, t.DialTLSContext
+	//lint:ignore SA1019 honoured, not used
+	if dial := t.Dial; plain == nil && dial != nil {
+		plain = func(_ context.Context, network, addr string) (net.Conn, error) { return dial(network, addr) }
+	}
+	//lint:ignore SA1019 honoured, not used
+	if dial := t.DialTLS; secure == nil && dial != nil {
+		secure = func(_ context.Context, network, addr string) (net.Conn, error) { return dial(network, addr) }
+	}
+	return plain, secure
 }
 
 func (w *ways) closeIdle() {
@@ -82,10 +102,11 @@ func (w *ways) control(_ context.Context, _, address string, _ syscall.RawConn) 
 	return w.look(ap.Addr())
 }
 
-// look asks the rule about an address.
+// look asks the rule about an address. A rule of the caller's may be asked on a
+// goroutine of net/http's, where a panic would end the program.
 func (w *ways) look(addr netip.Addr) error {
 	addr = addr.Unmap().WithZone("")
-	if err := w.allow(addr); err != nil {
+	if err := <-run(w.log, func() error { return w.allow(addr) }); err != nil {
 		return &refusedError{addr.String(), err}
 	}
 	return nil
@@ -133,9 +154,9 @@ func (e *refusedError) Unwrap() error { return e.why }
 // site itself is private, and picks the transport of every further hop.
 type path struct {
 	*ways
-	first   bool       // the next request is that of the initial authority
-	private bool       // the initial authority is
-	turn    *pace.Turn // held for the next request; nil: wait for one
+	first   bool        // the next request is that of the initial authority
+	private atomic.Bool // the initial authority is; an unknown base may tell so at any time
+	turn    *pace.Turn  // held for the next request; nil: wait for one
 }
 
 func (w *ways) start() *path { return &path{ways: w, first: true} }
@@ -149,9 +170,9 @@ func (p *path) roundTrip(req *http.Request) (*http.Response, error) {
 		return p.guarded.RoundTrip(req)
 	}
 	if literal, err := netip.ParseAddr(strings.Trim(req.URL.Hostname(), "[]")); err == nil {
-		p.private = publicOnly(literal.Unmap()) != nil
+		p.private.Store(publicOnly(literal.Unmap()) != nil)
 	} else if req.URL.Hostname() == "localhost" {
-		p.private = true
+		p.private.Store(true)
 	}
 	if p.proxied(req) {
 		return p.open.RoundTrip(req)
@@ -159,7 +180,7 @@ func (p *path) roundTrip(req *http.Request) (*http.Response, error) {
 	// A connection tells its peer also when the base is one we know nothing of.
 	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 		if addr, ok := addrOf(info.Conn.RemoteAddr()); ok {
-			p.private = publicOnly(addr) != nil
+			p.private.Store(publicOnly(addr) != nil)
 		}
 	}}
 	return p.open.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
@@ -167,7 +188,7 @@ func (p *path) roundTrip(req *http.Request) (*http.Response, error) {
 
 // free reports that redirects may lead anywhere: a private site may redirect
 // within its network, unless the caller's own rule says otherwise.
-func (p *path) free() bool { return p.private && !p.own }
+func (p *path) free() bool { return p.private.Load() && !p.own }
 
 func (p *path) proxied(req *http.Request) bool {
 	if p.proxy == nil {

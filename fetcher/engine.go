@@ -6,7 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"net/http"
-	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,6 +27,7 @@ type engine struct {
 	ways    *ways
 	memory  *lru.Cache[*policy.Record, *matcher.File]
 	flights singleflight.Group
+	aloft   sync.Map // of *flight by key: those under way
 	pacer   *pace.Pacer
 	watch   *observer
 	quick   bool // a warm request needs no Decision
@@ -47,7 +48,7 @@ func newEngine(agent string, o Options) (*engine, error) {
 	if e.base == nil {
 		e.base = http.DefaultTransport
 	}
-	e.ways = newWays(e.base, o.Base == nil, o.Egress)
+	e.ways = newWays(e.base, o.Base == nil, o.Egress, e.watch.log)
 	if o.Pace != nil {
 		p, err := pace.New(*o.Pace, &pace.Options{
 			OnWait: func(authority string, wait time.Duration, why pace.Reason) {
@@ -84,7 +85,7 @@ type landing struct {
 // the site is not good enough.
 func (e *engine) fetch(ctx context.Context, key string, force bool) (*policy.Record, error) {
 	for {
-		if err := e.inTime(ctx, key); err != nil {
+		if err := e.reachable(ctx, key); err != nil {
 			return nil, err
 		}
 		// DoChan crashes the program if its function panics, and never delivers
@@ -107,11 +108,33 @@ func (e *engine) fetch(ctx context.Context, key string, force bool) (*policy.Rec
 	}
 }
 
-// fly is one flight: memory once more, then the store, then the site. Entries
-// with a flight under way are never evicted.
-func (e *engine) fly(key string, force bool) (l landing) {
+// flight is what others may know of, and tell, a retrieval under way.
+type flight struct {
+	asking    atomic.Bool // the host's turn has come
+	forgotten atomic.Bool // the authority was invalidated meanwhile
+}
+
+// fly is one flight. Entries with a flight under way are never evicted.
+func (e *engine) fly(key string, force bool) landing {
+	f := &flight{}
+	e.aloft.Store(key, f)
+	defer e.aloft.Delete(key)
 	e.memory.Pin(key)
 	defer e.memory.Unpin(key)
+	l := e.find(key, force, f)
+	// What was invalidated meanwhile is asked for anew, as if nothing was known.
+	// Who invalidates faster than that gets what came of the last try.
+	for range 2 {
+		if l.err != nil || !f.forgotten.Swap(false) {
+			break
+		}
+		l = e.renew(key, nil, f)
+	}
+	return l
+}
+
+// find looks into the memory once more, then into the store, then asks the site.
+func (e *engine) find(key string, force bool, f *flight) landing {
 	old, _ := e.memory.Get(key)
 	if !force && !old.Due(time.Now()) {
 		return landing{rec: old}
@@ -124,29 +147,33 @@ func (e *engine) fly(key string, force bool) (l landing) {
 	}
 	release, fresh := e.lease(key, old, force)
 	if fresh != nil {
-		return landing{rec: e.remember(key, fresh)}
+		return landing{rec: e.remember(key, fresh), asked: true}
 	}
 	defer release()
-	rec, err := e.ask(key, old)
+	return e.renew(key, old, f)
+}
+
+// renew asks the site and keeps what comes of it.
+func (e *engine) renew(key string, old *policy.Record, f *flight) landing {
+	rec, err := e.ask(key, old, f)
 	if err != nil {
 		return landing{err: err}
 	}
-	rec = e.remember(key, rec)
 	e.save(key, rec)
 	return landing{rec: rec, asked: true}
 }
 
-// ask retrieves the file and learns from it. A record that is due at once, after
-// a 304 that confirmed nothing, is asked for a second time and no more. The
-// error is that of a turn that would come too late: no request was made, so
-// there is nothing to learn.
-func (e *engine) ask(key string, old *policy.Record) (*policy.Record, error) {
+// ask retrieves the file, learns from it and remembers the result before anyone
+// is told. A record that is due at once, after a 304 that confirmed nothing, is
+// asked for a second time and no more. The error is that of a turn that would
+// come too late: no request was made, so there is nothing to learn.
+func (e *engine) ask(key string, old *policy.Record, f *flight) (*policy.Record, error) {
 	for again := range 2 {
-		a, err := e.attempt(key, old)
+		a, err := e.attempt(key, old, f)
 		if err != nil {
 			return nil, err
 		}
-		rec := e.learn(old, a)
+		rec := e.remember(key, e.learn(old, a))
 		e.tally(a)
 		a.Body = nil
 		e.watch.fetched(a, rec)
@@ -169,19 +196,19 @@ func (e *engine) learn(old *policy.Record, a policy.Attempt) (rec *policy.Record
 }
 
 // attempt is one retrieval under its own deadline, which begins with the host's
-// turn. A panic in the base or in a
-// rule of the caller's counts as a failure of this retrieval.
-func (e *engine) attempt(key string, old *policy.Record) (policy.Attempt, error) {
+// turn. A panic in the base or in a rule of the caller's counts as a failure of
+// this retrieval. The error is a *pace.RefusedError.
+func (e *engine) attempt(key string, old *policy.Record, f *flight) (policy.Attempt, error) {
 	turn, err := e.firstTurn(key)
 	if err != nil {
 		return policy.Attempt{}, err
 	}
+	f.asking.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
 	defer cancel()
 	a := policy.Attempt{Robots: key + robotsPath, Sent: time.Now()}
-	var refused error
 	err = e.guarded(func() error {
-		refused = e.retrieve(ctx, &a, old, turn)
+		e.retrieve(ctx, &a, old, turn)
 		return nil
 	})
 	if turn != nil {
@@ -191,29 +218,7 @@ func (e *engine) attempt(key string, old *policy.Record) (policy.Attempt, error)
 		a.Err, a.Body = &policy.Failure{Err: err}, nil
 	}
 	a.Received = time.Now()
-	return a, refused
-}
-
-// guarded runs f on a goroutine of its own, which ends with f, and turns a panic
-// or a Goexit in it into an error.
-func (e *engine) guarded(f func() error) error {
-	done := make(chan error, 1)
-	go func() {
-		finished := false
-		var err error
-		defer func() {
-			if x := recover(); x != nil {
-				e.watch.log.Warn("panic caught", "panic", fmt.Sprint(x), "stack", string(debug.Stack()))
-				err = fmt.Errorf("panic: %v", x)
-			} else if !finished {
-				err = fmt.Errorf("goroutine exited")
-			}
-			done <- err
-		}()
-		err = f()
-		finished = true
-	}()
-	return <-done
+	return a, nil
 }
 
 // remember keeps the record in memory and returns it; its copy is the one that

@@ -60,43 +60,62 @@ type tries struct {
 	ctx   context.Context
 	url   *url.URL
 	path  *path
-	n     int
-	start time.Time
-	held  *pace.Turn
-	last  answer
+	n     int        // tries made
+	late  bool       // no turn for another try in time
+	start time.Time  // of the last try
+	held  *pace.Turn // its turn
+	last  answer     // what it came to
 }
 
 // RoundTrip makes one try, when it is the host's turn.
 func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
-	t.last = answer{}
 	turn, err := t.turn()
-	var refused *pace.RefusedError
-	if errors.As(err, &refused) {
-		t.last.refused = err
-	}
 	if err != nil {
+		t.late = true
 		return nil, err
 	}
 	t.n++
-	t.start, t.held = time.Now(), turn
+	t.start, t.held, t.last = time.Now(), turn, answer{}
 	t.counts.requests.Add(1)
+	answered := false
+	defer func() {
+		if !answered { // a panic in the base must not keep the turn
+			t.giveBack()
+		}
+	}()
 	resp, err := t.path.roundTrip(req)
+	if err == nil {
+		resp, err = t.head(resp)
+	}
 	if err != nil {
 		t.done(classify(t.ctx, err))
 		return nil, err
 	}
+	answered = true
+	return resp, nil
+}
+
+// head takes what counts in the head of an answer. The answer it returns is for
+// http.Client.
+func (t *tries) head(resp *http.Response) (*http.Response, error) {
+	if resp == nil {
+		return nil, errors.New("the base returned neither an answer nor an error")
+	}
+	if resp.Body == nil {
+		resp.Body = http.NoBody
+	}
 	if n := headerSize(resp.Header); n > maxHeader {
 		resp.Body.Close()
-		err := &policy.Failure{Class: policy.Protocol, Err: fmt.Errorf("a header of %d octets; at most %d are read", n, maxHeader)}
-		t.done(err)
-		return nil, err
+		return nil, &policy.Failure{Class: policy.Protocol, Err: fmt.Errorf("a header of %d octets; at most %d are read", n, maxHeader)}
 	}
 	t.last.status, t.last.header = resp.StatusCode, resp.Header.Clone()
-	if turn != nil {
-		turn.Answer(resp.StatusCode, resp.Header)
+	if t.held != nil {
+		t.held.Answer(resp.StatusCode, resp.Header)
 	}
-	resp.Header.Del("Location")
-	return resp, nil
+	bare := *resp
+	bare.Header = resp.Header.Clone()
+	bare.Header.Del("Location")
+	return &bare, nil
 }
 
 // turn waits for the host's turn to be asked, within the budget, unless it is
@@ -111,16 +130,16 @@ func (t *tries) turn() (*pace.Turn, error) {
 		return nil, err
 	}
 	turn, err := t.pacer.Wait(t.ctx, key, 0)
-	var refused *pace.RefusedError
-	if err != nil && !errors.As(err, &refused) {
+	if err != nil {
 		return nil, &policy.Failure{Class: policy.Timeout, Err: fmt.Errorf("waiting for a turn: %w", err)}
 	}
-	return turn, err
+	return turn, nil
 }
 
 // read takes the body of an answer that is worth it. It runs inside the retry,
 // so that a body that breaks off is tried again.
 func (t *tries) read(resp *http.Response) error {
+	defer t.giveBack()
 	var failure error
 	if t.last.status >= 200 && t.last.status <= 299 {
 		t.last.body, t.last.cut, failure = readBody(resp, t.last.header, t.profile.Limit)
@@ -136,16 +155,21 @@ func (t *tries) read(resp *http.Response) error {
 // done ends a try: the turn is given back and the hook is told.
 func (t *tries) done(err error) {
 	t.last.err = err
+	t.giveBack()
+	t.watch.hop(Hop{URL: t.url.String(), Try: t.n, Status: t.last.status, Start: t.start, Took: time.Since(t.start), Err: err})
+}
+
+// giveBack ends the turn, if there is one; a second time does nothing.
+func (t *tries) giveBack() {
 	if t.held != nil {
 		t.held.Done()
 	}
-	t.watch.hop(Hop{URL: t.url.String(), Try: t.n, Status: t.last.status, Start: t.start, Took: time.Since(t.start), Err: err})
 }
 
 // again decides on another try: only the network's failures are worth one, and
 // only while there is time to wait for it.
 func (t *tries) again(ctx context.Context, _ *http.Response, err error) (bool, error) {
-	if err == nil || t.last.refused != nil || ctx.Err() != nil {
+	if err == nil || t.late || ctx.Err() != nil {
 		return false, nil
 	}
 	if end, ok := ctx.Deadline(); ok && time.Until(end) <= retryWait {
@@ -155,11 +179,10 @@ func (t *tries) again(ctx context.Context, _ *http.Response, err error) (bool, e
 }
 
 // finish takes the outcome that no try has recorded: an error of http.Client's
-// own, or the end of the budget between two tries.
+// own, or no turn for the first try. The failure of a try that was made counts
+// more than that there was no time for another.
 func (t *tries) finish(err error) {
 	switch {
-	case t.last.refused != nil:
-		t.last = answer{refused: t.last.refused}
 	case t.last.err != nil:
 		t.last.body = nil
 	case err != nil:

@@ -17,7 +17,7 @@ const turnTime = 20 * time.Minute
 
 // firstTurn waits for the turn to ask for robots.txt. The wait is not part of the
 // retrieval's budget: a host that wants a minute between requests is not down.
-// Callers leave when they like; see inTime.
+// Callers leave when they like; see reachable.
 func (e *engine) firstTurn(key string) (*pace.Turn, error) {
 	if e.pacer == nil {
 		return nil, nil
@@ -27,14 +27,17 @@ func (e *engine) firstTurn(key string) (*pace.Turn, error) {
 	return e.pacer.Wait(ctx, key, 0)
 }
 
-// inTime is ctx's error, or a *pace.RefusedError if the host's turn is known to
-// come only after ctx has ended.
-func (e *engine) inTime(ctx context.Context, key string) error {
+// reachable is ctx's error, or a *pace.RefusedError if the host's turn is known
+// to come only after ctx has ended. A retrieval that has its turn can be joined.
+func (e *engine) reachable(ctx context.Context, key string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	deadline, ok := ctx.Deadline()
 	if e.pacer == nil || !ok {
+		return nil
+	}
+	if f, ok := e.aloft.Load(key); ok && f.(*flight).asking.Load() {
 		return nil
 	}
 	if at, why := e.pacer.Peek(key, 0); !at.Before(deadline) {
@@ -53,26 +56,43 @@ func (t *Transport) pacedTrip(req *http.Request, key string) (*http.Response, er
 		}
 	}
 	turn, err := t.pacer.Wait(req.Context(), key, delay)
-	if err != nil {
+	var refused *pace.RefusedError
+	switch {
+	case errors.As(err, &refused) && t.opts.Audit:
+		d := t.paced(addressed(req), refused)
+		t.told(req.Context(), d)
+		return t.base.RoundTrip(req)
+	case errors.As(err, &refused):
 		closeBody(req)
-		var refused *pace.RefusedError
-		if !errors.As(err, &refused) {
-			return nil, err
-		}
-		d := t.paced(req.URL, refused)
-		t.watch.decided(req.Context(), d)
+		d := t.paced(addressed(req), refused)
+		t.told(req.Context(), d)
 		return t.refusal(req, d)
-	}
-	resp, err := t.base.RoundTrip(req)
-	if err != nil {
-		turn.Done()
+	case err != nil:
+		closeBody(req)
 		return nil, err
 	}
+	return inTurn(t.base, req, turn)
+}
+
+// inTurn makes a request that has its turn, which ends with the answer's body,
+// or with the request if there is none to read.
+func inTurn(base http.RoundTripper, req *http.Request, turn *pace.Turn) (*http.Response, error) {
+	held := false
+	defer func() {
+		if !held {
+			turn.Done()
+		}
+	}()
+	resp, err := base.RoundTrip(req)
+	if err != nil || resp == nil {
+		return resp, err
+	}
 	turn.Answer(resp.StatusCode, resp.Header)
-	if resp.StatusCode == http.StatusSwitchingProtocols {
-		turn.Done() // the body is a connection now, not an answer
+	// The body of a 101 is a connection now, not an answer.
+	if resp.Body == nil || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
 		return resp, nil
 	}
+	held = true
 	resp.Body = &pacedBody{ReadCloser: resp.Body, done: sync.OnceFunc(turn.Done)}
 	return resp, nil
 }

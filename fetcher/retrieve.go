@@ -14,31 +14,25 @@ import (
 // section 2.3.1.2). The rules that come back are those of the initial
 // authority, wherever they were found. Which answer means what is for
 // policy.Learn to say. The turn is that of the first request.
-//
-// The error is a *pace.RefusedError if a later host's turn would come too late;
-// then there is nothing to learn.
-func (e *engine) retrieve(ctx context.Context, a *policy.Attempt, old *policy.Record, turn *pace.Turn) error {
+func (e *engine) retrieve(ctx context.Context, a *policy.Attempt, old *policy.Record, turn *pace.Turn) {
 	u, err := url.Parse(a.Robots)
 	if err != nil {
 		a.Err = &policy.Failure{Class: policy.Protocol, Err: err}
-		return nil
+		return
 	}
 	path := e.ways.start()
 	path.turn = turn
 	for {
 		a.Served = u.String()
 		ans := e.hop(ctx, u, old, path)
-		if ans.refused != nil {
-			return ans.refused
-		}
 		a.Status, a.Header, a.Body, a.Cut, a.Err = ans.status, ans.header, ans.body, ans.cut, ans.err
 		if a.Err != nil || !policy.Redirect(a.Status) || len(a.Hops) >= e.profile.Hops {
-			return nil
+			return
 		}
 		to, err := e.follow(ctx, a, u, path)
 		if to == nil {
 			a.Err = err
-			return nil
+			return
 		}
 		a.Hops = append(a.Hops, policy.Hop{From: a.Served, To: to.String(), Status: a.Status})
 		u = to
@@ -83,12 +77,11 @@ func visited(a *policy.Attempt, next string) bool {
 
 // answer is what one hop came to.
 type answer struct {
-	status  int
-	header  http.Header
-	body    []byte
-	cut     bool
-	err     error // a *policy.Failure
-	refused error // no turn in time
+	status int
+	header http.Header
+	body   []byte
+	cut    bool
+	err    error // a *policy.Failure
 }
 
 // header is what every request for robots.txt carries, made anew for each hop:

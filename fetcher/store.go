@@ -36,10 +36,8 @@ func (e *engine) load(key string) *policy.Record {
 	if e.opts.Store == nil {
 		return nil
 	}
-	var data []byte
-	err := e.inStore(func(ctx context.Context) (err error) {
-		data, err = e.opts.Store.Get(ctx, key)
-		return err
+	data, err := inStore(context.Background(), e, func(ctx context.Context) ([]byte, error) {
+		return e.opts.Store.Get(ctx, key)
 	})
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -67,7 +65,9 @@ func (e *engine) save(key string, rec *policy.Record) {
 	}
 	data, err := rec.MarshalBinary()
 	if err == nil {
-		err = e.inStore(func(ctx context.Context) error { return e.opts.Store.Put(ctx, key, data, e.keep()) })
+		_, err = inStore(context.Background(), e, func(ctx context.Context) (none, error) {
+			return none{}, e.opts.Store.Put(ctx, key, data, e.keep())
+		})
 	}
 	if err != nil {
 		e.storeFailed("put", key, err)
@@ -80,20 +80,23 @@ func (e *engine) save(key string, rec *policy.Record) {
 // waits for that record, not for the other's lease, and goes ahead alone when
 // the store fails or the wait has lasted as long as a retrieval may.
 func (e *engine) lease(key string, old *policy.Record, force bool) (release func(), fresh *policy.Record) {
-	none := func() {}
+	alone := func() {}
 	l, ok := e.opts.Store.(cache.Leaser)
 	if !ok {
-		return none, nil
+		return alone, nil
 	}
 	until := time.Now().Add(e.opts.Timeout)
 	for wait := leaseLook; ; wait = min(2*wait, leaseMost) {
-		err := e.inStore(func(ctx context.Context) (err error) {
-			release, err = l.Lease(ctx, key, e.opts.Timeout+storeTime)
-			return err
+		release, err := inStore(context.Background(), e, func(ctx context.Context) (func(), error) {
+			release, err := l.Lease(ctx, key, e.opts.Timeout+storeTime)
+			if err == nil && ctx.Err() != nil { // nobody waits for it any more
+				release()
+			}
+			return release, err
 		})
 		if err != nil && !errors.Is(err, cache.ErrHeld) {
 			e.storeFailed("lease", key, err)
-			return none, nil
+			return alone, nil
 		}
 		// The record is looked at under the lease too: the holder before us
 		// may have written it between our look and our lease.
@@ -101,13 +104,13 @@ func (e *engine) lease(key string, old *policy.Record, force bool) (release func
 			if err == nil {
 				e.released(release)
 			}
-			return none, rec
+			return alone, rec
 		}
 		if err == nil {
 			return func() { e.released(release) }, nil
 		}
 		if time.Now().After(until) {
-			return none, nil
+			return alone, nil
 		}
 		time.Sleep(wait)
 	}
@@ -120,11 +123,16 @@ func (e *engine) released(release func()) {
 	}
 }
 
-// inStore makes one call of the store, with its own deadline.
-func (e *engine) inStore(call func(ctx context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), storeTime)
+// none is the result of a call that has none.
+type none struct{}
+
+// inStore makes one call of the store, within its own time even if the store
+// does not look at its context: then the call's goroutine ends when the store
+// lets it.
+func inStore[T any](ctx context.Context, e *engine, call func(ctx context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
-	return e.guarded(func() error { return call(ctx) })
+	return within(ctx, e.watch.log, func() (T, error) { return call(ctx) })
 }
 
 func (e *engine) storeFailed(op, key string, err error) {

@@ -9,10 +9,13 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// Trace is told what happens inside a Transport. Every hook is called without
-// locks and may call the Transport; a nil one costs nothing. A panic in a hook
-// is caught and logged. Decided runs on the caller's goroutine, all others on
-// that of the retrieval, which waits for them.
+// Trace is told what happens inside a Transport. A nil hook costs nothing. A
+// panic in a hook is caught and logged.
+//
+// Decided runs on the goroutine of the caller. Every other hook runs on one of
+// its own, for which the retrieval, or for Waited and Delay the caller, waits.
+// No lock is held, and a hook may call the Transport; but one that waits for the
+// authority it is told of, before Fetched, waits for itself.
 type Trace struct {
 	// Decided is told every ruling of Check and RoundTrip.
 	Decided func(ctx context.Context, d policy.Decision)
@@ -20,8 +23,9 @@ type Trace struct {
 	// Hop is told every request for a robots.txt, each try by itself.
 	Hop func(Hop)
 
-	// Fetched is told every retrieval and what was learnt from it. The attempt
-	// and its header must not be changed; its body is not kept.
+	// Fetched is told every retrieval and what was learnt from it and is in
+	// force already. The attempt and its header must not be changed; its body
+	// is not kept.
 	Fetched func(policy.Attempt, *policy.Record)
 
 	// Store is told every failure of the store: op is "get", "put", "delete",
@@ -63,52 +67,59 @@ func newObserver(t *Trace, l *slog.Logger) *observer {
 	return o
 }
 
-// guard runs a hook so that its panic hurts nobody.
-func (o *observer) guard(hook string, f func()) {
-	defer func() {
-		if x := recover(); x != nil {
-			o.log.Warn("panic in a hook", "hook", hook, "panic", fmt.Sprint(x))
-		}
-	}()
-	f()
+// tell runs a hook where neither its panic nor its Goexit hurts anybody, and
+// waits for it.
+func (o *observer) tell(hook string, f func()) {
+	if err := <-run(o.log, func() error { f(); return nil }); err != nil {
+		o.log.Warn("a hook did not return", "hook", hook, "error", excerpt(err.Error()))
+	}
 }
 
+// decided runs on the goroutine of the caller, who may end it; a panic stays here.
 func (o *observer) decided(ctx context.Context, d policy.Decision) {
-	if o.trace.Decided != nil {
-		o.guard("Decided", func() { o.trace.Decided(ctx, d) })
+	if o.trace.Decided == nil {
+		return
 	}
+	defer func() {
+		if x := recover(); x != nil {
+			o.log.Warn("a hook did not return", "hook", "Decided", "error", excerpt(fmt.Sprint(x)))
+		}
+	}()
+	o.trace.Decided(ctx, d)
 }
 
 func (o *observer) hop(h Hop) {
 	if o.trace.Hop != nil {
-		o.guard("Hop", func() { o.trace.Hop(h) })
+		o.tell("Hop", func() { o.trace.Hop(h) })
 	}
 }
 
 func (o *observer) fetched(a policy.Attempt, r *policy.Record) {
-	o.log.Debug("robots.txt retrieved", "robots", a.Robots, "served", a.Served, "status", a.Status,
-		"hops", len(a.Hops), "took", a.Received.Sub(a.Sent), "error", a.Err, "next", r.NextTry())
+	if o.log.Enabled(context.Background(), slog.LevelDebug) {
+		o.log.Debug("robots.txt retrieved", "robots", excerpt(a.Robots), "served", excerpt(a.Served), "status", a.Status,
+			"hops", len(a.Hops), "took", a.Received.Sub(a.Sent), "error", excerpt(fmt.Sprint(a.Err)), "next", r.NextTry())
+	}
 	if o.trace.Fetched != nil {
-		o.guard("Fetched", func() { o.trace.Fetched(a, r) })
+		o.tell("Fetched", func() { o.trace.Fetched(a, r) })
 	}
 }
 
 func (o *observer) store(op, authority string, err error) {
-	o.log.Warn("robots.txt store failed", "op", op, "authority", authority, "error", err)
+	o.log.Warn("robots.txt store failed", "op", op, "authority", authority, "error", excerpt(err.Error()))
 	if o.trace.Store != nil {
-		o.guard("Store", func() { o.trace.Store(op, authority, err) })
+		o.tell("Store", func() { o.trace.Store(op, authority, err) })
 	}
 }
 
 func (o *observer) waited(authority string, wait time.Duration, reason string) {
 	if o.trace.Waited != nil {
-		o.guard("Waited", func() { o.trace.Waited(authority, wait, reason) })
+		o.tell("Waited", func() { o.trace.Waited(authority, wait, reason) })
 	}
 }
 
 func (o *observer) delay(authority string, asked, obeyed time.Duration) {
 	o.log.Info("crawl-delay not obeyed in full", "authority", authority, "asked", asked, "obeyed", obeyed)
 	if o.trace.Delay != nil {
-		o.guard("Delay", func() { o.trace.Delay(authority, asked, obeyed) })
+		o.tell("Delay", func() { o.trace.Delay(authority, asked, obeyed) })
 	}
 }

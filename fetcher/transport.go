@@ -43,10 +43,15 @@ func (t *Transport) As(token string) (*Transport, error) {
 func (t *Transport) Check(ctx context.Context, target *url.URL) (policy.Decision, error) {
 	d, err := t.decide(ctx, target)
 	if err == nil {
-		t.count(d.Verdict)
-		t.watch.decided(ctx, d)
+		t.told(ctx, d)
 	}
 	return d, err
+}
+
+// told counts a ruling and passes it to the hook.
+func (t *Transport) told(ctx context.Context, d policy.Decision) {
+	t.count(d.Verdict)
+	t.watch.decided(ctx, d)
 }
 
 func (t *Transport) decide(ctx context.Context, target *url.URL) (policy.Decision, error) {
@@ -58,9 +63,14 @@ func (t *Transport) decide(ctx context.Context, target *url.URL) (policy.Decisio
 		return d, nil
 	}
 	if isRobots(target) {
-		return (*policy.Record)(nil).Decide(t.token, target, time.Now()), nil
+		return t.unasked(target), nil
 	}
 	rec, err := t.record(ctx, key)
+	return t.ruling(target, rec, err)
+}
+
+// ruling is what a record, or the error in its place, means for a URL.
+func (t *Transport) ruling(target *url.URL, rec *policy.Record, err error) (policy.Decision, error) {
 	var refused *pace.RefusedError
 	switch {
 	case errors.As(err, &refused):
@@ -69,6 +79,13 @@ func (t *Transport) decide(ctx context.Context, target *url.URL) (policy.Decisio
 		return policy.Decision{}, err
 	}
 	return rec.Decide(t.token, target, time.Now()), nil
+}
+
+// unasked is the ruling on a robots.txt, which needs no record.
+func (t *Transport) unasked(target *url.URL) policy.Decision {
+	d := (*policy.Record)(nil).Decide(t.token, target, time.Now())
+	d.Profile = t.profile.Name
+	return d
 }
 
 // overridden is the operator's word on a URL, if there is one.
@@ -104,6 +121,9 @@ func (t *Transport) Peek(target *url.URL) (policy.Decision, bool) {
 	if d, ok := t.overridden(target); ok {
 		return d, true
 	}
+	if isRobots(target) {
+		return t.unasked(target), true
+	}
 	rec, ok := t.memory.Get(key)
 	now := time.Now()
 	if !ok || rec.Due(now) {
@@ -119,32 +139,49 @@ func (t *Transport) Peek(target *url.URL) (policy.Decision, bool) {
 // every redirect of a page comes through here and is judged by the robots.txt
 // of its own authority.
 //
-// A request for /robots.txt itself passes.
+// A request with a Host of its own is judged by that host, which is whose page
+// it asks for (RFC 9110, section 7.1), wherever its URL leads. A request for
+// /robots.txt itself passes.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	target := addressed(req)
 	var buf [keySize]byte
-	key, err := appendKey(buf[:0], req.URL)
-	if err != nil {
-		closeBody(req)
-		return nil, err
-	}
-	if !t.quick || !t.allows(key, req.URL) {
-		d, err := t.Check(req.Context(), req.URL)
-		if err != nil {
+	key, err := appendKey(buf[:0], target)
+	if err != nil || !t.quick || !t.allows(key, target) {
+		if resp, err := t.refused(req, target); resp != nil || err != nil {
 			closeBody(req)
-			return nil, err
-		}
-		if !d.Allowed() && !t.opts.Audit {
-			closeBody(req)
-			return t.refusal(req, d)
+			return resp, err
 		}
 	}
 	if t.opts.Identify && req.Header.Get("User-Agent") == "" {
 		req = t.identified(req)
 	}
-	if t.pacer == nil {
+	if t.pacer == nil || err != nil {
 		return t.base.RoundTrip(req)
 	}
 	return t.pacedTrip(req, string(key))
+}
+
+// addressed is the URL that a request is for.
+func addressed(req *http.Request) *url.URL {
+	if req.Host == "" || req.URL == nil || req.Host == req.URL.Host {
+		return req.URL
+	}
+	u := *req.URL
+	u.Host = req.Host
+	return &u
+}
+
+// refused is what a request gets in place of an answer; both results are nil if
+// it may go out.
+func (t *Transport) refused(req *http.Request, target *url.URL) (*http.Response, error) {
+	d, err := t.Check(req.Context(), target)
+	switch {
+	case t.opts.Audit && (err == nil || errors.Is(err, ErrURL)), err == nil && d.Allowed():
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return t.refusal(req, d)
 }
 
 // allows is the warm path: the memory has a record in force and it allows the
@@ -200,26 +237,32 @@ func (t *Transport) Refresh(ctx context.Context, target *url.URL) (policy.Decisi
 		return policy.Decision{}, err
 	}
 	rec, err := t.fetch(ctx, key, true)
-	if err != nil {
-		return policy.Decision{}, err
+	if d, ok := t.overridden(target); ok && err == nil {
+		return d, nil
 	}
-	return rec.Decide(t.token, target, time.Now()), nil
+	return t.ruling(target, rec, err)
 }
 
 // Invalidate forgets the target's authority, in memory and in the store: its
-// rules, and since when it is down. The error is that of the store.
+// rules, and since when it is down. A retrieval that is under way starts again.
+// The error is that of the store.
 func (t *Transport) Invalidate(ctx context.Context, target *url.URL) error {
 	key, err := keyOf(target)
 	if err != nil {
 		return err
 	}
+	if f, ok := t.aloft.Load(key); ok {
+		f.(*flight).forgotten.Store(true)
+	}
 	t.memory.Delete(key)
 	if t.opts.Store == nil {
 		return nil
 	}
-	err = t.guarded(func() error { return t.opts.Store.Delete(ctx, key) })
+	_, err = inStore(ctx, t.engine, func(ctx context.Context) (none, error) {
+		return none{}, t.opts.Store.Delete(ctx, key)
+	})
 	if err != nil {
-		t.watch.store("delete", key, err)
+		t.storeFailed("delete", key, err)
 		return fmt.Errorf("fetcher: forgetting %s: %w", key, err)
 	}
 	return nil

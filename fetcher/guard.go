@@ -1,0 +1,58 @@
+package fetcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+)
+
+// errGone is what is left of a function that ended its goroutine.
+var errGone = errors.New("the goroutine exited")
+
+// run starts f on a goroutine of its own, which ends with f, and delivers f's
+// error once. A panic or a Goexit in f is an error too: a hook, a transport or a
+// store of the caller's must not take a retrieval with it, nor the program.
+func run(log *slog.Logger, f func() error) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		err := errGone
+		defer func() {
+			if x := recover(); x != nil {
+				log.Warn("panic caught", "panic", excerpt(fmt.Sprint(x)), "stack", string(debug.Stack()))
+				err = fmt.Errorf("panic: %v", x)
+			}
+			done <- err
+		}()
+		err = f()
+	}()
+	return done
+}
+
+// guarded is run, waited for.
+func (e *engine) guarded(f func() error) error { return <-run(e.watch.log, f) }
+
+// within is run, waited for no longer than ctx. What f returns later is dropped,
+// so f must hand its result over by its return value alone.
+func within[T any](ctx context.Context, log *slog.Logger, f func() (T, error)) (T, error) {
+	late := make(chan T, 1)
+	var zero T
+	done := run(log, func() error {
+		v, err := f()
+		late <- v
+		return err
+	})
+	select {
+	case err := <-done:
+		if err != nil {
+			return zero, err
+		}
+		return <-late, nil
+	case <-ctx.Done():
+		return zero, ctx.Err()
+	}
+}
+
+// excerpt bounds and quotes text that may be a server's, for a log.
+func excerpt(s string) string { return fmt.Sprintf("%.300q", s) }
