@@ -76,8 +76,8 @@ func (s *server) kill() {
 func (s *server) pause()  { s.cmd.Process.Signal(syscall.SIGSTOP) }
 func (s *server) resume() { s.cmd.Process.Signal(syscall.SIGCONT) }
 
-// do runs one command on the server itself.
-func (s *server) do(words ...string) string {
+// client returns a client of the server that has nothing to do with a Store.
+func (s *server) client() rueidis.Client {
 	s.t.Helper()
 	o := rueidis.MustParseURL(s.url())
 	o.ForceSingleClient, o.DisableCache = true, true
@@ -85,12 +85,19 @@ func (s *server) do(words ...string) string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	defer c.Close()
-	text, err := c.Do(context.Background(), c.B().Arbitrary(words...).Build()).ToString()
+	s.t.Cleanup(c.Close)
+	return c
+}
+
+// do runs one command on the server itself.
+func (s *server) do(words ...string) string {
+	s.t.Helper()
+	c := s.client()
+	answer, err := c.Do(context.Background(), c.B().Arbitrary(words...).Build()).ToAny()
 	if err != nil && !rueidis.IsRedisNil(err) {
 		s.t.Fatalf("%q: %v", words, err)
 	}
-	return text
+	return fmt.Sprint(answer)
 }
 
 // freePort returns a port that nothing listens on.

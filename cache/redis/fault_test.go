@@ -1,0 +1,310 @@
+//go:build unix
+
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rfc9309/polite/cache"
+)
+
+const (
+	delay = 250 * time.Millisecond
+	// grace is what a busy machine may add to a delay.
+	grace = 500 * time.Millisecond
+)
+
+// A trouble is a server that does not do its work.
+var troubles = []struct {
+	name  string
+	begin func(*server)
+	end   func(*server)
+}{
+	{"killed", (*server).kill, (*server).start},
+	{"paused", (*server).pause, (*server).resume},
+}
+
+func TestTroubleDelaysNobodyAndHeals(t *testing.T) {
+	for _, trouble := range troubles {
+		t.Run("house/"+trouble.name, func(t *testing.T) {
+			srv := start(t)
+			s := opened(t, srv.url(), &Options{Delay: delay})
+			mustWork(t, s)
+			trouble.begin(srv)
+			mustFailInTime(t, s)
+			trouble.end(srv)
+			heals(t, s)
+		})
+	}
+}
+
+// A server that is not there when the store is opened is one that is down, and comes.
+func TestOpenWithoutServer(t *testing.T) {
+	srv := start(t)
+	for _, trouble := range troubles {
+		t.Run("house/"+trouble.name, func(t *testing.T) {
+			trouble.begin(srv)
+			began := time.Now()
+			s := opened(t, srv.url(), &Options{Delay: delay})
+			if took := time.Since(began); took > grace {
+				t.Errorf("Open took %v, want it not to wait for the server", took)
+			}
+			mustFailInTime(t, s)
+			trouble.end(srv)
+			heals(t, s)
+		})
+	}
+}
+
+// mustWork fails the test unless the store answers.
+func mustWork(t *testing.T, s *Store) {
+	t.Helper()
+	if err := s.Put(t.Context(), "k", []byte("v"), time.Hour); err != nil {
+		t.Fatalf("Put: %v", err)
+	}
+	if got, err := s.Get(t.Context(), "k"); err != nil || string(got) != "v" {
+		t.Fatalf("Get: %q, %v, want \"v\"", got, err)
+	}
+}
+
+// heals waits until the store answers again, with nobody's help.
+func heals(t *testing.T, s *Store) {
+	t.Helper()
+	began := time.Now()
+	for {
+		_, err := s.Get(t.Context(), "k")
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if time.Since(began) > lastPause+10*time.Second {
+			t.Fatalf("%v after the server is back: %v", time.Since(began), err)
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+	t.Logf("answers again after %v", time.Since(began).Round(time.Millisecond))
+	mustWork(t, s)
+}
+
+// mustFailInTime uses the store for a second, from many goroutines, while the server is in trouble. Every
+// call fails within the delay, and after the first of them nearly all at once.
+func mustFailInTime(t *testing.T, s *Store) {
+	t.Helper()
+	var mu sync.Mutex
+	var calls, slow int
+	var longest time.Duration
+	call := func(what string, f func() error) {
+		began := time.Now()
+		err := f()
+		took := time.Since(began)
+		mu.Lock()
+		defer mu.Unlock()
+		calls++
+		longest = max(longest, took)
+		if took > delay/2 {
+			slow++
+		}
+		if !errors.Is(err, ErrDown) {
+			t.Errorf("%s while the server is in trouble: %v, want %v", what, err, ErrDown)
+		}
+	}
+	var wg sync.WaitGroup
+	const workers = 16
+	for range workers {
+		wg.Go(func() {
+			for end := time.Now().Add(time.Second); time.Now().Before(end); <-time.After(time.Millisecond) {
+				call("Get", func() error { _, err := s.Get(t.Context(), "k"); return err })
+				call("Put", func() error { return s.Put(t.Context(), "k", nil, time.Hour) })
+				call("Delete", func() error { return s.Delete(t.Context(), "k") })
+				call("Lease", func() error { _, err := s.Lease(t.Context(), "k", time.Hour); return err })
+			}
+		})
+	}
+	wg.Wait()
+	t.Logf("%d calls, %d slow, longest %v", calls, slow, longest.Round(time.Millisecond))
+	if longest > delay+grace {
+		t.Errorf("the longest call took %v, want %v at most", longest, delay)
+	}
+	// Each worker may meet the first failure; then one call at a time tries.
+	if slow > workers+10 {
+		t.Errorf("%d of %d calls waited for the server, want few", slow, calls)
+	}
+}
+
+// The caller's own context ends a call before the delay does, and says nothing about the server.
+func TestContextBeforeDelay(t *testing.T) {
+	srv := start(t)
+	s := opened(t, srv.url(), slow)
+	mustWork(t, s)
+	srv.pause()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	if _, err := s.Get(ctx, "k"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Get: %v, want %v", err, context.DeadlineExceeded)
+	}
+	if took := time.Since(began); took > grace {
+		t.Errorf("Get took %v with a context of 50 ms", took)
+	}
+	srv.resume()
+	if _, err := s.Get(t.Context(), "k"); err != nil {
+		t.Errorf("the next Get: %v, want the value: a context that ended is no failure of the server", err)
+	}
+}
+
+// A server that says no is not down: what it refuses is an error, and the next call is made.
+func TestRefusal(t *testing.T) {
+	srv := start(t, "--maxmemory", "1mb", "--maxmemory-policy", "noeviction")
+	s := opened(t, srv.url(), slow)
+	if err := s.Put(t.Context(), "k", make([]byte, 1<<20), time.Hour); err == nil || errors.Is(err, ErrDown) {
+		t.Errorf("Put to a full server: %v, want an error that is not %v", err, ErrDown)
+	}
+	if _, err := s.Get(t.Context(), "k"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Get after it: %v, want %v", err, fs.ErrNotExist)
+	}
+}
+
+// What others write under our keys reads as absent, be it damaged, another's or of another kind.
+func TestForeignValues(t *testing.T) {
+	srv := start(t)
+	s := opened(t, srv.url(), slow)
+	if err := s.Put(t.Context(), "https://a.example", []byte("rules of a"), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	sealed := srv.do("GET", "polite:1:copy:https://a.example")
+	if sealed == "" {
+		t.Fatal("the copy is not under polite:1:copy:https://a.example")
+	}
+	for _, row := range []struct{ name, value string }{
+		{"another_key", sealed},
+		{"text", "User-agent: *\nDisallow:\n"},
+		{"empty", ""},
+		{"cut", sealed[:len(sealed)-1]},
+		{"longer", sealed + "x"},
+		{"octet", strings.Replace(sealed, "rules", "rulez", 1)},
+	} {
+		t.Run("house/"+row.name, func(t *testing.T) {
+			srv.do("SET", "polite:1:copy:https://b.example", row.value)
+			if got, err := s.Get(t.Context(), "https://b.example"); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("Get = %q, %v, want %v", got, err, fs.ErrNotExist)
+			}
+		})
+	}
+	srv.do("DEL", "polite:1:copy:https://b.example")
+	srv.do("LPUSH", "polite:1:copy:https://b.example", "a list")
+	if got, err := s.Get(t.Context(), "https://b.example"); err == nil || errors.Is(err, ErrDown) {
+		t.Errorf("Get of a list = %q, %v, want an error that is not %v", got, err, ErrDown)
+	}
+}
+
+func TestEveryKeyHasATimeToLive(t *testing.T) {
+	srv := start(t)
+	s := opened(t, srv.url(), &Options{Delay: 10 * time.Second, Prefix: "fleet"})
+	s.Put(t.Context(), "k", []byte("v"), time.Nanosecond)
+	s.Put(t.Context(), "l", []byte("v"), 1<<63-1)
+	if _, err := s.Lease(t.Context(), "k", 0); err != nil {
+		t.Errorf("Lease for no time: %v", err)
+	}
+	if _, err := s.Lease(t.Context(), "l", 1<<63-1); err != nil {
+		t.Errorf("Lease for ever: %v", err)
+	}
+	c := srv.client()
+	keys, err := c.Do(t.Context(), c.B().Keys().Pattern("*").Build()).AsStrSlice()
+	if err != nil || len(keys) < 2 {
+		t.Fatalf("KEYS: %q, %v, want at least two", keys, err)
+	}
+	for _, key := range keys {
+		left, err := c.Do(t.Context(), c.B().Pttl().Key(key).Build()).AsInt64()
+		if err != nil || left == -1 || !strings.HasPrefix(key, "fleet:1:") {
+			t.Errorf("key %q: time to live %d, %v, want one, and the prefix", key, left, err)
+		}
+	}
+}
+
+// Waiting for another's retrieval asks the server little, and sees what happens at once.
+func TestWaitingIsCheap(t *testing.T) {
+	srv := start(t)
+	holder, waiter := opened(t, srv.url(), slow), opened(t, srv.url(), slow)
+	release, err := holder.Lease(t.Context(), "k", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := served(t, srv)
+	for range 300 {
+		if _, err := waiter.Lease(t.Context(), "k", time.Minute); !errors.Is(err, cache.ErrHeld) {
+			t.Fatalf("Lease: %v, want %v", err, cache.ErrHeld)
+		}
+		if _, err := waiter.Get(t.Context(), "k"); !errors.Is(err, fs.ErrNotExist) {
+			t.Fatalf("Get: %v, want %v", err, fs.ErrNotExist)
+		}
+	}
+	if asked := served(t, srv) - before; asked > 100 {
+		t.Errorf("600 calls of a waiter cost %d commands, want few", asked)
+	}
+	if err := holder.Put(t.Context(), "k", []byte("v"), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "the copy", func() bool { _, err := waiter.Get(t.Context(), "k"); return err == nil })
+	release()
+	soon(t, "the lease", func() bool {
+		release, err := waiter.Lease(t.Context(), "k", time.Minute)
+		if err == nil {
+			release()
+		}
+		return err == nil
+	})
+}
+
+// soon waits for less time than an answer from memory is kept: it is the server that tells.
+func soon(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for began := time.Now(); !done(); <-time.After(time.Millisecond) {
+		if time.Since(began) > watchFor/2 {
+			t.Fatalf("%s is not seen %v after the change", what, time.Since(began))
+		}
+	}
+}
+
+// served is the number of commands that the server has processed.
+func served(t *testing.T, srv *server) (n int) {
+	t.Helper()
+	for line := range strings.Lines(srv.do("INFO", "stats")) {
+		if _, err := fmt.Sscanf(line, "total_commands_processed:%d", &n); err == nil {
+			return n
+		}
+	}
+	t.Fatal("the server does not say how many commands it processed")
+	return 0
+}
+
+// Close ends every goroutine that the store began, be the server there or not.
+func TestCloseEndsAll(t *testing.T) {
+	srv := start(t)
+	before := runtime.NumGoroutine()
+	for _, trouble := range append(troubles, struct {
+		name       string
+		begin, end func(*server)
+	}{"none", func(*server) {}, func(*server) {}}) {
+		s := opened(t, srv.url(), &Options{Delay: delay})
+		mustWork(t, s)
+		trouble.begin(srv)
+		for range 10 {
+			s.Get(t.Context(), "k")
+		}
+		s.Close()
+		trouble.end(srv)
+	}
+	for began := time.Now(); runtime.NumGoroutine() > before; <-time.After(10 * time.Millisecond) {
+		if time.Since(began) > 2*workLimit {
+			buf := make([]byte, 1<<20)
+			t.Fatalf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, buf[:runtime.Stack(buf, true)])
+		}
+	}
+}
