@@ -38,8 +38,10 @@ type waiter struct {
 	came       instant
 	limit      instant // the last moment at which a turn is of use
 	why        Reason
+	asking     bool    // first in line, and its goroutine asks the fleet
+	shared     instant // what the fleet answered: no turn before this
 
-	ready chan struct{} // closed once turn or err is set
+	ready chan struct{} // closed once turn, err or asking is set
 	turn  *Turn
 	err   error
 }
@@ -85,7 +87,14 @@ func (h *host) dueAfter(gap time.Duration, l Limits) (instant, Reason) {
 }
 
 // due is when the first in line may start.
-func (h *host) due(l Limits) (instant, Reason) { return h.dueAfter(h.line.first.gap, l) }
+func (h *host) due(l Limits) (instant, Reason) {
+	w := h.line.first
+	at, why := h.dueAfter(w.gap, l)
+	if w.asking && w.shared > at {
+		return w.shared, ReasonShared
+	}
+	return at, why
+}
 
 // arrival is when a newcomer with this Crawl-delay could start at the
 // earliest, after all who are in line, and what holds it until then:
@@ -101,6 +110,9 @@ func (h *host) arrival(delay time.Duration, l Limits, now instant) (instant, Rea
 	}
 	at, why := h.due(l)
 	at, why = h.held(max(at, now), why, l, now)
+	if why == ReasonNone {
+		why = ReasonShared // only one who asks the fleet stays in line when due
+	}
 	own := l.gap(h.line.last.delay, delay)
 	gaps := h.line.sum - h.line.first.gap + own
 	slow := min(h.adaptive(l), ages/time.Duration(h.line.length)) * time.Duration(h.line.length)

@@ -50,6 +50,18 @@
 // pause shorter, and no error answer makes the next one shorter (house rules;
 // RFC 9309 is silent on pacing).
 //
+// # Fleets
+//
+// With [Options.Shared] the same holds for all processes together: each turn
+// is also asked of the store, in one atomic step by the store's own clock, and
+// pauses are shared. Each process sends only the first of its line to the
+// store, so the order is that of arrival within a process and that of the
+// firsts between processes. Requests in flight are counted for half a minute
+// beyond the last sign of life, so a worker that is killed frees its place. A
+// turn costs one exchange with the store when it is free and two when it is
+// not; no lock is held meanwhile. See [Options.OnShared] for what happens when
+// the store is away.
+//
 // # Limits
 //
 // State is kept only while it can matter, about 250 octets an authority, and
@@ -130,6 +142,16 @@ type Options struct {
 	// or ignored: what was asked and what is obeyed. (It is told again only
 	// after 65 536 other authorities.)
 	OnDelay func(authority string, asked, obeyed time.Duration)
+
+	// Shared makes the limits hold for all processes that use the same
+	// store: a *redis.Store of package cache/redis. Nil is this process
+	// alone, which is not wise for a fleet that visits the same hosts.
+	Shared fleetStore
+
+	// OnShared is told the error when Shared fails, and nil when it is
+	// back. In between each process keeps to its own limits, undivided: a
+	// fleet of eight is then up to eight times as fast.
+	OnShared func(err error)
 }
 
 // Reason names what a request waits for.
@@ -142,6 +164,7 @@ const (
 	ReasonAdapt    Reason = "answer_time" // Limits.Adapt
 	ReasonPause    Reason = "pause"       // a 429 or 503
 	ReasonParallel Reason = "parallel"    // Limits.Parallel
+	ReasonShared   Reason = "fleet"       // another process of the fleet, whatever holds that one
 )
 
 const (

@@ -17,6 +17,7 @@ type Turn struct {
 	started     instant
 	before      instant // host.last as it was, for a turn given back
 	beforeDelay time.Duration
+	lease       *lease // its place in the fleet; nil if it has none
 	answered    bool
 	done        bool
 }
@@ -35,22 +36,31 @@ func (t *Turn) Answer(status int, header http.Header) {
 		told, _ = retry.After(header, now, p.limits.Pause)
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if t.answered || t.done {
+		p.mu.Unlock()
 		return
 	}
 	t.answered = true
-	at := now.Sub(p.base)
-	t.host.learn(at-t.started, healthy(status))
+	h, at := t.host, now.Sub(p.base)
+	before := h.level
+	h.learn(at-t.started, healthy(status))
 	switch {
 	case overload:
-		t.host.pause(t.started, at, told, p.limits.Pause)
+		h.pause(t.started, at, told, p.limits.Pause)
 		p.stats.Pauses++
-		p.refuseLate(t.host, at)
+		p.refuseLate(h, at)
 	case healthy(status):
-		t.host.recover(t.started)
+		h.recover(t.started)
 	}
-	p.pump(t.host, at)
+	p.pump(h, at)
+	level, rest := h.level, h.until-at
+	p.mu.Unlock()
+	switch {
+	case overload:
+		p.pauseFleet(h.authority, rest, level)
+	case level != before:
+		p.pauseFleet(h.authority, 0, level)
+	}
 }
 
 // Done ends the turn: the request is no longer in flight. Call it when the body
@@ -59,12 +69,16 @@ func (t *Turn) Answer(status int, header http.Header) {
 func (t *Turn) Done() {
 	p := t.pacer
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	now := p.now()
 	if !t.answered && !t.done {
 		t.host.learn(now-t.started, false)
 	}
+	first := !t.done
 	p.end(t, now)
+	p.mu.Unlock()
+	if first && t.lease != nil {
+		p.release(t.host.authority, t.lease)
+	}
 }
 
 // healthy reports whether a status shows a server at ease: it served the page,
@@ -133,14 +147,10 @@ func (p *Pacer) refuseLate(h *host, now instant) {
 		if w == h.line.first {
 			mine, why = h.due(p.limits)
 		}
-		if mine <= w.limit {
+		if mine <= w.limit || w.asking {
 			at = mine
 		} else {
-			w.why = why
-			w.err = p.refusal(h, mine, why, now)
-			p.stats.Refused++
-			h.remove(w, p.limits)
-			p.leave(w)
+			p.refuse(w, mine, why, now)
 		}
 		w = next
 	}

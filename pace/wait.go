@@ -18,6 +18,7 @@ type Pacer struct {
 	hosts memory
 	told  told
 	stats Stats
+	fleet fleet // what is known of Options.Shared
 }
 
 // An instant is a point of monotonic time, counted from Pacer.base. It is a
@@ -25,7 +26,7 @@ type Pacer struct {
 type instant = time.Duration
 
 func newPacer(l Limits, o Options) *Pacer {
-	return &Pacer{limits: l, opts: o, base: time.Now(), hosts: newMemory(l), told: newTold()}
+	return &Pacer{limits: l, opts: o, base: time.Now(), hosts: newMemory(l), told: newTold(), fleet: newFleet()}
 }
 
 func (p *Pacer) now() instant { return time.Since(p.base) }
@@ -94,7 +95,7 @@ func (p *Pacer) enter(ctx context.Context, h *host, delay time.Duration, now ins
 		p.pump(h, now)
 	}
 	at, why := h.arrival(delay, p.limits, now)
-	if why == ReasonNone {
+	if why == ReasonNone && p.opts.Shared == nil {
 		return p.start(h, delay, now), nil, nil
 	}
 	limit := now + p.limits.MaxWait
@@ -136,6 +137,9 @@ func (p *Pacer) refusal(h *host, at instant, why Reason, now instant) error {
 // the first in line is always either timed or held by a request in flight.
 func (p *Pacer) pump(h *host, now instant) {
 	for w := h.line.first; w != nil; w = h.line.first {
+		if w.asking {
+			return // its own goroutine decides
+		}
 		if h.full(p.limits) {
 			w.why = ReasonParallel
 			return
@@ -146,9 +150,12 @@ func (p *Pacer) pump(h *host, now instant) {
 			p.arm(h, at-now)
 			return
 		}
-		w.turn = p.start(h, w.delay, now)
-		h.remove(w, p.limits)
-		p.leave(w)
+		if p.opts.Shared != nil {
+			w.asking = true
+			close(w.ready)
+			return
+		}
+		p.grant(w, now)
 	}
 	if h.timer != nil {
 		h.timer.Stop()
@@ -169,10 +176,28 @@ func (p *Pacer) arm(h *host, d time.Duration) {
 	})
 }
 
-// leave wakes a waiter that is out of line, with its turn or its error set.
+// grant gives w, the first in line, its turn.
+func (p *Pacer) grant(w *waiter, now instant) {
+	// In this order: the next in line takes its gap from the start before it.
+	w.turn = p.start(w.host, w.delay, now)
+	p.leave(w)
+}
+
+// refuse takes w out of line, whose turn will not come before at.
+func (p *Pacer) refuse(w *waiter, at instant, why Reason, now instant) {
+	w.why = why
+	w.err = p.refusal(w.host, at, why, now)
+	p.stats.Refused++
+	p.leave(w)
+}
+
+// leave takes w out of line and wakes it if it still waits there.
 func (p *Pacer) leave(w *waiter) {
+	w.host.remove(w, p.limits)
 	p.stats.Waiting--
-	close(w.ready)
+	if !w.asking {
+		close(w.ready)
+	}
 }
 
 // await blocks until w has a turn, is refused, or its caller leaves.
@@ -188,6 +213,9 @@ func (p *Pacer) await(ctx context.Context, w *waiter) (*Turn, error) {
 	var gone bool
 	select {
 	case <-w.ready:
+		if w.asking {
+			gone = p.ask(ctx, w, late)
+		}
 	case <-late:
 	case <-ctx.Done():
 		gone = true
@@ -196,11 +224,13 @@ func (p *Pacer) await(ctx context.Context, w *waiter) (*Turn, error) {
 	p.mu.Lock()
 	now := p.now()
 	err := p.settle(ctx, w, gone, now)
-	p.stats.Waits++
-	p.stats.Waited += now - w.came
+	if w.why != ReasonNone {
+		p.stats.Waits++
+		p.stats.Waited += now - w.came
+	}
 	p.mu.Unlock()
 
-	if p.opts.OnWait != nil {
+	if w.why != ReasonNone && p.opts.OnWait != nil {
 		p.opts.OnWait(w.host.authority, now-w.came, w.why)
 	}
 	if err != nil {
@@ -226,7 +256,6 @@ func (p *Pacer) settle(ctx context.Context, w *waiter, gone bool, now instant) e
 	case w.turn != nil:
 		return nil
 	default:
-		h.remove(w, p.limits)
 		p.leave(w)
 		p.pump(h, now)
 	}

@@ -1,0 +1,227 @@
+package pace
+
+import (
+	"context"
+	"crypto/rand"
+	"strconv"
+	"time"
+)
+
+// A fleetStore keeps the lines of many processes. Spans are counted on its own
+// clock, so the processes' clocks need not agree.
+type fleetStore interface {
+	// Reserve asks for the turn of a ticket. A wait of 0 is the turn: the
+	// request may start now and counts as in flight for life. Otherwise
+	// the ticket stands in line and must be asked for again after wait, or
+	// after askAgain if that is sooner, or it loses its place. A ticket
+	// that has the turn already and asks again starts again: the gap
+	// behind it counts from now.
+	//
+	// gap is kept to the starts before and after; keep is how long a start
+	// matters to callers whose gap is not known yet. level is the one last
+	// given to Pause.
+	Reserve(ctx context.Context, authority, ticket string, gap, keep, life time.Duration, parallel int) (wait, level time.Duration, err error)
+	// Hold keeps a ticket in flight for life from now; 0 ends it, and its
+	// place in line.
+	Hold(ctx context.Context, authority, ticket string, life time.Duration) error
+	// Pause lets nobody start for wait, which never ends a pause sooner. A
+	// level given with a wait can only raise the one known, and one given
+	// without can only lower it.
+	Pause(ctx context.Context, authority string, wait, level time.Duration) error
+}
+
+const (
+	askTime  = time.Second      // one exchange with the store, at most
+	askAgain = 5 * time.Second  // the longest a ticket in line goes unasked
+	awayTime = 5 * time.Second  // a store that failed is left alone so long
+	life     = 30 * time.Second // a request in flight outlives its process by this
+
+	// freshness is how much later than the quickest answer of the store an
+	// answer may come and still be a start. A process that did not run
+	// meanwhile would start well behind the moment from which the store
+	// counts the next one's gap, and the two would come closer than that.
+	freshness = 2 * time.Millisecond
+	restarts  = 3 // tries at a fresh start; the last is taken as it is
+)
+
+// fleet is what a process knows of the shared store and of itself in it.
+type fleet struct {
+	name     string        // of this process, random
+	tickets  uint64        // drawn so far
+	away     bool          // the last exchange failed
+	until    instant       // while away: not tried before
+	quickest time.Duration // exchange seen
+}
+
+func newFleet() fleet { return fleet{name: rand.Text(), quickest: ages} }
+
+// A lease is a turn's place among the requests in flight of the fleet.
+type lease struct {
+	ticket string
+	renew  *time.Timer
+}
+
+// ask asks the fleet for the turn of w, which stays first in its line so that
+// no other of this process asks meanwhile. It returns when w has a turn or an
+// error, when late fires, or, with gone true, when ctx ends.
+func (p *Pacer) ask(ctx context.Context, w *waiter, late <-chan time.Time) (gone bool) {
+	ticket := p.ticket()
+	defer func() {
+		if w.turn == nil {
+			p.hold(w.host.authority, ticket, 0)
+		}
+	}()
+	for {
+		r := p.reserve(ctx, w, ticket)
+		if ctx.Err() != nil {
+			return true
+		}
+		wait := p.heard(w, ticket, r)
+		if w.turn != nil || w.err != nil {
+			return false
+		}
+		select {
+		case <-time.After(min(wait, askAgain)):
+		case <-late:
+			return false
+		case <-ctx.Done():
+			return true
+		}
+	}
+}
+
+// ticket draws a name that no other request of the fleet has.
+func (p *Pacer) ticket() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fleet.tickets++
+	return p.fleet.name + "." + strconv.FormatUint(p.fleet.tickets, 36)
+}
+
+// A reply is what the store says to a request for a turn. Without a store that
+// answers, the process decides alone: shared is false and wait 0.
+type reply struct {
+	wait, level time.Duration
+	shared      bool
+}
+
+// reserve makes one request for a turn, and makes it anew while its answer
+// comes too late to be a start.
+func (p *Pacer) reserve(ctx context.Context, w *waiter, ticket string) (r reply) {
+	p.mu.Lock()
+	gap := max(p.limits.Gap, w.delay, w.host.adaptive(p.limits))
+	p.mu.Unlock()
+	for range restarts {
+		var took time.Duration
+		r.shared = p.exchange(ctx, func(ctx context.Context) (err error) {
+			sent := p.now()
+			r.wait, r.level, err = p.opts.Shared.Reserve(ctx, w.host.authority, ticket, gap, p.hosts.hold, life, p.limits.Parallel)
+			took = p.now() - sent
+			return err
+		})
+		if !r.shared {
+			return reply{}
+		}
+		if r.wait > 0 || p.fresh(took) {
+			break
+		}
+	}
+	return r
+}
+
+// fresh reports whether an exchange was quick enough to be a start.
+func (p *Pacer) fresh(took time.Duration) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fleet.quickest = min(p.fleet.quickest, took)
+	return took <= p.fleet.quickest+freshness
+}
+
+// heard makes of a reply w's turn, or its refusal if that cannot come in time,
+// or else the time after which to ask again. This process's own limits hold as
+// well: a pause may have begun since w was due.
+func (p *Pacer) heard(w *waiter, ticket string, r reply) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h, now := w.host, p.now()
+	w.shared = now + min(max(r.wait, 0), ages)
+	at, why := h.due(p.limits)
+	switch {
+	case at <= now:
+		p.grant(w, now)
+		if r.shared {
+			h.level = min(max(r.level, 0), p.limits.Pause)
+			t := w.turn
+			t.lease = &lease{ticket, time.AfterFunc(life/3, func() { p.renew(t) })}
+		}
+		p.pump(h, now)
+	case at > w.limit:
+		p.refuse(w, at, why, now)
+		p.pump(h, now)
+	default:
+		w.why = why
+		p.refuseLate(h, now)
+	}
+	return at - now
+}
+
+// renew keeps a long request counted. It runs three times in the life of a
+// lease, on a timer that the turn's Done stops.
+func (p *Pacer) renew(t *Turn) {
+	p.hold(t.host.authority, t.lease.ticket, life)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !t.done {
+		t.lease.renew.Reset(life / 3)
+	}
+}
+
+// release ends a lease.
+func (p *Pacer) release(authority string, l *lease) {
+	l.renew.Stop()
+	p.hold(authority, l.ticket, 0)
+}
+
+// hold keeps a ticket in flight, or ends it. It has a context of its own: the
+// place must be freed though the caller is gone.
+func (p *Pacer) hold(authority, ticket string, life time.Duration) {
+	p.exchange(context.Background(), func(ctx context.Context) error {
+		return p.opts.Shared.Hold(ctx, authority, ticket, life)
+	})
+}
+
+// pauseFleet tells the fleet of a pause, or of a level that fell.
+func (p *Pacer) pauseFleet(authority string, wait, level time.Duration) {
+	if p.opts.Shared == nil {
+		return
+	}
+	p.exchange(context.Background(), func(ctx context.Context) error {
+		return p.opts.Shared.Pause(ctx, authority, wait, level)
+	})
+}
+
+// exchange speaks with the store once, unless it failed a moment ago, and
+// reports whether it answered. OnShared hears of each change. A caller that
+// leaves in the middle says nothing of the store.
+func (p *Pacer) exchange(ctx context.Context, speak func(context.Context) error) bool {
+	p.mu.Lock()
+	skip := p.fleet.away && p.now() < p.fleet.until
+	p.mu.Unlock()
+	if skip {
+		return false
+	}
+	limited, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	err := speak(limited)
+	if ctx.Err() != nil {
+		return false
+	}
+	p.mu.Lock()
+	changed := p.fleet.away != (err != nil)
+	p.fleet.away, p.fleet.until = err != nil, p.now()+awayTime
+	p.mu.Unlock()
+	if changed && p.opts.OnShared != nil {
+		p.opts.OnShared(err)
+	}
+	return err == nil
+}
