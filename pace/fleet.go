@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// A fleetStore keeps the lines of many processes. Spans are counted on its own
-// clock, so the processes' clocks need not agree.
+// A fleetStore keeps the lines of many processes; *redis.Store of cache/redis is
+// one. Spans are counted on its own clock, so the processes' clocks need not
+// agree. It fails at once while its server is down.
 type fleetStore interface {
 	// Reserve asks for the turn of a ticket. A wait of 0 is the turn: the
 	// request may start now and counts as in flight for life. Otherwise
@@ -22,8 +23,8 @@ type fleetStore interface {
 	// given to Pause.
 	Reserve(ctx context.Context, authority, ticket string, gap, keep, life time.Duration, parallel int) (wait, level time.Duration, err error)
 	// Hold keeps a ticket in flight for life from now; 0 ends it, and its
-	// place in line.
-	Hold(ctx context.Context, authority, ticket string, life time.Duration) error
+	// place in line. With restart the gap behind it counts from now.
+	Hold(ctx context.Context, authority, ticket string, life time.Duration, restart bool) error
 	// Pause lets nobody start for wait, which never ends a pause sooner. A
 	// level given with a wait can only raise the one known, and one given
 	// without can only lower it.
@@ -33,7 +34,6 @@ type fleetStore interface {
 const (
 	askTime  = time.Second      // one exchange with the store, at most
 	askAgain = 5 * time.Second  // the longest a ticket in line goes unasked
-	awayTime = 5 * time.Second  // a store that failed is left alone so long
 	life     = 30 * time.Second // a request in flight outlives its process by this
 
 	// freshness is how much later than the quickest answer of the store an
@@ -49,7 +49,6 @@ type fleet struct {
 	name     string        // of this process, random
 	tickets  uint64        // drawn so far
 	away     bool          // the last exchange failed
-	until    instant       // while away: not tried before
 	quickest time.Duration // exchange seen
 }
 
@@ -68,7 +67,7 @@ func (p *Pacer) ask(ctx context.Context, w *waiter, late <-chan time.Time) (gone
 	ticket := p.ticket()
 	defer func() {
 		if w.turn == nil {
-			p.hold(w.host.authority, ticket, 0)
+			p.hold(w.host.authority, ticket, 0, false)
 		}
 	}()
 	for {
@@ -168,7 +167,7 @@ func (p *Pacer) heard(w *waiter, ticket string, r reply) time.Duration {
 // renew keeps a long request counted. It runs three times in the life of a
 // lease, on a timer that the turn's Done stops.
 func (p *Pacer) renew(t *Turn) {
-	p.hold(t.host.authority, t.lease.ticket, life)
+	p.hold(t.host.authority, t.lease.ticket, life, false)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !t.done {
@@ -179,14 +178,14 @@ func (p *Pacer) renew(t *Turn) {
 // release ends a lease.
 func (p *Pacer) release(authority string, l *lease) {
 	l.renew.Stop()
-	p.hold(authority, l.ticket, 0)
+	p.hold(authority, l.ticket, 0, false)
 }
 
-// hold keeps a ticket in flight, or ends it. It has a context of its own: the
-// place must be freed though the caller is gone.
-func (p *Pacer) hold(authority, ticket string, life time.Duration) {
+// hold keeps a ticket in flight, starts it again, or ends it. It has a context
+// of its own: the place must be freed though the caller is gone.
+func (p *Pacer) hold(authority, ticket string, life time.Duration, restart bool) {
 	p.exchange(context.Background(), func(ctx context.Context) error {
-		return p.opts.Shared.Hold(ctx, authority, ticket, life)
+		return p.opts.Shared.Hold(ctx, authority, ticket, life, restart)
 	})
 }
 
@@ -200,16 +199,10 @@ func (p *Pacer) pauseFleet(authority string, wait, level time.Duration) {
 	})
 }
 
-// exchange speaks with the store once, unless it failed a moment ago, and
-// reports whether it answered. OnShared hears of each change. A caller that
-// leaves in the middle says nothing of the store.
+// exchange speaks with the store once and reports whether it answered. OnShared
+// hears of each change. A caller that leaves in the middle says nothing of the
+// store.
 func (p *Pacer) exchange(ctx context.Context, speak func(context.Context) error) bool {
-	p.mu.Lock()
-	skip := p.fleet.away && p.now() < p.fleet.until
-	p.mu.Unlock()
-	if skip {
-		return false
-	}
 	limited, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	err := speak(limited)
@@ -218,7 +211,7 @@ func (p *Pacer) exchange(ctx context.Context, speak func(context.Context) error)
 	}
 	p.mu.Lock()
 	changed := p.fleet.away != (err != nil)
-	p.fleet.away, p.fleet.until = err != nil, p.now()+awayTime
+	p.fleet.away = err != nil
 	p.mu.Unlock()
 	if changed && p.opts.OnShared != nil {
 		p.opts.OnShared(err)

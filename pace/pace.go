@@ -19,6 +19,9 @@
 //	}
 //	turn.Answer(resp.StatusCode, resp.Header)
 //
+// A request may stand still between its turn and its connection: see
+// [Turn.Sent] for the exact gap.
+//
 // The package knows nothing of robots.txt and sends nothing; it imports the
 // standard library alone. Package fetcher uses it through fetcher.Options.Pace.
 //
@@ -58,9 +61,10 @@
 // store, so the order is that of arrival within a process and that of the
 // firsts between processes. Requests in flight are counted for half a minute
 // beyond the last sign of life, so a worker that is killed frees its place. A
-// turn costs one exchange with the store when it is free and two when it is
-// not; no lock is held meanwhile. See [Options.OnShared] for what happens when
-// the store is away.
+// turn costs one exchange with the store when it is free, two when it is not,
+// and one when it ends; a pause costs one. No lock is held meanwhile, and none
+// takes longer than a second. [Options.OnShared] says what happens when the
+// store is away.
 //
 // # Limits
 //
@@ -130,8 +134,8 @@ const (
 )
 
 // Options are the parts of a Pacer that are not plain data. Each hook is
-// called on the goroutine of the caller it concerns, with no lock held, and may
-// call the Pacer. A nil hook costs nothing.
+// called with no lock held, on the goroutine of the caller it concerns, and may
+// call the Pacer; several may run at once. A nil hook costs nothing.
 type Options struct {
 	// OnWait is told of each wait when it is over, however it ended: how
 	// long it took and what it waited for last. Turns given without a wait
@@ -149,8 +153,10 @@ type Options struct {
 	Shared fleetStore
 
 	// OnShared is told the error when Shared fails, and nil when it is
-	// back. In between each process keeps to its own limits, undivided: a
-	// fleet of eight is then up to eight times as fast.
+	// back, on any goroutine. In between each process keeps to its own
+	// limits, undivided: a fleet of eight is then up to eight times as
+	// fast. Requests in flight at that moment count again at the store for
+	// as long as those of a process that was killed.
 	OnShared func(err error)
 }
 

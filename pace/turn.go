@@ -22,6 +22,28 @@ type Turn struct {
 	done        bool
 }
 
+// Sent tells that the request has only now been written to its connection:
+// the gap behind it counts from here and no longer from the start of the turn.
+// Name resolution and a handshake can take longer than the gap itself, and the
+// server would see the next request right behind. Calling it is optional, and
+// best done from httptrace.ClientTrace.WroteRequest; it does not block. It
+// changes nothing once another turn has started.
+func (t *Turn) Sent() {
+	p := t.pacer
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now, h := p.now(), t.host
+	if t.done || h.starts != t.nth {
+		return
+	}
+	h.last = now
+	p.pump(h, now)
+	if t.lease != nil && now-t.started > freshness {
+		// Ends with the exchange, askTime at most.
+		go p.hold(h.authority, t.lease.ticket, life, true)
+	}
+}
+
 // Answer tells of the answer's head as soon as it has arrived: a 429 or 503
 // pauses the authority from this moment on, and the time since the turn
 // started is the answer time of Limits.Adapt. Only the first Answer counts, and

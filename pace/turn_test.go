@@ -199,6 +199,22 @@ func TestAdapt(t *testing.T) {
 	}
 }
 
+// The gap counts from when the request was written, where that is told.
+func TestSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, r := pacer(t, Limits{Gap: time.Second}, nil), newTrail()
+		a := take(t, p, host1, 0)
+		settled := queue(p, r, 2)
+		time.Sleep(900 * ms)
+		a.Sent()
+		settled()
+		a.Sent() // others have started since
+		take(t, p, host1, 0).Done()
+		r.add("last")
+		r.check(t, "1.9s 0", "2.9s 1", "3.9s last")
+	})
+}
+
 // Only the first answer of a turn counts, and none after its end.
 func TestAnswerOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

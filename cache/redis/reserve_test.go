@@ -1,0 +1,191 @@
+//go:build unix
+
+package redis
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+)
+
+const site = "https://example.com"
+
+// ask asks for a turn and returns the wait, which cannot fail on a server that is well.
+func ask(t *testing.T, s *Store, ticket string, gap time.Duration, parallel int) time.Duration {
+	t.Helper()
+	wait, _, err := s.Reserve(t.Context(), site, ticket, gap, time.Minute, time.Minute, parallel)
+	if err != nil {
+		t.Fatalf("Reserve(%q, gap %v, parallel %d): %v", ticket, gap, parallel, err)
+	}
+	return wait
+}
+
+// within checks a wait that is reckoned from an earlier call: it is at most want, and less by no more than
+// a busy machine takes between the two.
+func within(t *testing.T, what string, got, want time.Duration) {
+	t.Helper()
+	const busy = 20 * time.Second
+	if got > want || got < want-busy {
+		t.Errorf("%s: wait %v, want %v less the time since", what, got, want)
+	}
+}
+
+// number runs a command on one of the site's keys and returns the whole number it answers with.
+func number(srv *server, command, key string, args ...string) (n int) {
+	const words = `return tostring(redis.call(ARGV[1], KEYS[1], unpack(ARGV, 2)))`
+	key = "polite:1:pace:{" + site + "}:" + key
+	fmt.Sscan(srv.do(append([]string{"EVAL", words, "1", key, command}, args...)...), &n)
+	return n
+}
+
+// The spans here are minutes, so that a busy machine does not matter; nothing is waited for.
+func TestReserve(t *testing.T) {
+	srv := start(t)
+	fresh := func(t *testing.T) *Store {
+		srv.do("FLUSHALL")
+		return opened(t, srv.url(), slow)
+	}
+	t.Run("house/gap_and_order", func(t *testing.T) {
+		s := fresh(t)
+		within(t, "first", ask(t, s, "a", time.Minute, 0), 0)
+		within(t, "second", ask(t, s, "b", time.Minute, 0), time.Minute)
+		within(t, "third", ask(t, s, "c", time.Minute, 0), 2*time.Minute)
+		within(t, "second again", ask(t, s, "b", time.Minute, 0), time.Minute)
+		s.Hold(t.Context(), site, "b", 0, false)
+		within(t, "third after the second has left", ask(t, s, "c", time.Minute, 0), time.Minute)
+	})
+	t.Run("house/larger_gap_of_two", func(t *testing.T) {
+		s := fresh(t)
+		ask(t, s, "a", 0, 0)
+		within(t, "larger after", ask(t, s, "b", time.Hour, 0), time.Hour)
+		s = fresh(t)
+		ask(t, s, "a", time.Hour, 0)
+		within(t, "larger before", ask(t, s, "b", 0, 0), time.Hour)
+	})
+	t.Run("house/nobody_overtakes", func(t *testing.T) {
+		s := fresh(t)
+		ask(t, s, "a", 0, 0)
+		ask(t, s, "b", time.Hour, 0)
+		if got := ask(t, s, "c", 0, 0); got < 50*time.Minute {
+			t.Errorf("c without a gap behind b with an hour: wait %v, want b's hour", got)
+		}
+	})
+	t.Run("house/parallel", func(t *testing.T) {
+		s := fresh(t)
+		ask(t, s, "a", 0, 2)
+		within(t, "second of two", ask(t, s, "b", 0, 2), 0)
+		if got := ask(t, s, "c", 0, 2); got <= 0 {
+			t.Errorf("third of two in flight: wait %v, want one", got)
+		}
+		s.Hold(t.Context(), site, "a", time.Hour, false)
+		if got := ask(t, s, "c", 0, 2); got <= 0 {
+			t.Errorf("after one is held on to: wait %v, want one", got)
+		}
+		s.Hold(t.Context(), site, "a", 0, false)
+		within(t, "after one has ended", ask(t, s, "c", 0, 2), 0)
+	})
+	t.Run("house/dead_are_swept_out", func(t *testing.T) {
+		s := fresh(t)
+		for _, ticket := range []string{"a", "b"} {
+			s.Reserve(t.Context(), site, ticket, 0, 0, time.Microsecond, 1)
+		}
+		// One microsecond has passed by the time of the next call.
+		within(t, "after the dead", ask(t, s, "c", 0, 1), 0)
+		if err := s.Hold(t.Context(), site, "a", time.Hour, false); err != nil {
+			t.Errorf("Hold of a dead ticket: %v, want no error", err)
+		}
+		if got := number(srv, "ZCARD", "alive"); got != 1 {
+			t.Errorf("%d tickets alive, want c alone: a dead one is not brought back", got)
+		}
+	})
+	t.Run("house/pause", func(t *testing.T) {
+		s := fresh(t)
+		ask(t, s, "a", 0, 0)
+		s.Pause(t.Context(), site, time.Hour, 8*time.Second)
+		s.Pause(t.Context(), site, time.Minute, 4*time.Second)
+		wait, level, err := s.Reserve(t.Context(), site, "b", 0, 0, time.Minute, 0)
+		within(t, "in a pause", wait, time.Hour)
+		if level != 8*time.Second || err != nil {
+			t.Errorf("level %v, %v; want the highest, 8s", level, err)
+		}
+		if again := ask(t, s, "a", 0, 0); again < 50*time.Minute {
+			t.Errorf("start anew in a pause: wait %v, want the hour", again)
+		}
+		s.Pause(t.Context(), site, 0, 4*time.Second)
+		s.Pause(t.Context(), site, 0, 6*time.Second)
+		wait, level, _ = s.Reserve(t.Context(), site, "b", 0, 0, time.Minute, 0)
+		within(t, "after a success", wait, time.Hour)
+		if level != 4*time.Second {
+			t.Errorf("level %v; want the lowest, 4s", level)
+		}
+	})
+	t.Run("house/start_anew", func(t *testing.T) {
+		s := fresh(t)
+		ask(t, s, "a", 0, 1)
+		first := number(srv, "HGET", "state", "last")
+		within(t, "in flight and asked again", ask(t, s, "a", 0, 1), 0)
+		second := number(srv, "HGET", "state", "last")
+		if first >= second {
+			t.Errorf("last start %d, then %d; want it moved", first, second)
+		}
+		s.Hold(t.Context(), site, "a", time.Minute, false)
+		if got := number(srv, "HGET", "state", "last"); got != second {
+			t.Errorf("last start %d, then %d; want it kept while the ticket is only held", second, got)
+		}
+		s.Hold(t.Context(), site, "a", time.Minute, true)
+		if got := number(srv, "HGET", "state", "last"); got <= second {
+			t.Errorf("last start %d, then %d; want it moved", second, got)
+		}
+		ask(t, s, "b", 0, 0)
+		third := number(srv, "HGET", "state", "last")
+		ask(t, s, "a", 0, 0)
+		s.Hold(t.Context(), site, "a", time.Minute, true)
+		if got := number(srv, "HGET", "state", "last"); got != third {
+			t.Errorf("another has started at %d; last start %d, want it kept", third, got)
+		}
+	})
+	t.Run("house/everything_ends", func(t *testing.T) {
+		s := fresh(t)
+		ask(t, s, "a", time.Second, 0)
+		ask(t, s, "b", time.Second, 0)
+		s.Hold(t.Context(), site, "a", time.Minute, false)
+		s.Pause(t.Context(), site, time.Minute, time.Minute)
+		for _, key := range []string{"state", "line", "alive"} {
+			if left := time.Duration(number(srv, "PTTL", key)) * time.Millisecond; left < time.Minute || left > 3*time.Minute {
+				t.Errorf("%s ends in %v, want a minute or two", key, left)
+			}
+		}
+	})
+	t.Run("house/spans_of_any_size", func(t *testing.T) {
+		s := fresh(t)
+		for _, d := range []time.Duration{math.MinInt64, -1, 1, math.MaxInt64} {
+			if _, _, err := s.Reserve(t.Context(), site, fmt.Sprint(d), d, d, d, math.MaxInt32); err != nil {
+				t.Errorf("Reserve with spans of %v: %v, want no error", d, err)
+			}
+			if err := s.Pause(t.Context(), site, d, d); err != nil {
+				t.Errorf("Pause with spans of %v: %v, want no error", d, err)
+			}
+		}
+		if got := ask(t, s, "last", 0, 0); got < 30*365*24*time.Hour {
+			t.Errorf("in a pause of ages: wait %v, want decades", got)
+		}
+	})
+	t.Run("house/authorities_with_braces", func(t *testing.T) {
+		s := fresh(t)
+		for _, odd := range []string{"", "{", "}", "}{", "%7D"} {
+			if wait, _, err := s.Reserve(t.Context(), odd, "a", time.Hour, 0, time.Hour, 1); wait != 0 || err != nil {
+				t.Errorf("Reserve at %q: %v, %v; want the turn, since no other has this name", odd, wait, err)
+			}
+		}
+	})
+}
+
+// A server whose clock is set back does not hold a fleet up for the difference.
+func TestReserveClockSetBack(t *testing.T) {
+	srv := start(t)
+	s := opened(t, srv.url(), slow)
+	ask(t, s, "a", time.Minute, 0)
+	number(srv, "HSET", "state", "last", "9000000000000000")
+	within(t, "after a start in the far future", ask(t, s, "b", time.Minute, 0), time.Minute)
+}

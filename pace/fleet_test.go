@@ -1,0 +1,373 @@
+package pace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A ledger is a shared store in memory, without the line: a ticket that cannot
+// start is told when it might. It answers after delay and can be made to fail.
+type ledger struct {
+	mu            sync.Mutex
+	delays        []time.Duration // of the next answers; then none
+	down          error
+	last, until   time.Time
+	latest        string
+	gap, level    time.Duration
+	flying        map[string]time.Time
+	held, reserve int // calls of Hold, of Reserve
+}
+
+var errDown = errors.New("down")
+
+// answer waits for as long as the next answer takes.
+func (s *ledger) answer(ctx context.Context) error {
+	s.mu.Lock()
+	var delay time.Duration
+	if len(s.delays) > 0 {
+		delay, s.delays = s.delays[0], s.delays[1:]
+	}
+	s.mu.Unlock()
+	select {
+	case <-time.After(delay):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.down
+}
+
+func (s *ledger) Reserve(ctx context.Context, _, ticket string, gap, keep, life time.Duration, parallel int) (wait, level time.Duration, err error) {
+	sent := time.Now()
+	if err := s.answer(ctx); err != nil {
+		return 0, 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reserve++
+	for name, end := range s.flying {
+		if !end.After(sent) {
+			delete(s.flying, name)
+		}
+	}
+	_, again := s.flying[ticket]
+	switch due := s.last.Add(max(gap, s.gap)); {
+	case s.until.After(sent):
+		return s.until.Sub(sent), s.level, nil
+	case again && s.latest != ticket:
+		return 0, s.level, nil
+	case !again && due.After(sent):
+		return due.Sub(sent), s.level, nil
+	case !again && parallel > 0 && len(s.flying) >= parallel:
+		return 50 * ms, s.level, nil
+	}
+	s.last, s.latest, s.gap = sent, ticket, gap
+	s.flying[ticket] = sent.Add(life)
+	return 0, s.level, nil
+}
+
+func (s *ledger) Hold(ctx context.Context, _, ticket string, life time.Duration, restart bool) error {
+	if err := s.answer(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held++
+	if _, ok := s.flying[ticket]; ok {
+		s.flying[ticket] = time.Now().Add(life)
+		if restart && s.latest == ticket {
+			s.last = time.Now()
+		}
+	}
+	if life == 0 {
+		delete(s.flying, ticket)
+	}
+	return nil
+}
+
+func (s *ledger) Pause(ctx context.Context, _ string, wait, level time.Duration) error {
+	if err := s.answer(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if until := time.Now().Add(wait); until.After(s.until) {
+		s.until = until
+	}
+	s.level = level
+	return nil
+}
+
+func (s *ledger) set(down error, delays ...time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.down, s.delays = down, delays
+}
+
+func newLedger() *ledger { return &ledger{flying: make(map[string]time.Time)} }
+
+// fleetOf returns n pacers, as of n processes, that share a ledger.
+func fleetOf(t *testing.T, n int, l Limits, o Options) ([]*Pacer, *ledger) {
+	s := newLedger()
+	o.Shared = s
+	var all []*Pacer
+	for range n {
+		all = append(all, pacer(t, l, &o))
+	}
+	return all, s
+}
+
+// Eight processes of five callers each keep one gap between them.
+func TestFleetGap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, _ := fleetOf(t, 8, Limits{Gap: 100 * ms}, Options{})
+		zero := time.Now()
+		var mu sync.Mutex
+		var got, want []time.Duration
+		var wg sync.WaitGroup
+		for i := range 40 {
+			want = append(want, time.Duration(i)*100*ms)
+			wg.Go(func() {
+				turn := take(t, all[i%8], host1, 0)
+				mu.Lock()
+				defer mu.Unlock()
+				got = append(got, time.Since(zero))
+				turn.Done()
+			})
+		}
+		wg.Wait()
+		if !slices.Equal(got, want) {
+			t.Errorf("starts %v, want %v", got, want)
+		}
+	})
+}
+
+// The larger Crawl-delay of two neighbours holds across processes too.
+func TestFleetDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, _ := fleetOf(t, 2, Limits{Gap: time.Second}, Options{})
+		r := newTrail()
+		for i, delay := range []time.Duration{0, 5 * time.Second, 0, 0} {
+			take(t, all[i%2], host1, delay).Done()
+			r.add("%d", i)
+		}
+		r.check(t, "0s 0", "5s 1", "10s 2", "11s 3")
+	})
+}
+
+// Requests in flight are counted together, for as long as they take, and are
+// freed when they end or, if their process is killed, half a minute later.
+func TestFleetParallel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, s := fleetOf(t, 2, Limits{Parallel: 1}, Options{})
+		turn := take(t, all[0], host1, 0)
+		zero := time.Now()
+		time.AfterFunc(10*time.Minute, turn.Done)
+		other := take(t, all[1], host1, 0)
+		if got := time.Since(zero); got < 10*time.Minute || got > 10*time.Minute+50*ms {
+			t.Errorf("the other process started after %v, want at the end of the request in flight, 10m", got)
+		}
+		if held := s.held; held < 50 {
+			t.Errorf("renewed %d times in 10 minutes, want once in 10 seconds", held)
+		}
+		// A process that is killed renews no more.
+		other.lease.renew.Stop()
+		zero = time.Now()
+		take(t, all[0], host1, 0).Done()
+		if got := time.Since(zero); got < life || got > life+50*ms {
+			t.Errorf("the place of a killed process was free after %v, want %v", got, life)
+		}
+	})
+}
+
+// A 429 to one process pauses all, those already waiting too, and the next
+// pause doubles wherever the answer comes to; one success halves it for all.
+func TestFleetPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, s := fleetOf(t, 2, Limits{}, Options{})
+		waited := func(p *Pacer, least time.Duration) *Turn {
+			t.Helper()
+			zero := time.Now()
+			turn := take(t, p, host1, 0)
+			if got := time.Since(zero); got < least || got > least+least/4 {
+				t.Errorf("the next start came after %v, want %v to a quarter more", got, least)
+			}
+			return turn
+		}
+		turn := take(t, all[0], host1, 0)
+		for i, least := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
+			turn.Answer(429, nil)
+			turn.Done()
+			turn = waited(all[(i+1)%2], least)
+		}
+		turn.Answer(200, nil)
+		turn.Done()
+		if s.level != 2*time.Second {
+			t.Errorf("level after a success: %v, want half of 4s", s.level)
+		}
+		turn = take(t, all[0], host1, 0)
+		turn.Answer(503, http.Header{"Retry-After": {"60"}})
+		turn.Done()
+		waited(all[1], time.Minute)
+	})
+}
+
+// A pause that another process meets is known to this one's whole line as soon
+// as its first has heard of it: those without the time are refused then.
+func TestFleetRefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, s := fleetOf(t, 2, Limits{Gap: time.Second}, Options{})
+		turn := take(t, all[0], host1, 0)
+		turn.Answer(429, http.Header{"Retry-After": {"60"}})
+		turn.Done()
+		zero := time.Now()
+		short, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		_, err := all[1].Wait(short, host1, 0)
+		want := RefusedError{Authority: host1, RetryAt: zero.Add(time.Minute), Reason: ReasonShared}
+		if got, ok := err.(*RefusedError); !ok || *got != want || time.Since(zero) != 0 {
+			t.Errorf("Wait = %v after %v, want at once %v", err, time.Since(zero), &want)
+		}
+		if at, why := all[1].Peek(host1, 0); why != ReasonNone || !at.Equal(zero) {
+			t.Errorf("Peek = %v, %q; want now: nobody of this process waits or knows more", at, why)
+		}
+		leaving, leave := context.WithCancel(context.Background())
+		time.AfterFunc(10*time.Second, leave)
+		if _, err := all[1].Wait(leaving, host1, 0); err != context.Canceled {
+			t.Errorf("Wait = %v, want %v", err, context.Canceled)
+		}
+		if got, want := all[1].Stats(), (Stats{Authorities: 1, Waits: 2, Waited: 10 * time.Second, Refused: 1, Cancelled: 1}); got != want {
+			t.Errorf("Stats() = %+v, want %+v", got, want)
+		}
+		if len(s.flying) != 0 {
+			t.Errorf("%d in flight after all have left, want none", len(s.flying))
+		}
+	})
+}
+
+// While the store is away each process keeps its own limits and says so once,
+// and once more when it is back.
+func TestFleetAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said []string
+		all, s := fleetOf(t, 2, Limits{Gap: time.Second}, Options{OnShared: func(err error) { said = append(said, fmt.Sprint(err)) }})
+		r := newTrail()
+		take(t, all[0], host1, 0).Done()
+		s.set(errDown)
+		for range 3 {
+			take(t, all[0], host1, 0).Done()
+			r.add("down")
+		}
+		s.set(nil)
+		take(t, all[0], host1, 0).Done()
+		take(t, all[0], host1, 0).Done()
+		r.add("back")
+		r.check(t, "1s down", "2s down", "3s down", "5s back")
+		if want := []string{"down", "<nil>"}; !slices.Equal(said, want) {
+			t.Errorf("OnShared got %q, want %q", said, want)
+		}
+	})
+}
+
+// A store that hangs costs a caller a second and not its context.
+func TestFleetHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said []error
+		all, s := fleetOf(t, 1, Limits{}, Options{OnShared: func(err error) { said = append(said, err) }})
+		s.set(nil, time.Hour)
+		zero := time.Now()
+		take(t, all[0], host1, 0).Done()
+		if got := time.Since(zero); got != askTime {
+			t.Errorf("a turn without an answer took %v, want %v", got, askTime)
+		}
+		s.set(nil, time.Hour)
+		short, cancel := context.WithTimeout(context.Background(), 300*ms)
+		defer cancel()
+		zero = time.Now()
+		if _, err := all[0].Wait(short, host1, 0); err != context.DeadlineExceeded || time.Since(zero) != 300*ms {
+			t.Errorf("Wait = %v after %v, want %v after 300ms", err, time.Since(zero), context.DeadlineExceeded)
+		}
+		// The caller that left by itself is no failure, and its place is freed.
+		if len(said) != 2 || !errors.Is(said[0], context.DeadlineExceeded) || said[1] != nil {
+			t.Errorf("OnShared got %v, want the one answer that did not come, and nil", said)
+		}
+	})
+}
+
+// An answer that comes late is no start: the gap would count from too early.
+// It is asked for anew, a few times; a store that is far away is not late.
+func TestFleetFreshness(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		delays []time.Duration
+		asked  int
+	}{
+		{"quick", []time.Duration{1 * ms}, 1},
+		{"late_once", []time.Duration{1 * ms, 0, 9 * ms, 1 * ms}, 3},
+		{"late_at_all_times", []time.Duration{1 * ms, 0, 9 * ms, 9 * ms, 9 * ms}, 4},
+		{"far_away", []time.Duration{40 * ms, 0, 41 * ms}, 2},
+	} {
+		t.Run("house/"+test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				all, s := fleetOf(t, 1, Limits{}, Options{})
+				s.set(nil, test.delays...)
+				take(t, all[0], host1, 0).Done()
+				if test.asked > 1 {
+					take(t, all[0], host1, 0).Done()
+				}
+				if s.reserve != test.asked {
+					t.Errorf("answers after %v: asked %d times, want %d", test.delays, s.reserve, test.asked)
+				}
+			})
+		})
+	}
+}
+
+// A pause that this process meets while its first in line is asking the store
+// holds for that one as well.
+func TestFleetPauseWhileAsking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, s := fleetOf(t, 1, Limits{}, Options{})
+		a := take(t, all[0], host1, 0)
+		zero := time.Now()
+		s.set(nil, 10*ms)
+		time.AfterFunc(5*ms, func() { a.Answer(429, http.Header{"Retry-After": {"60"}}) })
+		take(t, all[0], host1, 0)
+		if got := time.Since(zero); got != time.Minute+5*ms {
+			t.Errorf("started after %v, want at the end of the pause, 1m0.005s", got)
+		}
+	})
+}
+
+// A request that was late on its way starts again in the fleet too, and one
+// that went at once costs the store no exchange.
+func TestFleetSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, s := fleetOf(t, 2, Limits{Gap: time.Second}, Options{})
+		zero := time.Now()
+		turn := take(t, all[0], host1, 0)
+		time.Sleep(freshness)
+		turn.Sent()
+		turn.Done()
+		if s.held != 1 {
+			t.Errorf("a request sent at once: %d calls of Hold, want that of Done", s.held)
+		}
+		take(t, all[1], host1, 0).Done()
+		turn = take(t, all[0], host1, 0)
+		time.Sleep(700 * ms)
+		turn.Sent()
+		synctest.Wait()
+		take(t, all[1], host1, 0)
+		if got := time.Since(zero); got != 3700*ms {
+			t.Errorf("the start after one at 2s, sent 700ms late, came at %v; want 3.7s", got)
+		}
+	})
+}
