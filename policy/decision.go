@@ -86,7 +86,7 @@ func (d Decision) reason() string {
 		robots = link(d.Robots)
 	}
 	if d.Served != "" && d.Served != d.Robots {
-		robots += ", served by " + link(d.Served)
+		robots += " (served by " + link(d.Served) + ")"
 	}
 	if d.Stale {
 		robots = "a copy, past its time, of " + robots
@@ -130,7 +130,9 @@ func quote(s string) string { return strconv.Quote(bound(s, 120)) }
 
 // link returns a URL as one word without what a log must not see, at most 300
 // octets of it.
-func link(s string) string { return strings.ReplaceAll(bound(s, 300), " ", "%20") }
+func link(s string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(bound(s, 300), " ", "%20"), `"`, "%22")
+}
 
 // printable reports whether a character may be shown: no control, no direction
 // mark, no broken encoding.

@@ -1,0 +1,252 @@
+package policy_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rfc9309/polite/matcher"
+	"github.com/rfc9309/polite/policy"
+)
+
+// TestString holds the line that people read against what each kind of ruling
+// must tell them.
+func TestString(t *testing.T) {
+	for _, tt := range []struct {
+		name, profile string
+		events        []string // one a day
+		want          string
+	}{
+		{"2.3/nothing_known", "rfc9309", nil,
+			`DEFER https://example.com/private: robots.txt must be asked for first [RFC 9309, section 2.3]; not before 2026-05-01T00:00:00Z`},
+		{"2.2.2/a_rule", "rfc9309", []string{"200 rules"},
+			`DISALLOW https://example.com/private: line 2 "Disallow: /private" in group "*" of https://example.com/robots.txt [RFC 9309, section 2.2.2; profile rfc9309]; fetched 2026-05-01T00:00:00Z; asked again 2026-05-02T00:00:00Z`},
+		{"2.2.2/no_rule_matches", "strict", []string{"200 others"},
+			`ALLOW https://example.com/private: no rule of group "*" matches in https://example.com/robots.txt [RFC 9309, section 2.2.2; profile strict]; fetched 2026-05-01T00:00:00Z; asked again 2026-05-02T00:00:00Z`},
+		{"2.2.1/no_group", "rfc9309", []string{"200 empty from https://cdn.example/r"},
+			`ALLOW https://example.com/private: no group applies in https://example.com/robots.txt (served by https://cdn.example/r) [RFC 9309, section 2.2.1; profile rfc9309]; fetched 2026-05-01T00:00:00Z; asked again 2026-05-02T00:00:00Z`},
+		{"2.3.1.3/404", "rfc9309", []string{"404"},
+			`ALLOW https://example.com/private: https://example.com/robots.txt is unavailable (status 404 Not Found) [RFC 9309, section 2.3.1.3; profile rfc9309]; asked again 2026-05-02T00:00:00Z`},
+		{"2.3.1.2/redirects", "rfc9309", []string{"301 after 5 + Location: /x"},
+			`ALLOW https://example.com/private: https://example.com/robots.txt (served by https://example.com/hop5) is unavailable (more than 5 redirects) [RFC 9309, section 2.3.1.2; profile rfc9309]; asked again 2026-05-01T01:00:00Z`},
+		{"2.3.1.4/503", "rfc9309", []string{"503"},
+			`DEFER https://example.com/private: https://example.com/robots.txt is unreachable (status 503 Service Unavailable) [RFC 9309, section 2.3.1.4; profile rfc9309]; unreachable since 2026-05-01T00:00:00Z; not before 2026-05-01T00:01:00Z`},
+		{"2.3.1.4/dns", "rfc9309", []string{"dns"},
+			`DEFER https://example.com/private: https://example.com/robots.txt is unreachable (retrieval: dns: it broke) [RFC 9309, section 2.3.1.4; profile rfc9309]; unreachable since 2026-05-01T00:00:00Z; not before 2026-05-01T00:01:00Z`},
+		{"2.4/a_stale_copy", "rfc9309", []string{"200 rules", "999 + Retry-After: 3600"},
+			`DISALLOW https://example.com/private: line 2 "Disallow: /private" in group "*" of a copy, past its time, of https://example.com/robots.txt [RFC 9309, section 2.4; profile rfc9309]; fetched 2026-05-01T00:00:00Z; unreachable since 2026-05-02T00:00:00Z; asked again 2026-05-02T01:00:00Z`},
+		{"house/401", "koster1996", []string{"401"},
+			`DISALLOW https://example.com/private: https://example.com/robots.txt is restricted (status 401 Unauthorized) [house rule; profile koster1996]; asked again 2026-05-02T00:00:00Z`},
+		{"house/429", "rfc9309", []string{"429"},
+			`DEFER https://example.com/private: https://example.com/robots.txt is unreachable (status 429 Too Many Requests) [house rule; profile rfc9309]; unreachable since 2026-05-01T00:00:00Z; not before 2026-05-01T00:01:00Z`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := profile(t, tt.profile)
+			var rec *policy.Record
+			now := start
+			for i, e := range tt.events {
+				now = start.AddDate(0, 0, i)
+				rec = learn(t, p, rec, attempt(t, e, now))
+			}
+			if got := decide(t, rec, private, now).String(); got != tt.want {
+				t.Errorf("after %q:\ngot  %s\nwant %s", tt.events, got, tt.want)
+			}
+		})
+	}
+}
+
+// TestStringOfTheFileItself: the file is open in any state, and says so.
+func TestStringOfTheFileItself(t *testing.T) {
+	for _, event := range []string{"503", "200 rules", "401"} {
+		r := policy.Koster1996().Learn(nil, attempt(t, event, start))
+		d := decide(t, r, itself, start)
+		if d.Verdict != policy.Allow || d.Clause != "2.2.2" || !d.RetryAt.IsZero() || !strings.HasPrefix(d.String(), "ALLOW https://example.com/robots.txt: ") {
+			t.Errorf("after %s: %v", event, d)
+		}
+		closed := decide(t, r, mustParse(robots+"?x"), start)
+		if event == "401" && closed.Allowed() {
+			t.Errorf("with a query it is another page: %v", closed)
+		}
+	}
+}
+
+func TestStringOfOverride(t *testing.T) {
+	d := policy.Decision{Verdict: policy.Allow, URL: "https://example.com/", Clause: "house", Override: "we asked\nthem"}
+	const want = `ALLOW https://example.com/: by order of the operator: we asked?them [house rule]`
+	if got := d.String(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// hostile is a Decision in which everything that a server has a say in is as
+// bad as it can be.
+func hostile() policy.Decision {
+	const evil = "\x00\x1b[31m\r\n\u202E\u2066\u200B\uFEFF\xFF\xC0\x80\u00A0\"\\ ALLOW"
+	long := strings.Repeat(evil, 8<<10/len(evil))
+	return policy.Decision{
+		Verdict: policy.Disallow, URL: "https://example.com/?" + long, Clause: "2.2.2", Access: policy.Successful,
+		Match:   matcher.Match{Agent: long, Rule: matcher.Rule{Line: 7, Pattern: long}},
+		Profile: "rfc9309", Robots: robots, Served: "https://example.com/" + long, Status: 200,
+		Fetched: start, Cause: long, Override: "",
+	}
+}
+
+// safe reports why text must not be shown, "" if it may.
+func safe(s string) string {
+	if !utf8.ValidString(s) {
+		return "invalid UTF-8"
+	}
+	for _, c := range s {
+		if !unicode.IsPrint(c) {
+			return "the character " + string(c)
+		}
+	}
+	return ""
+}
+
+func TestHostileText(t *testing.T) {
+	d := hostile()
+	for _, with := range []struct {
+		name   string
+		change func(*policy.Decision)
+	}{
+		{"rule", func(*policy.Decision) {}},
+		{"cause", func(d *policy.Decision) { d.Match = matcher.Match{} }},
+		{"agent", func(d *policy.Decision) { d.Match.Rule = matcher.Rule{} }},
+		{"override", func(d *policy.Decision) { d.Override = d.Cause }},
+	} {
+		t.Run("house/"+with.name, func(t *testing.T) {
+			d := d
+			with.change(&d)
+			if s := d.String(); safe(s) != "" || len(s) > 2000 {
+				t.Errorf("String has %d octets and %s: %.300q", len(s), safe(s), s)
+			}
+			if url := strings.Fields(d.String())[1]; !strings.HasSuffix(url, "…:") || strings.Contains(url, `"`) {
+				t.Errorf("a URL passes for words: %s", d)
+			}
+			var log bytes.Buffer
+			slog.New(slog.NewTextHandler(&log, nil)).Info("ruling", "decision", d)
+			if s := strings.TrimSuffix(log.String(), "\n"); safe(s) != "" || len(s) > 4000 {
+				t.Errorf("LogValue has %d octets and %s: %.300q", len(s), safe(s), s)
+			}
+			data, err := json.Marshal(d)
+			if err != nil || safe(string(data)) != "" || len(data) > 40<<10 {
+				t.Errorf("JSON has %d octets and %s, %v: %.300q", len(data), safe(string(data)), err, data)
+			}
+		})
+	}
+	const rule = `line 7 "Disallow: `
+	if s := d.Rule(); !strings.HasPrefix(s, rule) || len(s) > 600 {
+		t.Errorf("Rule has %d octets: %.300q", len(s), s)
+	}
+}
+
+// TestQuoting: what is quoted can be told apart from what is not.
+func TestQuoting(t *testing.T) {
+	for _, tt := range []struct{ pattern, want string }{
+		{`/a"b`, `line 1 "Disallow: /a\"b" in group "*"`},
+		{`/a\`, `line 1 "Disallow: /a\\" in group "*"`},
+		{"/ü", `line 1 "Disallow: /ü" in group "*"`},
+		{"/\u202E", `line 1 "Disallow: /?" in group "*"`},
+		{strings.Repeat("x", 8<<10), `line 1 "Disallow: ` + strings.Repeat("x", 107) + `…" in group "*"`},
+	} {
+		d := policy.Decision{Match: matcher.Match{Agent: "*", Rule: matcher.Rule{Line: 1, Pattern: tt.pattern}}}
+		if got := d.Rule(); got != tt.want {
+			t.Errorf("%.40q:\ngot  %s\nwant %s", tt.pattern, got, tt.want)
+		}
+	}
+}
+
+// TestJSON holds the form that programs read: names, words and order.
+func TestJSON(t *testing.T) {
+	p := policy.RFC9309()
+	rec := learn(t, p, nil, attempt(t, "200 rules from https://cdn.example/r", start))
+	day := start.AddDate(0, 0, 1)
+	for _, tt := range []struct {
+		name string
+		d    policy.Decision
+		want string
+	}{
+		{"2.2.2/rule", decide(t, rec, private, start),
+			`{"verdict":"disallow","url":"https://example.com/private","clause":"2.2.2","access":"successful",` +
+				`"match":{"allowed":false,"agent":"*","rule":{"line":2,"allow":false,"pattern":"/private"}},"profile":"rfc9309",` +
+				`"robots":"https://example.com/robots.txt","served":"https://cdn.example/r","status":200,` +
+				`"fetched":"2026-05-01T00:00:00Z","expires":"2026-05-02T00:00:00Z","stale":false}`},
+		{"2.4/stale", decide(t, learn(t, p, rec, attempt(t, "503 + Retry-After: 3600", day)), public, day),
+			`{"verdict":"allow","url":"https://example.com/public","clause":"2.4","access":"unreachable",` +
+				`"match":{"allowed":true,"agent":"*","rule":{"line":0,"allow":false,"pattern":""}},"profile":"rfc9309",` +
+				`"robots":"https://example.com/robots.txt","served":"https://example.com/robots.txt","status":503,` +
+				`"fetched":"2026-05-01T00:00:00Z","expires":"2026-05-02T01:00:00Z","stale":true,"down_since":"2026-05-02T00:00:00Z",` +
+				`"cause":"status 503 Service Unavailable"}`},
+		{"2.3.1.4/defer", decide(t, learn(t, p, nil, attempt(t, "503 + Retry-After: 3600", start)), private, start),
+			`{"verdict":"defer","url":"https://example.com/private","clause":"2.3.1.4","access":"unreachable",` +
+				`"match":{"allowed":false,"agent":"","rule":{"line":0,"allow":false,"pattern":""}},"profile":"rfc9309",` +
+				`"robots":"https://example.com/robots.txt","served":"https://example.com/robots.txt","status":503,` +
+				`"expires":"2026-05-01T01:00:00Z","stale":false,"down_since":"2026-05-01T00:00:00Z","retry_at":"2026-05-01T01:00:00Z",` +
+				`"cause":"status 503 Service Unavailable"}`},
+		{"house/override", policy.Decision{Verdict: policy.Allow, Override: "ours"},
+			`{"verdict":"allow","url":"","clause":"","access":"unreachable",` +
+				`"match":{"allowed":false,"agent":"","rule":{"line":0,"allow":false,"pattern":""}},"profile":"",` +
+				`"robots":"","served":"","status":0,"stale":false,"override":"ours"}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := json.Marshal(tt.d)
+			if err != nil || string(got) != tt.want {
+				t.Errorf("%+v, %v:\ngot  %s\nwant %s", tt.d, err, got, tt.want)
+			}
+		})
+	}
+}
+
+// TestLogValue holds the attributes of a log line: the zero ones are left out.
+func TestLogValue(t *testing.T) {
+	p := policy.RFC9309()
+	for _, tt := range []struct {
+		name, event string
+		want        map[string]string
+	}{
+		{"2.2.2/rule", "200 rules", map[string]string{
+			"verdict": "disallow", "url": "https://example.com/private", "clause": "2.2.2", "access": "successful", "profile": "rfc9309",
+			"rule": `line 2 "Disallow: /private" in group "*"`, "robots": robots, "status": "200",
+			"fetched": "2026-05-01 00:00:00 +0000 UTC", "expires": "2026-05-02 00:00:00 +0000 UTC",
+		}},
+		{"2.3.1.4/dns", "dns + Retry-After: 3600", map[string]string{
+			"verdict": "defer", "url": "https://example.com/private", "clause": "2.3.1.4", "access": "unreachable", "profile": "rfc9309",
+			"robots": robots, "expires": "2026-05-01 01:00:00 +0000 UTC", "down_since": "2026-05-01 00:00:00 +0000 UTC",
+			"retry_at": "2026-05-01 01:00:00 +0000 UTC", "cause": "retrieval: dns: it broke",
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := map[string]string{}
+			for _, a := range decide(t, learn(t, p, nil, attempt(t, tt.event, start)), private, start).LogValue().Group() {
+				got[a.Key] = a.Value.String()
+			}
+			if !reflect.DeepEqual(got, tt.want) {
+				t.Errorf("after %s:\ngot  %v\nwant %v", tt.event, got, tt.want)
+			}
+		})
+	}
+}
+
+// TestDecideSharesNothing: two Decisions of one moment are one value, and the
+// text that came with the attempt may be written over.
+func TestDecideSharesNothing(t *testing.T) {
+	p := policy.RFC9309()
+	a := attempt(t, `200 rules + ETag: "a"`, start)
+	r := p.Learn(nil, a)
+	want := r.Decide("ExampleBot", private, start)
+	clear(a.Body)
+	a.Header["Etag"][0] = "gone"
+	if got := r.Decide("ExampleBot", private, start); got != want || r.Validators().Get("If-None-Match") != `"a"` {
+		t.Errorf("after the body was written over:\ngot  %v\nwant %v", got, want)
+	}
+	if later := r.Decide("ExampleBot", private, start.Add(time.Hour)); later != want {
+		t.Errorf("an hour later:\ngot  %v\nwant %v", later, want)
+	}
+}

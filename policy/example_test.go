@@ -1,0 +1,189 @@
+package policy_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"time"
+
+	"github.com/rfc9309/polite/policy"
+)
+
+// A crawler with its own HTTP stack fills an Attempt from what the stack gives
+// it and gets the whole decision table. This one follows no redirects of its
+// own accord, as a fetcher must, and leaves the rest to the record.
+func Example() {
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "User-agent: ExampleBot\nDisallow: /search\n")
+	}))
+	defer site.Close()
+
+	p := policy.RFC9309()
+	stack := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	retrieve := func(old *policy.Record, robots string) policy.Attempt {
+		a := policy.Attempt{Robots: robots, Sent: time.Now()}
+		req, err := http.NewRequest(http.MethodGet, robots, nil)
+		if err != nil {
+			log.Fatal(err)
+		}
+		for field, lines := range old.Validators() {
+			req.Header[field] = lines
+		}
+		res, err := stack.Do(req)
+		if a.Err = err; err == nil {
+			a.Status, a.Header = res.StatusCode, res.Header
+			a.Body, a.Err = io.ReadAll(io.LimitReader(res.Body, int64(p.Limit)+1))
+			a.Cut = len(a.Body) > p.Limit
+			res.Body.Close()
+		}
+		a.Received = time.Now()
+		return a
+	}
+
+	var rec *policy.Record // one for each scheme and authority
+	for _, page := range []string{"/about", "/search?q=x"} {
+		target, err := url.Parse(site.URL + page)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if rec.Due(time.Now()) {
+			rec = p.Learn(rec, retrieve(rec, site.URL+"/robots.txt"))
+		}
+		d := rec.Decide("ExampleBot", target, time.Now())
+		fmt.Printf("%s: %s by section %s, %q\n", page, d.Verdict, d.Clause, d.Match.Rule.Pattern)
+	}
+	// Output:
+	// /about: allow by section 2.2.2, ""
+	// /search?q=x: disallow by section 2.2.2, "/search"
+}
+
+// An outage in a site whose robots.txt has never been seen: nothing may be
+// crawled for 30 days.
+func ExampleProfile_Learn() {
+	p := policy.RFC9309()
+	page, _ := url.Parse("https://example.com/")
+	began := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+
+	var rec *policy.Record
+	for _, days := range []int{0, 15, 30} {
+		now := began.AddDate(0, 0, days)
+		rec = p.Learn(rec, policy.Attempt{Robots: "https://example.com/robots.txt", Status: 503, Received: now})
+		fmt.Println("day", days, rec.Decide("ExampleBot", page, now).Verdict)
+	}
+	// Output:
+	// day 0 defer
+	// day 15 defer
+	// day 30 allow
+}
+
+// The same answers, read in the careful direction and as Google reads them.
+func ExampleStrict() {
+	page, _ := url.Parse("https://example.com/private")
+	monday := time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC)
+	tuesday := monday.AddDate(0, 0, 1)
+	for _, p := range []*policy.Profile{policy.RFC9309(), policy.Strict(), policy.Google()} {
+		const robots = "https://example.com/robots.txt"
+		rec := p.Learn(nil, policy.Attempt{Robots: robots, Status: 200, Body: []byte("User-agent: *\nDisallow: /admin\n"), Received: monday})
+		rec = p.Learn(rec, policy.Attempt{Robots: robots, Status: 500, Received: tuesday})
+		for _, hours := range []int{1, 13} {
+			d := rec.Decide("ExampleBot", page, tuesday.Add(time.Duration(hours)*time.Hour))
+			fmt.Printf("%s, %d h into an outage: %s\n", p.Name, hours, d.Verdict)
+		}
+	}
+	// Output:
+	// rfc9309, 1 h into an outage: allow
+	// rfc9309, 13 h into an outage: allow
+	// strict, 1 h into an outage: defer
+	// strict, 13 h into an outage: defer
+	// google, 1 h into an outage: defer
+	// google, 13 h into an outage: allow
+}
+
+// Every ruling explains itself in one line, fit for a mail to a webmaster.
+func ExampleDecision_String() {
+	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	rec := policy.RFC9309().Learn(nil, policy.Attempt{
+		Robots: "https://example.com/robots.txt", Status: 200, Body: []byte("User-agent: *\nDisallow: /private\n"), Received: now,
+	})
+	page, _ := url.Parse("https://example.com/private/diary")
+	fmt.Println(rec.Decide("ExampleBot", page, now))
+	// Output:
+	// DISALLOW https://example.com/private/diary: line 2 "Disallow: /private" in group "*" of https://example.com/robots.txt [RFC 9309, section 2.2.2; profile rfc9309]; fetched 2026-05-01T00:00:00Z; asked again 2026-05-02T00:00:00Z
+}
+
+// The JSON form has the fields of Decision in snake_case.
+func ExampleDecision_MarshalJSON() {
+	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	rec := policy.RFC9309().Learn(nil, policy.Attempt{Robots: "https://example.com/robots.txt", Status: 404, Received: now})
+	page, _ := url.Parse("https://example.com/")
+	text, _ := json.MarshalIndent(rec.Decide("ExampleBot", page, now), "", "  ")
+	fmt.Println(string(text))
+	// Output:
+	// {
+	//   "verdict": "allow",
+	//   "url": "https://example.com/",
+	//   "clause": "2.3.1.3",
+	//   "access": "unavailable",
+	//   "match": {
+	//     "allowed": false,
+	//     "agent": "",
+	//     "rule": {
+	//       "line": 0,
+	//       "allow": false,
+	//       "pattern": ""
+	//     }
+	//   },
+	//   "profile": "rfc9309",
+	//   "robots": "https://example.com/robots.txt",
+	//   "served": "https://example.com/robots.txt",
+	//   "status": 404,
+	//   "expires": "2026-05-02T00:00:00Z",
+	//   "stale": false,
+	//   "cause": "status 404 Not Found"
+	// }
+}
+
+// A record outlives the program in any store of octets.
+func ExampleProfile_Load() {
+	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	p := policy.RFC9309()
+	rec := p.Learn(nil, policy.Attempt{Robots: "https://example.com/robots.txt", Status: 404, Received: now})
+	data, err := rec.MarshalBinary()
+	if err != nil {
+		log.Fatal(err)
+	}
+	rec, err = p.Load(data)
+	fmt.Println(rec.Robots(), rec.NextTry().Sub(now), err)
+
+	data[20] ^= 1
+	_, err = p.Load(data)
+	fmt.Println(err)
+	// Output:
+	// https://example.com/robots.txt 24h0m0s <nil>
+	// policy: the stored record is damaged: its checksum does not fit
+}
+
+// A Profile is data. This crawler knows that some names of its intranet exist
+// only on weekdays and takes a name that does not resolve for a site without
+// robots.txt.
+func ExampleProfile() {
+	p := policy.RFC9309()
+	p.Name = "intranet"
+	p.Failures = map[policy.Class]policy.Access{policy.DNS: policy.Unavailable}
+	if err := p.Check(); err != nil {
+		log.Fatal(err)
+	}
+	now := time.Date(2026, 5, 2, 0, 0, 0, 0, time.UTC)
+	page, _ := url.Parse("http://wiki.example/")
+	rec := p.Learn(nil, policy.Attempt{
+		Robots: "http://wiki.example/robots.txt", Err: &policy.Failure{Class: policy.DNS}, Received: now,
+	})
+	d := rec.Decide("ExampleBot", page, now)
+	fmt.Println(d.Verdict, d.Clause)
+	// Output:
+	// allow house
+}
