@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/policy"
+)
+
+// demoAgent is who the demo pretends to be.
+const demoAgent = "ExampleBot/0.1 (+https://example.com/bot)"
+
+// demoTimeout bounds a retrieval in the demo, and with it the slow site.
+const demoTimeout = 1500 * time.Millisecond
+
+func (c *cli) demoCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Show the rulings for a small web on loopback that misbehaves",
+		Long: `Demo starts some web sites on this machine: one in order, one that redirects, one
+without robots.txt, and others that fail in the ways sites do. It asks for some
+URLs of each, shows the rulings, and fetches a page that is allowed and one that
+is not. It needs no network and ends by itself.`,
+		Example: "  polite demo",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.demo(cmd.Context(), asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	return cmd
+}
+
+func (c *cli) demo(ctx context.Context, asJSON bool) error {
+	web, err := startWeb()
+	if err != nil {
+		return err
+	}
+	defer web.stop()
+	crawler, err := fetcher.New(demoAgent, &fetcher.Options{Timeout: demoTimeout, Base: &http.Transport{}})
+	if err != nil {
+		return err
+	}
+	defer crawler.CloseIdleConnections()
+	p := c.paper()
+	if !asJSON {
+		p.WriteString("Each site below runs on this machine. Asking them for robots.txt ...\n\n")
+		p.Flush()
+	}
+	// All at once, so that the slow ones are waited for together.
+	if err := crawler.Prefetch(ctx, web.targets()); err != nil {
+		return err
+	}
+	if asJSON {
+		return c.demoJSON(ctx, p, crawler, web)
+	}
+	if err := c.demoTable(ctx, p, crawler, web); err != nil {
+		return err
+	}
+	c.demoPages(ctx, p, crawler, web)
+	return p.Flush()
+}
+
+func (c *cli) demoJSON(ctx context.Context, p *paper, crawler *fetcher.Transport, web *demoWeb) error {
+	for target := range web.targets() {
+		d, err := crawler.Check(ctx, target)
+		if err != nil {
+			return err
+		}
+		p.json(d)
+	}
+	return p.Flush()
+}
+
+// demoWidth is the width of the table where the terminal has no other.
+const demoWidth = 80
+
+// demoTable asks for the URLs of every site and writes the rulings as a table.
+func (c *cli) demoTable(ctx context.Context, p *paper, crawler *fetcher.Transport, web *demoWeb) error {
+	t := table{width: demoWidth}
+	t.head("URL", "VERDICT", "WHY", "AGAIN IN")
+	for _, s := range web.sites {
+		t.heading(s.what)
+		for _, u := range s.urls() {
+			d, err := crawler.Check(ctx, u)
+			if err != nil {
+				return err
+			}
+			t.row(d.URL, word(d), demoWhy(d), roughly(d, c.now()))
+		}
+	}
+	t.write(p)
+	return p.Flush()
+}
+
+// demoWhy is the reason as short as the table wants it: the heading above names
+// the site, and there is one group.
+func demoWhy(d policy.Decision) string {
+	switch {
+	case d.Match.Rule.Line != 0:
+		return strings.TrimSuffix(rule(d), " in group "+group(d.Match.Agent))
+	case d.Cause != "":
+		return shown(d.Cause, 200)
+	}
+	return cause(d)
+}
+
+// roughly is the time until the file is asked for again, in one unit.
+func roughly(d policy.Decision, now time.Time) string {
+	at := d.RetryAt
+	if at.IsZero() {
+		at = d.Expires
+	}
+	wait := at.Sub(now)
+	for _, u := range []struct {
+		unit time.Duration
+		name string
+	}{{time.Hour, "h"}, {time.Minute, "min"}} {
+		if up := wait.Round(u.unit); up >= u.unit {
+			return fmt.Sprintf("%d %s", up/u.unit, u.name)
+		}
+	}
+	return span(wait)
+}
+
+// demoPages fetches an allowed page and a disallowed one through the
+// RoundTripper.
+func (c *cli) demoPages(ctx context.Context, p *paper, crawler *fetcher.Transport, web *demoWeb) {
+	fmt.Fprintf(p, "\nNow through http.Client{Transport: crawler}:\n\n")
+	client := &http.Client{Transport: crawler, Timeout: demoTimeout}
+	for _, u := range web.sites[0].urls()[:2] {
+		fmt.Fprintf(p, "GET %s\n", u)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+		if err != nil {
+			continue
+		}
+		resp, err := client.Do(req)
+		var denied *fetcher.DeniedError
+		switch {
+		case errors.As(err, &denied):
+			fmt.Fprintf(p, "    %s\n    errors.Is(err, fetcher.ErrDisallowed) = %v; no request was made\n",
+				p.paint(red, "refused: "+rule(denied.Decision)), errors.Is(err, fetcher.ErrDisallowed))
+		case err != nil:
+			fmt.Fprintf(p, "    failed: %s\n", shown(err.Error(), 300))
+		default:
+			body, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
+			resp.Body.Close()
+			fmt.Fprintf(p, "    %s\n", p.paint(green, fmt.Sprintf("%s: %q", resp.Status, shown(string(body), 60))))
+		}
+	}
+	s := crawler.Stats()
+	fmt.Fprintf(p, "\n%s took %s for robots.txt.\n",
+		count(s.Allowed+s.Disallowed+s.Deferred, "ruling", "rulings"), count(s.Requests, "request", "requests"))
+}
+
+// targets yields the URLs of all sites.
+func (w *demoWeb) targets() iter.Seq[*url.URL] {
+	return func(yield func(*url.URL) bool) {
+		for _, s := range w.sites {
+			for _, u := range s.urls() {
+				if !yield(u) {
+					return
+				}
+			}
+		}
+	}
+}

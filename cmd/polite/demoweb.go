@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// demoSite is one site of the demo and what is asked of it.
+type demoSite struct {
+	what   string
+	base   string // scheme and authority
+	paths  []string
+	server *http.Server
+}
+
+func (s *demoSite) urls() []*url.URL {
+	var list []*url.URL
+	for _, p := range s.paths {
+		if u, err := url.Parse(s.base + p); err == nil {
+			list = append(list, u)
+		}
+	}
+	return list
+}
+
+// demoWeb is a handful of real servers on loopback.
+type demoWeb struct{ sites []*demoSite }
+
+// demoRobots is the file of the site in order.
+const demoRobots = `# The site in order
+User-agent: *
+Disallow: /me/
+Allow: /me/cv
+Disallow: *.pdf$
+
+User-agent: OtherBot
+Disallow: /
+
+Sitemap: /sitemap.xml
+`
+
+// startWeb starts the sites. The first is the one in order.
+func startWeb() (*demoWeb, error) {
+	w := &demoWeb{}
+	for _, s := range []struct {
+		what   string
+		robots http.HandlerFunc // nil: nobody listens
+		paths  []string
+	}{
+		{"a site in order", text("text/plain", demoRobots),
+			[]string{"/", "/me/", "/me/cv", "/a.pdf"}},
+		{"redirects to the file of the site in order", func(rw http.ResponseWriter, r *http.Request) {
+			http.Redirect(rw, r, w.sites[0].base+"/robots.txt", http.StatusMovedPermanently)
+		}, []string{"/", "/me/"}},
+		{"has no robots.txt: 404", http.NotFound, []string{"/me/"}},
+		{"is overloaded: 503, Retry-After: 120", func(rw http.ResponseWriter, _ *http.Request) {
+			rw.Header().Set("Retry-After", "120")
+			http.Error(rw, "later", http.StatusServiceUnavailable)
+		}, []string{"/"}},
+		{"is dead: nobody listens at the port", nil, []string{"/"}},
+		{"answers an HTML page for everything", text("text/html", "<!doctype html><title>Hello</title>"), []string{"/me/"}},
+		{"is slow: no answer in time", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, []string{"/"}},
+		{"breaks off in the middle of the file", truncated, []string{"/me/"}},
+		{"redirects in a loop", func(rw http.ResponseWriter, r *http.Request) {
+			http.Redirect(rw, r, "/robots.txt", http.StatusFound)
+		}, []string{"/"}},
+	} {
+		site, err := startSite(s.robots)
+		if err != nil {
+			w.stop()
+			return nil, err
+		}
+		site.what, site.paths = s.what, s.paths
+		w.sites = append(w.sites, site)
+	}
+	return w, nil
+}
+
+// startSite starts one server on a free port of loopback. Without a handler
+// the port is closed again at once.
+func startSite(robots http.HandlerFunc) (*demoSite, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("starting a site on loopback: %w", err)
+	}
+	site := &demoSite{base: "http://" + l.Addr().String()}
+	if robots == nil {
+		return site, l.Close()
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/robots.txt", robots)
+	mux.HandleFunc("/", text("text/plain", "Welcome, "+demoAgent[:10]+"."))
+	site.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	go site.server.Serve(l) // ends with stop
+	return site, nil
+}
+
+func (w *demoWeb) stop() {
+	for _, s := range w.sites {
+		if s.server != nil {
+			s.server.Close()
+		}
+	}
+}
+
+// text answers with a body.
+func text(kind, body string) http.HandlerFunc {
+	return func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Content-Type", kind)
+		io.WriteString(rw, body)
+	}
+}
+
+// truncated announces a whole file and sends the part of it before the rule
+// that would have closed the site.
+func truncated(rw http.ResponseWriter, _ *http.Request) {
+	rw.Header().Set("Content-Type", "text/plain")
+	rw.Header().Set("Content-Length", "500")
+	io.WriteString(rw, "User-agent: *\nAllow: /pri")
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rfc9309/polite/cache"
+	"github.com/rfc9309/polite/cache/disk"
+	"github.com/rfc9309/polite/cache/redis"
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/pace"
+	"github.com/rfc9309/polite/policy"
+)
+
+// defaultAgent names this program and says where to read about it (RFC 9309,
+// section 2.2.1).
+const defaultAgent = "polite/" + version + " (+https://github.com/rfc9309/polite)"
+
+// profiles are the names that --profile takes.
+var profiles = [...]string{"rfc9309", "strict", "google", "google2019", "draft2019", "koster1996"}
+
+// profileFlag adds --profile, with completion.
+func profileFlag(cmd *cobra.Command, name *string) {
+	cmd.Flags().StringVar(name, "profile", profiles[0], "how the protocol is read: "+strings.Join(profiles[:], ", "))
+	cmd.RegisterFlagCompletionFunc("profile", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return profiles[:], cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+func profileByName(name string) (*policy.Profile, error) {
+	p, ok := policy.ByName(name)
+	if !ok {
+		return nil, misused("no profile %q; want one of %s", name, strings.Join(profiles[:], ", "))
+	}
+	return p, nil
+}
+
+// online are the flags of every command that asks sites.
+type online struct {
+	agent, token, profile, store string
+	timeout                      time.Duration
+	json                         bool
+}
+
+func (o *online) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.agent, "agent", defaultAgent, "the `User-Agent` to ask with")
+	f.StringVar(&o.token, "token", "", "the product `token` that groups are looked up by (default: what the agent begins with)")
+	f.StringVar(&o.store, "store", "", "keep copies in this `file`, or on a server: redis://[user:password@]host:port/0")
+	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "bound of one retrieval of robots.txt, redirects and retries included")
+	f.BoolVar(&o.json, "json", false, "one JSON object a line")
+	profileFlag(cmd, &o.profile)
+}
+
+// transport is the Transport that the flags ask for. The caller calls the
+// function that comes with it when all is done.
+func (o *online) transport(c *cli, trace *fetcher.Trace, limits *pace.Limits) (*fetcher.Transport, func() error, error) {
+	profile, err := profileByName(o.profile)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.timeout <= 0 {
+		return nil, nil, misused("--timeout is %v; want more than nothing", o.timeout)
+	}
+	store, closeStore, err := openStore(o.store)
+	if err != nil {
+		return nil, nil, err
+	}
+	if trace == nil {
+		trace = &fetcher.Trace{}
+	}
+	trace.Store = c.storeTrouble()
+	t, err := fetcher.New(o.agent, &fetcher.Options{
+		Token: o.token, Profile: profile, Store: store, Timeout: o.timeout, Pace: limits, Trace: trace, Identify: true,
+	})
+	if err != nil {
+		closeStore()
+		return nil, nil, &usageError{err}
+	}
+	return t, closeStore, nil
+}
+
+// storeTrouble returns a hook that tells of the first failure of the store: it
+// changes no ruling, and one that is down fails for every site.
+func (c *cli) storeTrouble() func(op, authority string, err error) {
+	var once sync.Once
+	return func(op, authority string, err error) {
+		once.Do(func() {
+			c.warn("the store failed and is passed over: %s of %s: %v; further failures are not shown", op, authority, err)
+		})
+	}
+}
+
+// openStore opens what --store names: nothing, a file, or a server.
+func openStore(where string) (cache.Store, func() error, error) {
+	scheme, _, isURL := strings.Cut(where, "://")
+	switch {
+	case where == "":
+		return nil, func() error { return nil }, nil
+	case isURL && (strings.HasPrefix(scheme, "redis") || strings.HasPrefix(scheme, "valkey") || scheme == "unix"):
+		s, err := redis.Open(where, nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		return s, s.Close, nil
+	case isURL:
+		return nil, nil, misused("no store %q; want a file, or redis:// or rediss:// and a server", scheme+"://")
+	}
+	s, err := disk.Open(where, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, s.Close, nil
+}
+
+// parse reads a URL as typed. What is no http or https URL with a host gets no
+// ruling, and the reader a hint.
+func parse(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return nil, err
+	case u.Scheme == "" || u.Host == "":
+		return nil, fmt.Errorf("%q: %w, such as https://example.com/", shown(text, 300), fetcher.ErrURL)
+	}
+	return u, nil
+}
+
+// productToken is the token that fetcher.New takes from these flags.
+func (o *online) productToken() string {
+	if o.token != "" {
+		return o.token
+	}
+	if i := strings.IndexAny(o.agent, "/ \t("); i >= 0 {
+		return o.agent[:i]
+	}
+	return o.agent
+}

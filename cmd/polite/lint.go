@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/matcher"
+	"github.com/rfc9309/polite/policy"
+)
+
+// linting is one run of polite lint.
+type linting struct {
+	online
+	*cli
+	remarksOnly, exitCode bool
+}
+
+func (c *cli) lintCommand() *cobra.Command {
+	l := &linting{cli: c}
+	cmd := &cobra.Command{
+		Use:   "lint [flags] ROBOTS_FILE|URL",
+		Short: "Show a robots.txt with a remark under each line without effect",
+		Long: `Lint shows a robots.txt with a remark under each line that has no effect, or that
+is taken for more than what is written, and why. The file is a local one, - for
+standard input, or that of the site of a URL, asked for as polite check asks.
+
+With --json each remark is an object. The exit code is 0 whatever is remarked,
+unless --exit-code is given, and 2 if there is no file to look at.`,
+		Example: `  polite lint robots.txt
+  polite lint --remarks https://example.com`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return l.run(cmd.Context(), args[0]) },
+	}
+	l.flags(cmd)
+	f := cmd.Flags()
+	f.BoolVar(&l.remarksOnly, "remarks", false, "show only the lines with a remark")
+	f.BoolVar(&l.exitCode, "exit-code", false, "exit 1 if there are remarks")
+	return cmd
+}
+
+func (l *linting) run(ctx context.Context, what string) error {
+	profile, err := profileByName(l.profile)
+	if err != nil {
+		return err
+	}
+	var text []byte
+	if strings.Contains(what, "://") {
+		text, err = l.download(ctx, what, profile)
+	} else {
+		text, err = l.readFile(what, profile.Limit)
+	}
+	if err != nil || text == nil {
+		return err
+	}
+	p := l.paper()
+	n := l.write(p, text, profile)
+	if n > 0 && l.exitCode {
+		l.code = exitDisallowed
+	}
+	return p.Flush()
+}
+
+// write shows the text with its remarks and returns how many there are.
+func (l *linting) write(p *paper, text []byte, profile *policy.Profile) int {
+	f := matcher.Parse(text, profile.Dialect)
+	remarks := map[int][]string{}
+	total := 0
+	for line, why := range f.Skipped() {
+		remarks[line] = append(remarks[line], why)
+		total++
+	}
+	n := 0
+	for line := range textLines(text) {
+		n++
+		if len(remarks[n]) == 0 && (l.remarksOnly || l.json) {
+			continue
+		}
+		if l.json {
+			for _, why := range remarks[n] {
+				p.json(remark{n, shown(line, 1<<10), why})
+			}
+			continue
+		}
+		fmt.Fprintf(p, "%6d  %s\n", n, shown(strings.ReplaceAll(line, "\t", "    "), 1<<10))
+		for _, why := range remarks[n] {
+			fmt.Fprintf(p, "        %s\n", p.paint(yellow, "^ "+why))
+		}
+	}
+	if !l.json {
+		p.Flush()
+		fmt.Fprintf(l.err, "%s, %s, %s; profile %s\n", count(int64(n), "line", "lines"),
+			count(int64(f.Rules()), "rule", "rules"), count(int64(total), "remark", "remarks"), profile.Name)
+	}
+	return total
+}
+
+// remark is what --json says of a line.
+type remark struct {
+	Line   int    `json:"line"`
+	Text   string `json:"text"`
+	Remark string `json:"remark"`
+}
+
+// download asks a site for its robots.txt as it stands, which the crawler's
+// copy is not. It returns nil if there is none, and has said so.
+func (l *linting) download(ctx context.Context, what string, profile *policy.Profile) ([]byte, error) {
+	target, err := parse(what)
+	if err != nil {
+		return nil, err
+	}
+	crawler, closeStore, err := l.transport(l.cli, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer closeStore()
+	ctx, cancel := context.WithTimeout(ctx, l.timeout)
+	defer cancel()
+	status, text, err := l.get(ctx, crawler, target, profile)
+	if err == nil && status >= 200 && status <= 299 {
+		return text, nil
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("no answer within %v", l.timeout)
+	}
+	// What the site's answer means is for the profile to say.
+	d, checkErr := crawler.Check(ctx, target)
+	if checkErr != nil {
+		return nil, errors.Join(err, checkErr)
+	}
+	l.warn("there is no file to look at: %s", cause(d))
+	l.code = exitFailed
+	return nil, nil
+}
+
+// get makes the request. The Transport lets /robots.txt pass, and redirects
+// elsewhere as far as the robots.txt there allows.
+func (l *linting) get(ctx context.Context, crawler *fetcher.Transport, target *url.URL, profile *policy.Profile) (int, []byte, error) {
+	robots := url.URL{Scheme: target.Scheme, Host: target.Host, Path: "/robots.txt"}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, robots.String(), nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	client := &http.Client{Transport: crawler, CheckRedirect: func(_ *http.Request, via []*http.Request) error {
+		if len(via) > profile.Hops {
+			return fmt.Errorf("more than %d redirects", profile.Hops)
+		}
+		return nil
+	}}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, int64(profile.Limit)+1))
+	if err != nil {
+		return 0, nil, err
+	}
+	if len(text) > profile.Limit {
+		l.warn("the file is cut after %s octets, the profile's limit (RFC 9309, section 2.5)", thousands(int64(profile.Limit)))
+		text = cut(text, profile.Limit)
+	}
+	return resp.StatusCode, append([]byte{}, text...), nil
+}
+
+// textLines yields the lines of a file as package matcher counts them: they end
+// at CR, LF or CRLF (RFC 9309, section 2.2).
+func textLines(text []byte) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for s := utf8Text(text); s != ""; {
+			i := strings.IndexAny(s, "\r\n")
+			if i < 0 {
+				yield(s)
+				return
+			}
+			if !yield(s[:i]) {
+				return
+			}
+			if strings.HasPrefix(s[i:], "\r\n") {
+				i++
+			}
+			s = s[i+1:]
+		}
+	}
+}
+
+// utf8Text is the text without a byte order mark, and from UTF-16 if it has
+// the mark of that.
+func utf8Text(text []byte) string {
+	var order binary.ByteOrder
+	switch {
+	case bytes.HasPrefix(text, []byte{0xFF, 0xFE}):
+		order = binary.LittleEndian
+	case bytes.HasPrefix(text, []byte{0xFE, 0xFF}):
+		order = binary.BigEndian
+	default:
+		return string(bytes.TrimPrefix(text, []byte("\xEF\xBB\xBF")))
+	}
+	units := make([]uint16, (len(text)-2)/2)
+	for i := range units {
+		units[i] = order.Uint16(text[2+2*i:])
+	}
+	return string(utf16.Decode(units))
+}

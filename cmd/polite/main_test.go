@@ -1,0 +1,33 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// polite runs the program in this process.
+func polite(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(t.Context(), args, strings.NewReader(stdin), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// TestUsage holds bad command lines to usage on standard error and exit 2.
+func TestUsage(t *testing.T) {
+	for _, args := range []string{
+		"", "nonsense", "check", "check --nonsense http://127.0.0.1/", "check --profile nonsense http://127.0.0.1/",
+		"check --timeout 0s http://127.0.0.1/", "check --parallel 0 http://127.0.0.1/", "check --token 9 http://127.0.0.1/",
+		"check --token OtherBot http://127.0.0.1/", "check --store ftp://127.0.0.1/ http://127.0.0.1/",
+		"match", "match file", "match --profile x file /", "match --jsonl file", "get", "get --gap -1s http://127.0.0.1/",
+		"lint", "lint a b", "lint --profile x -", "sitemaps", "demo now",
+	} {
+		t.Run(args, func(t *testing.T) {
+			code, out, errs := polite(t, "", strings.Fields(args)...)
+			if code != 2 || out != "" || !strings.HasPrefix(errs, "polite: ") || !strings.Contains(errs, "Usage:\n  polite") {
+				t.Errorf("polite %s\ngot  exit %d, stdout %q, stderr %q\nwant exit 2 and the usage on stderr", args, code, out, errs)
+			}
+		})
+	}
+}

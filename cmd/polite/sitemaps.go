@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+)
+
+func (c *cli) sitemapsCommand() *cobra.Command {
+	o := &online{}
+	cmd := &cobra.Command{
+		Use:   "sitemaps [flags] URL",
+		Short: "List the sitemaps that a site's robots.txt names",
+		Long: `Sitemaps lists the sitemap records of the robots.txt of the URL's site, one a
+line, in the order of the file (RFC 9309, section 2.2.4). None is fetched. What
+cannot stand in a URL is percent-encoded.
+
+The exit code is 0 if the file was read or there is none, and 3 if it could not
+be had.`,
+		Example: `  polite sitemaps https://example.com`,
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.sitemaps(cmd.Context(), o, args[0]) },
+	}
+	o.flags(cmd)
+	return cmd
+}
+
+// sitemap is what --json says of one.
+type sitemap struct {
+	Sitemap string `json:"sitemap"`
+	Robots  string `json:"robots"`
+}
+
+func (c *cli) sitemaps(ctx context.Context, o *online, what string) error {
+	target, err := parse(what)
+	if err != nil {
+		return err
+	}
+	crawler, closeStore, err := o.transport(c, nil, nil)
+	if err != nil {
+		return err
+	}
+	defer closeStore()
+	rec, err := crawler.Record(ctx, target)
+	if err != nil {
+		return err
+	}
+	f := rec.File()
+	if f == nil {
+		top := *target
+		top.Path, top.RawPath, top.RawQuery = "/", "", ""
+		d := rec.Decide("", &top, c.now())
+		c.warn("no sitemaps: %s", reason(d, c.now()))
+		var t tally
+		t.add(d, nil)
+		c.code = t.code()
+		return nil
+	}
+	p := c.paper()
+	for _, s := range f.Sitemaps() {
+		if o.json {
+			p.json(sitemap{link(s), rec.Robots()})
+		} else {
+			p.WriteString(link(s) + "\n")
+		}
+	}
+	if len(f.Sitemaps()) == 0 {
+		c.warn("%s names no sitemaps", rec.Robots())
+	}
+	return p.Flush()
+}
