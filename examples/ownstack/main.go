@@ -1,0 +1,173 @@
+// Ownstack is a crawler that speaks HTTP by its own code, here one connection
+// and one line of GET at a time, and takes only the rulings from Polite: it
+// imports package policy and no fetcher.
+//
+//	go run ./ownstack
+//
+// What such a crawler must bring is small: it keeps one Record for each scheme
+// and authority, asks for robots.txt when the Record is due, follows redirects
+// of it, and fills an Attempt with what came of it. All else, from "may I?" to
+// "when shall I come back?", is Learn and Decide.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/rfc9309/polite/examples/internal/web"
+	"github.com/rfc9309/polite/policy"
+)
+
+const agent = "ExampleBot/0.1 (+https://example.com/bot)"
+
+func main() {
+	if err := run(os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(out io.Writer) error {
+	local := web.Start(map[string]web.Site{
+		"shop.example":  {Robots: web.Text("User-agent: *\nDisallow: /cart\nAllow: /cart/help\n")},
+		"moved.example": {Robots: web.Redirect("http://shop.example/robots.txt")},
+		"round.example": {Robots: web.Redirect("http://round.example/robots.txt")},
+		"busy.example":  {Robots: web.Status(503)},
+		"plain.example": {},
+	})
+	defer local.Close()
+
+	c := &crawler{
+		profile: policy.RFC9309(),
+		records: map[string]*policy.Record{},
+		dial:    local.Transport().DialContext, // for the real web: (&net.Dialer{}).DialContext
+	}
+	for _, page := range []string{
+		"http://shop.example/cart/1", "http://shop.example/cart/help", "http://moved.example/cart/2",
+		"http://round.example/", "http://busy.example/", "http://plain.example/", "http://lost.test/",
+	} {
+		d, err := c.check(page)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(out, d)
+		if d.Allowed() {
+			resp, _, err := c.get(page, nil)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(out, "    fetched:", resp.Status)
+		}
+	}
+	return nil
+}
+
+// crawler is the crawler's own part.
+type crawler struct {
+	profile *policy.Profile
+	records map[string]*policy.Record // by scheme and authority
+	dial    func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// check rules on a page, after asking for its robots.txt if that is due.
+func (c *crawler) check(page string) (policy.Decision, error) {
+	u, err := url.Parse(page)
+	if err != nil {
+		return policy.Decision{}, err
+	}
+	key := u.Scheme + "://" + u.Host // a real crawler folds case and drops default ports
+	rec := c.records[key]
+	if rec.Due(time.Now()) {
+		rec = c.profile.Learn(rec, c.retrieve(key+"/robots.txt", rec))
+		c.records[key] = rec
+	}
+	return rec.Decide("ExampleBot", u, time.Now()), nil
+}
+
+// retrieve asks for a robots.txt and follows its redirects, as far as the
+// profile does. What the last answer means is not for this function to say.
+func (c *crawler) retrieve(robots string, old *policy.Record) policy.Attempt {
+	a := policy.Attempt{Robots: robots, Served: robots, Sent: time.Now()}
+	seen := map[string]bool{robots: true}
+	for {
+		// The validators belong to the URL that the copy came from.
+		var header http.Header
+		if a.Served == old.Origin() {
+			header = old.Validators()
+		}
+		resp, body, err := c.get(a.Served, header)
+		a.Received, a.Err = time.Now(), err
+		if err != nil {
+			a.Status, a.Header, a.Body = 0, nil, nil // those of the hop before
+			return a
+		}
+		a.Status, a.Header = resp.StatusCode, resp.Header
+		if a.Cut = len(body) > c.profile.Limit; a.Cut {
+			body = body[:c.profile.Limit]
+		}
+		a.Body = body
+		to, err := a.Location()
+		if err != nil || len(a.Hops) == c.profile.Hops || seen[to.String()] {
+			return a // no redirect, or one that is not followed: Learn sees which
+		}
+		seen[to.String()] = true
+		a.Hops = append(a.Hops, policy.Hop{From: a.Served, To: to.String(), Status: a.Status})
+		a.Served = to.String()
+	}
+}
+
+// get makes one request on a connection of its own. An error is a *policy.Failure
+// that says which part of it failed.
+func (c *crawler) get(page string, header http.Header) (*http.Response, []byte, error) {
+	u, err := url.Parse(page)
+	if err != nil {
+		return nil, nil, &policy.Failure{Class: policy.Protocol, Err: err}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	port := u.Port()
+	if port == "" {
+		port = "80"
+	}
+	conn, err := c.dial(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	if err != nil {
+		return nil, nil, &policy.Failure{Class: class(err, policy.Connect), Err: err}
+	}
+	defer conn.Close()
+	until, _ := ctx.Deadline()
+	conn.SetDeadline(until)
+
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\nConnection: close\r\n", u.RequestURI(), u.Host, agent)
+	header.Write(conn)
+	fmt.Fprint(conn, "\r\n")
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return nil, nil, &policy.Failure{Class: class(err, policy.Protocol), Err: err}
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(c.profile.Limit)+1))
+	if err != nil { // a file that broke off must not pass for a whole one
+		return nil, nil, &policy.Failure{Class: class(err, policy.Body), Err: err}
+	}
+	return resp, body, nil
+}
+
+// class names the kind of a failure that happened in a given part.
+func class(err error, part policy.Class) policy.Class {
+	var name *net.DNSError
+	switch {
+	case errors.As(err, &name):
+		return policy.DNS
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
+		return policy.Timeout
+	}
+	return part
+}

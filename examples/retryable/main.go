@@ -1,0 +1,133 @@
+// Retryable shows Polite and go-retryablehttp together, both ways round, and
+// counts what the sites see of it.
+//
+//	go run ./retryable
+//
+// Under the retries is the place for Polite: each try is then a request of its
+// own, which takes its turn and is ruled on anew. Over them works too, but a
+// turn then stands for all tries of a page, and a robots.txt that answers 503
+// is asked for several times in a row instead of being left alone for a minute.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/rfc9309/polite/examples/internal/web"
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/pace"
+)
+
+const agent = "ExampleBot/0.1 (+https://example.com/bot)"
+
+func main() {
+	if err := run(os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(out io.Writer) error {
+	for _, way := range []struct {
+		name   string
+		client func(base http.RoundTripper) (*http.Client, error)
+	}{
+		{"Polite under go-retryablehttp", under},
+		{"Polite over go-retryablehttp", over},
+	} {
+		fmt.Fprintf(out, "%s\n", way.name)
+		if err := crawl(out, way.client); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// crawl visits a page that works at the second try, one that is disallowed, and
+// one of a site whose robots.txt cannot be had.
+func crawl(out io.Writer, build func(http.RoundTripper) (*http.Client, error)) error {
+	local := web.Start(map[string]web.Site{
+		"shop.example": {
+			Robots: web.Text("User-agent: *\nDisallow: /cart\n"),
+			Page:   web.Steps(web.Status(500), web.Text("here you are")),
+		},
+		"busy.example": {Robots: web.Status(503)},
+	})
+	defer local.Close()
+	client, err := build(local.Transport()) // http.DefaultTransport visits the real web
+	if err != nil {
+		return err
+	}
+	for _, page := range []string{"http://shop.example/page/1", "http://shop.example/cart", "http://busy.example/"} {
+		resp, err := client.Get(page)
+		var denied *fetcher.DeniedError
+		switch {
+		case errors.As(err, &denied):
+			fmt.Fprintln(out, "  ", denied.Decision)
+		case err != nil:
+			return err
+		default:
+			resp.Body.Close()
+			fmt.Fprintln(out, "   fetched", page, resp.Status)
+		}
+	}
+	for _, at := range [][2]string{{"shop.example", "/page/1"}, {"shop.example", "/cart"}, {"busy.example", "/robots.txt"}} {
+		fmt.Fprintf(out, "   %s%s was asked for %d times\n", at[0], at[1], len(local.Requests(at[0], at[1])))
+	}
+	return nil
+}
+
+// under puts Polite below the retries.
+func under(base http.RoundTripper) (*http.Client, error) {
+	t, err := fetcher.New(agent, &fetcher.Options{Base: base, Pace: &pace.Limits{Gap: 10 * time.Millisecond}})
+	if err != nil {
+		return nil, err
+	}
+	rc := newRetrying()
+	rc.HTTPClient = &http.Client{Transport: t}
+	// A denial is final. Without this the Transport is asked again, three times
+	// by default, which costs no request but seconds of waiting in between.
+	rc.CheckRetry = func(ctx context.Context, resp *http.Response, err error) (bool, error) {
+		if errors.Is(err, fetcher.ErrDisallowed) || errors.Is(err, fetcher.ErrDeferred) {
+			return false, err
+		}
+		return retryablehttp.DefaultRetryPolicy(ctx, resp, err)
+	}
+	return rc.StandardClient(), nil
+}
+
+// over puts Polite above the retries.
+func over(base http.RoundTripper) (*http.Client, error) {
+	rc := newRetrying()
+	rc.HTTPClient = &http.Client{
+		Transport: base,
+		// Redirects are for Polite and http.Client to see, one by one.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	t, err := fetcher.New(agent, &fetcher.Options{
+		Base: &retryablehttp.RoundTripper{Client: rc},
+		Pace: &pace.Limits{Gap: 10 * time.Millisecond},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &http.Client{Transport: t}, nil
+}
+
+// newRetrying is a client that hands over the last answer, whatever it is: a
+// status is an answer, not an error.
+func newRetrying() *retryablehttp.Client {
+	rc := retryablehttp.NewClient()
+	rc.Logger = nil
+	rc.RetryMax = 2
+	rc.RetryWaitMin, rc.RetryWaitMax = 20*time.Millisecond, 100*time.Millisecond
+	rc.ErrorHandler = retryablehttp.PassthroughErrorHandler
+	return rc
+}

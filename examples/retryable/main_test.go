@@ -1,0 +1,38 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// Either way a page is tried again and a refusal is not; over the retries the
+// robots.txt of a site in trouble is asked for more often.
+func TestRun(t *testing.T) {
+	var out bytes.Buffer
+	if err := run(&out); err != nil {
+		t.Fatal(err)
+	}
+	below, above, ok := strings.Cut(out.String(), "Polite over go-retryablehttp\n")
+	if !ok {
+		t.Fatalf("output:\n%s\nwant two parts", out.String())
+	}
+	both := []string{
+		"fetched http://shop.example/page/1 200 OK\n",
+		`DISALLOW http://shop.example/cart: line 2 "Disallow: /cart"`,
+		"DEFER http://busy.example/: http://busy.example/robots.txt is unreachable (status 503",
+		"shop.example/page/1 was asked for 2 times\n",
+		"shop.example/cart was asked for 0 times\n",
+	}
+	check(t, below, append(both, "busy.example/robots.txt was asked for 1 times\n"))
+	check(t, above, append(both, "busy.example/robots.txt was asked for 3 times\n"))
+}
+
+func check(t *testing.T, text string, lines []string) {
+	t.Helper()
+	for _, want := range lines {
+		if !strings.Contains(text, want) {
+			t.Errorf("output:\n%s\nwant a line with %q", text, want)
+		}
+	}
+}
