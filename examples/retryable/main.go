@@ -5,8 +5,9 @@
 //
 // Under the retries is the place for Polite: each try is then a request of its
 // own, which takes its turn and is ruled on anew. Over them works too, but a
-// turn then stands for all tries of a page, and a robots.txt that answers 503
-// is asked for several times in a row instead of being left alone for a minute.
+// turn then stands for all tries of a page, a robots.txt that answers 503 is
+// asked for several times in a row instead of being left alone for a minute, and
+// where its redirects lead is looked at before the connection instead of at it.
 package main
 
 import (

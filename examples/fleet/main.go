@@ -1,0 +1,159 @@
+// Fleet is a crawl by several processes that share one Redis server: each
+// robots.txt is retrieved once for all of them, and an outage that one has seen
+// all know of.
+//
+//	go run ./fleet
+//
+// It starts the server itself, on a free port of loopback, and the members of
+// the fleet as processes of this same program. Twice: the second generation
+// finds everything there and asks no site for a robots.txt.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/rfc9309/polite/cache/redis"
+	"github.com/rfc9309/polite/examples/internal/web"
+	"github.com/rfc9309/polite/fetcher"
+)
+
+const (
+	agent   = "ExampleBot/0.1 (+https://example.com/bot)"
+	members = 4
+	pages   = 8 // of each site
+)
+
+var hosts = []string{"shop.example", "news.example", "busy.example"}
+
+func main() {
+	err := run(os.Stdout)
+	if errors.Is(err, exec.ErrNotFound) {
+		fmt.Println("There is no redis-server on this machine; install it to see this example.")
+		return
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// run is the whole program: as a member if the environment says so, else as
+// the one who starts them.
+func run(out io.Writer) error {
+	if os.Getenv("FLEET_MEMBER") != "" {
+		return member(out, os.Getenv("FLEET_MEMBER"), os.Getenv("FLEET_REDIS"), os.Getenv("FLEET_WEB"))
+	}
+	server, address, err := startRedis()
+	if err != nil {
+		return err
+	}
+	defer server.Wait()
+	defer server.Process.Kill()
+
+	local := web.Start(map[string]web.Site{
+		"shop.example": {Robots: web.Text("User-agent: *\nDisallow: /page/3\n"), Pages: pages},
+		"news.example": {Robots: slow(web.Text("User-agent: *\nDisallow:\n")), Pages: pages},
+		"busy.example": {Robots: web.Status(503), Pages: pages},
+	})
+	defer local.Close()
+
+	for _, generation := range []string{"first", "second"} {
+		fmt.Fprintf(out, "the %s %d processes\n", generation, members)
+		if err := launch(out, address, local.Addr()); err != nil {
+			return err
+		}
+		for _, h := range hosts {
+			fmt.Fprintf(out, "  %s was asked for its robots.txt %d times so far, and for %d pages\n",
+				h, len(local.Requests(h, "/robots.txt")), len(local.Requests(h, ""))-len(local.Requests(h, "/robots.txt")))
+		}
+	}
+	return nil
+}
+
+// slow takes its time, so that all members come to ask while one retrieves.
+func slow(answer http.HandlerFunc) http.HandlerFunc {
+	return func(rw http.ResponseWriter, req *http.Request) {
+		time.Sleep(200 * time.Millisecond)
+		answer(rw, req)
+	}
+}
+
+// member crawls every fourth page of each site.
+func member(out io.Writer, name, server, addr string) error {
+	// All of this runs on one machine, which may be busy. With a server of its
+	// own the default of 300 ms is more than enough.
+	store, err := redis.Open("redis://"+server, &redis.Options{Delay: 2 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	t, err := fetcher.New(agent, &fetcher.Options{
+		Base:  web.Transport(addr), // leave this out to visit the real web
+		Store: store,
+	})
+	if err != nil {
+		return err
+	}
+	client := &http.Client{Transport: t, Timeout: 30 * time.Second}
+	var first int
+	fmt.Sscan(name, &first)
+	var fetched, dropped, later int
+	for _, h := range hosts {
+		for i := first; i <= pages; i += members {
+			resp, err := client.Get(fmt.Sprintf("http://%s/page/%d", h, i))
+			switch {
+			case errors.Is(err, fetcher.ErrDisallowed):
+				dropped++
+			case errors.Is(err, fetcher.ErrDeferred):
+				later++
+			case err != nil:
+				return err
+			default:
+				fetched++
+				io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+			}
+		}
+	}
+	s := t.Stats()
+	fmt.Fprintf(out, "  process %s: %d fetched, %d disallowed, %d deferred; retrieved %d robots.txt, was told %d by the fleet\n",
+		name, fetched, dropped, later, s.Retrievals, s.StoreHits)
+	return nil
+}
+
+// launch runs all members at once and prints what they say.
+func launch(out io.Writer, server, addr string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	crew := make([]*exec.Cmd, members)
+	said := make([]bytes.Buffer, members)
+	for i := range crew {
+		c := exec.CommandContext(ctx, self)
+		c.Env = append(os.Environ(), fmt.Sprint("FLEET_MEMBER=", i+1), "FLEET_REDIS="+server, "FLEET_WEB="+addr)
+		c.Stdout, c.Stderr = &said[i], &said[i]
+		if err := c.Start(); err != nil {
+			return err
+		}
+		crew[i] = c
+	}
+	var failed error
+	for i, c := range crew {
+		if err := c.Wait(); err != nil && failed == nil {
+			failed = fmt.Errorf("process %d: %w", i+1, err)
+		}
+		io.Copy(out, &said[i])
+	}
+	return failed
+}
