@@ -37,7 +37,7 @@ const (
 	// brief is a time to keep that a test waits out. A store may round it up: what has to pass is
 	// looked for until patience ends.
 	brief    = 200 * time.Millisecond
-	patience = 10 * time.Second
+	patience = 5 * time.Second
 )
 
 // Run runs the tests as subtests of t. Open is called for each of them and returns a store that is empty,
@@ -227,7 +227,7 @@ func keepEnds(t *testing.T, s cache.Store) {
 			return errors.Is(err, fs.ErrNotExist)
 		}
 		if !within(patience, gone) {
-			t.Errorf("Get(%q) %v after a Put for %v, want it absent: a value's time is the keep of its last Put", key, patience, brief)
+			t.Fatalf("Get(%q) %v after a Put for %v, want it absent: a value's time is the keep of its last Put", key, patience, brief)
 		}
 	}
 	mustGet(t, s, "lasts", []byte("rules"), "a value does not go with others whose time has passed")

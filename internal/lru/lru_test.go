@@ -317,3 +317,35 @@ func TestGetAllocatesNothing(t *testing.T) {
 		t.Errorf("GetBytes = %d, %v, want 1, true", got, ok)
 	}
 }
+
+// The body of a loop over All may do with the map what it likes, and leave.
+func TestAllRunsWithoutLocks(t *testing.T) {
+	c := New[int, int](room)
+	for i := range 5000 {
+		c.Put(fmt.Sprint(i), i, 1, nil)
+	}
+	seen := map[string]bool{}
+	for key, value := range c.All() {
+		if seen[key] || key != fmt.Sprint(value) {
+			t.Errorf("%s, %d: seen before %v", key, value, seen[key])
+		}
+		seen[key] = true
+		c.Pin(key)
+		c.Put(key, value, 1, nil)
+		c.Unpin(key)
+		c.Delete(key)
+	}
+	if len(seen) != 5000 || c.Len() != 0 {
+		t.Errorf("%d entries seen and %d left, want 5000 and none", len(seen), c.Len())
+	}
+	c.Put("a", 1, 1, nil)
+	c.Put("b", 1, 1, nil)
+	n := 0
+	for range c.All() {
+		n++
+		break
+	}
+	if n != 1 {
+		t.Errorf("%d entries seen after a break, want 1", n)
+	}
+}

@@ -1,0 +1,51 @@
+package cache_test
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rfc9309/polite/cache"
+	"github.com/rfc9309/polite/cache/cachetest"
+)
+
+// Plain is a whole Store: a map that many goroutines may use. It forgets nothing before its time.
+type Plain struct{ m sync.Map }
+
+type plain struct {
+	value []byte
+	end   time.Time
+}
+
+func (p *Plain) Get(_ context.Context, key string) ([]byte, error) {
+	v, ok := p.m.Load(key)
+	if !ok || !time.Now().Before(v.(plain).end) {
+		return nil, fs.ErrNotExist
+	}
+	return bytes.Clone(v.(plain).value), nil
+}
+
+func (p *Plain) Put(_ context.Context, key string, value []byte, keep time.Duration) error {
+	p.m.Store(key, plain{bytes.Clone(value), time.Now().Add(keep)})
+	return nil
+}
+
+func (p *Plain) Delete(_ context.Context, key string) error {
+	p.m.Delete(key)
+	return nil
+}
+
+// A store of your own takes three methods. Package cachetest tells whether they keep the promises of this
+// package.
+func Example() {
+	var store cache.Store = new(Plain)
+	_ = store // fetcher.New("ExampleBot/1.0", &fetcher.Options{Store: store})
+	// Output:
+}
+
+func TestPlainKeepsThePromises(t *testing.T) {
+	cachetest.Run(t, func(*testing.T) cache.Store { return new(Plain) })
+}

@@ -1,0 +1,225 @@
+package lru
+
+import (
+	"container/list"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// A record stands for what a fetcher keeps of one authority.
+type record struct {
+	file *[2000]byte
+	_    [88]byte
+}
+
+const recordCost = 96
+
+func host(i int) string { return fmt.Sprintf("https://www.host%07d.example", i) }
+
+// heap returns the octets in use after a collection.
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// fill puts n authorities, all with one of few files.
+func fill(c *Cache[*record, *[2000]byte], n int) {
+	for i := range n {
+		part := c.Shared(ID{byte(i % 10)})
+		if part == nil {
+			part = c.Share(ID{byte(i % 10)}, new([2000]byte), 2048)
+		}
+		c.Put(host(i), &record{file: part.Value()}, recordCost, part)
+	}
+}
+
+// What counts against the bound is what the heap shows, and it is little.
+func TestRetainedIsCounted(t *testing.T) {
+	for _, row := range []struct {
+		n, most int // octets an authority, its record of 96 included
+	}{{20_000, 240}, {100_000, 230}} {
+		t.Run(fmt.Sprintf("house/%d_authorities", row.n), func(t *testing.T) {
+			before := heap()
+			c := New[*record, *[2000]byte](room)
+			fill(c, row.n)
+			used := int(heap() - before)
+			counted := int(c.Bytes())
+			t.Logf("%d authorities: %d octets each, counted %d", row.n, used/row.n, counted/row.n)
+			if used/row.n > row.most {
+				t.Errorf("%d octets each, want at most %d", used/row.n, row.most)
+			}
+			if counted < used*9/10 || counted > used*12/10 {
+				t.Errorf("%d octets are counted, %d are used", counted, used)
+			}
+			runtime.KeepAlive(c)
+		})
+	}
+}
+
+// The bound holds for the heap whatever is put: small values that leave many slots behind, then large ones.
+func TestHeapStaysInTheBound(t *testing.T) {
+	const bound = 4 << 20
+	before := heap()
+	c := New[[]byte, struct{}](bound)
+	for round := range 2 {
+		for i := range 40_000 {
+			c.Put(host(i+round), make([]byte, 16), 16, nil)
+		}
+		small := heap()
+		for i := range 75 {
+			c.Put(host(i), make([]byte, 128<<10), 128<<10, nil)
+		}
+		large := heap()
+		for when, used := range map[string]uint64{"small": small, "large": large} {
+			if used-before > bound*11/10 {
+				t.Errorf("round %d, %s values: %d octets in use, want at most about %d", round, when, used-before, bound)
+			}
+		}
+		if large-before < bound*8/10 {
+			t.Errorf("round %d, large values: %d octets in use, want most of %d", round, large-before, bound)
+		}
+	}
+	runtime.KeepAlive(c)
+}
+
+// A frontier of 5,000 active hosts out of 50,000, taken in turn, each left when its pages are through. With
+// room for 6,000 hosts hardly any is retrieved twice.
+func TestFrontier(t *testing.T) {
+	const hosts, active, places = 50_000, 5_000, 6_000
+	c := New[int, int](boundForHosts(places))
+	exact := newExact(places)
+	rnd := rand.New(rand.NewPCG(5, 5))
+	names := make([]string, hosts)
+	for i := range names {
+		names[i] = host(i)
+	}
+	type visit struct{ host, pages int }
+	var queue []visit
+	next, retrieved, exactly := 0, 0, 0
+	for {
+		for ; len(queue) < active && next < hosts; next++ {
+			queue = append(queue, visit{next, 1 + rnd.IntN(20)})
+		}
+		if len(queue) == 0 {
+			break
+		}
+		v := queue[0]
+		queue = queue[1:]
+		if v.pages--; v.pages > 0 {
+			queue = append(queue, v)
+		}
+		if _, ok := c.Get(names[v.host]); !ok {
+			retrieved++
+			c.Put(names[v.host], v.host, recordCost, nil)
+		}
+		if !exact.use(v.host) {
+			exactly++
+		}
+	}
+	got, best := float64(retrieved)/hosts, float64(exactly)/hosts
+	t.Logf("%.4f retrievals a host, %.4f with the exact order; %d hosts kept", got, best, c.Len())
+	if c.Len() > places {
+		t.Errorf("%d hosts kept, want the bound to have room for %d at most", c.Len(), places)
+	}
+	if got > 1.05 {
+		t.Errorf("%.4f retrievals a host, want at most 1.05", got)
+	}
+}
+
+// boundForHosts is the bound at which about n hosts have room.
+func boundForHosts(n int) int64 {
+	c := New[int, int](room)
+	for i := range n {
+		c.Put(host(i), i, recordCost, nil)
+	}
+	return c.Bytes()
+}
+
+// exact is the order of use without any approximation.
+type exact struct {
+	places int
+	order  *list.List
+	at     map[int]*list.Element
+}
+
+func newExact(places int) *exact { return &exact{places, list.New(), map[int]*list.Element{}} }
+
+func (e *exact) use(host int) (hit bool) {
+	if at, ok := e.at[host]; ok {
+		e.order.MoveToFront(at)
+		return true
+	}
+	e.at[host] = e.order.PushFront(host)
+	if e.order.Len() > e.places {
+		delete(e.at, e.order.Remove(e.order.Back()).(int))
+	}
+	return false
+}
+
+func BenchmarkMillion(b *testing.B) {
+	for b.Loop() {
+		const n = 1_000_000
+		before := heap()
+		c := New[*record, *[2000]byte](room)
+		fill(c, n)
+		used := heap() - before
+		pass := time.Hour
+		for range 5 { // the least of some: the machine may have other work
+			start := time.Now()
+			runtime.GC()
+			pass = min(pass, time.Since(start))
+		}
+		b.ReportMetric(float64(used)/n, "B/authority")
+		b.ReportMetric(float64(c.Bytes())/n, "counted-B/authority")
+		b.ReportMetric(float64(pass.Nanoseconds())/n, "gc-ns/authority")
+		runtime.KeepAlive(c)
+	}
+}
+
+func BenchmarkGet(b *testing.B) {
+	const n = 100_000
+	c := New[*record, *[2000]byte](room)
+	fill(c, n)
+	names := make([]string, n)
+	for i := range names {
+		names[i] = host(i)
+	}
+	b.Run("one_key", func(b *testing.B) {
+		b.ReportAllocs()
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				c.Get(names[7])
+			}
+		})
+	})
+	b.Run("any_key", func(b *testing.B) {
+		b.ReportAllocs()
+		b.RunParallel(func(pb *testing.PB) {
+			for i := rand.IntN(n); pb.Next(); i = (i + 7919) % n {
+				c.Get(names[i])
+			}
+		})
+	})
+}
+
+func BenchmarkPutFull(b *testing.B) {
+	c := New[*record, *[2000]byte](20 << 20)
+	fill(c, 150_000)
+	r := new(record)
+	names := make([]string, 400_000)
+	for i := range names {
+		names[i] = host(i)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		for i := rand.IntN(len(names)); pb.Next(); i = (i + 7919) % len(names) {
+			c.Put(names[i], r, recordCost, nil)
+		}
+	})
+}
