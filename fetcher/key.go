@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 )
@@ -98,12 +99,15 @@ func asciiHost(host string) (string, error) {
 		}
 		return "[" + addr.String() + "]", nil
 	}
-	name, err := hosts.ToASCII(host)
-	if err != nil {
-		return "", errors.New("the host is no domain name")
+	// The mapping takes time quadratic in the length of a label.
+	if len(host) > 4*maxHost {
+		return "", errors.New("the host is too long")
 	}
+	name, err := hosts.ToASCII(host)
 	name = strings.TrimSuffix(strings.ToLower(name), ".")
-	if name == "" || len(name) > maxHost || strings.Contains(name, "..") || name[0] == '.' {
+	// Each label has at least one octet. What is no UTF-8 has no ASCII form,
+	// whatever the mapping makes of it.
+	if err != nil || !utf8.ValidString(host) || len(name) > maxHost || strings.Contains("."+name+".", "..") {
 		return "", errors.New("the host is no domain name")
 	}
 	for i := range len(name) {
