@@ -1,5 +1,19 @@
 package fetcher
 
-// ResolveWith makes t resolve the names of redirects by lookup where it has to
-// resolve them itself, so that no test asks a real name server.
-func ResolveWith(t *Transport, lookup lookupFunc) { t.ways.lookup = lookup }
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+)
+
+// SetLookup makes the Transport resolve the names it looks at itself in another
+// way than by the name servers of this machine.
+func (t *Transport) SetLookup(f func(ctx context.Context, network, host string) ([]netip.Addr, error)) {
+	t.ways.lookup = f
+}
+
+// GuardedDial is the dialer for redirects of robots.txt.
+func (t *Transport) GuardedDial(ctx context.Context, address string) (net.Conn, error) {
+	return t.ways.guarded.(*http.Transport).DialContext(ctx, "tcp", address)
+}

@@ -1,0 +1,281 @@
+package fetcher_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/internal/httptest"
+	"github.com/rfc9309/polite/policy"
+)
+
+// roundTripper is a base that package fetcher knows nothing of.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// bases are the ways in which a crawler may reach the web. Each names its
+// transport, and the proxy if there is one.
+var bases = map[string]func(w *httptest.Web) http.RoundTripper{
+	"dial_context": func(w *httptest.Web) http.RoundTripper { return w.Transport() },
+	"dial": func(w *httptest.Web) http.RoundTripper {
+		t := w.Transport()
+		t.DialContext = nil
+		//lint:ignore SA1019 crawlers have it
+		t.Dial = func(network, addr string) (net.Conn, error) {
+			return w.DialContext(context.Background(), network, addr)
+		}
+		return t
+	},
+	"unknown": func(w *httptest.Web) http.RoundTripper { return roundTripper(w.Transport().RoundTrip) },
+	"proxy": func(w *httptest.Web) http.RoundTripper {
+		w.Site("http://proxy.test:3128").Proxy()
+		t := w.Transport()
+		t.Proxy = http.ProxyURL(must("http://proxy.test:3128"))
+		return t
+	},
+}
+
+// TestRedirectsToPrivateAddresses sends a crawler from a public site to where it
+// must not go (house rule: what a redirect of robots.txt can reach is no more
+// than what anybody can). No such address is dialled, whatever the base.
+func TestRedirectsToPrivateAddresses(t *testing.T) {
+	for _, host := range []string{
+		"127.0.0.1", "127.1.2.3:8080", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.169.254", "100.100.100.200",
+		"0.0.0.0", "0.1.2.3", "192.0.0.192", "192.0.2.1", "198.18.0.1", "198.51.100.1", "203.0.113.1", "224.0.0.1", "240.0.0.1", "255.255.255.255",
+		"[::]", "[::1]", "[::1]:8080", "[fe80::1]", "[fec0::1]", "[fc00::1]", "[fd00:ec2::254]", "[ff02::1]", "[2001:db8::1]", "[100::1]",
+		"[::ffff:127.0.0.1]", "[::ffff:a9fe:a9fe]", "[::127.0.0.1]", "[64:ff9b::10.0.0.1]", "[64:ff9b:1::1]", "[2002:7f00:1::1]", "[2001::1]",
+		"localhost", "LOCALHOST.:8080", "a.localhost",
+	} {
+		for name, base := range bases {
+			t.Run("egress/"+host+"/"+name, func(t *testing.T) {
+				refuses(t, base, httptest.Redirect(302, "http://"+host+"/latest/meta-data"), nil)
+				if name == "dial_context" {
+					refuses(t, base, httptest.Redirect(302, "//user@"+host), nil)
+				}
+			})
+		}
+	}
+}
+
+// refuses asks http://example.com, which answers with a redirect, and fails
+// unless that is refused and only public addresses were dialled.
+func refuses(t *testing.T, base func(*httptest.Web) http.RoundTripper, answer httptest.Step, also func(*httptest.Web)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site(site).Robots(answer)
+		if also != nil {
+			also(web)
+		}
+		tr := newTransport(t, &fetcher.Options{Base: base(web)})
+		tr.SetLookup(web.LookupNetIP)
+		d, err := tr.Check(t.Context(), must(public))
+		if err != nil || ruling(d) != "defer 2.3.1.4" || time.Until(d.Expires) != time.Hour || !strings.Contains(d.Cause, "redirect_refused") {
+			t.Errorf("got  %v, %v\nwant a Defer for an hour, redirect_refused", d, err)
+		}
+		for _, dial := range web.Dials() {
+			if !public4(dial.Remote.Addr()) {
+				t.Errorf("%s was dialled", dial.Remote)
+			}
+		}
+	})
+}
+
+// public4 reports whether an address is one that the web gives to a site.
+func public4(a netip.Addr) bool { return netip.MustParsePrefix("93.184.0.0/16").Contains(a) }
+
+// TestRedirectsToPrivateNames are names of public look that resolve to private
+// addresses. A dialer that is not ours has connected by the time the address is
+// seen, but nothing is sent; every other way does not even connect.
+func TestRedirectsToPrivateNames(t *testing.T) {
+	for name, base := range bases {
+		t.Run("egress/"+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := httptest.New(t)
+				web.Site(site).Robots(httptest.Redirect(302, "http://inside.test/secret"))
+				inside := web.Site("http://inside.test").At("10.0.0.7").Path("/secret", text)
+				tr := newTransport(t, &fetcher.Options{Base: base(web)})
+				tr.SetLookup(web.LookupNetIP)
+				d, err := tr.Check(t.Context(), must(public))
+				if err != nil || d.Verdict != policy.Defer || !strings.Contains(d.Cause, "redirect_refused") {
+					t.Errorf("got  %v, %v\nwant a Defer, redirect_refused", d, err)
+				}
+				if got := inside.Requests(); len(got) != 0 {
+					t.Errorf("inside.test got %v, want nothing", got)
+				}
+			})
+		})
+	}
+	t.Run("egress/rebinding", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			web := httptest.New(t)
+			web.Site(site).Robots(httptest.Redirect(302, "http://b.test/1"))
+			b := web.Site("http://b.test").At("93.184.216.99", "10.0.0.7").Path("/1", httptest.Redirect(302, "/2")).Path("/2", text)
+			web.Names("b.test", httptest.Addrs("93.184.216.99"), httptest.Addrs("10.0.0.7"))
+			tr := newTransport(t, &fetcher.Options{Base: web.Transport()})
+			d, _ := tr.Check(t.Context(), must(public))
+			if d.Verdict != policy.Defer || len(b.Requests("/2")) != 0 {
+				t.Errorf("got  %v, requests %v\nwant a Defer and none for /2", d, b.Requests())
+			}
+		})
+	})
+}
+
+// TestRedirectsThatArePermitted are the other side: what the rule does not mean.
+func TestRedirectsThatArePermitted(t *testing.T) {
+	for name, tt := range map[string]struct {
+		target, to string
+		also       func(*httptest.Web)
+	}{
+		"public_literal":       {"http://example.com/private", "http://93.184.217.1/r", nil},
+		"private_to_private":   {"http://example.com/private", "http://10.0.0.2/r", func(w *httptest.Web) { w.Site(site).At("10.0.0.1") }},
+		"private_by_ipv6":      {"http://example.com/private", "http://[fd00::2]/r", func(w *httptest.Web) { w.Site(site).At("fd00::1") }},
+		"literal_to_private":   {"http://192.168.0.1/private", "http://10.0.0.2/r", nil},
+		"loopback_to_loopback": {"http://127.0.0.1:8080/private", "http://127.0.0.1:8081/r", nil},
+		"localhost":            {"http://localhost/private", "http://127.0.0.2/r", func(w *httptest.Web) { w.Site("http://localhost").At("127.0.0.1") }},
+		"private_to_public":    {"http://10.0.0.1/private", "http://b.test/r", nil},
+	} {
+		for _, base := range []string{"dial_context", "unknown"} {
+			t.Run("egress/"+name+"/"+base, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					web := httptest.New(t)
+					origin := strings.TrimSuffix(tt.target, "/private")
+					web.Site(origin).Robots(httptest.Redirect(302, tt.to))
+					web.Site(strings.TrimSuffix(tt.to, "/r")).Path("/r", text)
+					if tt.also != nil {
+						tt.also(web)
+					}
+					tr := newTransport(t, &fetcher.Options{Base: bases[base](web)})
+					tr.SetLookup(web.LookupNetIP)
+					if d, err := tr.Check(t.Context(), must(tt.target)); err != nil || ruling(d) != "disallow 2.2.2" {
+						t.Errorf("%s by way of %s:\ngot  %v, %v\nwant disallow 2.2.2", tt.target, tt.to, d, err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestEgress is the caller's own rule on addresses.
+func TestEgress(t *testing.T) {
+	no := errors.New("not on the list")
+	for name, tt := range map[string]struct {
+		at     string // address of example.com
+		egress func(netip.Addr) error
+		want   string
+		cause  string
+	}{
+		"it_may_permit_private":          {"93.184.216.50", func(netip.Addr) error { return nil }, "disallow 2.2.2", ""},
+		"it_binds_private_sites":         {"10.0.0.1", func(netip.Addr) error { return no }, "defer 2.3.1.4", no.Error()},
+		"its_error_is_the_cause":         {"93.184.216.50", func(netip.Addr) error { return no }, "defer 2.3.1.4", no.Error()},
+		"a_panic_refuses":                {"93.184.216.50", func(netip.Addr) error { panic("egress") }, "defer 2.3.1.4", "egress"},
+		"an_exit_refuses":                {"93.184.216.50", func(netip.Addr) error { runtime.Goexit(); return nil }, "defer 2.3.1.4", "exited"},
+		"it_is_not_asked_about_the_site": {"93.184.216.50", func(a netip.Addr) error { return map[bool]error{true: no}[a.String() == "93.184.216.50"] }, "disallow 2.2.2", ""},
+	} {
+		for _, to := range []string{"http://10.0.0.7/r", "http://inside.test/r"} {
+			t.Run("egress/"+name+"/"+to[7:], func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					web := httptest.New(t)
+					web.Site(site).At(tt.at).Robots(httptest.Redirect(302, to))
+					web.Site("http://inside.test").At("10.0.0.7").Path("/r", text)
+					web.Site("http://10.0.0.7").Path("/r", text)
+					tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Egress: tt.egress})
+					d, err := tr.Check(t.Context(), must(private))
+					if err != nil || ruling(d) != tt.want || !strings.Contains(d.Cause, tt.cause) {
+						t.Errorf("got  %v, %v\nwant %s, cause %q", d, err, tt.want, tt.cause)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestRedirectRule is the caller's own rule on redirects.
+func TestRedirectRule(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site(site).Robots(httptest.Redirect(302, "HTTP://B.test:80/r#x"))
+		web.Site("http://b.test").Path("/r", httptest.Redirect(301, "/s")).Path("/s", text)
+		var seen []string
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Redirect: func(from, to *url.URL) error {
+			seen = append(seen, fmt.Sprint(from, " ", to))
+			if to.Path == "/s" {
+				return errors.New("not to /s")
+			}
+			return nil
+		}})
+		d, err := tr.Check(t.Context(), must(public))
+		if err != nil || d.Verdict != policy.Defer || time.Until(d.Expires) != time.Hour || !strings.Contains(d.Cause, "not to /s") {
+			t.Errorf("got  %v, %v\nwant a Defer for an hour because of \"not to /s\"", d, err)
+		}
+		got := strings.Join(seen, ", ")
+		if want := "http://example.com/robots.txt http://b.test/r, http://b.test/r http://b.test/s"; got != want {
+			t.Errorf("redirects asked about:\ngot  %s\nwant %s", got, want)
+		}
+	})
+}
+
+// TestOwnDialerLooksBeforeItConnects has a real listener, which must not see a
+// connection: with a base that has no dialer, the address is refused after
+// resolution and before the first packet.
+func TestOwnDialerLooksBeforeItConnects(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Skip("no loopback: ", err)
+	}
+	defer l.Close()
+	for name, base := range map[string]http.RoundTripper{"default": nil, "zero": &http.Transport{}} {
+		tr := newTransport(t, &fetcher.Options{Base: base})
+		conn, err := tr.GuardedDial(t.Context(), l.Addr().String())
+		if err == nil {
+			conn.Close()
+			t.Errorf("%s: connected to %v, want a refusal", name, l.Addr())
+		}
+	}
+	l.(*net.TCPListener).SetDeadline(time.Now())
+	if conn, err := l.Accept(); err == nil {
+		conn.Close()
+		t.Errorf("the listener got a connection from %v, want none", conn.RemoteAddr())
+	}
+}
+
+// TestTLSDialers are dialers that hand over a connection with TLS done.
+func TestTLSDialers(t *testing.T) {
+	for _, name := range []string{"DialTLSContext", "DialTLS"} {
+		t.Run("egress/"+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := httptest.New(t)
+				web.Site(site).Robots(httptest.Redirect(302, "https://inside.test/r"))
+				web.Site("https://inside.test").At("10.0.0.7").Path("/r", text)
+				base := web.Transport()
+				dialled := 0
+				dial := func(network, addr string) (net.Conn, error) {
+					dialled++
+					return web.DialContext(context.Background(), network, addr)
+				}
+				if name == "DialTLS" {
+					//lint:ignore SA1019 crawlers have it
+					base.DialTLS = dial
+				} else {
+					base.DialTLSContext = func(_ context.Context, network, addr string) (net.Conn, error) { return dial(network, addr) }
+				}
+				tr := newTransport(t, &fetcher.Options{Base: base})
+				d, err := tr.Check(t.Context(), must(public))
+				if err != nil || !strings.Contains(d.Cause, "redirect_refused") || dialled != 1 {
+					t.Errorf("got  %v, %v, %d dials\nwant redirect_refused after 1 dial", d, err, dialled)
+				}
+			})
+		})
+	}
+}
