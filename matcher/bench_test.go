@@ -125,3 +125,14 @@ func BenchmarkRules(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkRealFirst(b *testing.B) {
+	sites := corpus(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, s := range sites {
+			Parse(s.body, Dialect{}).Match("ExampleBot", "/index.html")
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(sites)), "ns/file")
+}

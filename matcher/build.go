@@ -138,6 +138,7 @@ func (b *builder) addPieces(r rule, p string, at int, d draft) {
 // sortEdges puts the edges into order and lists the pieces.
 func (b *builder) sortEdges() {
 	g := b.group
+	b.after = make([]uint64, b.states)
 	slices.SortFunc(b.drafts, func(x, y draft) int {
 		return cmp.Or(strings.Compare(g.pattern(x.piece), g.pattern(y.piece)),
 			compareBool(x.whole, y.whole), cmp.Compare(x.from, y.from))
@@ -153,6 +154,7 @@ func (b *builder) sortEdges() {
 			b.first[len(b.first)-1] = uint32(i + 1)
 		}
 		b.edges = append(b.edges, d.edge)
+		b.after[d.from] |= 1 << (text[0] % lanes)
 	}
 	b.first = append(b.first, uint32(len(b.edges)))
 	b.pieces.link(g)

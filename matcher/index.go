@@ -1,6 +1,7 @@
 package matcher
 
 import (
+	"math/bits"
 	"strings"
 	"sync"
 )
@@ -26,11 +27,12 @@ type index struct {
 	stars  []star // by place in heads; their order numbers the first states
 	states int
 	pieces list
-	edges  []edge   // by piece, those to rules that end the target last, then by state
-	first  []uint32 // edges[first[2p]:first[2p+1]] hold for piece p anywhere, those up to first[2p+2] at the end only
-	ends   []rule   // rules with a star
-	begin  [64]uint64
-	spare  sync.Pool // of *walk
+	edges  []edge     // by piece, those to rules that end the target last, then by state
+	first  []uint32   // edges[first[2p]:first[2p+1]] hold for piece p anywhere, those up to first[2p+2] at the end only
+	ends   []rule     // rules with a star
+	begin  [64]uint64 // by pairHash: a piece begins with the two octets
+	after  []uint64   // by state: the lanes of the first octets of its pieces
+	spare  sync.Pool  // of *walk
 }
 
 // star is a head that a star follows.
@@ -84,13 +86,16 @@ type question struct {
 // other questions: what is not of the present epoch counts as zero.
 type walk struct {
 	epoch  uint32
-	states []mark  // place in active, or -1 before the state's position is reached
-	seen   []mark  // by piece: states looked at
-	next   []int32 // by state: one entered at the same position, plus one
-	due    []int32 // by position: a state entered there, plus one
-	active []int32 // states entered, in order of position
-	from   int     // no state is entered before
+	states []mark         // 1 from the position on at which the state is entered
+	seen   []mark         // by piece: states of its lane looked at
+	next   []int32        // by state: one entered at the same position, plus one
+	due    []int32        // by position: a state entered there, plus one
+	active [lanes][]int32 // by lane: states entered that have pieces in it, in order of position
+	from   int            // no state is entered before
 }
+
+// lanes is the number of classes of octets by which pieces begin.
+const lanes = 64
 
 type mark struct {
 	epoch uint32
@@ -171,7 +176,9 @@ func (x *index) newWalk(n int) *walk {
 	}
 	w.due = w.due[:n]
 	clear(w.due)
-	w.active = w.active[:0]
+	for i := range w.active {
+		w.active[i] = w.active[i][:0]
+	}
 	w.from = n
 	return w
 }
@@ -182,7 +189,7 @@ func (q *question) enter(s int32, pos int) {
 	if pos >= q.size || w.states[s].epoch == w.epoch {
 		return
 	}
-	w.states[s] = mark{w.epoch, -1}
+	w.states[s] = mark{w.epoch, 0}
 	w.next[s], w.due[pos] = w.due[pos], s+1
 	w.from = min(w.from, pos)
 }
@@ -192,15 +199,28 @@ func (q *question) run(t string) {
 	w, x := q.walk, q.index
 	for i := w.from; i < len(t); i++ {
 		for s := w.due[i]; s != 0; s = w.next[s-1] {
-			w.states[s-1].n = int32(len(w.active))
-			w.active = append(w.active, s-1)
+			w.activate(s-1, x.after[s-1])
 		}
-		if !x.begins(t, i) {
+		lane := w.active[t[i]%lanes]
+		if len(lane) == 0 || !x.begins(t, i) {
 			continue
 		}
-		for p := x.pieces.find(x.group, t[i:]); p >= 0; p = x.pieces.up[p] {
-			q.visit(p, i+x.pieces.parts[p].size())
+		p := x.pieces.find(x.group, t[i:])
+		if p >= 0 && i+x.pieces.parts[p].size() == len(t) {
+			q.follow(x.edges[x.first[2*p+1]:x.first[2*p+2]], lane, len(t))
 		}
+		for p >= 0 && q.visit(p, lane, i+x.pieces.parts[p].size()) {
+			p = x.pieces.up[p]
+		}
+	}
+}
+
+// activate makes a state look for its pieces.
+func (w *walk) activate(s int32, after uint64) {
+	w.states[s].n = 1
+	for ; after != 0; after &= after - 1 {
+		lane := &w.active[bits.TrailingZeros64(after)]
+		*lane = append(*lane, s)
 	}
 }
 
@@ -219,31 +239,31 @@ func pairHash(a, b byte) uint {
 	return (uint(a)*67 + uint(b)*5) & 4095
 }
 
-// visit follows the edges of piece p, which ends at end, from the states
-// entered since it was last found, and from all if the target ends here.
-func (q *question) visit(p int32, end int) {
-	w := q.walk
-	done := 0
-	if w.seen[p].epoch == w.epoch {
-		done = int(w.seen[p].n)
+// visit follows the edges of piece p, which ends at end, from the states of
+// its lane that were entered since it was last found. It returns false if there
+// are none: then there are none either for the pieces up from p, since they
+// were visited whenever p was.
+func (q *question) visit(p int32, lane []int32, end int) bool {
+	m := &q.walk.seen[p]
+	if m.epoch != q.walk.epoch {
+		*m = mark{q.walk.epoch, 0}
 	}
-	w.seen[p] = mark{w.epoch, int32(len(w.active))}
-	first := q.first[2*p : 2*p+3]
-	if done < len(w.active) {
-		q.follow(q.edges[first[0]:first[1]], done, end)
+	if int(m.n) == len(lane) {
+		return false
 	}
-	if end == q.size {
-		q.follow(q.edges[first[1]:first[2]], 0, end)
-	}
+	fresh := lane[m.n:]
+	m.n = int32(len(lane))
+	q.follow(q.edges[q.first[2*p]:q.first[2*p+1]], fresh, end)
+	return true
 }
 
-// follow follows edges from the active states but the first done.
-func (q *question) follow(edges []edge, done, end int) {
+// follow follows those of the edges, all of one piece, that come from one of
+// the states. It may follow more, from states entered before.
+func (q *question) follow(edges []edge, states []int32, end int) {
 	w := q.walk
-	states := w.active[done:]
 	if len(edges) <= len(states) {
 		for _, e := range edges {
-			if m := w.states[e.from]; m.epoch == w.epoch && int(m.n) >= done {
+			if w.states[e.from] == (mark{w.epoch, 1}) {
 				q.take(e, end)
 			}
 		}

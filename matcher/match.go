@@ -54,49 +54,69 @@ type ruleBuilder struct {
 // add adds one rule, unless it can never match.
 func (b *ruleBuilder) add(e entry) {
 	d := &b.file.dialect
-	if d.idle(e.value) {
-		return
-	}
-	var hasQuery bool
-	b.tmp, hasQuery = d.form.rule(b.tmp[:0], e.value)
 	r := rule{off: uint32(e.off)}
-	if hasQuery {
-		r.bits |= ruleQuery
-	}
 	if e.kind == allow {
-		r.bits |= ruleAllow
+		r.bits = ruleAllow
 	}
-	if string(b.tmp) != e.value {
-		r.off = b.keep(string(b.tmp), e)
-		r.bits |= ruleOwn
+	flags, ok := clean(e.value)
+	switch {
+	case !ok:
+		b.addUnclean(r, e)
+	case !d.idle(e.value):
+		b.push(r, flags, len(e.value))
 	}
-	b.push(r, string(b.tmp))
-	slash := strings.LastIndexByte(e.value, '/')
-	if d.indexHTML && e.kind == allow && slash >= 0 && strings.HasPrefix(e.value[slash:], "/index.htm") {
-		b.tmp, _ = d.form.rule(b.tmp[:0], e.value[:slash+1])
-		b.tmp = append(b.tmp, '$')
-		b.push(rule{b.keep(string(b.tmp), e), ruleAllow | ruleOwn}, string(b.tmp))
+	if d.indexHTML && e.kind == allow {
+		b.addIndex(e)
 	}
 }
 
-// push adds r, whose normalised pattern is p.
-func (b *ruleBuilder) push(r rule, p string) {
-	r.bits |= uint32(len(p)) << ruleShift
-	if !b.file.dialect.literal {
-		if strings.HasSuffix(p, "$") {
-			r.bits |= ruleWhole
-		}
-		if strings.Contains(p, "*") {
-			r.bits |= ruleStar
-		}
+// addUnclean adds a rule whose pattern has to be normalised.
+func (b *ruleBuilder) addUnclean(r rule, e entry) {
+	if b.file.dialect.idle(e.value) {
+		return
 	}
+	var flags uint32
+	b.tmp, flags = b.file.dialect.form.rule(b.tmp[:0], e.value)
+	if string(b.tmp) != e.value {
+		r.off = b.keep(e)
+		flags |= ruleOwn
+	}
+	b.push(r, flags, len(b.tmp))
+}
+
+// addIndex adds the rule for a directory that the Google dialect takes an allow
+// rule for its index page to be.
+func (b *ruleBuilder) addIndex(e entry) {
+	slash := strings.LastIndexByte(e.value, '/')
+	if slash < 0 || !strings.HasPrefix(e.value[slash:], "/index.htm") {
+		return
+	}
+	e2 := e
+	e2.value = e.value[:slash+1] + "$"
+	if b.file.dialect.idle(e2.value) {
+		return
+	}
+	var flags uint32
+	b.tmp, flags = b.file.dialect.form.rule(b.tmp[:0], e2.value)
+	b.push(rule{b.keep(e), ruleAllow | ruleOwn}, flags, len(b.tmp))
+}
+
+// push adds r with more flags and the size of its normalised pattern.
+func (b *ruleBuilder) push(r rule, flags uint32, size int) {
+	if b.file.dialect.literal {
+		flags &^= ruleWhole | ruleStar
+	}
+	if !b.file.dialect.form.folds() {
+		flags &^= ruleQuery
+	}
+	r.bits |= flags | uint32(size)<<ruleShift
 	b.rules = append(b.rules, r)
 }
 
-// keep stores the normalised pattern of e apart.
-func (b *ruleBuilder) keep(p string, e entry) uint32 {
+// keep stores apart the normalised pattern in b.tmp, of the rule e.
+func (b *ruleBuilder) keep(e entry) uint32 {
 	off := len(b.own)
-	b.own = append(b.own, p...)
+	b.own = append(b.own, b.tmp...)
 	b.own = binary.AppendUvarint(b.own, uint64(e.off))
 	b.own = binary.AppendUvarint(b.own, uint64(len(e.value)))
 	return uint32(off)

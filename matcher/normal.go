@@ -82,10 +82,29 @@ func oneInQuery(c byte) bool {
 	return c == '/' || c == ':' || c == '?' || c == '@'
 }
 
-// rule appends the normal form of a pattern. Unescaped "*", and "$" at the
-// end, stay what they are; any other "$" becomes a literal. hasQuery reports
-// whether the pattern has a literal "?"; what follows it is a query.
-func (f form) rule(dst []byte, p string) (out []byte, hasQuery bool) {
+// clean reports whether a pattern is in normal form already, by all forms, and
+// returns the flags it has as a rule.
+func clean(p string) (flags uint32, ok bool) {
+	for i := range len(p) {
+		switch classes[p[i]] {
+		case percent, foreign:
+			return 0, false
+		case query:
+			flags |= ruleQuery
+		case special:
+			if p[i] == '$' && i+1 < len(p) {
+				return 0, false
+			}
+			flags |= flagOf(p[i], true)
+		}
+	}
+	return flags, true
+}
+
+// rule appends the normal form of a pattern and returns the flags it has as a
+// rule. A "*", and a "$" at the end, stay what they are; any other "$" becomes
+// a literal. What follows a literal "?" is a query.
+func (f form) rule(dst []byte, p string) (out []byte, flags uint32) {
 	for i := 0; i < len(p); i++ {
 		c := p[i]
 		v, ok := triplet(p, i)
@@ -93,23 +112,34 @@ func (f form) rule(dst []byte, p string) (out []byte, hasQuery bool) {
 		case f == decodedForm:
 			dst, i = appendDecoded(dst, p, i)
 			continue
-		case ok && f == rfcForm && (classes[v] == letter || hasQuery && oneInQuery(v)):
+		case ok && f == rfcForm && (classes[v] == letter || flags&ruleQuery != 0 && oneInQuery(v)):
 			dst = append(dst, v)
 		case ok:
 			dst = appendTriplet(dst, v)
-		case f == googleForm && c >= 0x80, f == rfcForm && classes[c] == foreign:
-			dst = appendTriplet(dst, c)
-		case f == rfcForm && c == '$' && i+1 < len(p):
+		case f == googleForm && c >= 0x80, f == rfcForm && (classes[c] == foreign || c == '$' && i+1 < len(p)):
 			dst = appendTriplet(dst, c)
 		default:
-			hasQuery = hasQuery || f == rfcForm && c == '?'
+			flags |= flagOf(c, i+1 == len(p))
 			dst = append(dst, c)
 		}
 		if ok {
 			i += 2
 		}
 	}
-	return dst, hasQuery
+	return dst, flags
+}
+
+// flagOf returns the flag that an octet of a normalised pattern sets.
+func flagOf(c byte, last bool) uint32 {
+	switch {
+	case c == '?':
+		return ruleQuery
+	case c == '*':
+		return ruleStar
+	case c == '$' && last:
+		return ruleWhole
+	}
+	return 0
 }
 
 // appendDecoded appends the octet at p[i], a triplet decoded, in decodedForm,
@@ -125,6 +155,10 @@ func appendDecoded(dst []byte, p string, i int) ([]byte, int) {
 	}
 	return append(dst, c), i
 }
+
+// folds reports whether the form knows octets that are one with their triplets
+// in a query.
+func (f form) folds() bool { return f == rfcForm }
 
 // target appends the normal form of a request target. folds reports that its
 // query has a triplet that is one with its octet in rules with a query.

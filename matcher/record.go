@@ -96,6 +96,9 @@ func (d *Dialect) kindOf(name string) kind {
 func (n names) oddKind(name string) kind {
 	switch n {
 	case commonNames:
+		if len(name) < 4 || len(name) > 12 {
+			return other
+		}
 		for _, s := range common {
 			if len(name) == len(s.name) && equalFold(name, s.name) {
 				return s.kind

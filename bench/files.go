@@ -1,0 +1,148 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// A job is a file and targets to ask it for.
+type job struct {
+	name    string
+	body    []byte
+	targets []string
+}
+
+// lines makes a file whose default group has the lines that line gives.
+func lines(n int, line func(i int) string) []byte {
+	var b strings.Builder
+	b.WriteString("User-agent: *\n")
+	for i := range n {
+		b.WriteString(line(i))
+		b.WriteByte('\n')
+	}
+	return []byte(b.String())
+}
+
+func plainRule(i int) string { return fmt.Sprintf("Disallow: /section%d/page%d/", i%97, i) }
+
+func mixedRule(i int) string {
+	switch i % 10 {
+	case 0:
+		return fmt.Sprintf("Disallow: /section%d/*/print%d", i%97, i)
+	case 1:
+		return fmt.Sprintf("Disallow: /*.type%d$", i)
+	case 2:
+		return fmt.Sprintf("Allow: /section%d/page%d/open", i%97, i)
+	}
+	return plainRule(i)
+}
+
+// generated are files of growing numbers of rules, asked for a hit and a miss.
+func generated() (hits, misses []job) {
+	for _, n := range []int{10, 100, 1000, 10000, 100000} {
+		for name, rule := range map[string]func(int) string{"plain": plainRule, "mixed": mixedRule} {
+			body := lines(n, rule)
+			i := n/2 - n/2%10 + 5
+			hits = append(hits, job{fmt.Sprintf("%d %s rules, hit", n, name), body, []string{fmt.Sprintf("/section%d/page%d/x.html", i%97, i)}})
+			misses = append(misses, job{fmt.Sprintf("%d %s rules, miss", n, name), body, []string{"/article/2024/some-title.html?ref=home"}})
+		}
+	}
+	return hits, misses
+}
+
+// agents is a file of 5,000 groups, the one asked for last.
+func agents() job {
+	var b strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&b, "User-agent: bot%s\nDisallow: /private%d/\n\n", strings.Repeat("abcdefghij"[i%10:i%10+1], 1+i/10), i)
+	}
+	b.WriteString("User-agent: " + token + "\nDisallow: /x/\n")
+	return job{"5,000 agents", []byte(b.String()), []string{"/x/y", "/y/x"}}
+}
+
+// full fills a file up to 500 KiB.
+func full(line func(i int) string) []byte {
+	var b strings.Builder
+	b.WriteString("User-agent: *\n")
+	for i := 0; ; i++ {
+		l := line(i)
+		if b.Len()+len(l)+1 > 500<<10 {
+			return []byte(b.String())
+		}
+		b.WriteString(l + "\n")
+	}
+}
+
+// grams are three octets each, all different, that stand in gramTarget.
+func gram(i int) string {
+	const abc = "abcdefghijklmnopqrstuvwxyz0123456789"
+	return string([]byte{abc[i%36], abc[i/36%36], abc[i/36/36%36]})
+}
+
+// hostile are files of 500 KiB and targets of 2 KiB chosen to be costly.
+func hostile() []job {
+	long := func(s string) string { return "/" + strings.Repeat(s, 2048/len(s))[:2047] }
+	var grams strings.Builder
+	for i := 0; grams.Len() < 2040; i++ {
+		grams.WriteString(gram(i))
+	}
+	target := "/" + grams.String()
+	repeat := strings.Repeat
+	return []job{
+		{"500 KiB of /*xyz", full(func(i int) string { return "Disallow: /*" + gram(i) + gram(i/7) }), []string{target, long("a")}},
+		{"25,000 equal /*xyz", lines(25000, func(int) string { return "Disallow: /*xyz" }), []string{long("xy"), long("a")}},
+		{"one rule of 500 stars", lines(1, func(int) string { return "Disallow: /" + repeat("*a", 500) + "b" }), []string{long("a")}},
+		{"one rule of 200,000 stars", lines(1, func(int) string { return "Disallow: /" + repeat("*a", 200000) + "b" }), []string{long("a")}},
+		{"rules of 1,000 stars", full(func(i int) string { return "Disallow: /" + repeat("*a", 1000) + gram(i) }), []string{long("a")}},
+		{"shared prefixes", full(func(i int) string { return "Disallow: /" + repeat("a", i%1000) + gram(i) }), []string{long("a")}},
+		{"nested prefixes", full(func(i int) string { return "Allow: /" + repeat("a", i%1000) }), []string{long("a")}},
+		{"nested pieces", full(func(i int) string { return "Disallow: /*" + repeat("a", i%1000) + "b" }), []string{long("a")}},
+		{"nested pieces never reached", full(func(i int) string { return "Disallow: /*z*" + repeat("a", i%1000) }), []string{long("a")}},
+		{"nested pieces reached", full(func(i int) string { return "Disallow: /*" + repeat("a", i%1000) + "*c" }), []string{long("a")}},
+		{"states for every place", full(func(i int) string { return "Disallow: /*" + target[1+i%2000:1+i%2000+2+i/2000] + "*~" }), []string{target}},
+		{"states with one piece", full(func(i int) string { return "Disallow: /*" + target[1+i%2000:1+i%2000+2+i/2000] + "*a$" }), []string{target, long("a")}},
+		{"one long line", []byte("User-agent: *\nDisallow: /" + repeat("a", 500<<10)), []string{long("a")}},
+		{"one long line of %41", []byte("User-agent: *\nDisallow: /" + repeat("%41", 170<<10)), []string{long("A")}},
+		{"agents", full(func(i int) string { return fmt.Sprintf("User-agent: a%d\nDisallow: /*%s", i, gram(i)) }), []string{target}},
+		{"agents of one name", full(func(i int) string { return fmt.Sprintf("User-agent: *\nDisallow: /*%s", gram(i)) }), []string{target}},
+		{"agents without rules", full(func(i int) string { return fmt.Sprintf("User-agent: a%d", i) }), []string{target}},
+		{"line ends", []byte(repeat("\r", 500<<10)), []string{target}},
+		{"other records", full(func(int) string { return "x:" }), []string{target}},
+		{"no records", full(func(int) string { return "x" }), []string{target}},
+	}
+}
+
+// real reads a folder of robots.txt files. Targets are made of their rules:
+// the rule with its stars filled, the same in a folder that no rule names.
+func real(dir string) ([]job, error) {
+	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	var jobs []job
+	for _, name := range names {
+		body, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		j := job{name: filepath.Base(name), body: body}
+		f := matcherGroup(body)
+		for r := range f.Rules() {
+			if len(j.targets) == 8 {
+				break
+			}
+			t := strings.TrimSuffix(strings.ReplaceAll(r.Pattern, "*", "x"), "$")
+			if strings.ContainsFunc(t, func(c rune) bool { return c <= ' ' || c > '~' }) {
+				continue
+			}
+			if !strings.HasPrefix(t, "/") {
+				t = "/" + t
+			}
+			j.targets = append(j.targets, t+"a", "/zq7"+t)
+		}
+		if len(j.targets) == 0 {
+			j.targets = []string{"/", "/index.html"}
+		}
+		jobs = append(jobs, j)
+	}
+	return jobs, err
+}

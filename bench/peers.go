@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bytes"
+
+	bj "github.com/benjaminestes/robots/v2"
+	"github.com/jimsmart/grobotstxt"
+	"github.com/temoto/robotstxt"
+
+	"github.com/rfc9309/polite/matcher"
+)
+
+const token = "ExampleBot"
+
+// A library reads a file and answers for it.
+type library struct {
+	name  string
+	parse func(body []byte) (answers any, allowed func(target string) bool)
+}
+
+// libraries returns this project first, then its peers.
+func libraries() []library {
+	return []library{
+		{"polite", func(body []byte) (any, func(string) bool) {
+			f := matcher.Parse(body, matcher.Dialect{})
+			return f, func(target string) bool { return f.Match(token, target).Allowed }
+		}},
+		{"temoto", func(body []byte) (any, func(string) bool) {
+			d, err := robotstxt.FromBytes(body)
+			if err != nil {
+				return nil, nil
+			}
+			return d, func(target string) bool { return d.TestAgent(target, token) }
+		}},
+		{"benjaminestes", func(body []byte) (any, func(string) bool) {
+			r := readBJ(body)
+			if r == nil {
+				return nil, nil
+			}
+			return r, func(target string) bool { return r.Test(token, target) }
+		}},
+		// It has no parsed form: each question reads the file.
+		{"grobotstxt", func(body []byte) (any, func(string) bool) {
+			s := string(body)
+			return s, func(target string) bool { return grobotstxt.AgentAllowed(s, token, target) }
+		}},
+	}
+}
+
+// readBJ reads a file with benjaminestes/robots, which panics on some, such as
+// one without any record, or fails later on a rule that is not UTF-8.
+func readBJ(body []byte) (r *bj.Robots) {
+	defer func() {
+		if recover() != nil {
+			r = nil
+		}
+	}()
+	r, _ = bj.From(200, bytes.NewReader(body))
+	r.Test(token, "/x")
+	return r
+}
