@@ -10,9 +10,16 @@ import (
 // is the same for many targets of one crawler.
 type File struct {
 	dialect Dialect
-	text    string                  // the records, see entry
-	agents  []name                  // what the user-agent lines name, by hash unless dialect.within
-	groups  []atomic.Pointer[Group] // made on first use: groups[i] belongs to agents[i], the last one is the default
+	text    string                   // the records, see entry
+	agents  []name                   // what the user-agent lines name, by hash unless dialect.within
+	first   atomic.Pointer[asked]    // the first token asked for, mostly the only one
+	groups  atomic.Pointer[[]*Group] // made so far, by agent
+}
+
+// asked is a token with the group it obeys.
+type asked struct {
+	token string
+	group *Group
 }
 
 // A name is the token of one user-agent line.
@@ -33,17 +40,19 @@ func Parse(text []byte, d Dialect) *File {
 	if len(text) > textMax {
 		text = text[:textMax]
 	}
-	p := parser{file: &File{dialect: d}}
-	s := scanner{text: d.decode(text)}
-	p.out = make([]byte, 0, len(s.text)/2+16)
+	var some [16]name
+	s := newScanner(d.decode(text))
+	p := parser{dialect: &d, agents: some[:0], out: make([]byte, 0, len(s.text))}
 	for {
-		line, ok := s.next()
-		if !ok {
-			break
+		if !d.blankEnds {
+			s.skipBlank()
 		}
-		p.line(line, s.line)
+		line, comment, ok := s.next()
+		if !ok {
+			return p.finish()
+		}
+		p.line(line, comment, s.line)
 	}
-	return p.finish()
 }
 
 // entry is one record of File.text: a header, kind and length of the value in
@@ -99,20 +108,20 @@ func uvarint(s string, i int) (v uint64, n int) {
 
 // parser builds a File. The agents from open on belong to the group being read.
 type parser struct {
-	file    *File
-	out     []byte
-	last    int // where in out the last entry begins
-	start   int // where in out the group being read begins
+	dialect *Dialect
+	agents  []name
+	out     []byte // becomes File.text
+	last    int    // where in out the last entry begins
+	start   int    // where in out the group being read begins
 	open    int
 	grouped bool // a user-agent line stands before
 	inRules bool // a rule of the present group stands before
 }
 
-// line reads one line.
-func (p *parser) line(line string, number int) {
-	d := &p.file.dialect
-	rest, cut := d.strip(line)
-	_ = cut
+// line reads one line, whose comment begins at comment.
+func (p *parser) line(line string, comment, number int) {
+	d := p.dialect
+	rest := d.strip(line, comment)
 	if rest == "" {
 		if d.blankEnds && d.trim(line) == "" {
 			p.blank(number)
@@ -121,22 +130,18 @@ func (p *parser) line(line string, number int) {
 	}
 	name, value, sep := d.split(rest)
 	if name == "" {
-		p.put(junk, rest[:0], number)
+		p.put(junk, "", number)
 		return
 	}
-	k := kind(other)
 	if rest[sep] == ':' {
-		k = properKind(name)
+		if k := properKind(name); k != other {
+			p.put(k, value, number)
+			p.group(k, value)
+			return
+		}
 	}
-	written := value
-	if k == other {
-		written = rest
-	}
-	p.put(k, written, number)
-	if k == other {
-		k = d.kindOf(name)
-	}
-	p.group(k, value)
+	p.put(other, rest, number)
+	p.group(d.kindOf(name), value)
 }
 
 // put appends an entry.

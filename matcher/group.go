@@ -17,10 +17,10 @@ func (p *parser) group(k kind, value string) {
 	case agent:
 		if p.inRules || !p.grouped {
 			p.inRules, p.grouped = false, true
-			p.open, p.start = len(p.file.agents), p.last
+			p.open, p.start = len(p.agents), p.last
 		}
-		h := hashFold(p.file.dialect.token(value))
-		p.file.agents = append(p.file.agents, name{h, uint32(p.last), uint32(p.start)})
+		h := hashFold(p.dialect.token(value))
+		p.agents = append(p.agents, name{h, uint32(p.last), uint32(p.start)})
 	case allow, disallow:
 		p.inRules = p.grouped
 	}
@@ -39,23 +39,34 @@ func (p *parser) blank(line int) {
 // drop forgets the agents of a group that has no rules.
 func (p *parser) drop() {
 	if p.grouped && !p.inRules {
-		p.file.agents = p.file.agents[:p.open]
+		p.agents = p.agents[:p.open]
 	}
 }
 
 // finish packs what was read.
 func (p *parser) finish() *File {
-	f := p.file
-	if f.dialect.blankEnds {
+	if p.dialect.blankEnds {
 		p.drop()
 	}
-	f.text = string(p.out)
-	if !f.dialect.within {
-		slices.SortStableFunc(f.agents, func(a, b name) int { return cmp.Compare(a.hash, b.hash) })
+	return &File{dialect: *p.dialect, text: string(p.out), agents: p.sorted()}
+}
+
+// sorted returns the agents by hash, those of one hash in the order of the file.
+func (p *parser) sorted() []name {
+	if p.dialect.within || len(p.agents) < 2 {
+		return slices.Clone(p.agents)
 	}
-	f.agents = slices.Clone(f.agents)
-	f.groups = make([]atomic.Pointer[Group], len(f.agents)+1)
-	return f
+	var some [16]uint64
+	keys := some[:0]
+	for i, n := range p.agents {
+		keys = append(keys, uint64(n.hash)<<32|uint64(i))
+	}
+	slices.Sort(keys)
+	agents := make([]name, len(keys))
+	for i, k := range keys {
+		agents[i] = p.agents[uint32(k)]
+	}
+	return agents
 }
 
 // isDefault reports whether the value of a user-agent line names the default
@@ -104,25 +115,45 @@ func hashFold(s string) uint32 {
 // 2.2.1). It is immutable and safe for concurrent use.
 type Group struct {
 	file  *File
-	agent string
-	own   string // normalised patterns that differ from what is written
+	agent string        // see Agent
+	own   string        // normalised patterns that differ from what is written
+	first int32         // the first agent of the file that names it, or len(File.agents)
+	asked atomic.Uint32 // times a group of many rules was asked without index
 	plan  atomic.Pointer[plan]
-	asked atomic.Uint32 // times a group without plan for many rules was asked
-	from  []uint32      // where in File.text the groups begin
 }
 
 // Group returns the group that the crawler with the given product token obeys.
 // It is never nil: a Group without rules allows everything.
 func (f *File) Group(token string) *Group {
-	i := f.find(token)
-	if g := f.groups[i].Load(); g != nil {
-		return g
+	if a := f.first.Load(); a != nil && a.token == token {
+		return a.group
 	}
-	g := f.compile(i)
-	if !f.groups[i].CompareAndSwap(nil, g) {
-		return f.groups[i].Load()
+	g := f.group(int32(f.find(token)))
+	if f.first.Load() == nil {
+		f.first.CompareAndSwap(nil, &asked{token, g})
 	}
 	return g
+}
+
+// group returns the group that begins with agent i, which is made once.
+func (f *File) group(i int32) *Group {
+	for {
+		old := f.groups.Load()
+		var list []*Group
+		if old != nil {
+			list = *old
+		}
+		at, ok := slices.BinarySearchFunc(list, i, func(g *Group, i int32) int { return cmp.Compare(g.first, i) })
+		if ok {
+			return list[at]
+		}
+		g := f.compile(i)
+		more := make([]*Group, 0, len(list)+1)
+		more = append(append(append(more, list[:at]...), g), list[at:]...)
+		if f.groups.CompareAndSwap(old, &more) {
+			return g
+		}
+	}
 }
 
 // find returns the index of the first agent that token obeys, or len(f.agents).
@@ -176,38 +207,24 @@ func (f *File) findWithin(token string) int {
 }
 
 // compile merges the groups of agent i and of all that name the same.
-func (f *File) compile(i int) *Group {
-	g := &Group{file: f}
-	if i == len(f.agents) {
-		g.plan.Store(&plan{ordered: true})
-		return g
-	}
-	e, _ := f.next(int(f.agents[i].off))
-	token, hash := f.dialect.token(e.value), f.agents[i].hash
-	g.agent = e.value
-	if token == "*" {
-		g.agent = token
-	}
-	for ; i < len(f.agents) && f.agents[i].hash == hash; i++ {
-		from := f.agents[i].group
-		if len(g.from) > 0 && g.from[len(g.from)-1] == from || !equalFold(f.token(i), token) {
-			continue
-		}
-		g.from = append(g.from, from)
-		if f.dialect.within || f.dialect.firstStar && token == "*" {
-			break
+func (f *File) compile(i int32) *Group {
+	g := &Group{file: f, first: i}
+	if int(i) < len(f.agents) {
+		e, _ := f.next(int(f.agents[i].off))
+		if g.agent = e.value; f.dialect.isDefault(e.value) {
+			g.agent = "*"
 		}
 	}
-	b := ruleBuilder{file: f}
-	for e := range g.records() {
-		if e.kind == allow || e.kind == disallow {
-			b.add(e)
-		}
+	n := 0
+	for range g.ruleLines() {
+		n++
 	}
-	p := &plan{}
-	p.rules, g.own = b.finish()
-	p.ordered = f.dialect.inOrder || len(p.rules) <= few
-	g.plan.Store(p)
+	b := ruleBuilder{file: f, rules: make([]rule, 0, n)}
+	for e := range g.ruleLines() {
+		b.add(e)
+	}
+	g.own = string(b.own)
+	g.plan.Store(b.plan())
 	return g
 }
 
@@ -216,9 +233,9 @@ func (f *File) compile(i int) *Group {
 // it.
 func (g *Group) records() iter.Seq[entry] {
 	return func(yield func(entry) bool) {
-		for _, from := range g.from {
+		for from := range g.begins() {
 			inRules := false
-			for pos := int(from); pos < len(g.file.text); {
+			for pos := from; pos < len(g.file.text); {
 				var e entry
 				e, pos = g.file.next(pos)
 				if e.kind == blank || e.kind == agent && inRules {
@@ -233,6 +250,40 @@ func (g *Group) records() iter.Seq[entry] {
 	}
 }
 
+// ruleLines yields the allow and disallow records among the records.
+func (g *Group) ruleLines() iter.Seq[entry] {
+	return func(yield func(entry) bool) {
+		for e := range g.records() {
+			if (e.kind == allow || e.kind == disallow) && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// begins yields where in File.text the groups of g begin.
+func (g *Group) begins() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		f, last := g.file, -1
+		if int(g.first) == len(f.agents) {
+			return
+		}
+		token := f.token(int(g.first))
+		for _, n := range f.agents[g.first:] {
+			if n.hash != f.agents[g.first].hash {
+				return
+			}
+			e, _ := f.next(int(n.off))
+			if int(n.group) == last || !equalFold(f.dialect.token(e.value), token) {
+				continue
+			}
+			if last = int(n.group); !yield(last) || f.dialect.within || f.dialect.firstStar && token == "*" {
+				return
+			}
+		}
+	}
+}
+
 // Agent returns the user-agent value of the group, as written in the first line
 // that names the crawler; "*" for the default group; "" if no group applies.
 func (g *Group) Agent() string { return g.agent }
@@ -240,11 +291,9 @@ func (g *Group) Agent() string { return g.agent }
 // Rules returns the rules that can match something, in the order of the file.
 func (g *Group) Rules() iter.Seq[Rule] {
 	return func(yield func(Rule) bool) {
-		for e := range g.records() {
-			if (e.kind == allow || e.kind == disallow) && !g.file.dialect.idle(e.value) {
-				if !yield(Rule{e.line, e.kind == allow, e.value}) {
-					return
-				}
+		for e := range g.ruleLines() {
+			if !g.file.dialect.idle(e.value) && !yield(Rule{e.line, e.kind == allow, e.value}) {
+				return
 			}
 		}
 	}

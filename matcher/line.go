@@ -5,45 +5,85 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // This file splits a file into lines and lines into records: RFC 9309,
 // sections 2.2 and 2.3.1.5. Every line is tried; none is an error.
 
-// scanner walks over the lines of a file.
+// scanner walks over the lines of a file. What it looks for it finds once, so
+// that a file of any line ends is read in linear time.
 type scanner struct {
 	text string
 	pos  int // start of the next line
-	nl   int // the first LF at or after pos, or len(text); found once, so that a file of CR stays linear
 	line int // number of the line returned last, from 1
+	lf   int // the first LF at or after pos, or len(text)
+	cr   int // the first CR, likewise
+	hash int // the first "#", likewise
+}
+
+func newScanner(text string) *scanner {
+	return &scanner{text: text, lf: find(text, 0, '\n'), cr: find(text, 0, '\r'), hash: find(text, 0, '#')}
+}
+
+// find returns the first c at or after i in s, or len(s).
+func find(s string, i int, c byte) int {
+	if n := strings.IndexByte(s[i:], c); n >= 0 {
+		return i + n
+	}
+	return len(s)
 }
 
 // next returns the next line without its end, which is CR, LF or CRLF.
-func (s *scanner) next() (string, bool) {
+// comment is where "#" stands in it, or its length.
+func (s *scanner) next() (line string, comment int, ok bool) {
 	if s.pos >= len(s.text) {
-		return "", false
-	}
-	if s.nl < s.pos || s.line == 0 {
-		s.nl = len(s.text)
-		if i := strings.IndexByte(s.text[s.pos:], '\n'); i >= 0 {
-			s.nl = s.pos + i
-		}
+		return "", 0, false
 	}
 	s.line++
-	line := s.text[s.pos:s.nl]
-	cr := strings.IndexByte(line, '\r')
-	if cr < 0 {
-		s.pos = s.nl + 1
-		return line, true
-	}
-	s.pos += cr + 1
-	if s.pos == s.nl {
+	from, end := s.pos, min(s.lf, s.cr)
+	s.pos = end + 1
+	if end == s.cr && s.lf == end+1 {
 		s.pos++
 	}
-	return line[:cr], true
+	if s.cr < s.pos {
+		s.cr = find(s.text, min(s.pos, len(s.text)), '\r')
+	}
+	if s.lf < s.pos {
+		s.lf = find(s.text, min(s.pos, len(s.text)), '\n')
+	}
+	comment = min(s.hash, end)
+	if s.hash < s.pos {
+		s.hash = find(s.text, min(s.pos, len(s.text)), '#')
+	}
+	return s.text[from:end], comment - from, true
 }
 
-// decode returns text as UTF-8 octets without a byte order mark.
+// skipBlank passes lines without any octet.
+func (s *scanner) skipBlank() {
+	i := s.pos
+	for ; i < len(s.text); i++ {
+		if s.text[i] == '\r' {
+			s.line++
+		} else if s.text[i] != '\n' {
+			break
+		} else if i == s.pos || s.text[i-1] != '\r' {
+			s.line++
+		}
+	}
+	if s.pos = i; i >= len(s.text) {
+		return
+	}
+	if s.lf < i {
+		s.lf = find(s.text, i, '\n')
+	}
+	if s.cr < i {
+		s.cr = find(s.text, i, '\r')
+	}
+}
+
+// decode returns text as UTF-8 octets without a byte order mark. The result
+// may alias text.
 func (d *Dialect) decode(text []byte) string {
 	const mark = "\xEF\xBB\xBF"
 	switch {
@@ -52,16 +92,21 @@ func (d *Dialect) decode(text []byte) string {
 		for n < len(mark) && n < len(text) && text[n] == mark[n] {
 			n++
 		}
-		return string(text[n:])
+		return view(text[n:])
 	case len(text) >= 3 && string(text[:3]) == mark:
-		return string(text[3:])
+		return view(text[3:])
 	case d.utf8Only || len(text) < 2:
 	case text[0] == 0xFF && text[1] == 0xFE:
 		return decode16(text[2:], binary.LittleEndian)
 	case text[0] == 0xFE && text[1] == 0xFF:
 		return decode16(text[2:], binary.BigEndian)
 	}
-	return string(text)
+	return view(text)
+}
+
+// view returns b as a string that must not outlive the next change of b.
+func view(b []byte) string {
+	return unsafe.String(unsafe.SliceData(b), len(b))
 }
 
 // decode16 turns UTF-16 into UTF-8; what is not valid becomes U+FFFD.
@@ -77,19 +122,20 @@ func decode16(text []byte, order binary.ByteOrder) string {
 		}
 		out = utf8.AppendRune(out, r)
 	}
-	return string(out)
+	return view(out)
 }
 
-// strip returns what counts of a line: no comment, no white space around it.
-// cut reports that octets past the dialect's limit for a line were dropped.
-func (d *Dialect) strip(line string) (rest string, cut bool) {
-	if d.lineMax > 0 && len(line) > d.lineMax {
-		line, cut = line[:d.lineMax], true
+// strip returns what counts of a line whose comment begins at comment: no
+// comment, no white space around it, no octets past the limit.
+func (d *Dialect) strip(line string, comment int) string {
+	if d.lineMax > 0 {
+		comment = min(comment, d.lineMax)
 	}
+	line = line[:comment]
 	if d.nulEnds {
 		line = until(line, 0)
 	}
-	return d.trim(until(line, '#')), cut
+	return d.trim(line)
 }
 
 // until returns the part of s before the first c.

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"slices"
 	"strings"
-	"unsafe"
 )
 
 // This file evaluates the rules of a group: RFC 9309, section 2.2.2.
@@ -122,15 +121,21 @@ func (b *ruleBuilder) keep(e entry) uint32 {
 	return uint32(off)
 }
 
-// finish returns the rules, and the patterns kept apart. Few rules are in the
-// order in which they are tried: the longest first, of equal ones allow first,
-// of those the first line.
-func (b *ruleBuilder) finish() ([]rule, string) {
-	rules := slices.Clone(b.rules)
-	if !b.file.dialect.inOrder && len(rules) <= few {
-		slices.SortStableFunc(rules, func(x, y rule) int { return cmp.Compare(y.rank(), x.rank()) })
+// plan returns how the rules are tried. Few rules are in the order in which
+// they are tried: the longest first, of equal ones allow first, of those the
+// first line.
+func (b *ruleBuilder) plan() *plan {
+	p := &plan{rules: b.rules}
+	if len(p.rules) < cap(p.rules) {
+		p.rules = slices.Clone(p.rules)
 	}
-	return rules, string(b.own)
+	if b.file.dialect.inOrder {
+		p.ordered = true
+	} else if len(p.rules) <= few {
+		slices.SortStableFunc(p.rules, func(x, y rule) int { return cmp.Compare(y.rank(), x.rank()) })
+		p.ordered = true
+	}
+	return p
 }
 
 // rank orders rules by the octets of their patterns, then allow before
@@ -174,7 +179,7 @@ func (f *File) Match(token, target string) Match {
 func (g *Group) Match(target string) Match {
 	var buf [512]byte
 	t, folds := g.file.dialect.form.target(buf[:0], g.file.dialect.origin(target))
-	return g.decide(unsafe.String(unsafe.SliceData(t), len(t)), folds)
+	return g.decide(view(t), folds)
 }
 
 // origin returns the path and query of a target, at least "/".
