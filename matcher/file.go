@@ -40,9 +40,8 @@ func Parse(text []byte, d Dialect) *File {
 	if len(text) > textMax {
 		text = text[:textMax]
 	}
-	var some [16]name
 	s := newScanner(d.decode(text))
-	p := parser{dialect: &d, agents: some[:0], out: make([]byte, 0, len(s.text))}
+	p := parser{dialect: d, agents: make([]name, 0, 8), out: make([]byte, 0, len(s.text))}
 	for {
 		if !d.blankEnds {
 			s.skipBlank()
@@ -108,7 +107,7 @@ func uvarint(s string, i int) (v uint64, n int) {
 
 // parser builds a File. The agents from open on belong to the group being read.
 type parser struct {
-	dialect *Dialect
+	dialect Dialect
 	agents  []name
 	out     []byte // becomes File.text
 	last    int    // where in out the last entry begins
@@ -120,7 +119,7 @@ type parser struct {
 
 // line reads one line, whose comment begins at comment.
 func (p *parser) line(line string, comment, number int) {
-	d := p.dialect
+	d := &p.dialect
 	rest := d.strip(line, comment)
 	if rest == "" {
 		if d.blankEnds && d.trim(line) == "" {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"iter"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -48,13 +47,15 @@ func (p *parser) finish() *File {
 	if p.dialect.blankEnds {
 		p.drop()
 	}
-	return &File{dialect: *p.dialect, text: string(p.out), agents: p.sorted()}
+	return &File{dialect: p.dialect, text: string(p.out), agents: p.sorted()}
 }
 
 // sorted returns the agents by hash, those of one hash in the order of the file.
 func (p *parser) sorted() []name {
-	if p.dialect.within || len(p.agents) < 2 {
-		return slices.Clone(p.agents)
+	agents := make([]name, len(p.agents))
+	if p.dialect.within {
+		copy(agents, p.agents)
+		return agents
 	}
 	var some [16]uint64
 	keys := some[:0]
@@ -62,7 +63,6 @@ func (p *parser) sorted() []name {
 		keys = append(keys, uint64(n.hash)<<32|uint64(i))
 	}
 	slices.Sort(keys)
-	agents := make([]name, len(keys))
 	for i, k := range keys {
 		agents[i] = p.agents[uint32(k)]
 	}
@@ -193,17 +193,26 @@ func (f *File) token(i int) string {
 // findWithin finds the first agent whose name is contained in token.
 func (f *File) findWithin(token string) int {
 	star := len(f.agents)
-	low := strings.ToLower(token)
 	for i := range f.agents {
 		n := f.token(i)
 		switch {
 		case n == "*":
 			star = min(star, i)
-		case n != "" && strings.Contains(low, strings.ToLower(n)):
+		case n != "" && containsFold(token, n):
 			return i
 		}
 	}
 	return star
+}
+
+// containsFold reports whether s contains part, letters without case.
+func containsFold(s, part string) bool {
+	for ; len(s) >= len(part); s = s[1:] {
+		if equalFold(s[:len(part)], part) {
+			return true
+		}
+	}
+	return false
 }
 
 // compile merges the groups of agent i and of all that name the same.

@@ -22,8 +22,8 @@ type scanner struct {
 	hash int // the first "#", likewise
 }
 
-func newScanner(text string) *scanner {
-	return &scanner{text: text, lf: find(text, 0, '\n'), cr: find(text, 0, '\r'), hash: find(text, 0, '#')}
+func newScanner(text string) scanner {
+	return scanner{text: text, lf: find(text, 0, '\n'), cr: find(text, 0, '\r'), hash: find(text, 0, '#')}
 }
 
 // find returns the first c at or after i in s, or len(s).

@@ -177,8 +177,13 @@ func (f *File) Match(token, target string) Match {
 
 // Match is as [File.Match], for the crawler the group was made for.
 func (g *Group) Match(target string) Match {
-	var buf [512]byte
-	t, folds := g.file.dialect.form.target(buf[:0], g.file.dialect.origin(target))
+	d := &g.file.dialect
+	target = d.origin(target)
+	if d.form == googleForm {
+		return g.decide(target, false)
+	}
+	var buf [bufSize]byte
+	t, folds := d.form.target(buf[:0], target, false)
 	return g.decide(view(t), folds)
 }
 
@@ -212,17 +217,24 @@ func (g *Group) decide(t string, folds bool) Match {
 		return m
 	}
 	var best rule
-	if !folds {
-		best = g.best(t, kinds{}, best)
+	if folds {
+		best = g.bestFolded(t)
 	} else {
-		best = g.best(t, kinds{mask: ruleQuery}, best)
-		best = g.best(string(fold(nil, t)), kinds{ruleQuery, ruleQuery}, best)
+		best = g.best(t, kinds{}, best)
 	}
 	if best.bits != 0 {
 		m.Rule = g.written(best)
 		m.Allowed = m.Rule.Allow
 	}
 	return m
+}
+
+// bestFolded returns the best rule for a target that rules with a query see
+// otherwise than rules without.
+func (g *Group) bestFolded(t string) rule {
+	var buf [bufSize]byte
+	best := g.best(t, kinds{mask: ruleQuery}, rule{})
+	return g.best(view(fold(buf[:0], t)), kinds{ruleQuery, ruleQuery}, best)
 }
 
 // kinds selects rules by their flags.

@@ -160,40 +160,38 @@ func appendDecoded(dst []byte, p string, i int) ([]byte, int) {
 // in a query.
 func (f form) folds() bool { return f == rfcForm }
 
-// target appends the normal form of a request target. folds reports that its
-// query has a triplet that is one with its octet in rules with a query.
-func (f form) target(dst []byte, t string) (out []byte, folds bool) {
-	if f == googleForm {
-		return append(dst, t...), false
-	}
-	inQuery := false
+// target appends the normal form of a request target, or of its query alone.
+// folds reports that the query has a triplet that is one with its octet in
+// rules with a query.
+func (f form) target(dst []byte, t string, inQuery bool) (out []byte, folds bool) {
 	for i := 0; i < len(t); i++ {
 		if f == decodedForm {
 			dst, i = appendDecoded(dst, t, i)
 			continue
 		}
-		c := t[i]
-		switch classes[c] {
-		case percent:
-			v, ok := triplet(t, i)
-			if !ok {
-				dst = append(dst, c)
-				continue
-			}
-			i += 2
-			if classes[v] == letter {
-				dst = append(dst, v)
-				continue
-			}
+		n := i
+		for n < len(t) && classes[t[n]] <= letter {
+			n++
+		}
+		if dst = append(dst, t[i:n]...); n == len(t) {
+			break
+		}
+		i = n
+		v, ok := triplet(t, i)
+		switch c := classes[t[i]]; {
+		case ok && classes[v] == letter:
+			dst = append(dst, v)
+		case ok:
 			folds = folds || inQuery && oneInQuery(v)
 			dst = appendTriplet(dst, v)
-		case foreign, special:
-			dst = appendTriplet(dst, c)
-		case query:
-			inQuery = true
-			dst = append(dst, c)
+		case c == foreign || c == special:
+			dst = appendTriplet(dst, t[i])
 		default:
-			dst = append(dst, c)
+			inQuery = inQuery || c == query
+			dst = append(dst, t[i])
+		}
+		if ok {
+			i += 2
 		}
 	}
 	return dst, folds

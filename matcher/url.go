@@ -1,13 +1,96 @@
 package matcher
 
-import "net/url"
+import (
+	"net/url"
+	"strings"
+)
+
+// This file finds the request target of a parsed URL without building it.
 
 // MatchURL is as [File.Match] on the request target that net/http sends for u.
+// It allocates nothing for targets of usual length.
 func (f *File) MatchURL(token string, u *url.URL) Match {
 	return f.Group(token).MatchURL(u)
 }
 
 // MatchURL is as [Group.Match] on the request target that net/http sends for u.
 func (g *Group) MatchURL(u *url.URL) Match {
-	return g.Match(u.RequestURI())
+	if u.Opaque != "" || u.Path != "" && u.Path[0] != '/' {
+		return g.Match(u.RequestURI())
+	}
+	var buf [bufSize]byte
+	f := g.file.dialect.form
+	if f != rfcForm {
+		return g.Match(view(appendTarget(buf[:0], u)))
+	}
+	t, folds := buf[:0], false
+	if encodes(u.RawPath, u.Path) {
+		t, _ = f.target(t, u.RawPath, false)
+	} else {
+		t = appendPath(t, u.Path, true)
+	}
+	if u.ForceQuery || u.RawQuery != "" {
+		t, folds = f.target(append(t, '?'), until(u.RawQuery, '#'), true)
+	}
+	return g.decide(view(t), folds)
+}
+
+// bufSize is the size of a target up to which no memory is allocated for it.
+const bufSize = 512
+
+// appendTarget appends the request target of u.
+func appendTarget(dst []byte, u *url.URL) []byte {
+	if encodes(u.RawPath, u.Path) {
+		dst = append(dst, u.RawPath...)
+	} else {
+		dst = appendPath(dst, u.Path, false)
+	}
+	if u.ForceQuery || u.RawQuery != "" {
+		dst = append(append(dst, '?'), u.RawQuery...)
+	}
+	return dst
+}
+
+// appendPath appends a decoded path, "/" for none, encoded as net/url does
+// where a URL says nothing else. What results is in normal form, if "$" is
+// encoded as well.
+func appendPath(dst []byte, path string, normal bool) []byte {
+	if path == "" {
+		return append(dst, '/')
+	}
+	for i := range len(path) {
+		c := path[i]
+		if classes[c] == letter || strings.IndexByte("/:@&=+,;", c) >= 0 || c == '$' && !normal {
+			dst = append(dst, c)
+		} else {
+			dst = appendTriplet(dst, c)
+		}
+	}
+	return dst
+}
+
+// encodes reports whether raw is an encoding of path that net/url sends as it
+// stands.
+func encodes(raw, path string) bool {
+	if raw == "" {
+		return false
+	}
+	n := 0
+	for i := 0; i < len(raw); i++ {
+		c := raw[i]
+		if c == '%' {
+			v, ok := triplet(raw, i)
+			if !ok {
+				return false
+			}
+			c, i = v, i+2
+		} else if classes[c] != letter && strings.IndexByte("/:@&=+,;$!'()*[]", c) < 0 {
+			return false
+		}
+		if n >= len(path) || path[n] != c {
+			return false
+		}
+		n++
+	}
+	return n == len(path)
 }

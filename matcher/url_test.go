@@ -1,0 +1,52 @@
+package matcher
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// TestMatchURL compares with Match on the target that net/http builds.
+func TestMatchURL(t *testing.T) {
+	robots := "user-agent: *\nallow: /a\ndisallow: /\nallow: /*q=1\ndisallow: /*(\nallow: /*%28\ndisallow: /*%2F\nallow: /*$\ndisallow: /*%24$\nallow: /*é\nallow: /*%25\ndisallow: /*?*:\nallow: /*!\n"
+	list := []*url.URL{
+		{}, {Path: "/"}, {Path: "/a"}, {Path: "/robots.txt"}, {Path: "/robots.txt", ForceQuery: true},
+		{Path: "/a(b)"}, {Path: "/a(b)", RawPath: "/a(b)"}, {Path: "/a(b)", RawPath: "/a%28b)"}, {Path: "/a(b)", RawPath: "/c"},
+		{Path: "/x/y", RawPath: "/x%2Fy"}, {Path: "/x/y", RawPath: "/x%2fy"}, {Path: "/x/y", RawPath: "/x%2"}, {Path: "/x y", RawPath: "/x y"},
+		{Path: "/x$"}, {Path: "/x*"}, {Path: "/é"}, {Path: "/%41"}, {Path: "/x!", RawPath: "/x!"}, {Path: "/x!"}, {Path: "/a;b,c=d&e@f:g+h"}, {Path: "/[x]"},
+		{Path: "/x", RawQuery: "q=1"}, {Path: "/x", RawQuery: "u=http%3A%2F%2Fx"}, {Path: "/x", RawQuery: "a#q=1"}, {Path: "", RawQuery: "q=1"},
+		{Opaque: "//example.com/a?b", Scheme: "http"}, {Opaque: "opaque", Scheme: "http"}, {Path: "*"}, {Path: "x/a"}, {Path: "/\x00a"},
+		{Path: "/" + strings.Repeat("é(", 400), RawQuery: strings.Repeat("q", 900)},
+	}
+	for _, d := range dialects {
+		g := Parse([]byte(robots), d.dialect).Group("ExampleBot")
+		for _, u := range list {
+			if got, want := g.MatchURL(u), g.Match(u.RequestURI()); got != want {
+				t.Errorf("%s %#v target %q\ngot %+v\nwant %+v", d.name, u, u.RequestURI(), got, want)
+			}
+		}
+	}
+}
+
+// TestAllocations holds that a question to a file asked before takes no memory.
+func TestAllocations(t *testing.T) {
+	var many strings.Builder
+	for i := range 2000 {
+		many.WriteString("disallow: /" + strings.Repeat("a", i%50) + "*" + strings.Repeat("b", i%40) + "x$\n")
+	}
+	u, err := url.Parse("http://example.com/wiki/Talk_(caf%C3%A9)?u=http%3A%2F%2Fx&y=*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, robots := range map[string]string{"few": "disallow: /x\nallow: /*(\n", "many": many.String()} {
+		for _, d := range dialects {
+			f := Parse([]byte("user-agent: *\n"+robots), d.dialect)
+			ask := func() { f.MatchURL("ExampleBot", u); f.Match("OtherBot", "/wiki/x?y"); f.Group("ExampleBot") }
+			ask()
+			ask()
+			if n := testing.AllocsPerRun(100, ask); n > 0 {
+				t.Errorf("%s, %s rules: %v allocations", d.name, name, n)
+			}
+		}
+	}
+}
