@@ -190,7 +190,7 @@ func permits(a *policy.Attempt, r reading, hops int) bool {
 func (h *history) spacing(old *policy.Record, a *policy.Attempt) {
 	wait := h.rec.NextTry().Sub(h.now)
 	again := a.Status == 304 && old.Validators() != nil && h.rec.Validators() == nil
-	if wait < h.p.Fresh.Least && !(again && wait == 0) {
+	if wait < h.p.Fresh.Least && !(again && wait == -h.p.Fresh.Least) {
 		h.fail("the next try is after %v; want at least %v", wait, h.p.Fresh.Least)
 	}
 	if wait > readings[h.p.Name].most {

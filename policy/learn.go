@@ -145,14 +145,15 @@ func (s *step) validated() bool {
 
 // renew follows a 304 to our validators: the copy lives on. A 304 that names
 // another entity than ours confirms nothing, so the file is asked for again at
-// once and without validators; until then the copy counts as expired.
+// once and without validators; until then the copy counts as expired, by every
+// clock that counts as this one.
 func (s *step) renew() *Record {
 	r := s.record(Successful)
 	d := detail{served: s.elsewhere()}
 	s.keepCopy(r, &d)
 	if other := etag(s.a.Header); other != "" && d.etag != "" && weak(other) != weak(d.etag) {
 		d.etag, d.lastModified = "", ""
-		r.end, r.next = s.now, s.now
+		r.end, r.next = r.fetched, s.now-int64(s.p.Fresh.Least)
 		r.describe(d)
 		return r
 	}

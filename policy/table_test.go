@@ -81,6 +81,11 @@ func TestTable(t *testing.T) {
 			47h: ask                                              -> rules 2.2.2
 			48h: 304 + Cache-Control: max-age=600                 -> rules 2.2.2; next 10m
 			49h: 304 + ETag: W/"a" + Cache-Control: no-cache      -> rules 2.2.2; next 1m`},
+		{"2.4/304_of_another_entity_ends_the_copy", `
+			0:          200 rules + ETag: "a" -> rules 2.2.2; next 24h
+			24h:        304 + ETag: "b"       -> defer 2.4; next -1m
+			23h59m59s:  ask                   -> defer 2.4
+			23h58m:     503                   -> rules stale 2.4`},
 		{"2.4/304_to_a_date_renews_the_copy", `
 			0:   200 rules + Last-Modified: Fri, 01 May 2026 00:00:00 GMT -> rules 2.2.2; next 24h
 			24h: 304 + ETag: "new"                                        -> rules 2.2.2; next 24h`},
@@ -91,7 +96,7 @@ func TestTable(t *testing.T) {
 			31d: 503                   -> rules stale 2.4; next 1m`},
 		{"2.4/304_for_another_entity_confirms_nothing", `
 			0:   200 rules + ETag: "a" -> rules 2.2.2; next 24h
-			24h: 304 + ETag: "b"       -> defer 2.4; next 0s
+			24h: 304 + ETag: "b"       -> defer 2.4; next -1m
 			24h: 304 + ETag: "b"       -> rules stale 2.4; next 1m`},
 		{"house/304_unasked_is_no_answer", `
 			0:   304                   -> defer 2.3.1.4; next 1m
