@@ -154,12 +154,13 @@ func (e *refusedError) Unwrap() error { return e.why }
 // site itself is private, and picks the transport of every further hop.
 type path struct {
 	*ways
+	robots  string      // the file that is retrieved
 	first   bool        // the next request is that of the initial authority
 	private atomic.Bool // the initial authority is; an unknown base may tell so at any time
 	turn    *pace.Turn  // held for the next request; nil: wait for one
 }
 
-func (w *ways) start() *path { return &path{ways: w, first: true} }
+func (w *ways) start(robots string) *path { return &path{ways: w, robots: robots, first: true} }
 
 // roundTrip makes one request.
 func (p *path) roundTrip(req *http.Request) (*http.Response, error) {

@@ -89,8 +89,9 @@ type Options struct {
 	// Trace is told what happens. Nil fields cost nothing.
 	Trace *Trace
 
-	// Logger is told of every retrieval (debug) and of store trouble and caught
-	// panics (warn). Nil logs nothing.
+	// Logger is told of every retrieval (debug, "robots.txt retrieved"), of a
+	// Crawl-delay cut short (info), and of store trouble and caught panics
+	// (warn). Messages and keys are stable. Nil logs nothing.
 	Logger *slog.Logger
 }
 

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 )
 
 // errGone is what is left of a function that ended its goroutine.
@@ -54,5 +57,13 @@ func within[T any](ctx context.Context, log *slog.Logger, f func() (T, error)) (
 	}
 }
 
-// excerpt bounds and quotes text that may be a server's, for a log.
-func excerpt(s string) string { return fmt.Sprintf("%.300q", s) }
+// excerpt bounds text that may be a server's and takes out what a log must not
+// see. The log's handler quotes it.
+func excerpt(s string) string {
+	return strings.Map(func(c rune) rune {
+		if !strconv.IsPrint(c) {
+			return utf8.RuneError
+		}
+		return c
+	}, fmt.Sprintf("%.300s", s))
+}

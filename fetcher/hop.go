@@ -156,7 +156,7 @@ func (t *tries) read(resp *http.Response) error {
 func (t *tries) done(err error) {
 	t.last.err = err
 	t.giveBack()
-	t.watch.hop(Hop{URL: t.url.String(), Try: t.n, Status: t.last.status, Start: t.start, Took: time.Since(t.start), Err: err})
+	t.watch.hop(Hop{Robots: t.path.robots, URL: t.url.String(), Try: t.n, Status: t.last.status, Start: t.start, Took: time.Since(t.start), Err: err})
 }
 
 // giveBack ends the turn, if there is one; a second time does nothing.

@@ -20,7 +20,7 @@ func (e *engine) retrieve(ctx context.Context, a *policy.Attempt, old *policy.Re
 		a.Err = &policy.Failure{Class: policy.Protocol, Err: err}
 		return
 	}
-	path := e.ways.start()
+	path := e.ways.start(a.Robots)
 	path.turn = turn
 	for {
 		a.Served = u.String()

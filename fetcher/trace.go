@@ -16,6 +16,10 @@ import (
 // its own, for which the retrieval, or for Waited and Delay the caller, waits.
 // No lock is held, and a hook may call the Transport; but one that waits for the
 // authority it is told of, before Fetched, waits for itself.
+//
+// An authority has one retrieval at a time. The Hops told with its robots.txt
+// since the Fetched before are those of the Attempt that Fetched is told next,
+// which is how a tracer puts them below one span.
 type Trace struct {
 	// Decided is told every ruling of Check and RoundTrip.
 	Decided func(ctx context.Context, d policy.Decision)
@@ -42,9 +46,10 @@ type Trace struct {
 
 // Hop is one request for a robots.txt.
 type Hop struct {
-	URL    string
-	Try    int // 1 for the first
-	Status int // 0 without an answer
+	Robots string // the robots.txt that is retrieved, as in the Attempt that ends the retrieval
+	URL    string // the one asked: Robots itself, or where a redirect led
+	Try    int    // 1 for the first
+	Status int    // 0 without an answer
 	Start  time.Time
 	Took   time.Duration // until the body was read
 	Err    error         // a *policy.Failure, nil for an answer
@@ -96,8 +101,12 @@ func (o *observer) hop(h Hop) {
 
 func (o *observer) fetched(a policy.Attempt, r *policy.Record) {
 	if o.log.Enabled(context.Background(), slog.LevelDebug) {
-		o.log.Debug("robots.txt retrieved", "robots", excerpt(a.Robots), "served", excerpt(a.Served), "status", a.Status,
-			"hops", len(a.Hops), "took", a.Received.Sub(a.Sent), "error", excerpt(fmt.Sprint(a.Err)), "next", r.NextTry())
+		attrs := []any{"robots", excerpt(a.Robots), "served", excerpt(a.Served), "status", a.Status,
+			"hops", len(a.Hops), "took", a.Received.Sub(a.Sent), "next", r.NextTry()}
+		if a.Err != nil {
+			attrs = append(attrs, "error", excerpt(a.Err.Error()))
+		}
+		o.log.Debug("robots.txt retrieved", attrs...)
 	}
 	if o.trace.Fetched != nil {
 		o.tell("Fetched", func() { o.trace.Fetched(a, r) })

@@ -1,0 +1,103 @@
+package fetcher_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/internal/httptest"
+	"github.com/rfc9309/polite/pace"
+	"github.com/rfc9309/polite/policy"
+)
+
+// The Hops of a retrieval, each try by itself, come before it and name its file.
+func TestHopsBelongToTheirRetrieval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site("http://a.test").Robots(httptest.Redirect(302, "http://b.test/robots.txt"))
+		web.Site("http://b.test").Robots(httptest.Reset(), text, httptest.Status(503))
+		var got []string
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Trace: &fetcher.Trace{
+			Hop: func(h fetcher.Hop) {
+				var f *policy.Failure
+				got = append(got, fmt.Sprintf("%s: %s try %d: %d, failed %t", h.Robots, h.URL, h.Try, h.Status, errors.As(h.Err, &f)))
+			},
+			Fetched: func(a policy.Attempt, r *policy.Record) {
+				got = append(got, fmt.Sprintf("%s: %d from %s", a.Robots, a.Status, a.Served))
+			},
+		}})
+		for _, u := range []string{"http://a.test/", "http://a.test/x", "http://b.test/"} {
+			if _, err := tr.Check(context.Background(), must(u)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := []string{
+			"http://a.test/robots.txt: http://a.test/robots.txt try 1: 302, failed false",
+			"http://a.test/robots.txt: http://b.test/robots.txt try 1: 0, failed true",
+			"http://a.test/robots.txt: http://b.test/robots.txt try 2: 200, failed false",
+			"http://a.test/robots.txt: 200 from http://b.test/robots.txt",
+			"http://b.test/robots.txt: http://b.test/robots.txt try 1: 503, failed false",
+			"http://b.test/robots.txt: 503 from http://b.test/robots.txt",
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	})
+}
+
+// badStore fails with words that a log must not see as they are.
+type badStore struct{}
+
+var errBad = errors.New("no\nlevel=ERROR msg=forged\x1b[31m")
+
+func (badStore) Get(context.Context, string) ([]byte, error)              { return nil, errBad }
+func (badStore) Put(context.Context, string, []byte, time.Duration) error { return errBad }
+func (badStore) Delete(context.Context, string) error                     { return errBad }
+
+// What the Logger is told has stable messages and keys, and no text of others
+// ends a line of the log.
+func TestLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site("http://a.test").Robots(httptest.Text("User-agent: *\nCrawl-delay: 90\n"))
+		var out bytes.Buffer
+		log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		tr := newTransport(t, &fetcher.Options{
+			Base: web.Transport(), Store: badStore{}, Pace: &pace.Limits{DelayCap: time.Second}, Logger: log,
+			Trace: &fetcher.Trace{Fetched: func(policy.Attempt, *policy.Record) { panic("oh\nno") }},
+		})
+		req, err := http.NewRequest("GET", "http://a.test/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp, err := tr.RoundTrip(req); err == nil {
+			resp.Body.Close()
+		}
+		if _, err := tr.Check(context.Background(), must("http://lost.test/")); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{
+			`level=DEBUG msg="robots.txt retrieved" robots=http://a.test/robots.txt served=http://a.test/robots.txt status=200 hops=0 took=0s next=2000-01-02T00:00:00.000Z` + "\n",
+			`level=DEBUG msg="robots.txt retrieved" robots=http://lost.test/robots.txt served=http://lost.test/robots.txt status=0 hops=0 took=`,
+			` error="dns: `,
+			`level=WARN msg="robots.txt store failed" op=get authority=http://a.test error="no�level=ERROR msg=forged�[31m"` + "\n",
+			`level=WARN msg="robots.txt store failed" op=put authority=http://a.test error=`,
+			`level=INFO msg="crawl-delay not obeyed in full" authority=http://a.test asked=1m30s obeyed=1s` + "\n",
+			`level=WARN msg="panic caught" panic="oh�no" stack="goroutine `,
+			`level=WARN msg="a hook did not return" hook=Fetched error="panic: oh�no"` + "\n",
+		} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("log\n%swant\n%s", out.String(), want)
+			}
+		}
+	})
+}
