@@ -138,7 +138,7 @@ func (p *Pacer) fresh(took time.Duration) bool {
 
 // heard makes of a reply w's turn, or its refusal if that cannot come in time,
 // or else the time after which to ask again. This process's own limits hold as
-// well: a pause may have begun since w was due.
+// well: a pause may have begun since w was due. (settle sees to the next.)
 func (p *Pacer) heard(w *waiter, ticket string, r reply) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -150,13 +150,11 @@ func (p *Pacer) heard(w *waiter, ticket string, r reply) time.Duration {
 		p.grant(w, now)
 		if r.shared {
 			h.level = min(max(r.level, 0), p.limits.Pause)
-			t := w.turn
-			t.lease = &lease{ticket, time.AfterFunc(life/3, func() { p.renew(t) })}
+			t := w.turn // its lease is read under the lock, which we hold
+			t.lease = &lease{ticket, time.AfterFunc(life/3, func() { p.renew(t, ticket) })}
 		}
-		p.pump(h, now)
 	case at > w.limit:
 		p.refuse(w, at, why, now)
-		p.pump(h, now)
 	default:
 		w.why = why
 		p.refuseLate(h, now)
@@ -166,8 +164,8 @@ func (p *Pacer) heard(w *waiter, ticket string, r reply) time.Duration {
 
 // renew keeps a long request counted. It runs three times in the life of a
 // lease, on a timer that the turn's Done stops.
-func (p *Pacer) renew(t *Turn) {
-	p.hold(t.host.authority, t.lease.ticket, life, false)
+func (p *Pacer) renew(t *Turn, ticket string) {
+	p.hold(t.host.authority, ticket, life, false)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !t.done {

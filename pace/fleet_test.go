@@ -13,7 +13,8 @@ import (
 )
 
 // A ledger is a shared store in memory, without the line: a ticket that cannot
-// start is told when it might. It answers after delay and can be made to fail.
+// start is told when it might. An answer may come some time after what it tells
+// was decided, or not at all.
 type ledger struct {
 	mu            sync.Mutex
 	delays        []time.Duration // of the next answers; then none
@@ -27,83 +28,74 @@ type ledger struct {
 
 var errDown = errors.New("down")
 
-// answer waits for as long as the next answer takes.
-func (s *ledger) answer(ctx context.Context) error {
+// decide runs f, and returns when its answer has come.
+func (s *ledger) decide(ctx context.Context, f func(now time.Time)) error {
 	s.mu.Lock()
 	var delay time.Duration
 	if len(s.delays) > 0 {
 		delay, s.delays = s.delays[0], s.delays[1:]
 	}
+	down := s.down
+	if down == nil {
+		f(time.Now())
+	}
 	s.mu.Unlock()
 	select {
 	case <-time.After(delay):
+		return down
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.down
 }
 
 func (s *ledger) Reserve(ctx context.Context, _, ticket string, gap, keep, life time.Duration, parallel int) (wait, level time.Duration, err error) {
-	sent := time.Now()
-	if err := s.answer(ctx); err != nil {
-		return 0, 0, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.reserve++
-	for name, end := range s.flying {
-		if !end.After(sent) {
-			delete(s.flying, name)
+	err = s.decide(ctx, func(now time.Time) {
+		s.reserve++
+		level = s.level
+		for name, end := range s.flying {
+			if !end.After(now) {
+				delete(s.flying, name)
+			}
 		}
-	}
-	_, again := s.flying[ticket]
-	switch due := s.last.Add(max(gap, s.gap)); {
-	case s.until.After(sent):
-		return s.until.Sub(sent), s.level, nil
-	case again && s.latest != ticket:
-		return 0, s.level, nil
-	case !again && due.After(sent):
-		return due.Sub(sent), s.level, nil
-	case !again && parallel > 0 && len(s.flying) >= parallel:
-		return 50 * ms, s.level, nil
-	}
-	s.last, s.latest, s.gap = sent, ticket, gap
-	s.flying[ticket] = sent.Add(life)
-	return 0, s.level, nil
+		_, again := s.flying[ticket]
+		switch due := s.last.Add(max(gap, s.gap)); {
+		case s.until.After(now):
+			wait = s.until.Sub(now)
+		case again && s.latest != ticket:
+		case !again && due.After(now):
+			wait = due.Sub(now)
+		case !again && parallel > 0 && len(s.flying) >= parallel:
+			wait = 50 * ms
+		default:
+			s.last, s.latest, s.gap = now, ticket, gap
+			s.flying[ticket] = now.Add(life)
+		}
+	})
+	return wait, level, err
 }
 
 func (s *ledger) Hold(ctx context.Context, _, ticket string, life time.Duration, restart bool) error {
-	if err := s.answer(ctx); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.held++
-	if _, ok := s.flying[ticket]; ok {
-		s.flying[ticket] = time.Now().Add(life)
-		if restart && s.latest == ticket {
-			s.last = time.Now()
+	return s.decide(ctx, func(now time.Time) {
+		s.held++
+		if _, ok := s.flying[ticket]; ok {
+			s.flying[ticket] = now.Add(life)
+			if restart && s.latest == ticket {
+				s.last = now
+			}
 		}
-	}
-	if life == 0 {
-		delete(s.flying, ticket)
-	}
-	return nil
+		if life == 0 {
+			delete(s.flying, ticket)
+		}
+	})
 }
 
 func (s *ledger) Pause(ctx context.Context, _ string, wait, level time.Duration) error {
-	if err := s.answer(ctx); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if until := time.Now().Add(wait); until.After(s.until) {
-		s.until = until
-	}
-	s.level = level
-	return nil
+	return s.decide(ctx, func(now time.Time) {
+		if until := now.Add(wait); until.After(s.until) {
+			s.until = until
+		}
+		s.level = level
+	})
 }
 
 func (s *ledger) set(down error, delays ...time.Duration) {
@@ -277,27 +269,30 @@ func TestFleetAway(t *testing.T) {
 	})
 }
 
-// A store that hangs costs a caller a second and not its context.
+// A store that hangs costs a caller a second and not its context. A caller that
+// leaves by itself is no failure of the store, and its place is freed.
 func TestFleetHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said []error
 		all, s := fleetOf(t, 1, Limits{}, Options{OnShared: func(err error) { said = append(said, err) }})
 		s.set(nil, time.Hour)
+		short, cancel := context.WithTimeout(context.Background(), 300*ms)
+		defer cancel()
 		zero := time.Now()
+		if _, err := all[0].Wait(short, host1, 0); err != context.DeadlineExceeded || time.Since(zero) != 300*ms {
+			t.Errorf("Wait = %v after %v, want %v after 300ms", err, time.Since(zero), context.DeadlineExceeded)
+		}
+		if len(said) != 0 || len(s.flying) != 0 {
+			t.Errorf("OnShared got %v, %d in flight; want neither", said, len(s.flying))
+		}
+		s.set(nil, time.Hour)
+		zero = time.Now()
 		take(t, all[0], host1, 0).Done()
 		if got := time.Since(zero); got != askTime {
 			t.Errorf("a turn without an answer took %v, want %v", got, askTime)
 		}
-		s.set(nil, time.Hour)
-		short, cancel := context.WithTimeout(context.Background(), 300*ms)
-		defer cancel()
-		zero = time.Now()
-		if _, err := all[0].Wait(short, host1, 0); err != context.DeadlineExceeded || time.Since(zero) != 300*ms {
-			t.Errorf("Wait = %v after %v, want %v after 300ms", err, time.Since(zero), context.DeadlineExceeded)
-		}
-		// The caller that left by itself is no failure, and its place is freed.
-		if len(said) != 2 || !errors.Is(said[0], context.DeadlineExceeded) || said[1] != nil {
-			t.Errorf("OnShared got %v, want the one answer that did not come, and nil", said)
+		if len(said) != 1 || !errors.Is(said[0], context.DeadlineExceeded) {
+			t.Errorf("OnShared got %v, want the one answer that did not come", said)
 		}
 	})
 }
@@ -332,17 +327,136 @@ func TestFleetFreshness(t *testing.T) {
 }
 
 // A pause that this process meets while its first in line is asking the store
-// holds for that one as well.
+// holds for that one as well, if it has the time.
 func TestFleetPauseWhileAsking(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		left time.Duration
+		want time.Duration
+		why  Reason // of the refusal
+	}{
+		{"with_time", time.Hour, time.Minute + 5*ms, ReasonNone},
+		{"without_time", 30 * time.Second, 10 * ms, ReasonPause},
+	} {
+		t.Run("house/"+test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				all, s := fleetOf(t, 1, Limits{}, Options{})
+				a := take(t, all[0], host1, 0)
+				zero := time.Now()
+				s.set(nil, 10*ms)
+				time.AfterFunc(5*ms, func() { a.Answer(429, http.Header{"Retry-After": {"60"}}) })
+				ctx, cancel := context.WithTimeout(context.Background(), test.left)
+				defer cancel()
+				_, err := all[0].Wait(ctx, host1, 0)
+				why := ReasonNone
+				if refused, ok := err.(*RefusedError); ok {
+					why = refused.Reason
+				}
+				if got := time.Since(zero); got != test.want || why != test.why {
+					t.Errorf("Wait = %v after %v, want %q after %v", err, got, test.why, test.want)
+				}
+			})
+		})
+	}
+}
+
+// Those behind one who asks are refused when it hears of a pause that is too
+// long for them, and newcomers from then on.
+func TestFleetRefusesTheLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, s := fleetOf(t, 1, Limits{Gap: time.Second}, Options{})
+		s.until = time.Now().Add(time.Minute)
+		s.set(nil, 10*ms)
+		r := newTrail()
+		queue(all[0], r, 1)
+		if at, why := all[0].Peek(host1, 0); at.Sub(r.zero) != time.Second || why != ReasonShared {
+			t.Errorf("Peek behind one who asks = %v, %q; want its gap, 1s, %q", at.Sub(r.zero), why, ReasonShared)
+		}
+		short, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		for range 2 {
+			_, err := all[0].Wait(short, host1, 0)
+			refused, ok := err.(*RefusedError)
+			if !ok || time.Since(r.zero) != 10*ms || refused.RetryAt.Before(r.zero.Add(time.Minute)) {
+				t.Errorf("Wait = %v after %v, want a refusal for the minute after 10ms", err, time.Since(r.zero))
+			}
+		}
+		time.Sleep(2 * time.Minute)
+		r.check(t, "1m0s 0")
+	})
+}
+
+// Nobody waits past MaxWait for the requests of other processes.
+func TestFleetMaxWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, s := fleetOf(t, 2, Limits{Parallel: 1, MaxWait: 10 * time.Second}, Options{})
+		take(t, all[0], host1, 0)
+		zero := time.Now()
+		_, err := all[1].Wait(context.Background(), host1, 0)
+		refused, ok := err.(*RefusedError)
+		if got := time.Since(zero); !ok || refused.Reason != ReasonShared || got > 10*time.Second || got < 9*time.Second {
+			t.Errorf("Wait = %v after %v, want a refusal by the fleet at MaxWait, 10s", err, got)
+		}
+		// No answer comes before the time is up.
+		s.set(nil, 900*ms, 900*ms, 900*ms, 900*ms, 900*ms, 900*ms, 900*ms, 900*ms, 900*ms, 900*ms, 900*ms)
+		zero = time.Now()
+		_, err = all[1].Wait(context.Background(), host1, 0)
+		if got := time.Since(zero); !errors.As(err, &refused) || got > 11*time.Second {
+			t.Errorf("Wait = %v after %v, want a refusal at MaxWait and one exchange, 11s", err, got)
+		}
+	})
+}
+
+// A turn that is free is no wait, though the store was asked for it.
+func TestFleetFreeTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, s := fleetOf(t, 1, Limits{}, Options{OnWait: func(string, time.Duration, Reason) { t.Error("OnWait, want no call") }})
+		s.set(nil, 3*ms)
+		take(t, all[0], host1, 0).Done()
+		if got, want := all[0].Stats(), (Stats{Authorities: 1, Turns: 1}); got != want {
+			t.Errorf("Stats() = %+v, want %+v", got, want)
+		}
+	})
+}
+
+// A turn that has ended is not renewed, not even by an exchange under way.
+func TestFleetRenewalEnds(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		after time.Duration
+	}{
+		{"before_a_renewal", 5 * time.Second},
+		{"within_a_renewal", 10*time.Second + 500*ms},
+	} {
+		t.Run("house/"+test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				all, s := fleetOf(t, 1, Limits{}, Options{})
+				turn := take(t, all[0], host1, 0)
+				s.set(nil, 900*ms)
+				time.Sleep(test.after)
+				turn.Done()
+				time.Sleep(time.Second)
+				held := s.held
+				time.Sleep(time.Hour)
+				if s.held != held {
+					t.Errorf("%d calls of Hold in the hour after Done, want none", s.held-held)
+				}
+			})
+		})
+	}
+}
+
+// A wait of any length that a store may tell is not taken for none.
+func TestFleetAges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all, s := fleetOf(t, 1, Limits{}, Options{})
-		a := take(t, all[0], host1, 0)
-		zero := time.Now()
-		s.set(nil, 10*ms)
-		time.AfterFunc(5*ms, func() { a.Answer(429, http.Header{"Retry-After": {"60"}}) })
-		take(t, all[0], host1, 0)
-		if got := time.Since(zero); got != time.Minute+5*ms {
-			t.Errorf("started after %v, want at the end of the pause, 1m0.005s", got)
+		time.Sleep(time.Hour)
+		s.until = time.Now().AddDate(500, 0, 0)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+		defer cancel()
+		_, err := all[0].Wait(ctx, host1, 0)
+		if _, ok := err.(*RefusedError); !ok {
+			t.Errorf("in a pause of 500 years: Wait = %v, want a refusal", err)
 		}
 	})
 }
@@ -357,6 +471,7 @@ func TestFleetSent(t *testing.T) {
 		time.Sleep(freshness)
 		turn.Sent()
 		turn.Done()
+		synctest.Wait()
 		if s.held != 1 {
 			t.Errorf("a request sent at once: %d calls of Hold, want that of Done", s.held)
 		}

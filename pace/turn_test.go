@@ -208,6 +208,7 @@ func TestSent(t *testing.T) {
 		time.Sleep(900 * ms)
 		a.Sent()
 		settled()
+		time.Sleep(500 * ms)
 		a.Sent() // others have started since
 		take(t, p, host1, 0).Done()
 		r.add("last")

@@ -127,7 +127,10 @@ func (p *Pacer) start(h *host, delay time.Duration, now instant) *Turn {
 
 func (p *Pacer) refusal(h *host, at instant, why Reason, now instant) error {
 	if at <= now {
-		at, why = now+time.Second, ReasonParallel
+		at = now + time.Second
+		if why != ReasonShared {
+			why = ReasonParallel
+		}
 	}
 	return &RefusedError{Authority: h.authority, RetryAt: time.Now().Add(at - now), Reason: why}
 }
@@ -265,7 +268,7 @@ func (p *Pacer) settle(ctx context.Context, w *waiter, gone bool, now instant) e
 	}
 	p.stats.Refused++
 	at, _ := h.arrival(w.delay, p.limits, now)
-	return p.refusal(h, at, w.why, now)
+	return p.refusal(h, max(at, w.shared), w.why, now)
 }
 
 // undo takes back a turn whose request was never sent. The gap it opened
