@@ -17,7 +17,7 @@ func TestRun(t *testing.T) {
 		`dropped DISALLOW http://shop.example/cart/1: line 2 "Disallow: /cart" in group "*"`,
 		"later   DEFER http://busy.example/: http://busy.example/robots.txt is unreachable (status 503",
 		"fetched http://busy.example/page/1\n",
-		`dropped DISALLOW http://moved.example/drafts/1: line 2 "Disallow: /drafts" in group "ExampleBot" of http://moved.example/robots.txt, served by http://files.example/robots.txt`,
+		`dropped DISALLOW http://moved.example/drafts/1: line 2 "Disallow: /drafts" in group "ExampleBot" of http://moved.example/robots.txt (served by http://files.example/robots.txt)`,
 		"kept    http://lost.test/ for the next crawl\n",
 		"7 fetched, 2 dropped, 0 failed, 1 kept\n",
 	} {

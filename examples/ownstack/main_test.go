@@ -15,7 +15,7 @@ func TestRun(t *testing.T) {
 	for _, want := range []string{
 		`DISALLOW http://shop.example/cart/1: line 2 "Disallow: /cart" in group "*"`,
 		`ALLOW http://shop.example/cart/help: line 3 "Allow: /cart/help"`,
-		`DISALLOW http://moved.example/cart/2: line 2 "Disallow: /cart" in group "*" of http://moved.example/robots.txt, served by http://shop.example/robots.txt`,
+		`DISALLOW http://moved.example/cart/2: line 2 "Disallow: /cart" in group "*" of http://moved.example/robots.txt (served by http://shop.example/robots.txt)`,
 		"ALLOW http://round.example/: http://round.example/robots.txt is unavailable (redirects in a loop) [RFC 9309, section 2.3.1.2",
 		"DEFER http://busy.example/: http://busy.example/robots.txt is unreachable (status 503",
 		"ALLOW http://plain.example/: http://plain.example/robots.txt is unavailable (status 404",
