@@ -157,7 +157,7 @@ type path struct {
 	robots  string      // the file that is retrieved
 	first   bool        // the next request is that of the initial authority
 	private atomic.Bool // the initial authority is; an unknown base may tell so at any time
-	turn    *pace.Turn  // held for the next request; nil: wait for one
+	turn    pace.Turn   // held for the next request; zero: wait for one
 }
 
 func (w *ways) start(robots string) *path { return &path{ways: w, robots: robots, first: true} }

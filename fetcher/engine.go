@@ -211,9 +211,7 @@ func (e *engine) attempt(key string, old *policy.Record, f *flight) (policy.Atte
 		e.retrieve(ctx, &a, old, turn)
 		return nil
 	})
-	if turn != nil {
-		turn.Done() // of no effect unless a panic kept the try from doing so
-	}
+	turn.Done() // of no effect unless a panic kept the try from doing so
 	if err != nil {
 		a.Err, a.Body = &policy.Failure{Err: err}, nil
 	}

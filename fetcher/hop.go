@@ -60,11 +60,11 @@ type tries struct {
 	ctx   context.Context
 	url   *url.URL
 	path  *path
-	n     int        // tries made
-	late  bool       // no turn for another try in time
-	start time.Time  // of the last try
-	held  *pace.Turn // its turn
-	last  answer     // what it came to
+	n     int       // tries made
+	late  bool      // no turn for another try in time
+	start time.Time // of the last try
+	held  pace.Turn // its turn
+	last  answer    // what it came to
 }
 
 // RoundTrip makes one try, when it is the host's turn.
@@ -80,7 +80,7 @@ func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
 	answered := false
 	defer func() {
 		if !answered { // a panic in the base must not keep the turn
-			t.giveBack()
+			t.held.Done()
 		}
 	}()
 	resp, err := t.path.roundTrip(req)
@@ -109,9 +109,7 @@ func (t *tries) head(resp *http.Response) (*http.Response, error) {
 		return nil, &policy.Failure{Class: policy.Protocol, Err: fmt.Errorf("a header of %d octets; at most %d are read", n, maxHeader)}
 	}
 	t.last.status, t.last.header = resp.StatusCode, resp.Header.Clone()
-	if t.held != nil {
-		t.held.Answer(resp.StatusCode, resp.Header)
-	}
+	t.held.Answer(resp.StatusCode, resp.Header)
 	bare := *resp
 	bare.Header = resp.Header.Clone()
 	bare.Header.Del("Location")
@@ -119,19 +117,19 @@ func (t *tries) head(resp *http.Response) (*http.Response, error) {
 }
 
 // turn waits for the host's turn to be asked, within the budget, unless it is
-// held already. Without pacing it is nil.
-func (t *tries) turn() (*pace.Turn, error) {
-	if held := t.path.turn; held != nil || t.pacer == nil {
-		t.path.turn = nil
+// held already. Without pacing it is the zero Turn.
+func (t *tries) turn() (none pace.Turn, err error) {
+	if held := t.path.turn; held != none || t.pacer == nil {
+		t.path.turn = none
 		return held, nil
 	}
 	key, err := keyOf(t.url)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	turn, err := t.pacer.Wait(t.ctx, key, 0)
 	if err != nil {
-		return nil, &policy.Failure{Class: policy.Timeout, Err: fmt.Errorf("waiting for a turn: %w", err)}
+		return none, &policy.Failure{Class: policy.Timeout, Err: fmt.Errorf("waiting for a turn: %w", err)}
 	}
 	return turn, nil
 }
@@ -139,7 +137,7 @@ func (t *tries) turn() (*pace.Turn, error) {
 // read takes the body of an answer that is worth it. It runs inside the retry,
 // so that a body that breaks off is tried again.
 func (t *tries) read(resp *http.Response) error {
-	defer t.giveBack()
+	defer t.held.Done()
 	var failure error
 	if t.last.status >= 200 && t.last.status <= 299 {
 		t.last.body, t.last.cut, failure = readBody(resp, t.last.header, t.profile.Limit)
@@ -155,15 +153,8 @@ func (t *tries) read(resp *http.Response) error {
 // done ends a try: the turn is given back and the hook is told.
 func (t *tries) done(err error) {
 	t.last.err = err
-	t.giveBack()
+	t.held.Done()
 	t.watch.hop(Hop{Robots: t.path.robots, URL: t.url.String(), Try: t.n, Status: t.last.status, Start: t.start, Took: time.Since(t.start), Err: err})
-}
-
-// giveBack ends the turn, if there is one; a second time does nothing.
-func (t *tries) giveBack() {
-	if t.held != nil {
-		t.held.Done()
-	}
 }
 
 // again decides on another try: only the network's failures are worth one, and

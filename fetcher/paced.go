@@ -18,9 +18,9 @@ const turnTime = 20 * time.Minute
 // firstTurn waits for the turn to ask for robots.txt. The wait is not part of the
 // retrieval's budget: a host that wants a minute between requests is not down.
 // Callers leave when they like; see reachable.
-func (e *engine) firstTurn(key string) (*pace.Turn, error) {
+func (e *engine) firstTurn(key string) (pace.Turn, error) {
 	if e.pacer == nil {
-		return nil, nil
+		return pace.Turn{}, nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), turnTime)
 	defer cancel()
@@ -76,7 +76,7 @@ func (t *Transport) pacedTrip(req *http.Request, key string) (*http.Response, er
 
 // inTurn makes a request that has its turn, which ends with the answer's body,
 // or with the request if there is none to read.
-func inTurn(base http.RoundTripper, req *http.Request, turn *pace.Turn) (*http.Response, error) {
+func inTurn(base http.RoundTripper, req *http.Request, turn pace.Turn) (*http.Response, error) {
 	held := false
 	defer func() {
 		if !held {

@@ -14,7 +14,7 @@ import (
 // section 2.3.1.2). The rules that come back are those of the initial
 // authority, wherever they were found. Which answer means what is for
 // policy.Learn to say. The turn is that of the first request.
-func (e *engine) retrieve(ctx context.Context, a *policy.Attempt, old *policy.Record, turn *pace.Turn) {
+func (e *engine) retrieve(ctx context.Context, a *policy.Attempt, old *policy.Record, turn pace.Turn) {
 	u, err := url.Parse(a.Robots)
 	if err != nil {
 		a.Err = &policy.Failure{Class: policy.Protocol, Err: err}

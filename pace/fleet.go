@@ -58,6 +58,7 @@ func newFleet() fleet { return fleet{name: rand.Text(), quickest: ages} }
 type lease struct {
 	ticket string
 	renew  *time.Timer
+	moved  chan struct{} // closed when the store knows of a later start; nil: there is none
 }
 
 // ask asks the fleet for the turn of w, which stays first in its line so that
@@ -66,7 +67,7 @@ type lease struct {
 func (p *Pacer) ask(ctx context.Context, w *waiter, late <-chan time.Time) (gone bool) {
 	ticket := p.ticket()
 	defer func() {
-		if w.turn == nil {
+		if !w.granted() {
 			p.hold(w.host.authority, ticket, 0, false)
 		}
 	}()
@@ -76,7 +77,7 @@ func (p *Pacer) ask(ctx context.Context, w *waiter, late <-chan time.Time) (gone
 			return true
 		}
 		wait := p.heard(w, ticket, r)
-		if w.turn != nil || w.err != nil {
+		if w.granted() || w.err != nil {
 			return false
 		}
 		select {
@@ -150,8 +151,10 @@ func (p *Pacer) heard(w *waiter, ticket string, r reply) time.Duration {
 		p.grant(w, now)
 		if r.shared {
 			h.level = min(max(r.level, 0), p.limits.Pause)
-			t := w.turn // its lease is read under the lock, which we hold
-			t.lease = &lease{ticket, time.AfterFunc(life/3, func() { p.renew(t, ticket) })}
+			t, l := w.turn, &lease{ticket: ticket}
+			t.flight.lease = l
+			// The lock, which we hold, keeps it from running at once.
+			l.renew = time.AfterFunc(life/3, func() { p.renew(h.authority, t, l) })
 		}
 	case at > w.limit:
 		p.refuse(w, at, why, now)
@@ -164,18 +167,35 @@ func (p *Pacer) heard(w *waiter, ticket string, r reply) time.Duration {
 
 // renew keeps a long request counted. It runs three times in the life of a
 // lease, on a timer that the turn's Done stops.
-func (p *Pacer) renew(t *Turn, ticket string) {
-	p.hold(t.host.authority, ticket, life, false)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !t.done {
-		t.lease.renew.Reset(life / 3)
+func (p *Pacer) renew(authority string, t Turn, l *lease) {
+	p.hold(authority, l.ticket, life, false)
+	if f := t.open(); f != nil {
+		l.renew.Reset(life / 3)
+		p.mu.Unlock()
 	}
 }
 
-// release ends a lease.
+// restart tells the store of a start that came later than the turn, without
+// waiting for it.
+func (p *Pacer) restart(authority string, l *lease) {
+	moved := make(chan struct{})
+	before := l.moved
+	l.moved = moved
+	go func() { // ends with its exchange and the one before, askTime at most each
+		defer close(moved)
+		if before != nil {
+			<-before
+		}
+		p.hold(authority, l.ticket, life, true)
+	}()
+}
+
+// release ends a lease, but not before the store knows when its request started.
 func (p *Pacer) release(authority string, l *lease) {
 	l.renew.Stop()
+	if l.moved != nil {
+		<-l.moved
+	}
 	p.hold(authority, l.ticket, 0, false)
 }
 

@@ -171,7 +171,7 @@ func TestFleetParallel(t *testing.T) {
 			t.Errorf("renewed %d times in 10 minutes, want once in 10 seconds", held)
 		}
 		// A process that is killed renews no more.
-		other.lease.renew.Stop()
+		other.flight.lease.renew.Stop()
 		zero = time.Now()
 		take(t, all[0], host1, 0).Done()
 		if got := time.Since(zero); got < life || got > life+50*ms {
@@ -185,7 +185,7 @@ func TestFleetParallel(t *testing.T) {
 func TestFleetPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all, s := fleetOf(t, 2, Limits{}, Options{})
-		waited := func(p *Pacer, least time.Duration) *Turn {
+		waited := func(p *Pacer, least time.Duration) Turn {
 			t.Helper()
 			zero := time.Now()
 			turn := take(t, p, host1, 0)
@@ -478,8 +478,12 @@ func TestFleetSent(t *testing.T) {
 		take(t, all[1], host1, 0).Done()
 		turn = take(t, all[0], host1, 0)
 		time.Sleep(700 * ms)
+		s.set(nil, 300*ms)
 		turn.Sent()
-		synctest.Wait()
+		turn.Done() // must not overtake what Sent tells the store
+		if got := time.Since(zero); got != 3*time.Second {
+			t.Errorf("Done returned at %v, want 3s, when the store has answered Sent", got)
+		}
 		take(t, all[1], host1, 0)
 		if got := time.Since(zero); got != 3700*ms {
 			t.Errorf("the start after one at 2s, sent 700ms late, came at %v; want 3.7s", got)

@@ -7,7 +7,7 @@ type host struct {
 	authority    string
 	older, newer *host // neighbours in memory's order of use
 
-	starts uint64        // turns ever begun
+	latest uint64        // the last turn, by its nth
 	last   instant       // start of the last request
 	delay  time.Duration // Crawl-delay that request came with
 	flying int           // requests in flight
@@ -42,9 +42,11 @@ type waiter struct {
 	shared     instant // what the fleet answered: no turn before this
 
 	ready chan struct{} // closed once turn, err or asking is set
-	turn  *Turn
+	turn  Turn
 	err   error
 }
+
+func (w *waiter) granted() bool { return w.turn.flight != nil }
 
 func (h *host) full(l Limits) bool { return l.Parallel > 0 && h.flying >= l.Parallel }
 

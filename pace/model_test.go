@@ -84,7 +84,7 @@ func (c *crowd) arrive(v visit) {
 	}
 }
 
-func (c *crowd) answer(turn *Turn) {
+func (c *crowd) answer(turn Turn) {
 	time.Sleep(time.Duration(c.n(3_000_000_000)))
 	if c.n(12) == 0 {
 		after := c.n(9)

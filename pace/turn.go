@@ -8,18 +8,64 @@ import (
 	"github.com/rfc9309/polite/internal/retry"
 )
 
-// A Turn is the right to one request at one authority. Its methods may be
-// called from any goroutine.
+// A Turn is the right to one request at one authority. It is a value; its copies
+// are the same turn. Its methods may be called from any goroutine. Those of a
+// turn that has ended, and of the zero Turn, do nothing.
 type Turn struct {
-	pacer       *Pacer
+	pacer  *Pacer
+	flight *flight
+	nth    uint64
+}
+
+// A flight is what a turn is about as long as it lasts; then it serves another,
+// so that turns cost no memory. A turn whose nth is not that of its flight has
+// ended. Pacer.mu guards it.
+type flight struct {
 	host        *host
-	nth         uint64 // among all turns of the host
+	nth         uint64 // among all turns of the Pacer; 0: idle
 	started     instant
 	before      instant // host.last as it was, for a turn given back
 	beforeDelay time.Duration
-	lease       *lease // its place in the fleet; nil if it has none
 	answered    bool
-	done        bool
+	lease       *lease // its place in the fleet; nil if it has none
+	next        *flight
+}
+
+// maxIdle bounds the flights kept for turns to come.
+const maxIdle = 1024
+
+// board returns a new turn's flight.
+func (p *Pacer) board() *flight {
+	f := p.idle
+	if f == nil {
+		return &flight{}
+	}
+	p.idle, f.next = f.next, nil
+	p.idles--
+	return f
+}
+
+// land takes back the flight of a turn that has ended.
+func (p *Pacer) land(f *flight) {
+	*f = flight{}
+	if p.idles < maxIdle {
+		p.idle, f.next = f, p.idle
+		p.idles++
+	}
+}
+
+// open locks the Pacer and returns t's flight. If t has ended it is nil, and
+// nothing is locked.
+func (t Turn) open() *flight {
+	if t.pacer == nil {
+		return nil
+	}
+	t.pacer.mu.Lock()
+	if t.flight.nth != t.nth {
+		t.pacer.mu.Unlock()
+		return nil
+	}
+	return t.flight
 }
 
 // Sent tells that the request has only now been written to its connection:
@@ -28,51 +74,54 @@ type Turn struct {
 // server would see the next request right behind. Calling it is optional, and
 // best done from httptrace.ClientTrace.WroteRequest; it does not block. It
 // changes nothing once another turn has started.
-func (t *Turn) Sent() {
-	p := t.pacer
-	p.mu.Lock()
+func (t Turn) Sent() {
+	p, f := t.pacer, t.open()
+	if f == nil {
+		return
+	}
 	defer p.mu.Unlock()
-	now, h := p.now(), t.host
-	if t.done || h.starts != t.nth {
+	now, h := p.now(), f.host
+	if h.latest != f.nth {
 		return
 	}
 	h.last = now
 	p.pump(h, now)
-	if t.lease != nil && now-t.started > freshness {
-		// Ends with the exchange, askTime at most.
-		go p.hold(h.authority, t.lease.ticket, life, true)
+	if f.lease != nil && now-f.started > freshness {
+		p.restart(h.authority, f.lease)
 	}
 }
 
 // Answer tells of the answer's head as soon as it has arrived: a 429 or 503
 // pauses the authority from this moment on, and the time since the turn
-// started is the answer time of Limits.Adapt. Only the first Answer counts, and
-// none after Done. A request that ends without an answer has none; its Done
-// neither sets nor lifts a pause.
-func (t *Turn) Answer(status int, header http.Header) {
-	p := t.pacer
+// started is the answer time of Limits.Adapt. Only the first Answer counts. A
+// request that ends without an answer has none; its Done neither sets nor lifts
+// a pause.
+func (t Turn) Answer(status int, header http.Header) {
 	now := time.Now()
 	overload := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
 	var told time.Duration
-	if overload {
-		told, _ = retry.After(header, now, p.limits.Pause)
+	if overload && t.pacer != nil {
+		told, _ = retry.After(header, now, t.pacer.limits.Pause)
 	}
-	p.mu.Lock()
-	if t.answered || t.done {
+	p, f := t.pacer, t.open()
+	switch {
+	case f == nil:
+		return
+	case f.answered:
 		p.mu.Unlock()
 		return
 	}
-	t.answered = true
-	h, at := t.host, now.Sub(p.base)
+	f.answered = true
+	h, at := f.host, now.Sub(p.base)
 	before := h.level
-	h.learn(at-t.started, healthy(status))
+	h.learn(at-f.started, healthy(status))
 	switch {
 	case overload:
-		h.pause(t.started, at, told, p.limits.Pause)
+		h.pause(f.started, at, told, p.limits.Pause)
 		p.stats.Pauses++
 		p.refuseLate(h, at)
 	case healthy(status):
-		h.recover(t.started)
+		h.recover(f.started)
 	}
 	p.pump(h, at)
 	level, rest := h.level, h.until-at
@@ -88,18 +137,19 @@ func (t *Turn) Answer(status int, header http.Header) {
 // Done ends the turn: the request is no longer in flight. Call it when the body
 // has been closed or read to its end, or when the request failed. Further calls
 // do nothing.
-func (t *Turn) Done() {
-	p := t.pacer
-	p.mu.Lock()
-	now := p.now()
-	if !t.answered && !t.done {
-		t.host.learn(now-t.started, false)
+func (t Turn) Done() {
+	p, f := t.pacer, t.open()
+	if f == nil {
+		return
 	}
-	first := !t.done
-	p.end(t, now)
+	now, authority, lease := p.now(), f.host.authority, f.lease
+	if !f.answered {
+		f.host.learn(now-f.started, false)
+	}
+	p.end(f, now)
 	p.mu.Unlock()
-	if first && t.lease != nil {
-		p.release(t.host.authority, t.lease)
+	if lease != nil {
+		p.release(authority, lease)
 	}
 }
 

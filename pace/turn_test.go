@@ -109,7 +109,7 @@ func TestPauseHoldsForThoseWaiting(t *testing.T) {
 func TestPauseOfRequestsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, zero := pacer(t, Limits{}, nil), time.Now()
-		var out []*Turn
+		var out []Turn
 		for range 8 {
 			out = append(out, take(t, p, host1, 0))
 		}
@@ -234,4 +234,67 @@ func TestAnswerOnce(t *testing.T) {
 			t.Errorf("Stats() = %+v, want %+v", got, want)
 		}
 	})
+}
+
+// What is told of a turn that has ended reaches no other, though a later turn
+// uses its state again; and the zero Turn is nobody's.
+func TestEndedTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pacer(t, Limits{Gap: time.Second}, nil)
+		var none Turn
+		old := take(t, p, host1, 0)
+		old.Done()
+		mine := take(t, p, host2, 0)
+		if mine.flight != old.flight {
+			t.Fatalf("a turn after another has ended: state of its own, want that of the other")
+		}
+		time.Sleep(500 * ms)
+		for _, over := range []Turn{old, none} {
+			over.Sent()
+			over.Answer(429, nil)
+			over.Done()
+		}
+		if got, want := p.Stats(), (Stats{Authorities: 2, InFlight: 1, Turns: 2}); got != want {
+			t.Errorf("Stats() = %+v, want %+v", got, want)
+		}
+		for _, authority := range []string{host1, host2} {
+			if at, why := p.Peek(authority, 0); time.Until(at) != 500*ms || why != ReasonGap {
+				t.Errorf("Peek(%q) = %v from now, %q; want the rest of the gap, 500ms, %q", authority, time.Until(at), why, ReasonGap)
+			}
+		}
+	})
+}
+
+// A turn costs no memory where nobody waits.
+func TestTurnAllocatesNothing(t *testing.T) {
+	p := pacer(t, Limits{Parallel: 1}, nil)
+	header := http.Header{}
+	got := testing.AllocsPerRun(100, func() {
+		turn := take(t, p, host1, 0)
+		turn.Sent()
+		turn.Answer(200, header)
+		turn.Done()
+	})
+	if got != 0 {
+		t.Errorf("%v allocations a turn, want 0", got)
+	}
+}
+
+// A crowd of turns leaves no more than a bounded number of flights behind.
+func TestIdleFlightsBounded(t *testing.T) {
+	p := pacer(t, Limits{}, nil)
+	var all []Turn
+	for range 2 * maxIdle {
+		all = append(all, take(t, p, host1, 0))
+	}
+	for _, turn := range all {
+		turn.Done()
+	}
+	n := 0
+	for f := p.idle; f != nil; f = f.next {
+		n++
+	}
+	if n != maxIdle || p.idles != n {
+		t.Errorf("%d turns ended, %d flights kept, counted %d; want %d", len(all), n, p.idles, maxIdle)
+	}
 }

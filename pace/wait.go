@@ -17,6 +17,9 @@ type Pacer struct {
 	mu    sync.Mutex // held for a few steps at a time, never while waiting or in a hook
 	hosts memory
 	told  told
+	turns uint64 // ever begun
+	idle  *flight
+	idles int
 	stats Stats
 	fleet fleet // what is known of Options.Shared
 }
@@ -55,9 +58,9 @@ func (e *RefusedError) Error() string {
 // The error is a *RefusedError, at once if the turn is known to come too late
 // and otherwise as soon as that is known; or ctx.Err() if ctx ended first. In
 // both cases the turn goes to the next in line as if the caller had never come.
-func (p *Pacer) Wait(ctx context.Context, authority string, delay time.Duration) (*Turn, error) {
+func (p *Pacer) Wait(ctx context.Context, authority string, delay time.Duration) (Turn, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return Turn{}, err
 	}
 	obeyed := p.obeyed(delay)
 	p.mu.Lock()
@@ -88,8 +91,8 @@ func (p *Pacer) obeyed(delay time.Duration) time.Duration {
 }
 
 // enter gives the turn at once if it is free, refuses it if it cannot come in
-// time, and puts the caller in line otherwise: one of its results is not nil.
-func (p *Pacer) enter(ctx context.Context, h *host, delay time.Duration, now instant) (*Turn, *waiter, error) {
+// time, and puts the caller in line otherwise: one of its results is not zero.
+func (p *Pacer) enter(ctx context.Context, h *host, delay time.Duration, now instant) (Turn, *waiter, error) {
 	if h.line.first != nil {
 		// Nobody overtakes one whose timer is about to run.
 		p.pump(h, now)
@@ -105,24 +108,25 @@ func (p *Pacer) enter(ctx context.Context, h *host, delay time.Duration, now ins
 	}
 	if at > limit {
 		p.stats.Refused++
-		return nil, nil, p.refusal(h, at, why, now)
+		return Turn{}, nil, p.refusal(h, at, why, now)
 	}
 	w := &waiter{host: h, delay: delay, came: now, limit: limit, why: why, ready: make(chan struct{})}
 	h.enqueue(w, p.limits)
 	p.stats.Waiting++
 	p.pump(h, now)
-	return nil, w, nil
+	return Turn{}, w, nil
 }
 
 // start hands out a turn of h: the one place where a request is let go.
-func (p *Pacer) start(h *host, delay time.Duration, now instant) *Turn {
-	h.starts++
-	t := &Turn{pacer: p, host: h, nth: h.starts, started: now, before: h.last, beforeDelay: h.delay}
-	h.last, h.delay = now, delay
+func (p *Pacer) start(h *host, delay time.Duration, now instant) Turn {
+	p.turns++
+	f := p.board()
+	*f = flight{host: h, nth: p.turns, started: now, before: h.last, beforeDelay: h.delay}
+	h.latest, h.last, h.delay = f.nth, now, delay
 	h.flying++
 	p.stats.Turns++
 	p.stats.InFlight++
-	return t
+	return Turn{p, f, f.nth}
 }
 
 func (p *Pacer) refusal(h *host, at instant, why Reason, now instant) error {
@@ -204,7 +208,7 @@ func (p *Pacer) leave(w *waiter) {
 }
 
 // await blocks until w has a turn, is refused, or its caller leaves.
-func (p *Pacer) await(ctx context.Context, w *waiter) (*Turn, error) {
+func (p *Pacer) await(ctx context.Context, w *waiter) (Turn, error) {
 	// The end of a wait is foreseen when the caller arrives, but not how
 	// long requests in flight take.
 	var late <-chan time.Time
@@ -237,7 +241,7 @@ func (p *Pacer) await(ctx context.Context, w *waiter) (*Turn, error) {
 		p.opts.OnWait(w.host.authority, now-w.came, w.why)
 	}
 	if err != nil {
-		return nil, err
+		return Turn{}, err
 	}
 	return w.turn, nil
 }
@@ -254,9 +258,9 @@ func (p *Pacer) settle(ctx context.Context, w *waiter, gone bool, now instant) e
 	switch {
 	case w.err != nil:
 		return w.err
-	case gone && w.turn != nil:
-		p.undo(w.turn, now)
-	case w.turn != nil:
+	case gone && w.granted():
+		p.undo(w.turn.flight, now)
+	case w.granted():
 		return nil
 	default:
 		p.leave(w)
@@ -273,26 +277,24 @@ func (p *Pacer) settle(ctx context.Context, w *waiter, gone bool, now instant) e
 
 // undo takes back a turn whose request was never sent. The gap it opened
 // closes again unless another request has started since. (The first in line was
-// given its gap with t before it. It is due no later for that: t itself had
+// given its gap with f before it. It is due no later for that: f itself had
 // waited as long.)
-func (p *Pacer) undo(t *Turn, now instant) {
-	h := t.host
-	if h.starts == t.nth {
-		h.last, h.delay = t.before, t.beforeDelay
+func (p *Pacer) undo(f *flight, now instant) {
+	h := f.host
+	if h.latest == f.nth {
+		h.last, h.delay = f.before, f.beforeDelay
 	}
 	p.stats.Turns--
-	p.end(t, now)
+	p.end(f, now)
 }
 
-// end takes t out of flight, once.
-func (p *Pacer) end(t *Turn, now instant) {
-	if t.done {
-		return
-	}
-	t.done = true
-	t.host.flying--
+// end ends the turn of a flight.
+func (p *Pacer) end(f *flight, now instant) {
+	h := f.host
+	p.land(f)
+	h.flying--
 	p.stats.InFlight--
-	p.pump(t.host, now)
+	p.pump(h, now)
 }
 
 // Peek reports when a request with this Crawl-delay that came now could start

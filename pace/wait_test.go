@@ -30,7 +30,7 @@ func pacer(t *testing.T, l Limits, o *Options) *Pacer {
 }
 
 // take waits for a turn that must come.
-func take(t *testing.T, p *Pacer, authority string, delay time.Duration) *Turn {
+func take(t *testing.T, p *Pacer, authority string, delay time.Duration) Turn {
 	t.Helper()
 	turn, err := p.Wait(context.Background(), authority, delay)
 	if err != nil {
@@ -247,7 +247,7 @@ func TestUndo(t *testing.T) {
 		settled := queue(p, r, 1)
 		time.Sleep(time.Second)
 		p.mu.Lock()
-		p.undo(b, p.now())
+		p.undo(b.flight, p.now())
 		p.mu.Unlock()
 		settled()
 		b.Done()
