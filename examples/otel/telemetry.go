@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.40.0"
+	"go.opentelemetry.io/otel/semconv/v1.40.0/httpconv"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/policy"
+)
+
+// withoutServer drops the server from the metrics: a crawler sees millions, and
+// each would be a time series. The spans keep it.
+var withoutServer = sdkmetric.NewView(
+	sdkmetric.Instrument{Name: "http.client.request.duration"},
+	sdkmetric.Stream{AttributeFilter: attribute.NewDenyKeysFilter(semconv.ServerAddressKey, semconv.ServerPortKey)},
+)
+
+// telemetry turns what a Transport tells into spans and metrics. What HTTP has
+// a name for is called by it; the rest begins with "polite".
+type telemetry struct {
+	tracer     trace.Tracer
+	requests   httpconv.ClientRequestDuration // http.client.request.duration, of requests for robots.txt
+	retrievals metric.Int64Counter
+	decisions  metric.Int64Counter
+	waits      metric.Float64Histogram
+	store      metric.Int64Counter
+
+	mu   sync.Mutex
+	hops map[string][]fetcher.Hop // by robots.txt: the requests of retrievals under way
+}
+
+func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (*telemetry, error) {
+	const scope = "github.com/rfc9309/polite/fetcher"
+	m := meters.Meter(scope)
+	t := &telemetry{tracer: tracers.Tracer(scope), hops: map[string][]fetcher.Hop{}}
+	var errs [5]error
+	t.requests, errs[0] = httpconv.NewClientRequestDuration(m)
+	t.retrievals, errs[1] = m.Int64Counter("polite.robots.retrievals", metric.WithUnit("{retrieval}"),
+		metric.WithDescription("Retrievals of robots.txt, by what they came to."))
+	t.decisions, errs[2] = m.Int64Counter("polite.decisions", metric.WithUnit("{decision}"),
+		metric.WithDescription("Rulings on pages."))
+	t.waits, errs[3] = m.Float64Histogram("polite.wait.duration", metric.WithUnit("s"),
+		metric.WithDescription("Waits for a host's turn."))
+	t.store, errs[4] = m.Int64Counter("polite.store.failures", metric.WithUnit("{failure}"),
+		metric.WithDescription("Calls of the store that failed."))
+	return t, errors.Join(errs[:]...)
+}
+
+// Trace returns the hooks.
+func (t *telemetry) Trace() *fetcher.Trace {
+	return &fetcher.Trace{Decided: t.decided, Hop: t.hop, Fetched: t.fetched, Waited: t.waited, Store: t.stored}
+}
+
+// decided puts the ruling on the span of whoever asked.
+func (t *telemetry) decided(ctx context.Context, d policy.Decision) {
+	verdict := attribute.String("polite.verdict", d.Verdict.String())
+	t.decisions.Add(ctx, 1, metric.WithAttributes(verdict, attribute.Bool("polite.stale", d.Stale)))
+	span := trace.SpanFromContext(ctx)
+	if !span.IsRecording() {
+		return
+	}
+	about := []attribute.KeyValue{verdict, attribute.String("polite.clause", d.Clause)}
+	if rule := d.Rule(); rule != "" {
+		about = append(about, attribute.String("polite.rule", rule))
+	}
+	if d.Cause != "" {
+		about = append(about, attribute.String("polite.cause", d.Cause))
+	}
+	if !d.RetryAt.IsZero() {
+		about = append(about, attribute.String("polite.retry_at", d.RetryAt.UTC().Format(time.RFC3339)))
+	}
+	span.AddEvent("polite.decision", trace.WithAttributes(about...))
+}
+
+// hop keeps a request until its retrieval is over, when there is a span to put
+// it below, and measures it.
+func (t *telemetry) hop(h fetcher.Hop) {
+	host, port, about := request(h)
+	t.mu.Lock()
+	t.hops[h.Robots] = append(t.hops[h.Robots], h)
+	t.mu.Unlock()
+	t.requests.Record(context.Background(), h.Took.Seconds(), httpconv.RequestMethodGet, host, port, about...)
+}
+
+// request is where a request went, and what came of it in the words of the
+// conventions.
+func request(h fetcher.Hop) (host string, port int, about []attribute.KeyValue) {
+	if u, err := url.Parse(h.URL); err == nil {
+		about = append(about, semconv.URLScheme(u.Scheme))
+		host, port = u.Hostname(), map[string]int{"http": 80, "https": 443}[u.Scheme]
+		if n, err := strconv.Atoi(u.Port()); err == nil {
+			port = n
+		}
+	}
+	if h.Status != 0 {
+		about = append(about, semconv.HTTPResponseStatusCode(h.Status))
+	}
+	if kind := errorType(h); kind != "" {
+		about = append(about, semconv.ErrorTypeKey.String(kind))
+	}
+	return host, port, about
+}
+
+// errorType is the status of an answer that failed, or the class of the failure,
+// of which there are few; "" if all is well. A site without a robots.txt is well.
+func errorType(h fetcher.Hop) string {
+	var f *policy.Failure
+	switch {
+	case errors.As(h.Err, &f):
+		return f.Class.String()
+	case h.Status >= 500 || h.Status == 429:
+		return strconv.Itoa(h.Status)
+	}
+	return ""
+}
+
+// fetched makes the span of a retrieval, and below it those of its requests. It
+// has no caller's span above it: a retrieval belongs to all who wait for it.
+func (t *telemetry) fetched(a policy.Attempt, r *policy.Record) {
+	t.mu.Lock()
+	hops := t.hops[a.Robots]
+	delete(t.hops, a.Robots)
+	t.mu.Unlock()
+
+	access := attribute.String("polite.access", r.Decide("", &url.URL{}, a.Received).Access.String())
+	ctx, span := t.tracer.Start(context.Background(), "robots.txt", trace.WithNewRoot(), trace.WithTimestamp(a.Sent),
+		trace.WithAttributes(semconv.URLFull(a.Robots), access, attribute.Int("polite.redirects", len(a.Hops)),
+			attribute.String("polite.next_try", r.NextTry().UTC().Format(time.RFC3339))))
+	for _, h := range hops {
+		t.request(ctx, h)
+	}
+	if a.Err != nil {
+		span.SetStatus(codes.Error, plain(a.Err))
+	}
+	span.End(trace.WithTimestamp(a.Received))
+	t.retrievals.Add(ctx, 1, metric.WithAttributes(access))
+}
+
+// request makes the span of one request.
+func (t *telemetry) request(ctx context.Context, h fetcher.Hop) {
+	host, port, about := request(h)
+	about = append(about, semconv.HTTPRequestMethodGet, semconv.URLFull(h.URL), semconv.ServerAddress(host), semconv.ServerPort(port))
+	if h.Try > 1 {
+		about = append(about, semconv.HTTPRequestResendCount(h.Try-1))
+	}
+	_, span := t.tracer.Start(ctx, "GET", trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(h.Start), trace.WithAttributes(about...))
+	if h.Err != nil {
+		span.SetStatus(codes.Error, plain(h.Err))
+	} else if errorType(h) != "" {
+		span.SetStatus(codes.Error, "")
+	}
+	span.End(trace.WithTimestamp(h.Start.Add(h.Took)))
+}
+
+// plain is an error that may hold words of a server, fit for an attribute: a
+// *policy.Failure bounds its text, and exporters want valid UTF-8.
+func plain(err error) string { return strings.ToValidUTF8(err.Error(), "\uFFFD") }
+
+func (t *telemetry) waited(_ string, wait time.Duration, reason string) {
+	t.waits.Record(context.Background(), wait.Seconds(), metric.WithAttributes(attribute.String("polite.wait.reason", reason)))
+}
+
+func (t *telemetry) stored(op, _ string, _ error) {
+	t.store.Add(context.Background(), 1, metric.WithAttributes(attribute.String("polite.store.operation", op)))
+}

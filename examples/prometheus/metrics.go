@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/policy"
+)
+
+// metrics are what a crawler tells Prometheus about its politeness. No label
+// names a host: a crawler sees millions, and each would be a time series.
+type metrics struct {
+	decisions  *prometheus.CounterVec
+	retrievals *prometheus.CounterVec
+	requests   *prometheus.HistogramVec
+	waits      *prometheus.HistogramVec
+	store      *prometheus.CounterVec
+	delays     prometheus.Counter
+}
+
+func newMetrics(r prometheus.Registerer) *metrics {
+	m := &metrics{
+		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "polite_decisions_total", Help: "Rulings on pages, by verdict and clause of RFC 9309."}, []string{"verdict", "clause"}),
+		retrievals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "polite_robots_retrievals_total", Help: "Retrievals of robots.txt, by how they ended."}, []string{"result"}),
+		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "polite_robots_request_duration_seconds", Help: "Requests for robots.txt, redirects and second tries by themselves.",
+			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}}, []string{"status"}),
+		waits: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "polite_wait_seconds", Help: "Waits for a host's turn, by what they waited for.",
+			Buckets: []float64{.01, .1, 1, 10, 60, 600}}, []string{"reason"}),
+		store: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "polite_store_failures_total", Help: "Calls of the store that failed."}, []string{"op"}),
+		delays: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "polite_crawl_delays_cut_total", Help: "Sites whose Crawl-delay is longer than what is obeyed."}),
+	}
+	r.MustRegister(m.decisions, m.retrievals, m.requests, m.waits, m.store, m.delays)
+	return m
+}
+
+// Trace returns the hooks.
+func (m *metrics) Trace() *fetcher.Trace {
+	return &fetcher.Trace{
+		Decided: func(_ context.Context, d policy.Decision) {
+			m.decisions.WithLabelValues(d.Verdict.String(), d.Clause).Inc()
+		},
+		Fetched: func(a policy.Attempt, _ *policy.Record) {
+			m.retrievals.WithLabelValues(result(a.Status, a.Err)).Inc()
+		},
+		Hop: func(h fetcher.Hop) {
+			m.requests.WithLabelValues(result(h.Status, h.Err)).Observe(h.Took.Seconds())
+		},
+		Waited: func(_ string, wait time.Duration, reason string) {
+			m.waits.WithLabelValues(reason).Observe(wait.Seconds())
+		},
+		Store: func(op, _ string, _ error) { m.store.WithLabelValues(op).Inc() },
+		Delay: func(string, time.Duration, time.Duration) { m.delays.Inc() },
+	}
+}
+
+// result is a status, or the class of a failure: a few dozen values, since a
+// server may answer with any number but a label takes those with a name only.
+func result(status int, err error) string {
+	var f *policy.Failure
+	switch {
+	case errors.As(err, &f):
+		return f.Class.String()
+	case err != nil:
+		return policy.Other.String()
+	case status >= 100 && status <= 599:
+		return strconv.Itoa(status)
+	}
+	return "other_status"
+}
+
+// watch has Prometheus ask a Transport, at each scrape, how much it holds.
+func watch(r prometheus.Registerer, t *fetcher.Transport) {
+	gauge := func(name, help string, value func(fetcher.Stats) float64) {
+		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
+			func() float64 { return value(t.Stats()) }))
+	}
+	gauge("polite_authorities", "Authorities whose record is in memory.",
+		func(s fetcher.Stats) float64 { return float64(s.Authorities) })
+	gauge("polite_memory_bytes", "Memory in use for them, at most Options.MaxBytes.",
+		func(s fetcher.Stats) float64 { return float64(s.Bytes) })
+	gauge("polite_waiting", "Callers in line for a host's turn.",
+		func(s fetcher.Stats) float64 { return float64(s.Pace.Waiting) })
+	gauge("polite_in_flight", "Requests under way.",
+		func(s fetcher.Stats) float64 { return float64(s.Pace.InFlight) })
+}
