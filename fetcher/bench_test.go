@@ -1,0 +1,162 @@
+package fetcher_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/rfc9309/polite/fetcher"
+)
+
+// ruled is a file of n rules, none of which closes /page.
+func ruled(n int) string {
+	var b strings.Builder
+	b.WriteString("User-agent: *\n")
+	for i := range n {
+		switch i % 4 {
+		case 0:
+			fmt.Fprintf(&b, "Disallow: /admin%d/\n", i)
+		case 1:
+			fmt.Fprintf(&b, "Disallow: /*?sort%d=\n", i)
+		case 2:
+			fmt.Fprintf(&b, "Disallow: /cgi-bin/%d\n", i)
+		default:
+			fmt.Fprintf(&b, "Allow: /admin%d/public$\n", i)
+		}
+	}
+	return b.String()
+}
+
+// A stub is a base that answers without a network: robots.txt with a file, and
+// every page with one and the same response.
+type stub struct {
+	robots string
+	page   http.Response
+}
+
+func (s *stub) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Path != "/robots.txt" {
+		return &s.page, nil
+	}
+	return &http.Response{
+		StatusCode: 200, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, ContentLength: int64(len(s.robots)),
+		Body: io.NopCloser(strings.NewReader(s.robots)), Request: req,
+	}, nil
+}
+
+// BenchmarkRoundTrip is what a request costs beside the base transport, here one
+// that answers at once: the difference to bare is Polite's own.
+func BenchmarkRoundTrip(b *testing.B) {
+	run := func(b *testing.B, base http.RoundTripper) {
+		u, err := url.Parse("https://www.example.com/catalogue/item-4711.html?ref=home")
+		if err != nil {
+			b.Fatal(err)
+		}
+		req := &http.Request{Method: "GET", URL: u, Host: u.Host, Header: http.Header{}}
+		if _, err := base.RoundTrip(req); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := base.RoundTrip(req); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.Run("bare", func(b *testing.B) { run(b, &stub{}) })
+	for _, n := range []int{13, 1000} {
+		b.Run(fmt.Sprintf("rules=%d", n), func(b *testing.B) {
+			t, err := fetcher.New(agent, &fetcher.Options{Base: &stub{robots: ruled(n)}})
+			if err != nil {
+				b.Fatal(err)
+			}
+			run(b, t)
+		})
+	}
+}
+
+// BenchmarkCheck is a ruling from memory with all that explains it.
+func BenchmarkCheck(b *testing.B) {
+	t, err := fetcher.New(agent, &fetcher.Options{Base: &stub{robots: ruled(13)}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	u, err := url.Parse("https://www.example.com/admin0/users")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if d, err := t.Check(context.Background(), u); err != nil || d.Allowed() {
+			b.Fatalf("%v, %v; want a refusal", d, err)
+		}
+	}
+}
+
+// BenchmarkLoopback fetches small pages over loopback TCP, with and without
+// Polite, at several numbers of goroutines.
+func BenchmarkLoopback(b *testing.B) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == "/robots.txt" {
+			io.WriteString(w, ruled(13))
+			return
+		}
+		io.WriteString(w, "a page\n")
+	}))
+	defer srv.Close()
+	for _, n := range []int{1, 16, 256} {
+		for _, name := range []string{"bare", "polite"} {
+			b.Run(fmt.Sprintf("goroutines=%d/%s", n, name), func(b *testing.B) { loopback(b, srv.URL, n, name == "polite") })
+		}
+	}
+}
+
+func loopback(b *testing.B, site string, goroutines int, polite bool) {
+	pool := &http.Transport{MaxIdleConnsPerHost: goroutines}
+	defer pool.CloseIdleConnections()
+	client := &http.Client{Transport: pool}
+	if polite {
+		t, err := fetcher.New(agent, &fetcher.Options{Base: pool})
+		if err != nil {
+			b.Fatal(err)
+		}
+		client.Transport = t
+	}
+	work := make(chan struct{}, goroutines)
+	done := make(chan error, goroutines)
+	for range goroutines {
+		go func() { // ends when work is closed
+			var failed error
+			for range work {
+				if err := get(client, site+"/page"); err != nil {
+					failed = err
+				}
+			}
+			done <- failed
+		}()
+	}
+	for b.Loop() {
+		work <- struct{}{}
+	}
+	close(work)
+	for range goroutines {
+		if err := <-done; err != nil {
+			b.Error(err)
+		}
+	}
+}
+
+func get(client *http.Client, page string) error {
+	resp, err := client.Get(page)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(io.Discard, resp.Body)
+	return err
+}
