@@ -1,0 +1,232 @@
+package inspect
+
+import (
+	"bufio"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+)
+
+// browser is a headless Chromium with one tab, spoken to over a pipe in the
+// DevTools protocol.
+type browser struct {
+	t       *testing.T
+	to      *os.File
+	answers chan message
+	last    int
+	session string
+	log     []string // what the browser complained of: violations of the policy, errors of scripts
+	loads   int      // pages loaded
+}
+
+type message struct {
+	ID        int             `json:"id,omitempty"`
+	Session   string          `json:"sessionId,omitempty"`
+	Method    string          `json:"method,omitempty"`
+	Params    json.RawMessage `json:"params,omitempty"`
+	Result    json.RawMessage `json:"result,omitempty"`
+	Exception json.RawMessage `json:"error,omitempty"`
+}
+
+// patience is how long a browser on a busy machine may take for one step.
+const patience = time.Minute
+
+// newBrowser starts Chromium, or skips the test where there is none.
+func newBrowser(t *testing.T) *browser {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		if os.Getenv("POLITE_REQUIRE_CHROMIUM") == "1" {
+			t.Fatal("POLITE_REQUIRE_CHROMIUM is 1 and there is no chromium on the PATH")
+		}
+		t.Skip("no chromium on the PATH: the page is not seen in a browser (POLITE_REQUIRE_CHROMIUM=1 makes this fail)")
+	}
+	fromTest, toChromium, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fromChromium, toTest, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+		"--remote-debugging-pipe", "--user-data-dir="+t.TempDir(), "about:blank")
+	cmd.ExtraFiles = []*os.File{fromTest, toTest} // 3 and 4, as the protocol has them
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	fromTest.Close()
+	toTest.Close()
+	b := &browser{t: t, to: toChromium, answers: make(chan message, 1024)}
+	go b.listen(fromChromium) // ends with the browser
+	t.Cleanup(func() { b.stop(cmd) })
+	b.open()
+	return b
+}
+
+// stop asks the browser to end and makes sure that it does.
+func (b *browser) stop(cmd *exec.Cmd) {
+	done := make(chan struct{})
+	go func() { // ends with the browser
+		cmd.Wait()
+		close(done)
+	}()
+	fmt.Fprint(b.to, `{"id":999999,"method":"Browser.close"}`+"\x00")
+	b.to.Close()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		cmd.Process.Kill()
+		<-done
+	}
+}
+
+func (b *browser) listen(from *os.File) {
+	defer close(b.answers)
+	defer from.Close()
+	r := bufio.NewReader(from)
+	for {
+		raw, err := r.ReadBytes(0)
+		if err != nil {
+			return
+		}
+		var m message
+		if json.Unmarshal(raw[:len(raw)-1], &m) == nil {
+			b.answers <- m
+		}
+	}
+}
+
+// open makes the tab.
+func (b *browser) open() {
+	b.t.Helper()
+	var target struct{ TargetID string }
+	b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+	var attached struct{ SessionID string }
+	b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
+	b.session = attached.SessionID
+	for _, domain := range []string{"Page", "Log", "Runtime"} {
+		b.call(domain+".enable", nil, nil)
+	}
+}
+
+// call sends a command and reads its result.
+func (b *browser) call(method string, params, result any) {
+	b.t.Helper()
+	b.last++
+	raw, err := json.Marshal(params)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if params == nil {
+		raw = []byte("{}")
+	}
+	cmd, _ := json.Marshal(message{ID: b.last, Session: b.session, Method: method, Params: raw})
+	if _, err := b.to.Write(append(cmd, 0)); err != nil {
+		b.t.Fatalf("%s: %v", method, err)
+	}
+	for {
+		m := b.next(method)
+		if m.ID != b.last {
+			continue
+		}
+		if m.Exception != nil {
+			b.t.Fatalf("%s %s: %s", method, raw, m.Exception)
+		}
+		if result != nil {
+			if err := json.Unmarshal(m.Result, result); err != nil {
+				b.t.Fatalf("%s: %v", method, err)
+			}
+		}
+		return
+	}
+}
+
+// next reads one message and notes what it reports.
+func (b *browser) next(during string) message {
+	b.t.Helper()
+	select {
+	case m, ok := <-b.answers:
+		if !ok {
+			b.t.Fatalf("%s: the browser ended", during)
+		}
+		switch m.Method {
+		case "Log.entryAdded", "Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Page.javascriptDialogOpening":
+			b.log = append(b.log, m.Method+" "+string(m.Params))
+		case "Page.loadEventFired":
+			b.loads++
+		}
+		return m
+	case <-time.After(patience):
+		b.t.Fatalf("%s: no answer within %v", during, patience)
+	}
+	panic("unreachable")
+}
+
+// visit loads a page.
+func (b *browser) visit(url string) {
+	b.t.Helper()
+	b.loading(func() { b.call("Page.navigate", map[string]any{"url": url}, nil) })
+}
+
+// loading does what loads a page and waits for it.
+func (b *browser) loading(do func()) {
+	b.t.Helper()
+	before := b.loads
+	do()
+	for b.loads == before {
+		b.next("loading a page")
+	}
+}
+
+// eval evaluates an expression in the page, past its policy, as the DevTools do.
+func (b *browser) eval(expression string, result any) {
+	b.t.Helper()
+	var r struct {
+		Result           struct{ Value json.RawMessage }
+		ExceptionDetails json.RawMessage
+	}
+	b.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true}, &r)
+	if r.ExceptionDetails != nil {
+		b.t.Fatalf("%s: %s", expression, r.ExceptionDetails)
+	}
+	if result != nil {
+		if err := json.Unmarshal(r.Result.Value, result); err != nil {
+			b.t.Fatalf("%s: %v in %s", expression, err, r.Result.Value)
+		}
+	}
+}
+
+// text evaluates an expression that is a string.
+func (b *browser) text(expression string) string {
+	b.t.Helper()
+	var s string
+	b.eval(expression, &s)
+	return s
+}
+
+// look sets the width of the window and the colours that the reader prefers.
+func (b *browser) look(width, height int, scheme string) {
+	b.t.Helper()
+	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}, nil)
+	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+}
+
+// shoot writes a picture of the page, as high as it is.
+func (b *browser) shoot(file string, whole bool) {
+	b.t.Helper()
+	var shot struct{ Data string }
+	b.call("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": whole}, &shot)
+	raw, err := base64.StdEncoding.DecodeString(shot.Data)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, raw, 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}

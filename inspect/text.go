@@ -1,0 +1,120 @@
+package inspect
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// clip cuts s to at most most octets and a mark. What it returns does not hold
+// on to more than that.
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
+}
+
+// clean makes what does not print visible as an escape, direction marks and
+// broken encoding among it, so that a line reads as it is and not as its author
+// wants it to look.
+func clean(s string) string {
+	plain := true
+	for i := range len(s) {
+		plain = plain && ' ' <= s[i] && s[i] <= '~'
+	}
+	if plain {
+		return s
+	}
+	var b strings.Builder
+	for i, c := range s {
+		if c == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD") {
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+			continue
+		}
+		if strconv.IsPrint(c) {
+			b.WriteRune(c)
+			continue
+		}
+		quoted := strconv.QuoteRune(c)
+		b.WriteString(quoted[1 : len(quoted)-1])
+	}
+	return b.String()
+}
+
+// text is s as a page may show it: at most keptURL octets, all of them visible.
+func text(s string) string { return clean(clip(s, keptURL)) }
+
+// ago is a moment as seen from now, in at most two units: "3 min ago".
+func ago(t, now time.Time) string {
+	switch d := now.Sub(t); {
+	case d >= time.Second:
+		return lasting(d) + " ago"
+	case d <= -time.Second:
+		return "in " + lasting(-d)
+	}
+	return "now"
+}
+
+// lasting is a duration in at most two units.
+func lasting(d time.Duration) string {
+	const day = 24 * time.Hour
+	two := func(big time.Duration, bigName string, small time.Duration, smallName string) string {
+		s := fmt.Sprintf("%d %s", d/big, bigName)
+		if rest := d % big / small; rest > 0 {
+			s += fmt.Sprintf(" %d %s", rest, smallName)
+		}
+		return s
+	}
+	switch {
+	case d >= day:
+		return two(day, "d", time.Hour, "h")
+	case d >= time.Hour:
+		return two(time.Hour, "h", time.Minute, "min")
+	case d >= time.Minute:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	case d >= time.Second:
+		return fmt.Sprintf("%d s", d/time.Second)
+	case d >= time.Millisecond:
+		return fmt.Sprintf("%d ms", d/time.Millisecond)
+	}
+	return "< 1 ms"
+}
+
+// number writes n with a thin space at the thousands.
+func number[T int | int64 | uint64](n T) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "\u202f" + s[i:]
+	}
+	return s
+}
+
+// size writes a number of octets.
+func size(n int64) string {
+	const unit = 1 << 10
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
+	}
+	f, i := float64(n)/unit, 0
+	for ; f >= 1000 && i < 3; i++ {
+		f /= unit
+	}
+	return fmt.Sprintf("%.3g %ciB", f, "KMGT"[i])
+}
+
+// share is a part of a whole in per cent.
+func share(part, whole int64) string {
+	switch {
+	case whole == 0 || part == 0:
+		return "0 %"
+	case part*1000 < whole:
+		return "< 0.1 %"
+	}
+	return fmt.Sprintf("%.2g %%", float64(part)*100/float64(whole))
+}

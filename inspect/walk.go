@@ -1,0 +1,263 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rfc9309/polite/policy"
+)
+
+// This file finds one page of rows among all authorities in one walk.
+//
+// A page is asked for by the row it follows, not by its number. So a walk keeps
+// the rows of one page and no others, however deep the page lies; and rows that
+// come or go meanwhile shift nothing.
+
+// condition is what a record says of its authority, whatever the URL. The
+// target without path asks nothing of the matcher but a lookup, and allocates
+// nothing.
+func condition(rec *policy.Record, now time.Time) policy.Decision {
+	return rec.Decide("", &url.URL{}, now)
+}
+
+// An entry is one authority and the key it is sorted by.
+type entry struct {
+	key       int64
+	authority string
+	rec       *policy.Record
+}
+
+// String is the entry as a place in the list, which place reads.
+func (e entry) String() string { return strconv.FormatInt(e.key, 36) + "," + e.authority }
+
+func place(s string) (entry, bool) {
+	key, authority, ok := strings.Cut(s, ",")
+	n, err := strconv.ParseInt(key, 36, 64)
+	return entry{key: n, authority: authority}, ok && err == nil
+}
+
+// orders are the ways to sort. What has no such time comes last.
+var orders = map[string]func(policy.Decision, *policy.Record) int64{
+	"authority": func(policy.Decision, *policy.Record) int64 { return 0 },
+	"age":       func(d policy.Decision, _ *policy.Record) int64 { return moment(d.Fetched) },
+	"next":      func(d policy.Decision, _ *policy.Record) int64 { return moment(d.Expires) },
+	"down":      func(d policy.Decision, _ *policy.Record) int64 { return moment(d.DownSince) },
+	"size":      func(_ policy.Decision, rec *policy.Record) int64 { return -int64(octets(rec)) },
+}
+
+func moment(t time.Time) int64 {
+	if t.IsZero() {
+		return math.MaxInt64
+	}
+	return t.UnixNano()
+}
+
+// octets is what an authority takes in memory; a shared copy counts in full.
+func octets(rec *policy.Record) int {
+	n := rec.Size()
+	if f := rec.File(); f != nil {
+		n += f.Size()
+	}
+	return n
+}
+
+// A census counts authorities by condition. Stale and Due cut across the four
+// access results.
+type census struct {
+	All         int `json:"all"`
+	Successful  int `json:"successful"`
+	Unavailable int `json:"unavailable"`
+	Unreachable int `json:"unreachable"`
+	Restricted  int `json:"restricted"`
+	Stale       int `json:"stale"` // a copy past its time governs, as the site is down
+	Due         int `json:"due"`   // asked again before the next use
+}
+
+// of is where the authorities in a state are counted, nil for no state we know.
+func (c *census) of(state string) *int {
+	switch state {
+	case "":
+		return &c.All
+	case "successful":
+		return &c.Successful
+	case "unavailable":
+		return &c.Unavailable
+	case "unreachable":
+		return &c.Unreachable
+	case "restricted":
+		return &c.Restricted
+	case "stale":
+		return &c.Stale
+	case "due":
+		return &c.Due
+	}
+	return nil
+}
+
+// states are the names that census.of knows, in the order they are offered.
+var states = [...]string{"", "successful", "unavailable", "unreachable", "restricted", "stale", "due"}
+
+// one is the census of one authority.
+func one(d policy.Decision, due bool) census {
+	c := census{All: 1}
+	*c.of(d.Access.String()) = 1
+	if d.Stale {
+		c.Stale = 1
+	}
+	if due {
+		c.Due = 1
+	}
+	return c
+}
+
+func (c *census) add(o census) {
+	for _, s := range states {
+		*c.of(s) += *o.of(s)
+	}
+}
+
+// A search is what to look for and which rows of it to keep.
+type search struct {
+	text  string // part of the authority, in lower case
+	state string // one of states
+	order string // one of orders
+	down  bool   // falling order
+	from  *entry // the row next to those wanted; nil: from the start
+	back  bool   // the rows before from, not those after it
+	rows  int
+}
+
+// found is one page of rows.
+type found struct {
+	entries []entry
+	census  census // of all that contain the text
+	matched int    // rows on all pages
+	before  int    // rows on the pages before this one
+}
+
+// compare puts rows into the order that is shown. No two are equal: an
+// authority is there once.
+func (s *search) compare(a, b entry) int {
+	c := cmp.Or(cmp.Compare(a.key, b.key), strings.Compare(a.authority, b.authority))
+	if s.down {
+		return -c
+	}
+	return c
+}
+
+// walk looks at every authority once. Its time grows with their number and its
+// memory with s.rows. The error is that of ctx.
+func (s *search) walk(ctx context.Context, all iter.Seq2[string, *policy.Record], now time.Time) (found, error) {
+	var f found
+	key := orders[s.order]
+	best := shortlist{most: s.rows, compare: s.compare}
+	if s.back {
+		best.compare = func(a, b entry) int { return s.compare(b, a) }
+	}
+	seen := 0
+	for authority, rec := range all {
+		if seen++; seen%1024 == 0 && ctx.Err() != nil {
+			return found{}, ctx.Err()
+		}
+		if !strings.Contains(authority, s.text) {
+			continue
+		}
+		d := condition(rec, now)
+		is := one(d, rec.Due(now))
+		f.census.add(is)
+		if *is.of(s.state) == 0 {
+			continue
+		}
+		f.matched++
+		e := entry{key(d, rec), authority, rec}
+		if s.from != nil {
+			side := s.compare(e, *s.from)
+			if side < 0 || side == 0 && !s.back {
+				f.before++
+			}
+			if side == 0 || (side < 0) != s.back {
+				continue
+			}
+		}
+		best.add(e)
+	}
+	f.entries = best.take()
+	if s.back {
+		slices.Reverse(f.entries)
+		f.before -= len(f.entries)
+	}
+	return f, nil
+}
+
+// A shortlist keeps the first most entries in the order of compare. It gathers
+// twice as many before it sorts and drops the rest: a heap without a heap.
+type shortlist struct {
+	most    int
+	compare func(a, b entry) int
+	kept    []entry
+	cut     bool // kept[most-1] is the worst that can still be in
+}
+
+func (l *shortlist) add(e entry) {
+	if l.cut && l.compare(e, l.kept[l.most-1]) > 0 {
+		return
+	}
+	l.kept = append(l.kept, e)
+	if len(l.kept) == 2*l.most {
+		l.take()
+	}
+}
+
+// take sorts what is kept and drops what is too much.
+func (l *shortlist) take() []entry {
+	slices.SortFunc(l.kept, l.compare)
+	if len(l.kept) >= l.most {
+		clear(l.kept[l.most:])
+		l.kept, l.cut = l.kept[:l.most], true
+	}
+	return l.kept
+}
+
+// walk waits for the page's turn and then searches what the Transport holds.
+func (k *desk) walk(ctx context.Context, s *search) (found, error) {
+	if err := k.begin(ctx); err != nil {
+		return found{}, err
+	}
+	defer k.end()
+	return s.walk(ctx, k.t.All(), time.Now())
+}
+
+// find returns the record of one authority, nil if there is none. It asks
+// neither the site nor the store, which Transport.Record might.
+func (k *desk) find(ctx context.Context, authority string) (*policy.Record, error) {
+	if err := k.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer k.end()
+	for key, rec := range k.t.All() {
+		if key == authority {
+			return rec, nil
+		}
+	}
+	return nil, nil
+}
+
+// begin waits until no other walk is under way: however often a page is asked
+// for, it takes one core from the crawler at most.
+func (p *Page) begin(ctx context.Context) error {
+	select {
+	case p.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (p *Page) end() { <-p.turn }
