@@ -246,20 +246,23 @@ type counts struct {
 
 // Stats counts what a Transport and its siblings by As have done since New.
 type Stats struct {
-	Allowed, Disallowed, Deferred int64 // rulings of Check and RoundTrip
+	// Rulings of Check and RoundTrip.
+	Allowed    int64 `json:"allowed"`
+	Disallowed int64 `json:"disallowed"`
+	Deferred   int64 `json:"deferred"`
 
-	Retrievals  int64 // retrievals of robots.txt, with all their hops
-	Requests    int64 // requests made for them, each try by itself
-	Renewed     int64 // retrievals answered 304
-	Unreachable int64 // retrievals that ended in a failure or a server error
+	Retrievals  int64 `json:"retrievals"`  // retrievals of robots.txt, with all their hops
+	Requests    int64 `json:"requests"`    // requests made for them, each try by itself
+	Renewed     int64 `json:"renewed"`     // retrievals answered 304
+	Unreachable int64 `json:"unreachable"` // retrievals that ended in a failure or a server error
 
-	StoreHits     int64 // records taken from the store
-	StoreFailures int64 // calls of the store that failed
+	StoreHits     int64 `json:"store_hits"`     // records taken from the store
+	StoreFailures int64 `json:"store_failures"` // calls of the store that failed
 
-	Authorities int   // held in memory now
-	Bytes       int64 // of memory in use for them, at most MaxBytes
+	Authorities int   `json:"authorities"` // held in memory now
+	Bytes       int64 `json:"bytes"`       // of memory in use for them, at most MaxBytes
 
-	Pace pace.Stats // what pacing did; zero without it
+	Pace pace.Stats `json:"pace"` // what pacing did; zero without it
 }
 
 // Stats returns the counts so far.

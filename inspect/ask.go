@@ -37,12 +37,16 @@ type question struct {
 
 // question reads what is asked. Its view has a Problem if that cannot be meant.
 func (k *desk) question(q url.Values) question {
-	asked := question{view: askView{URL: strings.TrimSpace(q.Get("url")), As: q.Get("as")}}
-	if len(asked.view.URL) > longestURL {
-		asked.view.URL, asked.view.Problem = clip(asked.view.URL, keptURL), "The URL is longer than 8 KiB."
+	written := strings.TrimSpace(q.Get("url"))
+	asked := question{view: askView{URL: text(written), As: text(q.Get("as"))}}
+	switch {
+	case len(written) > longestURL:
+		asked.view.Problem = "The URL is longer than 8 KiB."
+		return asked
+	case clean(written) != written:
+		asked.view.Problem = "The URL has characters that do not print; write them percent-encoded."
 		return asked
 	}
-	written := asked.view.URL
 	if !strings.Contains(written, "://") {
 		written = "https://" + written
 	}
@@ -51,7 +55,7 @@ func (k *desk) question(q url.Values) question {
 		asked.view.Problem = "Not a URL that a robots.txt governs: " + fetcher.ErrURL.Error() + "."
 		return asked
 	}
-	t, err := k.as(asked.view.As)
+	t, err := k.as(q.Get("as"))
 	if err != nil {
 		asked.view.Problem = text(err.Error())
 		return asked
@@ -137,11 +141,16 @@ func (k *desk) askSite(ctx context.Context, asked question) answer {
 	return asked.view.answer()
 }
 
-// refresh asks for a robots.txt now.
+// refresh asks for a robots.txt now. Where something else ruled, the operator's
+// word or a turn that comes too late, that is what there is to show.
 func (k *desk) refresh(ctx context.Context, asked question) answer {
 	d, err := asked.t.Refresh(ctx, asked.target)
-	if err != nil {
+	switch {
+	case err != nil:
 		return unanswered(err)
+	case d.Robots == "":
+		k.explain(ctx, &asked.view, d)
+		return asked.view.answer()
 	}
 	q := url.Values{"authority": {strings.TrimSuffix(d.Robots, "/robots.txt")}, "did": {"refreshed"}}
 	return answer{to: q}

@@ -2,42 +2,171 @@ package inspect
 
 import (
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/rfc9309/polite/fetcher"
 )
 
-// TestShots takes pictures for people to look at, into the folder that
-// POLITE_SCREENSHOTS names.
-func TestShots(t *testing.T) {
-	dir := os.Getenv("POLITE_SCREENSHOTS")
-	if dir == "" {
-		t.Skip("POLITE_SCREENSHOTS names no folder for pictures of the page")
+// This file sees the page as people do, in a real browser.
+
+var schemes = []string{"light", "dark"}
+
+// mounted serves a page on a loopback port, where pprof would be.
+func mounted(t *testing.T, page *Page, ft *fetcher.Transport) string {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.Handle("/debug/polite", page.Handler(ft))
+	srv := httptest.NewServer(mux)
+	t.Cleanup(srv.Close)
+	return srv.URL + "/debug/polite"
+}
+
+// looks are the pages that are looked at.
+var looks = []struct{ name, query string }{
+	{"overview", ""},
+	{"week", "?span=week"},
+	{"authorities", "?view=authorities&rows=12"},
+	{"outages", "?view=authorities&state=unreachable&sort=down"},
+	{"authority", "?authority=" + shop},
+	{"down", "?authority=http://old.example.edu"},
+	{"recent", "?view=recent"},
+	{"ask", "?url=" + shop + "/private/press/kit.pdf"},
+	{"deferred", "?url=https://forum.example.com/t/1"},
+	{"unknown", "?url=https://unknown.example.com/"},
+	{"problem", "?url=gopher://x"},
+}
+
+// faint is a script that lists the texts whose contrast is under what WCAG 2.2
+// asks of level AA (4.5 to 1, success criterion 1.4.3).
+const faint = `(() => {
+	const parse = c => c.match(/[\d.]+/g).map(Number);
+	const lum = c => { const [r, g, b] = c.map(v => (v /= 255) <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4); return .2126*r + .7152*g + .0722*b; };
+	const over = e => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor); if (c.length == 3) return c; } return [255, 255, 255]; };
+	const out = [];
+	for (const e of document.querySelectorAll("body *")) {
+		if (e.closest("svg") || ![...e.childNodes].some(n => n.nodeType == 3 && n.data.trim())) continue;
+		const a = lum(parse(getComputedStyle(e).color).slice(0, 3)), b = lum(over(e));
+		const contrast = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+		if (contrast < 4.5) out.push(contrast.toFixed(2) + " " + e.tagName + "." + e.className + " " + e.textContent.trim().slice(0, 40));
 	}
-	page, ft := demo(t, &Options{Actions: true}, 1500)
-	srv := httptest.NewServer(page.Handler(ft))
-	defer srv.Close()
+	return out.join("\n");
+})()`
+
+// wide is a script that names what sticks out of a window to the right.
+const wide = `[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll")).map(e => e.tagName + "." + e.className).join(" ") +
+	(document.documentElement.scrollWidth > innerWidth ? " the page scrolls sideways" : "")`
+
+// TestBrowserLooks holds every page, in both schemes and on a narrow screen, to
+// be readable and in its bounds, and takes pictures if POLITE_SCREENSHOTS names
+// a folder for them.
+func TestBrowserLooks(t *testing.T) {
 	b := newBrowser(t)
-	pages := map[string]string{
-		"overview":    "/debug/polite",
-		"authorities": "/debug/polite?view=authorities",
-		"authority":   "/debug/polite?authority=https://shop.example.com",
-		"down":        "/debug/polite?authority=http://old.example.edu",
-		"recent":      "/debug/polite?view=recent",
-		"ask":         "/debug/polite?url=https://shop.example.com/private/press/kit.pdf",
-		"unknown":     "/debug/polite?url=https://unknown.example.com/",
-	}
-	for _, scheme := range []string{"light", "dark"} {
+	page, ft := demo(t, &Options{Actions: true}, 150)
+	at := mounted(t, page, ft)
+	dir := os.Getenv("POLITE_SCREENSHOTS")
+	grounds := map[string]bool{}
+	for _, scheme := range schemes {
 		for _, width := range []int{1280, 390} {
 			b.look(width, 900, scheme)
-			for name, at := range pages {
-				b.visit(srv.URL + at)
-				b.shoot(filepath.Join(dir, fmt.Sprintf("%s-%s-%d.png", name, scheme, width)), true)
+			for _, look := range looks {
+				b.visit(at + look.query)
+				name := fmt.Sprintf("%s-%s-%d", look.name, scheme, width)
+				if got := b.text(faint); got != "" {
+					t.Errorf("%s: got texts of too little contrast, want none:\n%s", name, got)
+				}
+				if got := strings.TrimSpace(b.text(wide)); got != "" {
+					t.Errorf("%s: got %s out of the window, want nothing", name, got)
+				}
+				if dir != "" {
+					b.shoot(filepath.Join(dir, name+".png"), true)
+				}
 			}
+			grounds[b.text("getComputedStyle(document.body).backgroundColor")] = true
 		}
 	}
-	if b.log != nil {
-		t.Error(b.log)
+	if len(grounds) != len(schemes) {
+		t.Errorf("grounds: got %v, want one for each of %v", grounds, schemes)
 	}
+	b.quiet()
+}
+
+// TestBrowserActs presses the buttons, with the headers that a browser sends.
+func TestBrowserActs(t *testing.T) {
+	b := newBrowser(t)
+	base := &counting{}
+	page := New(&Options{Actions: true})
+	ft, err := fetcher.New(agent, &fetcher.Options{Base: base, Trace: page.Trace(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := mounted(t, page, ft)
+	press := func(button string) string {
+		b.loading(func() { b.eval(fmt.Sprintf("document.querySelector(%q).click()", button), nil) })
+		return b.text("document.querySelector('main').innerText")
+	}
+	steps := []struct {
+		name, query, button string
+		want                string
+		requests            int64
+	}{
+		{"ask_box", "", ".ask button", "Nothing in memory rules on this URL", 0},
+		{"ask_the_site", "?url=" + siteOne + "/private/x", "button[value=ask]", "Disallow: /private/", 1},
+		{"ask_again", "?authority=" + siteOne, "button[value=refresh]", "The site was asked again just now.", 2},
+		{"look_as_another", "?authority=" + siteOne, ".inline button", "Group obeyed\n*", 2},
+		{"search", "?view=authorities", ".search button", siteOne, 2},
+		{"forget", "?authority=" + siteOne, "button[value=forget]", "The authority was forgotten.", 2},
+		{"forgotten", "?url=" + siteOne, ".ask button", "Nothing in memory rules on this URL", 2},
+	}
+	for _, step := range steps {
+		b.visit(at + step.query)
+		if step.query == "" {
+			b.eval(fmt.Sprintf("document.querySelector('#url').value = %q", siteOne), nil)
+		}
+		if got := press(step.button); !strings.Contains(got, step.want) {
+			t.Errorf("%s: got %q, want %q in it", step.name, got, step.want)
+		}
+		if got := base.n.Load(); got != step.requests {
+			t.Errorf("%s: got %d requests for robots.txt so far, want %d", step.name, got, step.requests)
+		}
+	}
+	b.quiet()
+
+	t.Run("from_another_site", func(t *testing.T) {
+		form := fmt.Sprintf(`<form method="post" action=%q><input name="act" value="refresh"><input name="url" value=%q><button>x</button></form>`, at, siteOne)
+		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, form)
+		}))
+		defer other.Close()
+		b.visit(strings.Replace(other.URL, "127.0.0.1", "localhost", 1))
+		if got, want := press("button"), "this request comes from another site"; !strings.Contains(got, want) {
+			t.Errorf("got %q, want %q in it", got, want)
+		}
+		if got := base.n.Load(); got != 2 {
+			t.Errorf("got %d requests for robots.txt, want 2 as before", got)
+		}
+	})
+}
+
+// TestBrowserHostile has the browser read what strangers wrote.
+func TestBrowserHostile(t *testing.T) {
+	b := newBrowser(t)
+	page, ft := hostile(t)
+	at := mounted(t, page, ft)
+	b.look(390, 900, "light")
+	for _, query := range hostilePages() {
+		b.visit(at + query)
+		if got := b.text(`String(window.hit) + " " + document.scripts.length + " " + document.images.length`); got != "undefined 0 0" {
+			t.Errorf("%s: got %q for what ran, scripts and images, want none", query, got)
+		}
+		if got := strings.TrimSpace(b.text(wide)); got != "" {
+			t.Errorf("%s: got %s out of a narrow window, want nothing", query, got)
+		}
+	}
+	b.quiet()
 }

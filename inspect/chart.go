@@ -107,7 +107,7 @@ func stack(b *bucket, at int, kinds []kind, top int64) bar {
 		out.Parts = append(out.Parts, part{k.class, float64(out.X) + barGap/2, y, barWidth - barGap, h})
 		said = append(said, number(n)+" "+k.name)
 	}
-	out.Title = b.Start.Format("15:04") + " UTC: " + cmp.Or(strings.Join(said, ", "), "nothing")
+	out.Title = b.Start.Format("Mon 2 Jan 15:04") + " UTC: " + cmp.Or(strings.Join(said, ", "), "nothing")
 	return out
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 )
@@ -38,6 +39,9 @@ const patience = time.Minute
 // newBrowser starts Chromium, or skips the test where there is none.
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("a browser takes long: the page is not seen in one in short mode")
+	}
 	path, err := exec.LookPath("chromium")
 	if err != nil {
 		if os.Getenv("POLITE_REQUIRE_CHROMIUM") == "1" {
@@ -229,4 +233,16 @@ func (b *browser) shoot(file string, whole bool) {
 	if err := os.WriteFile(file, raw, 0o644); err != nil {
 		b.t.Fatal(err)
 	}
+}
+
+// quiet fails the test if the browser complained of anything, but of answers
+// that are not 2xx, which it reports and which are meant.
+func (b *browser) quiet() {
+	b.t.Helper()
+	for _, entry := range b.log {
+		if !strings.Contains(entry, "responded with a status of 4") {
+			b.t.Errorf("the browser complains: %s", entry)
+		}
+	}
+	b.log = nil
 }

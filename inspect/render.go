@@ -100,6 +100,9 @@ func (k *desk) write(w http.ResponseWriter, r *http.Request, a answer) {
 
 func (k *desk) frame(r *http.Request, a answer) frame {
 	q := r.URL.Query()
+	if v, ok := a.body.(askView); ok { // perhaps asked by a form, which is not in the query
+		q = url.Values{"url": {v.URL}, "as": {v.As}}
+	}
 	q.Set("format", "json")
 	return frame{
 		Title: text(a.title), View: a.view, Style: k.style, Now: time.Now().UTC(), Actions: k.actions,

@@ -284,7 +284,7 @@ func (k *desk) authority(ctx context.Context, q url.Values) answer {
 // rules adds what the copy says, with the group that t obeys marked.
 func (v *authorityView) rules(rec *policy.Record, t *fetcher.Transport, first int) {
 	f := rec.File()
-	target, err := url.Parse(rec.Robots())
+	target, err := url.Parse(v.Authority + "/") // not the robots.txt itself, on which no group rules
 	if err != nil {
 		return
 	}

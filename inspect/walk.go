@@ -43,7 +43,7 @@ func place(s string) (entry, bool) {
 	return entry{key: n, authority: authority}, ok && err == nil
 }
 
-// orders are the ways to sort. What has no such time comes last.
+// orders are the ways to sort.
 var orders = map[string]func(policy.Decision, *policy.Record) int64{
 	"authority": func(policy.Decision, *policy.Record) int64 { return 0 },
 	"age":       func(d policy.Decision, _ *policy.Record) int64 { return moment(d.Fetched) },
@@ -52,9 +52,12 @@ var orders = map[string]func(policy.Decision, *policy.Record) int64{
 	"size":      func(_ policy.Decision, rec *policy.Record) int64 { return -int64(octets(rec)) },
 }
 
+// never is the key of what has no such time.
+const never = math.MaxInt64
+
 func moment(t time.Time) int64 {
 	if t.IsZero() {
-		return math.MaxInt64
+		return never
 	}
 	return t.UnixNano()
 }
@@ -142,11 +145,11 @@ type found struct {
 	before  int    // rows on the pages before this one
 }
 
-// compare puts rows into the order that is shown. No two are equal: an
-// authority is there once.
+// compare puts rows into the order that is shown, which has those without a
+// time last even when it falls. No two are equal: an authority is there once.
 func (s *search) compare(a, b entry) int {
 	c := cmp.Or(cmp.Compare(a.key, b.key), strings.Compare(a.authority, b.authority))
-	if s.down {
+	if s.down && (a.key == never) == (b.key == never) {
 		return -c
 	}
 	return c

@@ -315,16 +315,16 @@ func (p *Pacer) Peek(authority string, delay time.Duration) (time.Time, Reason) 
 
 // Stats counts what a Pacer did since New.
 type Stats struct {
-	Authorities int           // remembered now
-	Waiting     int           // callers in line now
-	InFlight    int           // turns not yet ended
-	Turns       uint64        // handed out
-	Waits       uint64        // callers that had to wait, however it ended
-	Waited      time.Duration // by all of them together
-	Refused     uint64        // callers told to come back later
-	Cancelled   uint64        // callers that left the line
-	Pauses      uint64        // answers 429 and 503
-	Forgotten   uint64        // authorities dropped before their limits had lapsed
+	Authorities int           `json:"authorities"` // remembered now
+	Waiting     int           `json:"waiting"`     // callers in line now
+	InFlight    int           `json:"in_flight"`   // turns not yet ended
+	Turns       uint64        `json:"turns"`       // handed out
+	Waits       uint64        `json:"waits"`       // callers that had to wait, however it ended
+	Waited      time.Duration `json:"waited_ns"`   // by all of them together
+	Refused     uint64        `json:"refused"`     // callers told to come back later
+	Cancelled   uint64        `json:"cancelled"`   // callers that left the line
+	Pauses      uint64        `json:"pauses"`      // answers 429 and 503
+	Forgotten   uint64        `json:"forgotten"`   // authorities dropped before their limits had lapsed
 }
 
 // Stats returns a consistent snapshot.

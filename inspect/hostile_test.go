@@ -1,0 +1,210 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/net/html"
+
+	"github.com/rfc9309/polite/cache"
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/policy"
+)
+
+// markup is what a stranger writes who wants to be more than text: it closes
+// attributes, elements and comments, runs scripts, loads things and turns the
+// direction of the line.
+const markup = "\"'`><script>window.hit=1</script><img src=x onerror=window.hit=2><style>*{display:none}</style>-->{{.Body}}\u202e\x00\x1b[31m\xff"
+
+const hostileSite = "https://evil.example.com"
+
+// hostileRobots has markup wherever a robots.txt has room for it.
+var hostileRobots = strings.NewReplacer("MARKUP", strings.NewReplacer("#", "", "\r", "").Replace(markup)).Replace(
+	"User-agent: ExampleBot MARKUP\nDisallow: /MARKUP\nAllow: MARKUP\nDisallow: /x\nMARKUP: MARKUP\nMARKUP\n" +
+		"Crawl-delay: MARKUP\nSitemap: javascript:window.hit=3\nSitemap: MARKUP\nUser-agent: MARKUP\nDisallow: /\n")
+
+// hostile is a page over a crawler that met nothing but such strangers.
+func hostile(t *testing.T) (*Page, *fetcher.Transport) {
+	t.Helper()
+	now, p, store := time.Now(), policy.RFC9309(), cache.NewMemory(1<<26)
+	page := New(&Options{Actions: true})
+	ft, err := fetcher.New(agent, &fetcher.Options{Base: canned{}, Store: store, Trace: page.Trace(nil),
+		Override: func(u *url.URL) (policy.Verdict, string, bool) { return 0, markup, u.Host == "ruled.example.com" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	learn := func(site string, a policy.Attempt) {
+		a.Robots, a.Sent, a.Received = site+"/robots.txt", now, now
+		a.Header = http.Header{"Etag": {`"` + markup + `"`}, "Last-Modified": {markup}}
+		a.Served = site + "/" + markup
+		a.Hops = []policy.Hop{{From: a.Robots, To: a.Served, Status: 301}}
+		rec := p.Learn(nil, a)
+		raw, err := rec.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		store.Put(context.Background(), site, raw, time.Hour)
+		a.Body = nil
+		page.history.fetched(a, rec)
+	}
+	learn(hostileSite, policy.Attempt{Status: 200, Body: []byte(hostileRobots)})
+	learn("https://down.example.com", policy.Attempt{Err: &policy.Failure{Class: policy.Connect, Err: errors.New(markup)}})
+	learn("https://long.example.com", policy.Attempt{Status: 200, Body: []byte("User-agent: *\n" + strings.Repeat("Disallow: /"+strings.Repeat(`"`, 1100)+"\n", 400))})
+	learn("https://many.example.com", policy.Attempt{Status: 200, Body: []byte("User-agent: *\n" + strings.Repeat("Sitemap: x\nDisallow: /y\n", 20000))})
+	for _, u := range []string{hostileSite, "https://down.example.com", "https://long.example.com", "https://many.example.com", "https://ruled.example.com"} {
+		for _, path := range []string{"/", "/x", "/" + markup, "/" + strings.Repeat("x", 9000)} {
+			target, err := url.Parse(u)
+			if err != nil {
+				t.Fatal(err)
+			}
+			target.Path = path
+			if _, err := ft.Check(context.Background(), target); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return page, ft
+}
+
+// hostilePages are the queries that show what strangers wrote, or are written
+// by strangers themselves.
+func hostilePages() []string {
+	m := url.QueryEscape(markup)
+	return []string{
+		"", "?view=recent", "?view=recent&verdict=" + m, "?view=" + m, "?span=" + m, "?did=" + m, "?live=" + m, "?format=" + m,
+		"?view=authorities", "?view=authorities&q=" + m, "?view=authorities&state=" + m, "?view=authorities&sort=" + m, "?view=authorities&after=" + m,
+		"?view=authorities&rows=1&after=0," + m, "?view=authorities&rows=1&before=zzz," + m,
+		"?authority=" + hostileSite, "?authority=" + m, "?as=OtherBot&authority=" + hostileSite, "?as=" + m + "&authority=" + hostileSite, "?line=" + m + "&authority=" + hostileSite,
+		"?authority=https://down.example.com", "?authority=https://long.example.com", "?authority=https://many.example.com", "?line=20000&authority=https://many.example.com",
+		"?url=" + m, "?url=" + hostileSite + "/" + url.QueryEscape(markup[:strings.Index(markup, "\u202e")]), "?url=" + hostileSite + "/x", "?as=" + m + "&url=" + hostileSite,
+		"?url=https://down.example.com/", "?url=https://ruled.example.com/", "?url=javascript:window.hit=4", "?url=https://x/" + strings.Repeat("%22", 9000),
+	}
+}
+
+// known are the elements and attributes that the page is made of. None of them
+// runs, loads or leads anywhere but to the page itself.
+var known = func() map[string]bool {
+	m := make(map[string]bool)
+	for _, name := range strings.Fields(`html head meta title style body a svg path header nav span time main p h1 h2 form label div input button section
+		figure figcaption ul ol li i b g rect table thead tbody tr th td code dl dt dd
+		@lang @charset @name @content @http-equiv @class @href @viewbox @viewBox @width @height @aria-hidden @aria-label @aria-current @aria-sort @d @datetime @title @id @role
+		@preserveAspectRatio @x @y @for @type @value @placeholder @autocomplete @autocapitalize @spellcheck @maxlength @inputmode @method @action @colspan @rel @data-name`) {
+		m[name] = true
+	}
+	return m
+}()
+
+func TestHostile(t *testing.T) {
+	const most = 3 << 20 // octets of one page: 500 lines of 1 KiB, each octet escaped
+	synctest.Test(t, func(t *testing.T) {
+		page, ft := hostile(t)
+		for _, at := range hostilePages() {
+			res := send(page.Handler(ft), "GET", "/debug/polite"+at, "")
+			got := body(t, res)
+			if res.StatusCode >= 500 {
+				t.Errorf("%s: got status %d", at, res.StatusCode)
+			}
+			if len(got) > most {
+				t.Errorf("%s: got a page of %d octets, want at most %d", at, len(got), most)
+			}
+			if bad := strings.IndexFunc(got, func(c rune) bool { return c < ' ' && c != '\n' || c == '\u202e' }); bad >= 0 || !utf8.ValidString(got) {
+				t.Errorf("%s: got a control character at octet %d, or broken UTF-8; want neither", at, bad)
+			}
+			root, err := html.Parse(strings.NewReader(got))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for n := range root.Descendants() {
+				for _, fault := range faults(n) {
+					t.Errorf("%s: got %s, want nothing that is not of the page", at, fault)
+				}
+			}
+		}
+	})
+}
+
+// faults are the ways in which a node is not of the page.
+func faults(n *html.Node) []string {
+	if n.Type == html.CommentNode {
+		return []string{"a comment " + n.Data}
+	}
+	if n.Type != html.ElementNode {
+		return nil
+	}
+	var out []string
+	if !known[n.Data] || n.Data == "style" && n.FirstChild.Data != styleSheet {
+		out = append(out, "<"+n.Data+">")
+	}
+	for _, a := range n.Attr {
+		leads := a.Key == "href" || a.Key == "action"
+		if !known["@"+a.Key] || leads && !strings.HasPrefix(a.Val, "?") && !strings.HasPrefix(a.Val, "#") {
+			out = append(out, fmt.Sprintf("<%s %s=%q>", n.Data, a.Key, a.Val))
+		}
+	}
+	return out
+}
+
+// TestHostileIsShown holds the page to showing what was written, made harmless,
+// and not to leaving it out.
+func TestHostileIsShown(t *testing.T) {
+	const harmless = `><script>window.hit=1</script>`
+	synctest.Test(t, func(t *testing.T) {
+		page, ft := hostile(t)
+		for _, at := range []string{"?authority=" + hostileSite, "?view=recent", "?url=https://ruled.example.com/", "?authority=https://down.example.com"} {
+			got := words(t, body(t, send(page.Handler(ft), "GET", "/"+at, "")))
+			for _, want := range []string{harmless, `\u202e\x00\x1b[31m`} {
+				if !strings.Contains(got, want) {
+					t.Errorf("%s: got %q, want %q in it", at, got, want)
+				}
+			}
+		}
+	})
+}
+
+// TestHistoryIsBounded holds the memory of what happened to its stated size,
+// whatever is told.
+func TestHistoryIsBounded(t *testing.T) {
+	long := strings.Repeat(markup, 10000)
+	rec := policy.RFC9309().Learn(nil, policy.Attempt{Robots: "https://x.example/robots.txt", Err: errors.New(long)})
+	h := newHistory(7)
+	d := policy.Decision{URL: long, Robots: long, Served: long, Cause: long, Override: long}
+	d.Match.Agent, d.Match.Rule.Pattern = long, long
+	a := policy.Attempt{Robots: long, Hops: make([]policy.Hop, 100)}
+	for i := range a.Hops {
+		a.Hops[i] = policy.Hop{From: long, To: long}
+	}
+	for range 100 {
+		h.decided(d, time.Now())
+		h.fetched(a, rec)
+	}
+	rulings, retrievals, _ := h.recent(1000)
+	if len(rulings) != 7 || len(retrievals) != 7 {
+		t.Errorf("got %d rulings and %d retrievals, want 7 of each", len(rulings), len(retrievals))
+	}
+	size := func(texts ...string) (n int) {
+		for _, s := range texts {
+			n += len(s)
+		}
+		return n
+	}
+	k := rulings[0].Decision
+	if got := size(k.URL, k.Robots, k.Served, k.Cause, k.Override, k.Match.Agent, k.Match.Rule.Pattern); got > 3*keptURL+4*keptText+7*len("…") {
+		t.Errorf("ruling: got %d octets of text", got)
+	}
+	r := retrievals[0]
+	got := size(r.Robots, r.Served, r.Cause)
+	for _, x := range r.Hops {
+		got += size(x.From, x.To)
+	}
+	if most := (2+2*keptHops)*(keptURL+len("…")) + keptText + len("…"); got > most {
+		t.Errorf("retrieval: got %d octets of text, want at most %d", got, most)
+	}
+}
