@@ -79,7 +79,7 @@ func work(s *schedule, client *http.Client) {
 		var links []string
 		resp, err := client.Get(page)
 		if err == nil {
-			links, err = web.Links(resp)
+			links = web.Links(resp)
 		}
 		for _, l := range links {
 			s.add(l)

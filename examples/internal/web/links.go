@@ -9,12 +9,13 @@ import (
 // href finds links well enough for pages that this package wrote.
 var href = regexp.MustCompile(`href="([^"]+)"`)
 
-// Links reads a page to its end, closes it and returns what it links to.
-func Links(resp *http.Response) ([]string, error) {
+// Links reads a page, closes it and returns what it links to: nothing if it
+// cannot be read.
+func Links(resp *http.Response) []string {
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err != nil {
-		return nil, err
+		return nil
 	}
 	var links []string
 	for _, m := range href.FindAllSubmatch(text, -1) {
@@ -23,5 +24,5 @@ func Links(resp *http.Response) ([]string, error) {
 			links = append(links, u.String())
 		}
 	}
-	return links, nil
+	return links
 }

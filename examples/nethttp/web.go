@@ -1,0 +1,37 @@
+package main
+
+import (
+	"time"
+
+	"github.com/rfc9309/polite/examples/internal/web"
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/pace"
+	"github.com/rfc9309/polite/policy"
+)
+
+// smallWeb is what this example crawls, on loopback. One of its sites does not
+// say for a while what it allows, one is not there at all, and one redirects its
+// robots.txt. The options are for a demonstration that has no minute to spare.
+func smallWeb() (*web.Web, *fetcher.Options) {
+	local := web.Start(map[string]web.Site{
+		"shop.example": {
+			Robots: web.Text("User-agent: *\nDisallow: /cart\nCrawl-delay: 0.05\n"),
+			Pages:  3,
+			Links:  []string{"/cart/1", "http://busy.example/", "http://moved.example/", "http://lost.test/"},
+		},
+		"busy.example":  {Robots: web.Steps(web.Status(503), web.Text("User-agent: *\nDisallow:\n")), Pages: 1},
+		"moved.example": {Robots: web.Redirect("http://files.example/robots.txt"), Links: []string{"/drafts/1"}},
+		"files.example": {Robots: web.Text("User-agent: ExampleBot\nDisallow: /drafts\n")},
+	})
+
+	// Ask a site that is down again after a second. The default is a minute,
+	// which suits the real web.
+	hasty := policy.RFC9309()
+	hasty.Retry.First, hasty.Fresh.Least = time.Second, time.Second
+	return local, &fetcher.Options{
+		Base:     local.Transport(),
+		Profile:  hasty,
+		Pace:     &pace.Limits{Gap: 10 * time.Millisecond},
+		Identify: true,
+	}
+}
