@@ -3,8 +3,11 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -21,7 +24,7 @@ type Attempt struct {
 	Served string      // the URL that gave the final answer; "" means the last hop's To, or Robots
 	Hops   []Hop       // each redirect followed, in order
 	Status int         // the final status; 0 if there was no answer
-	Header http.Header // the final header; nil if there was no answer
+	Header http.Header // the final header, in any spelling; nil if there was no answer
 	Body   []byte      // decoded content, at most Profile.Limit octets
 	Cut    bool        // the content was longer than the limit
 	Sent   time.Time   // when the retrieval began
@@ -31,6 +34,8 @@ type Attempt struct {
 	// Err is the transport or protocol failure, nil for a complete answer. A
 	// *Failure in its chain gives the class; without one it is Other. It goes
 	// before all else: with it set, nothing else of the answer permits access.
+	// A retrieval that a caller gave up says nothing of the site: do not Learn
+	// from it.
 	Err error
 }
 
@@ -88,14 +93,32 @@ type Failure struct {
 // Error returns the class and the cause, which may hold words of a server, in
 // one line of at most 500 octets. Unwrap gives the whole of it.
 func (f *Failure) Error() string {
-	if f.Err == nil {
+	switch {
+	case f == nil:
+		return "a nil *policy.Failure"
+	case f.Err == nil:
 		return f.Class.String()
 	}
 	return bound(fmt.Sprintf("%s: %v", f.Class, f.Err), 500)
 }
 
 // Unwrap returns the cause.
-func (f *Failure) Unwrap() error { return f.Err }
+func (f *Failure) Unwrap() error {
+	if f == nil {
+		return nil
+	}
+	return f.Err
+}
+
+// class is that of a failure in the chain of err. A nil *Failure that became an
+// error by mistake is one like any other: what was meant cannot be told.
+func class(err error) Class {
+	var f *Failure
+	if errors.As(err, &f) && f != nil {
+		return f.Class
+	}
+	return Other
+}
 
 // Redirect reports whether status is one of the five that name another place to
 // look. 300, 305 and 306 are not: the first offers a choice, the others are
@@ -118,7 +141,7 @@ const maxLocation = 8 << 10
 // over 8 KiB, several differ, or it does not name an http or https host or one
 // of the scheme that was asked.
 func (a *Attempt) Location() (*url.URL, error) {
-	lines := a.Header["Location"]
+	lines := canonical(a.Header)["Location"]
 	switch {
 	case !Redirect(a.Status):
 		return nil, fmt.Errorf("status %d does not redirect", a.Status)
@@ -152,6 +175,19 @@ func (a *Attempt) Location() (*url.URL, error) {
 func (a *Attempt) follows(scheme string) bool {
 	asked, _, _ := strings.Cut(a.Robots, ":")
 	return scheme == "http" || scheme == "https" || strings.EqualFold(scheme, asked)
+}
+
+// short reports by how many octets the body falls behind the length that the
+// answer declared. After a coding, or a cut, the two have nothing to do with
+// each other.
+func (a *Attempt) short(limit int) (int64, bool) {
+	h := a.Header
+	if a.Cut || len(a.Body) >= limit || len(h["Content-Length"]) != 1 || h["Content-Encoding"] != nil || h["Transfer-Encoding"] != nil {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(h["Content-Length"][0], 10, 64)
+	lacks := n - int64(len(a.Body))
+	return lacks, err == nil && lacks > 0
 }
 
 // exhausted reports whether the redirects are used up (RFC 9309, section
@@ -191,4 +227,24 @@ func place(raw string) string {
 		u.Path = "/"
 	}
 	return u.String()
+}
+
+// canonical is h with its field names as net/http spells them. Other stacks
+// keep what came over the wire, which in HTTP/2 is lower case. Lines of several
+// spellings are joined in the order of the spellings, so that Learn is a
+// function of its arguments.
+func canonical(h http.Header) http.Header {
+	spelt := true
+	for field := range h {
+		spelt = spelt && field == http.CanonicalHeaderKey(field)
+	}
+	if spelt {
+		return h
+	}
+	c := make(http.Header, len(h))
+	for _, field := range slices.Sorted(maps.Keys(h)) {
+		key := http.CanonicalHeaderKey(field)
+		c[key] = append(c[key], h[field]...)
+	}
+	return c
 }

@@ -10,21 +10,30 @@ import (
 // say if a copy governs, and otherwise what the access result says. The target
 // must be of the record's own scheme and authority; Decide does not look.
 //
-// A record that is Due and not in an outage has no ruling to give: the verdict
-// is Defer with RetryAt now, and the file must be asked for first. So is that
-// of a nil Record. The URL /robots.txt is allowed in any state (RFC 9309,
-// section 2.2.2).
+// A record that is Due has no ruling to give, unless a copy of it is still in
+// its own time or an outage lasts: the verdict is Defer with RetryAt now, and
+// the file must be asked for first. So it is with a nil Record. The URL
+// /robots.txt is allowed in any state (RFC 9309, section 2.2.2), by no rule of
+// the file.
 func (r *Record) Decide(token string, target *url.URL, now time.Time) Decision {
-	d := Decision{URL: target.String()}
-	if r == nil {
-		d.Verdict, d.Clause, d.RetryAt = Defer, "2.3", now
-		if robotsTxt(target) {
-			d.Verdict, d.Clause, d.RetryAt = Allow, "2.2.2", time.Time{}
-		}
-		return d
+	d := Decision{URL: target.Redacted()}
+	if r != nil {
+		r.state(&d)
 	}
-	r.state(&d)
-	h := r.holds(nanos(now))
+	switch {
+	case robotsTxt(target):
+		d.Verdict, d.Clause, d.Match.Allowed = Allow, "2.2.2", true
+	case r == nil:
+		d.Verdict, d.Clause, d.RetryAt = Defer, "2.3", now
+	default:
+		r.rule(&d, token, target, nanos(now))
+	}
+	return d
+}
+
+// rule fills in the ruling and what it rests on.
+func (r *Record) rule(d *Decision, token string, target *url.URL, now int64) {
+	h := r.holds(now)
 	d.Verdict, d.Clause, d.Stale = h.verdict, h.clause, h.stale
 	if h.copy {
 		d.Fetched = unix(r.fetched)
@@ -34,16 +43,12 @@ func (r *Record) Decide(token string, target *url.URL, now time.Time) Decision {
 			d.Verdict = Allow
 		}
 		if d.Clause == "" {
-			d.Clause = ruleClause(&d)
+			d.Clause = ruleClause(d)
 		}
 	}
-	if robotsTxt(target) {
-		d.Verdict, d.Clause = Allow, "2.2.2"
-	}
 	if d.Verdict == Defer {
-		d.RetryAt = unix(max(r.next, nanos(now)))
+		d.RetryAt = unix(max(r.next, now))
 	}
-	return d
 }
 
 // Allows is Decide(token, target, now).Allowed() without the explanation; it

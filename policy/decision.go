@@ -15,7 +15,7 @@ import (
 // Decision is a ruling and all its reasons. Times that do not apply are zero.
 type Decision struct {
 	Verdict Verdict
-	URL     string // the URL asked about
+	URL     string // the URL asked about, a password in it masked
 	// Clause is the section of RFC 9309 the ruling rests on, or "house" for a
 	// choice of ours where the RFC is silent.
 	Clause    string

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -27,13 +26,11 @@ func (p *Profile) Learn(old *Record, a Attempt) *Record {
 	if old != nil && (old.robots != a.Robots || old.profile.Name != p.Name) {
 		old = nil
 	}
+	a.Header = canonical(a.Header)
 	s := step{p: p, old: old, a: &a, now: nanos(a.at())}
-	var f *Failure
 	switch {
-	case errors.As(a.Err, &f):
-		return s.failure(f.Class)
 	case a.Err != nil:
-		return s.failure(Other)
+		return s.failure(class(a.Err))
 	case a.exhausted(p.Hops):
 		return s.settle(StatusRule{Access: p.Beyond, Clause: "2.3.1.2", Again: p.Retry.Beyond, Answers: true}, s.beyond())
 	case a.Status == http.StatusNotModified && s.validated():
@@ -54,11 +51,15 @@ type step struct {
 	now int64
 }
 
-// success follows a complete answer that carries a file (section 2.3.1.1).
+// success follows a complete answer that carries a file (section 2.3.1.1). A
+// stack that did not notice that the body broke off is told so here.
 func (s *step) success(rule StatusRule) *Record {
 	body := s.a.Body
 	if rule.Empty {
 		body = nil
+	} else if n, short := s.a.short(s.p.Limit); short {
+		s.a.Err = fmt.Errorf("the body is %d octets short of its length", n)
+		return s.failure(Body)
 	}
 	if s.a.Cut || len(body) > s.p.Limit {
 		body = wholeLines(body, s.p.Limit)
@@ -188,8 +189,13 @@ func (r *Record) describe(d detail) {
 // statusCause names the answer that was not a file.
 func (s *step) statusCause() string {
 	switch status := s.a.Status; {
+	case status <= 0:
+		return "no answer"
 	case Redirect(status):
-		return fmt.Sprintf("status %d without a usable Location", status)
+		if _, err := s.a.Location(); err != nil {
+			return clean(fmt.Sprintf("status %d: %v", status, err))
+		}
+		return fmt.Sprintf("status %d that was not followed", status)
 	case status == http.StatusNotModified:
 		return "status 304 that was not asked for"
 	case http.StatusText(status) != "":

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/binary"
+	"fmt"
 	"hash/fnv"
 	"time"
 
@@ -21,7 +22,7 @@ func (s *step) failure(c Class) *Record {
 	case c == Egress:
 		rule.Again = s.p.Retry.Refused
 	}
-	return s.settle(rule, clean(s.a.Err.Error()))
+	return s.settle(rule, clean(fmt.Sprint(s.a.Err)))
 }
 
 // unreachable begins or goes on with an outage (RFC 9309, section 2.3.1.4). The

@@ -50,6 +50,7 @@ var bodies = map[string]string{
 	"html":       "<!DOCTYPE html>\n<html><body>Not here</body></html>\n",
 	"html_rules": "<pre>\nUser-agent: *\nDisallow: /private\n</pre>\n",
 	"sitemap":    "Sitemap: https://example.com/sitemap.xml\n",
+	"shut":       "User-agent: *\nDisallow: /\n",
 }
 
 const robots = "https://example.com/robots.txt"
