@@ -2,15 +2,16 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/rfc9309/polite/cmd/polite/internal/lanes"
+	"github.com/rfc9309/polite/cmd/polite/internal/paper"
+	"github.com/rfc9309/polite/cmd/polite/internal/story"
 	"github.com/rfc9309/polite/fetcher"
-	"github.com/rfc9309/polite/policy"
 )
 
 // checking is one run of polite check.
@@ -20,11 +21,14 @@ type checking struct {
 	from     string
 	explain  bool
 	parallel int
-	crawler  *fetcher.Transport
-	stories  *stories // nil without --explain
-	paper    *paper
-	column   int // width of the URLs, where all are known
-	tally    tally
+
+	crawler *fetcher.Transport
+	told    *story.Log // nil without --explain
+	paper   *paper.Paper
+	column  int // width of the URLs, where all are known
+	tally   tally
+	start   time.Time
+	bar     *progress
 }
 
 func (c *cli) checkCommand() *cobra.Command {
@@ -39,16 +43,21 @@ asked for again. No page is fetched.
 With --from it reads URLs from a file or from standard input, one a line; blank
 lines and lines that begin with # are passed over. Lists of any length are
 streamed: sites are asked in parallel, results come in the order of the list, and
-a summary ends it. Ctrl-C ends it at once with what was done so far.`,
+a summary ends it. Ctrl-C ends it at once with the results that are there; the
+exit code is then 2, for the others have no ruling.`,
 		Example: `  polite check https://example.com/private
-  polite check --agent "ExampleBot/1.0 (+https://example.com/bot)" --explain https://example.com/
-  polite check --store robots.db --from urls.txt --json > rulings.jsonl`,
-		RunE: func(cmd *cobra.Command, args []string) error { return k.run(cmd.Context(), args) },
+  polite check --explain --agent "ExampleBot/1.0 (+https://example.com/bot)" https://example.com/
+  polite check --store robots.db --from urls.txt --json > rulings.jsonl
+  polite check --store redis://localhost:6379/0 --from - < urls.txt`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, args []string) error { return k.run(cmd.Context(), args) },
 	}
 	k.flags(cmd)
+	k.tokenFlag(cmd)
+	k.storeFlag(cmd)
 	f := cmd.Flags()
 	f.StringVar(&k.from, "from", "", "read URLs from this `file`; - is standard input")
-	f.BoolVar(&k.explain, "explain", false, "tell the whole story of each ruling")
+	f.BoolVar(&k.explain, "explain", false, "tell the whole story of each ruling; sites are asked one after another")
 	f.IntVar(&k.parallel, "parallel", 64, "how many `sites` are asked at a time")
 	return cmd
 }
@@ -60,20 +69,11 @@ func (k *checking) run(ctx context.Context, args []string) error {
 	if k.parallel < 1 {
 		return misused("--parallel is %d; want 1 or more", k.parallel)
 	}
-	list := &list{args: args}
-	if k.from == "-" {
-		list.r = k.in
-	} else if k.from != "" {
-		f, err := os.Open(k.from)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		list.r = f
-		if fi, err := f.Stat(); err == nil && fi.Mode().IsRegular() {
-			list.size = fi.Size()
-		}
+	list, closeList, err := openList(args, k.from, k.in)
+	if err != nil {
+		return err
 	}
+	defer closeList()
 	return k.over(ctx, list)
 }
 
@@ -81,46 +81,43 @@ func (k *checking) run(ctx context.Context, args []string) error {
 func (k *checking) over(ctx context.Context, l *list) (err error) {
 	var trace *fetcher.Trace
 	if k.explain {
-		k.stories = newStories()
-		trace = k.stories.trace()
-		k.parallel = 1 // what is told of one retrieval must not mix with another
+		k.told = story.NewLog()
+		trace = k.told.Trace()
+		k.parallel = 1 // a Log hears one retrieval at a time
 	}
-	crawler, closeStore, err := k.transport(k.cli, trace, nil)
+	crawler, stop, err := k.transport(k.cli, trace, nil)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if e := closeStore(); e != nil && err == nil {
-			err = fmt.Errorf("closing the store: %w", e)
-		}
-	}()
-	k.crawler, k.paper = crawler, k.cli.paper()
+	defer func() { err = errors.Join(err, stop()) }()
+	k.crawler, k.paper, k.start = crawler, paper.New(k.out), k.now()
 	if l.r == nil {
-		for _, a := range l.args {
-			k.column = max(k.column, min(columns(shown(a, 2000)), 60))
-		}
+		k.column = paper.Column(l.args)
 	}
-	s := newStream(k, l)
-	readErr := s.run(ctx)
+	k.bar = newProgress(k, l)
+	work := lanes.Work[*item]{Workers: k.parallel, Lane: (*item).site, Do: k.rule, Result: k.result, Idle: k.idle}
+	err = work.Run(ctx, l.each)
+	k.bar.clear()
 	if err := k.paper.Flush(); err != nil {
 		return fmt.Errorf("writing the results: %w", err)
 	}
-	if s.cut {
-		k.warn("interrupted; what follows the results above was not checked")
-		k.tally.none++
+	k.code = k.tally.code()
+	if ctx.Err() != nil {
+		k.warn("interrupted; the URLs that are not above were not checked")
+		k.code, err = exitFailed, nil
 	}
 	if l.r != nil {
-		fmt.Fprintln(k.err, s.summary())
+		fmt.Fprintln(k.err, k.summary())
 	}
-	k.code = k.tally.code()
-	return readErr
+	return err
 }
 
 // rule gives one URL its ruling.
-func (k *checking) rule(ctx context.Context, j *job) {
-	if j.err == nil {
-		j.decision, j.err = k.crawler.Check(ctx, j.target)
+func (k *checking) rule(ctx context.Context, i *item) bool {
+	if i.err == nil {
+		i.decision, i.err = k.crawler.Check(ctx, i.target)
 	}
+	return i.err == nil || ctx.Err() == nil
 }
 
 // failed is what --json says of a URL without a ruling.
@@ -129,79 +126,54 @@ type failed struct {
 	Error string `json:"error"`
 }
 
-// print writes one result.
-func (k *checking) print(ctx context.Context, j *job) {
-	k.tally.add(j.decision, j.err)
-	now := k.now()
-	switch {
-	case j.err != nil && k.json:
-		k.paper.json(failed{j.text, shown(j.err.Error(), 600)})
-	case j.err != nil:
-		k.paper.ruling(noRuling, j.text, k.column, shown(j.err.Error(), 600))
+// result writes one result.
+func (k *checking) result(i *item) error {
+	k.bar.clear()
+	k.bar.at = i.at
+	k.tally.add(i.decision.Verdict, i.err)
+	switch now := k.now(); {
+	case i.err != nil && k.json:
+		return k.paper.JSON(failed{paper.Clean(i.text, longText), paper.Clean(i.err.Error(), longText)})
+	case i.err != nil:
+		k.paper.Ruling(paper.None, i.text, k.column, paper.Clean(i.err.Error(), longText))
 	case k.explain:
-		k.tell(ctx, j, now)
+		return k.tell(i, now)
 	case k.json:
-		k.paper.json(j.decision)
+		return k.paper.JSON(i.decision)
 	default:
-		k.paper.ruling(word(j.decision), j.text, k.column, reason(j.decision, now))
+		k.paper.Ruling(paper.Word(i.decision.Verdict), i.text, k.column, paper.Reason(i.decision, now))
 	}
+	return nil
 }
 
 // tell writes the story of one ruling.
-func (k *checking) tell(ctx context.Context, j *job, now time.Time) {
-	rec, _ := k.crawler.Record(ctx, j.target) // warm by now; without one there is less to tell
-	s := k.stories.of(j.decision, rec, j.target, k.productToken())
+func (k *checking) tell(i *item, now time.Time) error {
+	// The record is in memory by now; without one there is less to tell.
+	rec, _ := k.crawler.Record(context.Background(), i.target)
+	s := k.told.Tell(i.decision, rec, i.target, k.productToken())
 	if k.json {
-		k.paper.json(told{j.decision, s})
-		return
+		return k.paper.JSON(story.Told{Decision: i.decision, Story: s})
 	}
-	s.write(k.paper, j.decision, now)
+	s.Write(k.paper, i.decision, now)
+	return nil
 }
 
-// told is a Decision with its story, as one object.
-type told struct {
-	decision policy.Decision
-	story    *story
+// idle lets results be seen while the list goes on, and how far it is.
+func (k *checking) idle() error {
+	if k.paper.Buffered() > 0 {
+		k.bar.clear()
+	}
+	if err := k.paper.Flush(); err != nil {
+		return err
+	}
+	k.bar.draw(k.now())
+	return nil
 }
 
-func (t told) MarshalJSON() ([]byte, error) {
-	d, err := json.Marshal(t.decision)
-	if err != nil {
-		return nil, err
-	}
-	s, err := json.Marshal(t.story)
-	if err != nil {
-		return nil, err
-	}
-	return append(append(d[:len(d)-1], `,"story":`...), append(s, '}')...), nil
-}
-
-// tally counts results, and is the exit code.
-type tally struct{ allowed, disallowed, deferred, none int64 }
-
-func (t *tally) add(d policy.Decision, err error) {
-	switch {
-	case err != nil:
-		t.none++
-	case d.Verdict == policy.Allow:
-		t.allowed++
-	case d.Verdict == policy.Defer:
-		t.deferred++
-	default:
-		t.disallowed++
-	}
-}
-
-func (t *tally) total() int64 { return t.allowed + t.disallowed + t.deferred + t.none }
-
-func (t *tally) code() int {
-	switch {
-	case t.none > 0:
-		return exitFailed
-	case t.disallowed > 0:
-		return exitDisallowed
-	case t.deferred > 0:
-		return exitDeferred
-	}
-	return exitAllowed
+// summary tells what came of the list.
+func (k *checking) summary() string {
+	st, t, number := k.crawler.Stats(), &k.tally, paper.Thousands[int64]
+	return fmt.Sprintf("%s in %s: %s allowed, %s disallowed, %s deferred, %s without a ruling; %s for robots.txt, %s from the store",
+		paper.Count(t.total(), "URL", "URLs"), paper.Span(k.now().Sub(k.start)), number(t.allowed), number(t.disallowed),
+		number(t.deferred), number(t.none), paper.Count(st.Requests, "request", "requests"), paper.Count(st.StoreHits, "copy", "copies"))
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rfc9309/polite/cmd/polite/internal/paper"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/policy"
 )
@@ -20,8 +21,9 @@ import (
 // demoAgent is who the demo pretends to be.
 const demoAgent = "ExampleBot/0.1 (+https://example.com/bot)"
 
-// demoTimeout bounds a retrieval in the demo, and with it the slow site.
-const demoTimeout = 1500 * time.Millisecond
+// demoPatience bounds a retrieval in the demo: it is how long the slow site is
+// waited for.
+const demoPatience = 1500 * time.Millisecond
 
 func (c *cli) demoCommand() *cobra.Command {
 	var asJSON bool
@@ -46,12 +48,12 @@ func (c *cli) demo(ctx context.Context, asJSON bool) error {
 		return err
 	}
 	defer web.stop()
-	crawler, err := fetcher.New(demoAgent, &fetcher.Options{Timeout: demoTimeout, Base: &http.Transport{}})
+	crawler, err := fetcher.New(demoAgent, &fetcher.Options{Timeout: c.patience, Base: &http.Transport{}})
 	if err != nil {
 		return err
 	}
 	defer crawler.CloseIdleConnections()
-	p := c.paper()
+	p := paper.New(c.out)
 	if !asJSON {
 		p.WriteString("Each site below runs on this machine. Asking them for robots.txt ...\n\n")
 		p.Flush()
@@ -70,13 +72,13 @@ func (c *cli) demo(ctx context.Context, asJSON bool) error {
 	return p.Flush()
 }
 
-func (c *cli) demoJSON(ctx context.Context, p *paper, crawler *fetcher.Transport, web *demoWeb) error {
+func (c *cli) demoJSON(ctx context.Context, p *paper.Paper, crawler *fetcher.Transport, web *demoWeb) error {
 	for target := range web.targets() {
 		d, err := crawler.Check(ctx, target)
 		if err != nil {
 			return err
 		}
-		p.json(d)
+		p.JSON(d)
 	}
 	return p.Flush()
 }
@@ -85,20 +87,20 @@ func (c *cli) demoJSON(ctx context.Context, p *paper, crawler *fetcher.Transport
 const demoWidth = 80
 
 // demoTable asks for the URLs of every site and writes the rulings as a table.
-func (c *cli) demoTable(ctx context.Context, p *paper, crawler *fetcher.Transport, web *demoWeb) error {
-	t := table{width: demoWidth}
-	t.head("URL", "VERDICT", "WHY", "AGAIN IN")
+func (c *cli) demoTable(ctx context.Context, p *paper.Paper, crawler *fetcher.Transport, web *demoWeb) error {
+	t := paper.Table{Width: demoWidth}
+	t.Row("URL", "VERDICT", "WHY", "AGAIN IN")
 	for _, s := range web.sites {
-		t.heading(s.what)
+		t.Heading(s.what)
 		for _, u := range s.urls() {
 			d, err := crawler.Check(ctx, u)
 			if err != nil {
 				return err
 			}
-			t.row(d.URL, word(d), demoWhy(d), roughly(d, c.now()))
+			t.Row(d.URL, paper.Word(d.Verdict), demoWhy(d), roughly(d, c.now()))
 		}
 	}
-	t.write(p)
+	t.Write(p)
 	return p.Flush()
 }
 
@@ -107,20 +109,16 @@ func (c *cli) demoTable(ctx context.Context, p *paper, crawler *fetcher.Transpor
 func demoWhy(d policy.Decision) string {
 	switch {
 	case d.Match.Rule.Line != 0:
-		return strings.TrimSuffix(rule(d), " in group "+group(d.Match.Agent))
+		return strings.TrimSuffix(paper.Rule(d), " in group "+paper.Group(d.Match.Agent))
 	case d.Cause != "":
-		return shown(d.Cause, 200)
+		return paper.Clean(d.Cause, 200)
 	}
-	return cause(d)
+	return paper.Cause(d)
 }
 
 // roughly is the time until the file is asked for again, in one unit.
 func roughly(d policy.Decision, now time.Time) string {
-	at := d.RetryAt
-	if at.IsZero() {
-		at = d.Expires
-	}
-	wait := at.Sub(now)
+	wait, _ := paper.Wait(d, now)
 	for _, u := range []struct {
 		unit time.Duration
 		name string
@@ -129,14 +127,14 @@ func roughly(d policy.Decision, now time.Time) string {
 			return fmt.Sprintf("%d %s", up/u.unit, u.name)
 		}
 	}
-	return span(wait)
+	return paper.Span(wait)
 }
 
 // demoPages fetches an allowed page and a disallowed one through the
 // RoundTripper.
-func (c *cli) demoPages(ctx context.Context, p *paper, crawler *fetcher.Transport, web *demoWeb) {
+func (c *cli) demoPages(ctx context.Context, p *paper.Paper, crawler *fetcher.Transport, web *demoWeb) {
 	fmt.Fprintf(p, "\nNow through http.Client{Transport: crawler}:\n\n")
-	client := &http.Client{Transport: crawler, Timeout: demoTimeout}
+	client := &http.Client{Transport: crawler, Timeout: c.patience}
 	for _, u := range web.sites[0].urls()[:2] {
 		fmt.Fprintf(p, "GET %s\n", u)
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
@@ -148,18 +146,18 @@ func (c *cli) demoPages(ctx context.Context, p *paper, crawler *fetcher.Transpor
 		switch {
 		case errors.As(err, &denied):
 			fmt.Fprintf(p, "    %s\n    errors.Is(err, fetcher.ErrDisallowed) = %v; no request was made\n",
-				p.paint(red, "refused: "+rule(denied.Decision)), errors.Is(err, fetcher.ErrDisallowed))
+				p.Paint(paper.Red, "refused: "+paper.Rule(denied.Decision)), errors.Is(err, fetcher.ErrDisallowed))
 		case err != nil:
-			fmt.Fprintf(p, "    failed: %s\n", shown(err.Error(), 300))
+			fmt.Fprintf(p, "    failed: %s\n", paper.Clean(err.Error(), 300))
 		default:
 			body, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
 			resp.Body.Close()
-			fmt.Fprintf(p, "    %s\n", p.paint(green, fmt.Sprintf("%s: %q", resp.Status, shown(string(body), 60))))
+			fmt.Fprintf(p, "    %s\n", p.Paint(paper.Green, fmt.Sprintf("%s: %q", resp.Status, paper.Clean(string(body), 60))))
 		}
 	}
 	s := crawler.Stats()
 	fmt.Fprintf(p, "\n%s took %s for robots.txt.\n",
-		count(s.Allowed+s.Disallowed+s.Deferred, "ruling", "rulings"), count(s.Requests, "request", "requests"))
+		paper.Count(s.Allowed+s.Disallowed+s.Deferred, "ruling", "rulings"), paper.Count(s.Requests, "request", "requests"))
 }
 
 // targets yields the URLs of all sites.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/rfc9309/polite/cache"
 	"github.com/rfc9309/polite/cache/disk"
 	"github.com/rfc9309/polite/cache/redis"
+	"github.com/rfc9309/polite/cmd/polite/internal/paper"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
@@ -26,10 +28,8 @@ var profiles = [...]string{"rfc9309", "strict", "google", "google2019", "draft20
 
 // profileFlag adds --profile, with completion.
 func profileFlag(cmd *cobra.Command, name *string) {
-	cmd.Flags().StringVar(name, "profile", profiles[0], "how the protocol is read: "+strings.Join(profiles[:], ", "))
-	cmd.RegisterFlagCompletionFunc("profile", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return profiles[:], cobra.ShellCompDirectiveNoFileComp
-	})
+	cmd.Flags().StringVar(name, "profile", profiles[0], "`how` the protocol is read: "+strings.Join(profiles[:], ", "))
+	cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(profiles[:], cobra.ShellCompDirectiveNoFileComp))
 }
 
 func profileByName(name string) (*policy.Profile, error) {
@@ -47,14 +47,23 @@ type online struct {
 	json                         bool
 }
 
+// flags adds what every such command takes.
 func (o *online) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.agent, "agent", defaultAgent, "the `User-Agent` to ask with")
-	f.StringVar(&o.token, "token", "", "the product `token` that groups are looked up by (default: what the agent begins with)")
-	f.StringVar(&o.store, "store", "", "keep copies in this `file`, or on a server: redis://[user:password@]host:port/0")
-	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "bound of one retrieval of robots.txt, redirects and retries included")
+	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "how `long` one retrieval of robots.txt may take, redirects and retries included")
 	f.BoolVar(&o.json, "json", false, "one JSON object a line")
 	profileFlag(cmd, &o.profile)
+}
+
+// tokenFlag is for commands whose results depend on the crawler's name.
+func (o *online) tokenFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.token, "token", "", "the product `token` that groups are looked up by (default: what the agent begins with)")
+}
+
+// storeFlag is for commands that can do with a copy of robots.txt.
+func (o *online) storeFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.store, "store", "", "keep copies in this `file`, or on a server: redis://[user:password@]host:port/0")
 }
 
 // transport is the Transport that the flags ask for. The caller calls the
@@ -76,13 +85,19 @@ func (o *online) transport(c *cli, trace *fetcher.Trace, limits *pace.Limits) (*
 	}
 	trace.Store = c.storeTrouble()
 	t, err := fetcher.New(o.agent, &fetcher.Options{
-		Token: o.token, Profile: profile, Store: store, Timeout: o.timeout, Pace: limits, Trace: trace, Identify: true,
+		Token: o.token, Profile: profile, Store: store, Base: c.base, Timeout: o.timeout, Pace: limits, Trace: trace, Identify: true,
 	})
 	if err != nil {
 		closeStore()
 		return nil, nil, &usageError{err}
 	}
-	return t, closeStore, nil
+	return t, func() error {
+		t.CloseIdleConnections()
+		if err := closeStore(); err != nil {
+			return fmt.Errorf("closing the store: %w", err)
+		}
+		return nil
+	}, nil
 }
 
 // storeTrouble returns a hook that tells of the first failure of the store: it
@@ -125,8 +140,8 @@ func parse(text string) (*url.URL, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case u.Scheme == "" || u.Host == "":
-		return nil, fmt.Errorf("%q: %w, such as https://example.com/", shown(text, 300), fetcher.ErrURL)
+	case u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return nil, errors.New("want an http or https URL with a host, such as https://example.com/")
 	}
 	return u, nil
 }
@@ -136,7 +151,7 @@ func (o *online) productToken() string {
 	if o.token != "" {
 		return o.token
 	}
-	if i := strings.IndexAny(o.agent, "/ \t("); i >= 0 {
+	if i := strings.IndexFunc(o.agent, paper.NotToken); i >= 0 {
 		return o.agent[:i]
 	}
 	return o.agent

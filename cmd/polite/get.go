@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rfc9309/polite/cmd/polite/internal/paper"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
@@ -22,8 +23,8 @@ type getting struct {
 	*cli
 	file  string
 	gap   time.Duration
-	page  io.Writer // where pages go
-	paper *paper    // where --json goes
+	page  io.Writer    // where pages go
+	paper *paper.Paper // where --json goes
 	tally tally
 }
 
@@ -41,10 +42,13 @@ A refused page is explained on standard error. With --json, standard output has
 one object for each URL, and pages go to the file of -o or nowhere.`,
 		Example: `  polite get https://example.com/
   polite get --agent "ExampleBot/1.0 (+https://example.com/bot)" -o page.html https://example.com/`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return g.run(cmd.Context(), args) },
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, args []string) error { return g.run(cmd.Context(), args) },
 	}
 	g.flags(cmd)
+	g.tokenFlag(cmd)
+	g.storeFlag(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&g.file, "output", "o", "", "write the pages to this `file`")
 	f.DurationVar(&g.gap, "gap", time.Second, "shortest time between two requests to a site")
@@ -55,11 +59,11 @@ func (g *getting) run(ctx context.Context, args []string) (err error) {
 	if g.gap < 0 {
 		return misused("--gap is %v; want no less than nothing", g.gap)
 	}
-	crawler, closeStore, err := g.transport(g.cli, nil, &pace.Limits{Gap: g.gap, Parallel: 1})
+	crawler, stop, err := g.transport(g.cli, nil, &pace.Limits{Gap: g.gap, Parallel: 1})
 	if err != nil {
 		return err
 	}
-	g.paper = g.cli.paper()
+	g.paper = paper.New(g.out)
 	g.page = g.paper
 	if g.json {
 		g.page = io.Discard
@@ -68,14 +72,12 @@ func (g *getting) run(ctx context.Context, args []string) (err error) {
 	if g.file != "" {
 		g.page = output
 	}
-	defer func() { err = errors.Join(err, g.paper.Flush(), output.Close(), closeStore()) }()
+	defer func() { err = errors.Join(err, g.paper.Flush(), output.Close(), stop()) }()
 	client := &http.Client{Transport: crawler}
 	for _, a := range args {
-		if ctx.Err() != nil {
-			g.tally.none++
-			break
+		if g.one(ctx, client, a); ctx.Err() != nil {
+			return ctx.Err()
 		}
-		g.one(ctx, client, a)
 	}
 	g.code = g.tally.code()
 	return nil
@@ -98,24 +100,24 @@ func (g *getting) one(ctx context.Context, client *http.Client, target string) {
 	var denied *fetcher.DeniedError
 	switch {
 	case errors.As(err, &denied):
-		g.tally.add(denied.Decision, nil)
+		g.tally.add(denied.Decision.Verdict, nil)
 		r.Decision = &denied.Decision
 	case err != nil:
 		g.tally.none++
-		r.Error = shown(err.Error(), 600)
+		r.Error = paper.Clean(err.Error(), longText)
 	default:
 		g.tally.allowed++
 	}
 	switch {
 	case g.json:
-		g.paper.json(r)
+		g.paper.JSON(r)
 	case r.Decision != nil:
 		d := *r.Decision
-		g.warn("%s %s: %s", word(d), d.URL, reason(d, g.now()))
+		g.warn("%s %s: %s", paper.Word(d.Verdict), d.URL, paper.Reason(d, g.now()))
 	case err != nil:
 		g.warn("%s: %v", target, err)
 	case g.file != "" || r.Status >= 300:
-		g.warn("%s: status %d, %s", r.Final, r.Status, count(r.Octets, "octet", "octets"))
+		g.warn("%s: status %d, %s", r.Final, r.Status, paper.Count(r.Octets, "octet", "octets"))
 	}
 }
 
@@ -134,14 +136,14 @@ func (g *getting) fetch(ctx context.Context, client *http.Client, target string)
 		return r, err
 	}
 	defer resp.Body.Close()
-	r.Final, r.Status, r.Type = resp.Request.URL.Redacted(), resp.StatusCode, shown(resp.Header.Get("Content-Type"), 200)
-	if g.page == g.paper && g.paper.width > 0 {
+	r.Final, r.Status, r.Type = resp.Request.URL.Redacted(), resp.StatusCode, paper.Clean(resp.Header.Get("Content-Type"), 200)
+	if g.page == g.paper && g.paper.Width > 0 {
 		r.Octets, err = io.Copy(&filter{g.paper}, resp.Body)
 	} else {
 		r.Octets, err = io.Copy(g.page, resp.Body)
 	}
 	if err != nil {
-		return r, fmt.Errorf("the page broke off after %s: %w", count(r.Octets, "octet", "octets"), err)
+		return r, fmt.Errorf("the page broke off after %s: %w", paper.Count(r.Octets, "octet", "octets"), err)
 	}
 	return r, nil
 }

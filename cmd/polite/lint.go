@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rfc9309/polite/cmd/polite/internal/cases"
+	"github.com/rfc9309/polite/cmd/polite/internal/paper"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/matcher"
 	"github.com/rfc9309/polite/policy"
@@ -63,7 +65,7 @@ func (l *linting) run(ctx context.Context, what string) error {
 	if err != nil || text == nil {
 		return err
 	}
-	p := l.paper()
+	p := paper.New(l.out)
 	n := l.write(p, text, profile)
 	if n > 0 && l.exitCode {
 		l.code = exitDisallowed
@@ -71,8 +73,11 @@ func (l *linting) run(ctx context.Context, what string) error {
 	return p.Flush()
 }
 
+// longShown bounds a line of the file as it is shown, in octets.
+const longShown = 240
+
 // write shows the text with its remarks and returns how many there are.
-func (l *linting) write(p *paper, text []byte, profile *policy.Profile) int {
+func (l *linting) write(p *paper.Paper, text []byte, profile *policy.Profile) int {
 	f := matcher.Parse(text, profile.Dialect)
 	remarks := map[int][]string{}
 	total := 0
@@ -83,26 +88,32 @@ func (l *linting) write(p *paper, text []byte, profile *policy.Profile) int {
 	n := 0
 	for line := range textLines(text) {
 		n++
-		if len(remarks[n]) == 0 && (l.remarksOnly || l.json) {
-			continue
-		}
 		if l.json {
 			for _, why := range remarks[n] {
-				p.json(remark{n, shown(line, 1<<10), why})
+				p.JSON(remark{n, paper.Clean(line, 1<<10), why})
 			}
-			continue
-		}
-		fmt.Fprintf(p, "%6d  %s\n", n, shown(strings.ReplaceAll(line, "\t", "    "), 1<<10))
-		for _, why := range remarks[n] {
-			fmt.Fprintf(p, "        %s\n", p.paint(yellow, "^ "+why))
+		} else if len(remarks[n]) > 0 || !l.remarksOnly {
+			show(p, n, line, remarks[n])
 		}
 	}
 	if !l.json {
 		p.Flush()
-		fmt.Fprintf(l.err, "%s, %s, %s; profile %s\n", count(int64(n), "line", "lines"),
-			count(int64(f.Rules()), "rule", "rules"), count(int64(total), "remark", "remarks"), profile.Name)
+		fmt.Fprintf(l.err, "%s, %s, %s; profile %s\n", paper.Count(n, "line", "lines"),
+			paper.Count(f.Rules(), "rule", "rules"), paper.Count(total, "remark", "remarks"), profile.Name)
 	}
 	return total
+}
+
+// show writes a line and what is remarked of it.
+func show(p *paper.Paper, n int, line string, remarks []string) {
+	shown := paper.Clean(strings.ReplaceAll(line, "\t", "    "), longShown)
+	if len(line) > longShown {
+		shown += fmt.Sprintf(" (%s)", paper.Count(len(line), "octet", "octets"))
+	}
+	fmt.Fprintf(p, "%6d  %s\n", n, shown)
+	for _, why := range remarks {
+		fmt.Fprintf(p, "        %s\n", p.Paint(paper.Yellow, "^ "+why))
+	}
 }
 
 // remark is what --json says of a line.
@@ -119,18 +130,20 @@ func (l *linting) download(ctx context.Context, what string, profile *policy.Pro
 	if err != nil {
 		return nil, err
 	}
-	crawler, closeStore, err := l.transport(l.cli, nil, nil)
+	crawler, stop, err := l.transport(l.cli, nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	defer closeStore()
-	ctx, cancel := context.WithTimeout(ctx, l.timeout)
+	defer stop()
+	limited, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
-	status, text, err := l.get(ctx, crawler, target, profile)
-	if err == nil && status >= 200 && status <= 299 {
+	status, text, err := l.get(limited, crawler, target, profile)
+	switch {
+	case err == nil && status >= 200 && status <= 299:
 		return text, nil
-	}
-	if ctx.Err() != nil {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case limited.Err() != nil:
 		return nil, fmt.Errorf("no answer within %v", l.timeout)
 	}
 	// What the site's answer means is for the profile to say.
@@ -138,7 +151,7 @@ func (l *linting) download(ctx context.Context, what string, profile *policy.Pro
 	if checkErr != nil {
 		return nil, errors.Join(err, checkErr)
 	}
-	l.warn("there is no file to look at: %s", cause(d))
+	l.warn("there is no file to look at: %s", paper.Cause(d))
 	l.code = exitFailed
 	return nil, nil
 }
@@ -167,8 +180,8 @@ func (l *linting) get(ctx context.Context, crawler *fetcher.Transport, target *u
 		return 0, nil, err
 	}
 	if len(text) > profile.Limit {
-		l.warn("the file is cut after %s octets, the profile's limit (RFC 9309, section 2.5)", thousands(int64(profile.Limit)))
-		text = cut(text, profile.Limit)
+		l.warn("the file is cut after %s octets, the profile's limit (RFC 9309, section 2.5)", paper.Thousands(profile.Limit))
+		text = cases.Cut(text, profile.Limit)
 	}
 	return resp.StatusCode, append([]byte{}, text...), nil
 }

@@ -12,9 +12,9 @@
 //	0  all URLs are allowed
 //	1  some are disallowed
 //	3  none is disallowed, some are deferred: robots.txt could not be had, come back later
-//	2  bad usage, or some URL got no ruling at all
+//	2  bad usage, or some URL got no ruling: it is none, or Ctrl-C came first
 //
-// The highest need for attention wins: 2 before 1 before 3.
+// What most needs attention wins: 2 before 1 before 3.
 //
 // # Output
 //
@@ -29,12 +29,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/rfc9309/polite/cmd/polite/internal/paper"
 )
 
 // version is what --version prints and the default agent carries.
@@ -43,43 +47,43 @@ const version = "0.1"
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program by itself
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	c := &cli{in: os.Stdin, out: os.Stdout, err: os.Stderr, now: time.Now, patience: demoPatience}
+	os.Exit(c.run(ctx, os.Args[1:]))
 }
-
-// The exit codes.
-const (
-	exitAllowed    = 0
-	exitDisallowed = 1
-	exitFailed     = 2
-	exitDeferred   = 3
-)
 
 // cli is what the commands of one invocation share.
 type cli struct {
 	in       io.Reader
 	out, err io.Writer
 	now      func() time.Time
-	begun    bool // a command runs: errors are no longer those of the command line
+	base     http.RoundTripper // nil: the fetcher's default
+	patience time.Duration     // of the demo
+	begun    bool              // a command runs: errors are no longer those of the command line
 	code     int
 }
 
-// run is the program: it returns its exit code and touches nothing but its
-// arguments.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	c := &cli{in: stdin, out: stdout, err: stderr, now: time.Now}
+// longText bounds a text of a stranger in a message, in octets.
+const longText = 600
+
+// run is the program: it returns its exit code.
+func (c *cli) run(ctx context.Context, args []string) int {
 	root := c.root()
 	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetIn(c.in)
+	root.SetOut(c.out)
+	root.SetErr(c.err)
 	cmd, err := root.ExecuteContextC(ctx)
-	if err == nil {
-		return c.code
-	}
-	fmt.Fprintf(stderr, "polite: %s\n", shown(err.Error(), 600))
 	var usage *usageError
+	switch {
+	case err == nil:
+		return c.code
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		c.warn("interrupted")
+	default:
+		c.warn("%v", err)
+	}
 	if !c.begun || errors.As(err, &usage) {
-		fmt.Fprintf(stderr, "\n%s", cmd.UsageString())
+		fmt.Fprintf(c.err, "\n%s", cmd.UsageString())
 	}
 	return exitFailed
 }
@@ -108,20 +112,21 @@ Exit codes: 0 all allowed, 1 some disallowed, 3 some deferred (come back later),
   polite check https://example.com/private
   polite check --from urls.txt --json > rulings.jsonl
   polite match --token ExampleBot robots.txt /private /public`,
-		Version:           version,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		PersistentPreRun:  func(*cobra.Command, []string) { c.begun = true },
-		RunE:              func(*cobra.Command, []string) error { return misused("want a command") },
-		Args:              cobra.NoArgs,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
+		Version:          version,
+		SilenceErrors:    true,
+		SilenceUsage:     true,
+		PersistentPreRun: func(*cobra.Command, []string) { c.begun = true },
+		RunE:             func(*cobra.Command, []string) error { return misused("want a command") },
+		Args:             cobra.NoArgs,
 	}
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
+	// Flags keep to the width that the texts have.
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", ".FlagUsagesWrapped 80 "))
 	root.AddCommand(c.checkCommand(), c.matchCommand(), c.getCommand(), c.lintCommand(), c.sitemapsCommand(), c.demoCommand())
 	return root
 }
 
-// warn tells of something that changes no result.
+// warn tells of something that is no result.
 func (c *cli) warn(format string, args ...any) {
-	fmt.Fprintf(c.err, "polite: %s\n", shown(fmt.Sprintf(format, args...), 600))
+	fmt.Fprintf(c.err, "polite: %s\n", paper.Clean(fmt.Sprintf(format, args...), longText))
 }

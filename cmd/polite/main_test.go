@@ -4,13 +4,15 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 )
 
 // polite runs the program in this process.
 func polite(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = run(t.Context(), args, strings.NewReader(stdin), &out, &errs)
+	c := &cli{in: strings.NewReader(stdin), out: &out, err: &errs, now: time.Now, patience: demoPatience}
+	code = c.run(t.Context(), args)
 	return code, out.String(), errs.String()
 }
 

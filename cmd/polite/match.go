@@ -1,14 +1,14 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/rfc9309/polite/cmd/polite/internal/cases"
+	"github.com/rfc9309/polite/cmd/polite/internal/paper"
 	"github.com/rfc9309/polite/matcher"
 	"github.com/rfc9309/polite/policy"
 )
@@ -52,7 +52,8 @@ with its number, the rest is answered, and the exit code is 2; otherwise it is 0
 				if len(args) > 0 {
 					return misused("--jsonl takes its cases from standard input; want no arguments")
 				}
-				return m.stream(cmd.Context())
+				o := &cases.Options{Profile: profile, Token: m.token, Warn: func(s string) { m.warn("%s", s) }}
+				return o.Answer(cmd.Context(), m.in, m.out)
 			}
 			if len(args) < 2 {
 				return misused("want a robots.txt and a URL")
@@ -74,20 +75,16 @@ func (m *matching) run(name string, targets []string) error {
 		return err
 	}
 	g := matcher.Parse(text, m.profile.Dialect).Group(m.token)
-	p := m.paper()
-	column := 0
-	for _, t := range targets {
-		column = max(column, min(columns(shown(t, 2000)), 60))
-	}
+	p, column := paper.New(m.out), paper.Column(targets)
 	var tally tally
 	for _, t := range targets {
 		d := m.decide(g, t)
 		d.Robots = name
-		tally.add(d, nil)
+		tally.add(d.Verdict, nil)
 		if m.json {
-			p.json(d)
+			p.JSON(d)
 		} else {
-			p.ruling(word(d), t, column, cause(d))
+			p.Ruling(paper.Word(d.Verdict), t, column, paper.Cause(d))
 		}
 	}
 	m.code = tally.code()
@@ -127,24 +124,8 @@ func (c *cli) readFile(name string, limit int) ([]byte, error) {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
 	if len(text) > limit {
-		c.warn("%s is cut after %s octets, the profile's limit (RFC 9309, section 2.5)", name, thousands(int64(limit)))
-		text = cut(text, limit)
+		c.warn("%s is cut after %s octets, the profile's limit (RFC 9309, section 2.5)", name, paper.Thousands(limit))
+		text = cases.Cut(text, limit)
 	}
 	return text, nil
 }
-
-// cut keeps the whole lines among the first limit octets: half a rule may say
-// the opposite of the whole.
-func cut(text []byte, limit int) []byte {
-	if len(text) <= limit {
-		return text
-	}
-	text = text[:limit]
-	if i := bytes.LastIndexAny(text, "\r\n"); i >= 0 {
-		return text[:i+1]
-	}
-	return text
-}
-
-// errBadLines ends a stream some lines of which could not be answered.
-var errBadLines = errors.New("some lines could not be read; the others are answered")

@@ -3,31 +3,28 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
-	"golang.org/x/term"
+	"github.com/rfc9309/polite/cmd/polite/internal/paper"
 )
 
 // progress is the line on a terminal that tells how far a list is. It belongs
-// to the goroutine that prints.
+// to the goroutine that writes the results.
 type progress struct {
+	*checking
 	w     io.Writer // nil if there is no terminal, or no list
-	s     *stream
 	width int
-	at    int64 // octets of the list whose results are printed
+	size  int64 // octets of the list, 0 if unknown
+	at    int64 // octets of it whose results are written
 	drawn bool
 }
 
-func newProgress(s *stream) *progress {
-	b := &progress{s: s, width: 80}
-	f, ok := terminal(s.err)
-	if !ok || s.list.r == nil {
-		return b
-	}
-	b.w = f
-	if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
-		b.width = w
+func newProgress(k *checking, l *list) *progress {
+	b := &progress{checking: k, size: l.size}
+	if f, width, ok := paper.Terminal(k.err); ok && l.r != nil && os.Getenv("TERM") != "dumb" {
+		b.w, b.width = f, width
 	}
 	return b
 }
@@ -48,35 +45,38 @@ func (b *progress) draw(now time.Time) {
 	b.drawn = true
 }
 
-// line is the bar: how far, how many, how fast, what came of it, how long still.
-// What does not fit the width is left out from the right.
+// line is how far, how long still, how many, how fast, and what came of it. What
+// does not fit the width is left out from the right.
 func (b *progress) line(now time.Time) string {
-	t, st := &b.s.tally, b.s.crawler.Stats()
-	took := now.Sub(b.s.start)
-	parts := []string{
-		count(t.total(), "URL", "URLs"),
-		thousands(int64(float64(t.total())/max(took.Seconds(), 0.001))) + "/s",
-		count(st.Retrievals+st.StoreHits, "site", "sites"),
-		fmt.Sprintf("%s allow %s disallow %s defer", thousands(t.allowed), thousands(t.disallowed), thousands(t.deferred)),
-	}
-	if b.s.list.size > 0 && b.at > 0 {
-		part := min(float64(b.at)/float64(b.s.list.size), 1)
-		left := time.Duration(float64(took) * (1 - part) / part)
-		full := int(part * 10)
-		parts = append([]string{
-			fmt.Sprintf("[%s%s] %3.0f%%", strings.Repeat("=", full), strings.Repeat(" ", 10-full), part*100),
-			span(left) + " left",
-		}, parts...)
-	}
-	line := ""
-	for _, p := range parts {
-		if columns(line)+2+columns(p) >= b.width {
+	took := now.Sub(b.start)
+	t, st, number := &b.tally, b.crawler.Stats(), paper.Thousands[int64]
+	parts := append(b.share(took),
+		paper.Count(t.total(), "URL", "URLs"),
+		number(int64(float64(t.total())/max(took.Seconds(), 0.001)))+"/s",
+		paper.Count(st.Retrievals+st.StoreHits, "site", "sites"),
+		fmt.Sprintf("%s allow %s disallow %s defer", number(t.allowed), number(t.disallowed), number(t.deferred)))
+	line := parts[0]
+	for _, p := range parts[1:] {
+		if paper.Columns(line)+2+paper.Columns(p) >= b.width {
 			break
 		}
-		if line != "" {
-			line += "  "
-		}
-		line += p
+		line += "  " + p
 	}
 	return line
+}
+
+// share is the part of the list that is done, and the time the rest will take
+// at the same pace; nothing where its size is not known.
+func (b *progress) share(took time.Duration) []string {
+	if b.size == 0 || b.at == 0 {
+		return nil
+	}
+	const width = 10
+	part := min(float64(b.at)/float64(b.size), 1)
+	left := time.Duration(float64(took) * (1 - part) / part)
+	full := int(part * width)
+	return []string{
+		fmt.Sprintf("[%s%s] %3.0f%%", strings.Repeat("=", full), strings.Repeat(" ", width-full), part*100),
+		paper.Span(left) + " left",
+	}
 }

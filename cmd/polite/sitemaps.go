@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+
+	"github.com/rfc9309/polite/cmd/polite/internal/paper"
 )
 
 func (c *cli) sitemapsCommand() *cobra.Command {
@@ -17,11 +19,13 @@ cannot stand in a URL is percent-encoded.
 
 The exit code is 0 if the file was read or there is none, and 3 if it could not
 be had.`,
-		Example: `  polite sitemaps https://example.com`,
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.sitemaps(cmd.Context(), o, args[0]) },
+		Example:           `  polite sitemaps https://example.com`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.sitemaps(cmd.Context(), o, args[0]) },
 	}
 	o.flags(cmd)
+	o.storeFlag(cmd)
 	return cmd
 }
 
@@ -36,11 +40,11 @@ func (c *cli) sitemaps(ctx context.Context, o *online, what string) error {
 	if err != nil {
 		return err
 	}
-	crawler, closeStore, err := o.transport(c, nil, nil)
+	crawler, stop, err := o.transport(c, nil, nil)
 	if err != nil {
 		return err
 	}
-	defer closeStore()
+	defer stop()
 	rec, err := crawler.Record(ctx, target)
 	if err != nil {
 		return err
@@ -50,18 +54,18 @@ func (c *cli) sitemaps(ctx context.Context, o *online, what string) error {
 		top := *target
 		top.Path, top.RawPath, top.RawQuery = "/", "", ""
 		d := rec.Decide("", &top, c.now())
-		c.warn("no sitemaps: %s", reason(d, c.now()))
+		c.warn("no sitemaps: %s", paper.Reason(d, c.now()))
 		var t tally
-		t.add(d, nil)
+		t.add(d.Verdict, nil)
 		c.code = t.code()
 		return nil
 	}
-	p := c.paper()
+	p := paper.New(c.out)
 	for _, s := range f.Sitemaps() {
 		if o.json {
-			p.json(sitemap{link(s), rec.Robots()})
+			p.JSON(sitemap{paper.Link(s), rec.Robots()})
 		} else {
-			p.WriteString(link(s) + "\n")
+			p.WriteString(paper.Link(s) + "\n")
 		}
 	}
 	if len(f.Sitemaps()) == 0 {

@@ -1,4 +1,9 @@
-package main
+// Package cases answers test cases, one JSON object a line, for harnesses that
+// compare matchers: a robots.txt, a product token and a URL in, the ruling out.
+//
+//	{"id": 1, "robots": "User-agent: *\nDisallow: /private", "agent": "ExampleBot", "url": "https://example.com/private"}
+//	{"id":1,"allowed":false,"line":2,"agent":"*","pattern":"/private"}
+package cases
 
 import (
 	"bufio"
@@ -12,8 +17,21 @@ import (
 	"runtime"
 	"strconv"
 
+	"github.com/rfc9309/polite/cmd/polite/internal/lines"
 	"github.com/rfc9309/polite/matcher"
+	"github.com/rfc9309/polite/policy"
 )
+
+// Options say how cases are answered.
+type Options struct {
+	Profile *policy.Profile
+	Token   string               // for cases without an agent
+	Warn    func(message string) // told of each line that cannot be read
+}
+
+// ErrBad is the error of a stream with lines that could not be read; the others
+// are answered.
+var ErrBad = errors.New("some lines could not be read; the others are answered")
 
 const (
 	// longCase bounds a line, in octets: a file at its limit in which every
@@ -47,47 +65,56 @@ type batch struct {
 	done   chan struct{}
 }
 
-// stream answers all cases of standard input in order. Lines are read in
-// batches of what is at hand, so that a program that writes one case and waits
-// for its answer gets it at once, and a large file keeps every processor busy.
-func (m *matching) stream(ctx context.Context) error {
+// Answer answers all cases of in, in order. Lines are read in batches of what is
+// at hand, so that a program that writes one case and waits for its answer gets
+// it at once, and a large file keeps every processor busy. The error is ErrBad, or
+// that of ctx, of in or of out.
+func (o *Options) Answer(ctx context.Context, in io.Reader, out io.Writer) error {
 	workers := runtime.GOMAXPROCS(0)
 	work := make(chan *batch)
 	order := make(chan *batch, 2*workers)
-	var readErr error
-	// Ends with the input, or with ctx once a read returns.
+	var readErr error // set before order is closed
+	inner, stop := context.WithCancel(ctx)
+	defer stop()
+	// Ends with the input, or with inner once a read returns.
 	go func() {
 		defer close(order)
 		defer close(work)
-		readErr = readBatches(ctx, m.in, func(b *batch) { order <- b; work <- b })
+		readErr = readBatches(inner, in, func(b *batch) {
+			select {
+			case order <- b:
+				work <- b
+			case <-inner.Done():
+			}
+		})
 	}()
 	for range workers {
 		// Ends when the reader closes work.
 		go func() {
-			a := answerer{dialect: m.profile.Dialect, limit: m.profile.Limit, token: m.token}
+			a := answerer{Options: o}
 			for b := range work {
 				a.answer(b)
 			}
 		}()
 	}
-	bad, err := m.printBatches(ctx, order)
+	bad, err := o.write(ctx, out, order)
 	switch {
 	case err != nil:
 		return err
 	case ctx.Err() != nil:
-		return errors.New("interrupted")
+		return ctx.Err()
 	case readErr != nil:
 		return fmt.Errorf("reading standard input: %w", readErr)
 	case bad:
-		return errBadLines
+		return ErrBad
 	}
 	return nil
 }
 
-// printBatches writes answers in order, and as soon as there are no more to
-// come at once.
-func (m *matching) printBatches(ctx context.Context, order chan *batch) (bad bool, err error) {
-	out := bufio.NewWriterSize(m.out, 256<<10)
+// write writes answers in order, and as soon as there are no more to come at
+// once.
+func (o *Options) write(ctx context.Context, w io.Writer, order chan *batch) (bad bool, err error) {
+	out := bufio.NewWriterSize(w, 256<<10)
 	defer func() {
 		if e := out.Flush(); err == nil {
 			err = e
@@ -108,7 +135,7 @@ func (m *matching) printBatches(ctx context.Context, order chan *batch) (bad boo
 		out.Write(b.answer)
 		for _, message := range b.bad {
 			bad = true
-			m.warn("%s", message)
+			o.Warn(message)
 		}
 		if len(order) == 0 {
 			if err := out.Flush(); err != nil {
@@ -120,13 +147,13 @@ func (m *matching) printBatches(ctx context.Context, order chan *batch) (bad boo
 
 // readBatches hands out the lines of r in batches until its end.
 func readBatches(ctx context.Context, r io.Reader, out func(*batch)) error {
-	in := newLines(r, longCase)
+	in := lines.New(r, longCase)
 	for ctx.Err() == nil {
-		b := &batch{first: in.n + 1, done: make(chan struct{})}
+		b := &batch{first: in.N + 1, done: make(chan struct{})}
 		size := 0
 		for {
-			line, err := in.next()
-			if err != nil && err != errLong {
+			line, err := in.Next()
+			if err != nil && err != lines.ErrLong {
 				if len(b.lines) > 0 {
 					out(b)
 				}
@@ -137,7 +164,7 @@ func readBatches(ctx context.Context, r io.Reader, out func(*batch)) error {
 			}
 			b.lines, b.errs = append(b.lines, line), append(b.errs, err)
 			size += len(line)
-			if len(b.lines) >= batchLines || size >= batchBytes || !in.ready() {
+			if len(b.lines) >= batchLines || size >= batchBytes || !in.Ready() {
 				break
 			}
 		}
@@ -148,10 +175,8 @@ func readBatches(ctx context.Context, r io.Reader, out func(*batch)) error {
 
 // answerer answers cases and belongs to one goroutine.
 type answerer struct {
-	dialect matcher.Dialect
-	limit   int
-	token   string // for cases without an agent
-	files   map[string]*matcher.File
+	*Options
+	files map[string]*matcher.File
 }
 
 func (a *answerer) answer(b *batch) {
@@ -181,7 +206,7 @@ func (a *answerer) one(b *batch, line []byte) error {
 	if err != nil {
 		return err
 	}
-	agent := a.token
+	agent := a.Token
 	if c.Agent != nil {
 		agent = *c.Agent
 	}
@@ -218,7 +243,7 @@ func (a *answerer) file(c *testCase) (*matcher.File, error) {
 		}
 		body = b
 	}
-	f := matcher.Parse(cut(body, a.limit), a.dialect)
+	f := matcher.Parse(Cut(body, a.Profile.Limit), a.Profile.Dialect)
 	if a.files == nil || len(a.files) >= keptFiles {
 		a.files = map[string]*matcher.File{}
 	}
@@ -259,4 +284,17 @@ func appendString(b []byte, s string) []byte {
 		}
 	}
 	return append(append(append(b, '"'), s...), '"')
+}
+
+// Cut keeps the whole lines among the first limit octets: half a rule may say
+// the opposite of the whole.
+func Cut(text []byte, limit int) []byte {
+	if len(text) <= limit {
+		return text
+	}
+	text = text[:limit]
+	if i := bytes.LastIndexAny(text, "\r\n"); i >= 0 {
+		return text[:i+1]
+	}
+	return text
 }
