@@ -111,7 +111,7 @@ func asciiHost(host string) (string, error) {
 		return "", errors.New("the host is no domain name")
 	}
 	for i := range len(name) {
-		if c := name[i]; c <= ' ' || c >= 0x7f || strings.IndexByte(`"#%/:<>?@[\]^{|}`, c) >= 0 {
+		if c := name[i]; c <= ' ' || c >= 0x7f || strings.IndexByte("\"#%/:<>?@[\\]^`{|}", c) >= 0 {
 			return "", fmt.Errorf("the octet %#02x cannot stand in a host", c)
 		}
 	}

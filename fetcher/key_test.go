@@ -178,7 +178,7 @@ func TestKeyAllocatesNothing(t *testing.T) {
 func FuzzKey(f *testing.F) {
 	for _, s := range []string{"http", "https", "HTTP", "ftp"} {
 		for _, h := range []string{
-			"example.com", "EXAMPLE.com.:80", "b\u00fccher.example", "[::1]:443", "192.0.2.1", "a..b", "xn--a", "a b", "\u3002", "0..", "\xff", "[::1%25x]", "1.2.3", "\u00df", "a\u200db",
+			"example.com", "EXAMPLE.com.:80", "b\u00fccher.example", "[::1]:443", "192.0.2.1", "a..b", "xn--a", "a b", "\u3002", "0..", "\xff", "[::1%25x]", "1.2.3", "\u00df", "a\u200db", "`",
 		} {
 			f.Add(s, h)
 		}
