@@ -50,12 +50,7 @@ func newEngine(agent string, o Options) (*engine, error) {
 	}
 	e.ways = newWays(e.base, o.Base == nil, o.Egress, e.watch.log)
 	if o.Pace != nil {
-		p, err := pace.New(*o.Pace, &pace.Options{
-			OnWait: func(authority string, wait time.Duration, why pace.Reason) {
-				e.watch.waited(authority, wait, string(why))
-			},
-			OnDelay: e.watch.delay,
-		})
+		p, err := e.newPacer(*o.Pace)
 		if err != nil {
 			return nil, err
 		}

@@ -32,7 +32,7 @@ type Options struct {
 	// them in memory alone, which forgets at restart since when a site is down.
 	// That is unwise for a crawler that restarts more often than every 30 days.
 	// If it is also a cache.Leaser, all who share it retrieve each robots.txt
-	// once. The caller closes it, after its last use here.
+	// once; see Pace for what else a fleet shares. The caller closes it, after its last use here.
 	Store cache.Store
 
 	// Base makes the requests, for pages and for robots.txt. Nil is
@@ -53,8 +53,15 @@ type Options struct {
 	// status, is final. Zero is 2.
 	Attempts int
 
-	// Pace spaces the requests to each authority, robots.txt included. Nil
-	// does not pace, which is wise only if something else does.
+	// Pace spaces the requests to each authority: pages, robots.txt and each
+	// of its redirects. Nil does not pace, which is wise only if something else
+	// does; new(pace.Limits) sets no gap of its own but honours a Crawl-delay
+	// up to a minute and pauses after 429 and 503.
+	//
+	// With the Store of cache/redis the limits hold for all processes that
+	// share it, together: give them the same. While Redis is away each keeps to
+	// its own, undivided; Trace.Fleet and the Logger are told, and
+	// Stats.Pace.Unshared counts the requests.
 	Pace *pace.Limits
 
 	// Redirect, if set, is asked before a redirect of robots.txt is followed.

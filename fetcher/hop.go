@@ -83,6 +83,9 @@ func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
 			t.held.Done()
 		}
 	}()
+	if t.pacer != nil {
+		req = timed(req, turn)
+	}
 	resp, err := t.path.roundTrip(req)
 	if err == nil {
 		resp, err = t.head(resp)

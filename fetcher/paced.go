@@ -3,17 +3,42 @@ package fetcher
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"sync"
 	"time"
 
 	"github.com/rfc9309/polite/pace"
+	"github.com/rfc9309/polite/policy"
 )
 
 // turnTime bounds how long a retrieval of robots.txt waits for the host's turn.
 // It is longer than any pause after a 429 or 503.
 const turnTime = 20 * time.Minute
+
+// A turnStore keeps the lines of a whole fleet: the Shared of pace.Options.
+type turnStore interface {
+	Reserve(ctx context.Context, authority, ticket string, gap, keep, life time.Duration, parallel int) (wait, level time.Duration, err error)
+	Hold(ctx context.Context, authority, ticket string, life time.Duration, restart bool) error
+	Pause(ctx context.Context, authority string, wait, level time.Duration) error
+}
+
+// newPacer makes the pacer of this process, or its part in that of the fleet if
+// the store can keep the lines.
+func (e *engine) newPacer(l pace.Limits) (*pace.Pacer, error) {
+	o := &pace.Options{
+		OnWait: func(authority string, wait time.Duration, why pace.Reason) {
+			e.watch.waited(authority, wait, string(why))
+		},
+		OnDelay: e.watch.delay,
+	}
+	if s, ok := e.opts.Store.(turnStore); ok {
+		o.Shared, o.OnShared = s, e.watch.fleet
+	}
+	return pace.New(l, o)
+}
 
 // firstTurn waits for the turn to ask for robots.txt. The wait is not part of the
 // retrieval's budget: a host that wants a minute between requests is not down.
@@ -46,16 +71,40 @@ func (e *engine) reachable(ctx context.Context, key string) error {
 	return nil
 }
 
+// crawlDelay is the Crawl-delay of the group that the crawler obeys.
+func (t *Transport) crawlDelay(rec *policy.Record) time.Duration {
+	f := rec.File()
+	if f == nil {
+		return 0
+	}
+	delay, _ := f.CrawlDelay(t.token)
+	return delay
+}
+
+// withTurn adds to a ruling what pacing would make of the request.
+func (t *Transport) withTurn(d policy.Decision, key string, rec *policy.Record) policy.Decision {
+	if t.pacer == nil || d.Verdict != policy.Allow {
+		return d
+	}
+	delay := t.crawlDelay(rec)
+	at, why := t.pacer.Peek(key, delay)
+	if why != pace.ReasonNone {
+		d.Turn, d.Pacing = at, "waits for "+string(why)
+	}
+	if obeyed := t.pacer.Obeyed(delay); obeyed < delay {
+		if d.Pacing != "" {
+			d.Pacing += ", "
+		}
+		d.Pacing += fmt.Sprintf("Crawl-delay %v obeyed as %v", delay, obeyed)
+	}
+	return d
+}
+
 // pacedTrip makes a page request when it is its turn. A turn that comes too late
 // is a refusal with Defer and RetryAt.
 func (t *Transport) pacedTrip(req *http.Request, key string) (*http.Response, error) {
-	var delay time.Duration
-	if rec, ok := t.memory.Get(key); ok {
-		if f := rec.File(); f != nil {
-			delay, _ = f.CrawlDelay(t.token)
-		}
-	}
-	turn, err := t.pacer.Wait(req.Context(), key, delay)
+	rec, _ := t.memory.Get(key)
+	turn, err := t.pacer.Wait(req.Context(), key, t.crawlDelay(rec))
 	var refused *pace.RefusedError
 	switch {
 	case errors.As(err, &refused) && t.opts.Audit:
@@ -74,6 +123,14 @@ func (t *Transport) pacedTrip(req *http.Request, key string) (*http.Response, er
 	return inTurn(t.base, req, turn)
 }
 
+// timed is the request, with its turn told when it is written: the gap behind it
+// counts from then, however long the connection took.
+func timed(req *http.Request, turn pace.Turn) *http.Request {
+	return req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
+		WroteRequest: func(httptrace.WroteRequestInfo) { turn.Sent() },
+	}))
+}
+
 // inTurn makes a request that has its turn, which ends with the answer's body,
 // or with the request if there is none to read.
 func inTurn(base http.RoundTripper, req *http.Request, turn pace.Turn) (*http.Response, error) {
@@ -83,9 +140,13 @@ func inTurn(base http.RoundTripper, req *http.Request, turn pace.Turn) (*http.Re
 			turn.Done()
 		}
 	}()
-	resp, err := base.RoundTrip(req)
+	sent := timed(req, turn)
+	resp, err := base.RoundTrip(sent)
 	if err != nil || resp == nil {
 		return resp, err
+	}
+	if resp.Request == sent {
+		resp.Request = req
 	}
 	turn.Answer(resp.StatusCode, resp.Header)
 	// The body of a 101 is a connection now, not an answer.

@@ -37,6 +37,10 @@ type Trace struct {
 	// The failure changes no ruling.
 	Store func(op, authority string, err error)
 
+	// Fleet is told the error when the store stops keeping the pace of the fleet,
+	// so that each process keeps its own, and nil when it does so again.
+	Fleet func(err error)
+
 	// Waited is told every wait for a turn when it is over.
 	Waited func(authority string, wait time.Duration, reason string)
 
@@ -123,6 +127,17 @@ func (o *observer) store(op, authority string, err error) {
 func (o *observer) waited(authority string, wait time.Duration, reason string) {
 	if o.trace.Waited != nil {
 		o.tell("Waited", func() { o.trace.Waited(authority, wait, reason) })
+	}
+}
+
+func (o *observer) fleet(err error) {
+	if err != nil {
+		o.log.Warn("the fleet's pace is lost, each process keeps its own", "error", excerpt(err.Error()))
+	} else {
+		o.log.Info("the fleet keeps one pace again")
+	}
+	if o.trace.Fleet != nil {
+		o.tell("Fleet", func() { o.trace.Fleet(err) })
 	}
 }
 

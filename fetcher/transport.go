@@ -63,14 +63,14 @@ func (t *Transport) decide(ctx context.Context, target *url.URL) (policy.Decisio
 		return d, nil
 	}
 	if isRobots(target) {
-		return t.unasked(target), nil
+		return t.withTurn(t.unasked(target), key, nil), nil
 	}
 	rec, err := t.record(ctx, key)
-	return t.ruling(target, rec, err)
+	return t.ruling(target, key, rec, err)
 }
 
 // ruling is what a record, or the error in its place, means for a URL.
-func (t *Transport) ruling(target *url.URL, rec *policy.Record, err error) (policy.Decision, error) {
+func (t *Transport) ruling(target *url.URL, key string, rec *policy.Record, err error) (policy.Decision, error) {
 	var refused *pace.RefusedError
 	switch {
 	case errors.As(err, &refused):
@@ -78,7 +78,7 @@ func (t *Transport) ruling(target *url.URL, rec *policy.Record, err error) (poli
 	case err != nil:
 		return policy.Decision{}, err
 	}
-	return rec.Decide(t.token, target, time.Now()), nil
+	return t.withTurn(rec.Decide(t.token, target, time.Now()), key, rec), nil
 }
 
 // unasked is the ruling on a robots.txt, which needs no record.
@@ -107,7 +107,7 @@ func (t *Transport) overridden(target *url.URL) (policy.Decision, bool) {
 func (t *Transport) paced(target *url.URL, refused *pace.RefusedError) policy.Decision {
 	return policy.Decision{
 		Verdict: policy.Defer, URL: target.String(), Clause: "house", Profile: t.profile.Name,
-		RetryAt: refused.RetryAt, Cause: "no turn in time: " + string(refused.Reason),
+		RetryAt: refused.RetryAt, Pacing: "no turn in time: " + string(refused.Reason),
 	}
 }
 
@@ -122,14 +122,14 @@ func (t *Transport) Peek(target *url.URL) (policy.Decision, bool) {
 		return d, true
 	}
 	if isRobots(target) {
-		return t.unasked(target), true
+		return t.withTurn(t.unasked(target), key, nil), true
 	}
 	rec, ok := t.memory.Get(key)
 	now := time.Now()
 	if !ok || rec.Due(now) {
 		return policy.Decision{}, false
 	}
-	return rec.Decide(t.token, target, now), true
+	return t.withTurn(rec.Decide(t.token, target, now), key, rec), true
 }
 
 // RoundTrip makes the request if robots.txt allows it, and otherwise returns a
@@ -240,7 +240,7 @@ func (t *Transport) Refresh(ctx context.Context, target *url.URL) (policy.Decisi
 	if d, ok := t.overridden(target); ok && err == nil {
 		return d, nil
 	}
-	return t.ruling(target, rec, err)
+	return t.ruling(target, key, rec, err)
 }
 
 // Invalidate forgets the target's authority, in memory and in the store: its

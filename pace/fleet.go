@@ -155,6 +155,8 @@ func (p *Pacer) heard(w *waiter, ticket string, r reply) time.Duration {
 			t.flight.lease = l
 			// The lock, which we hold, keeps it from running at once.
 			l.renew = time.AfterFunc(life/3, func() { p.renew(h.authority, t, l) })
+		} else {
+			p.stats.Unshared++
 		}
 	case at > w.limit:
 		p.refuse(w, at, why, now)

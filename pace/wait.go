@@ -62,7 +62,7 @@ func (p *Pacer) Wait(ctx context.Context, authority string, delay time.Duration)
 	if err := ctx.Err(); err != nil {
 		return Turn{}, err
 	}
-	obeyed := p.obeyed(delay)
+	obeyed := p.Obeyed(delay)
 	p.mu.Lock()
 	now := p.now()
 	h := p.hosts.touch(authority, now)
@@ -79,8 +79,9 @@ func (p *Pacer) Wait(ctx context.Context, authority string, delay time.Duration)
 	return p.await(ctx, w)
 }
 
-// obeyed is what Limits.Delay makes of a Crawl-delay.
-func (p *Pacer) obeyed(delay time.Duration) time.Duration {
+// Obeyed is what Limits.Delay makes of a Crawl-delay: all of it, as much as
+// Limits.DelayCap, or zero.
+func (p *Pacer) Obeyed(delay time.Duration) time.Duration {
 	switch p.limits.Delay {
 	case Ignore:
 		return 0
@@ -309,7 +310,7 @@ func (p *Pacer) Peek(authority string, delay time.Duration) (time.Time, Reason) 
 	if h == nil {
 		return time.Now(), ReasonNone
 	}
-	at, why := h.arrival(p.obeyed(delay), p.limits, now)
+	at, why := h.arrival(p.Obeyed(delay), p.limits, now)
 	return time.Now().Add(at - now), why
 }
 
@@ -325,6 +326,7 @@ type Stats struct {
 	Cancelled   uint64        `json:"cancelled"`   // callers that left the line
 	Pauses      uint64        `json:"pauses"`      // answers 429 and 503
 	Forgotten   uint64        `json:"forgotten"`   // authorities dropped before their limits had lapsed
+	Unshared    uint64        `json:"unshared"`    // turns handed out while Options.Shared did not answer
 }
 
 // Stats returns a consistent snapshot.

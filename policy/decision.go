@@ -30,7 +30,9 @@ type Decision struct {
 	Stale     bool          // a copy is used past its lifetime: the file is unreachable
 	DownSince time.Time     // the first failure of the present outage
 	RetryAt   time.Time     // verdict Defer: not before this
+	Turn      time.Time     // when a request would have its turn, if it must wait for that; package fetcher knows
 	Cause     string        // the last failure, in words safe for a log
+	Pacing    string        // what that wait, or a Defer, is for; a Crawl-delay that is not obeyed in full
 	Override  string        // the operator's reason, if an operator's word decided
 }
 
@@ -51,13 +53,20 @@ func (d Decision) String() string {
 		at    time.Time
 	}{
 		{"fetched", d.Fetched}, {"unreachable since", d.DownSince}, {"not before", d.RetryAt}, {"asked again", d.asked()},
+		{"its turn", d.Turn},
 	} {
 		if !t.at.IsZero() {
 			fmt.Fprintf(&b, "; %s %s", t.words, t.at.UTC().Format(time.RFC3339))
 		}
 	}
+	if d.Pacing != "" && !d.late() {
+		fmt.Fprintf(&b, "; pacing: %s", clean(d.Pacing))
+	}
 	return b.String()
 }
+
+// late reports that the URL is put off for the sake of pacing alone.
+func (d Decision) late() bool { return d.Verdict == Defer && d.Pacing != "" }
 
 // asked is when the file is asked for again, unless RetryAt already says so.
 func (d Decision) asked() time.Time {
@@ -94,6 +103,8 @@ func (d Decision) reason() string {
 	switch {
 	case d.Override != "":
 		return "by order of the operator: " + clean(d.Override)
+	case d.late():
+		return clean(d.Pacing)
 	case d.Match.Rule.Line != 0:
 		return fmt.Sprintf("%s of %s", d.Rule(), robots)
 	case d.Clause == "2.2.2" && d.Verdict == Allow && d.Match.Agent == "":
@@ -169,7 +180,9 @@ func (d Decision) LogValue() slog.Value {
 	moment("expires", d.Expires)
 	moment("down_since", d.DownSince)
 	moment("retry_at", d.RetryAt)
+	moment("turn", d.Turn)
 	text("cause", d.Cause)
+	text("pacing", d.Pacing)
 	text("override", d.Override)
 	return slog.GroupValue(attrs...)
 }
@@ -190,7 +203,9 @@ type jsonDecision struct {
 	Stale     bool      `json:"stale"`
 	DownSince time.Time `json:"down_since,omitzero"`
 	RetryAt   time.Time `json:"retry_at,omitzero"`
+	Turn      time.Time `json:"turn,omitzero"`
 	Cause     string    `json:"cause,omitempty"`
+	Pacing    string    `json:"pacing,omitempty"`
 	Override  string    `json:"override,omitempty"`
 }
 
@@ -217,6 +232,7 @@ func (d Decision) MarshalJSON() ([]byte, error) {
 		Verdict: d.Verdict, URL: bound(d.URL, url), Clause: d.Clause, Access: d.Access, Profile: d.Profile,
 		Match:  jsonMatch{d.Match.Allowed, bound(d.Match.Agent, most), jsonRule{rule.Line, rule.Allow, bound(rule.Pattern, most)}},
 		Robots: bound(d.Robots, url), Served: bound(d.Served, url), Status: d.Status, Fetched: d.Fetched, Expires: d.Expires,
-		Stale: d.Stale, DownSince: d.DownSince, RetryAt: d.RetryAt, Cause: bound(d.Cause, most), Override: bound(d.Override, most),
+		Stale: d.Stale, DownSince: d.DownSince, RetryAt: d.RetryAt, Turn: d.Turn,
+		Cause: bound(d.Cause, most), Pacing: bound(d.Pacing, most), Override: bound(d.Override, most),
 	})
 }

@@ -3,6 +3,7 @@ package policy_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"reflect"
 	"strings"
@@ -84,6 +85,25 @@ func TestStringOfOverride(t *testing.T) {
 	}
 }
 
+// TestStringOfPacing: an allowed URL shows its turn, a deferred one why it has
+// none.
+func TestStringOfPacing(t *testing.T) {
+	d := decide(t, policy.RFC9309().Learn(nil, attempt(t, "200 rules", start)), public, start)
+	before := d.String()
+	d.Turn, d.Pacing = start.Add(time.Hour), "waits for crawl_delay, Crawl-delay 24h0m0s obeyed as 1h0m0s\n"
+	if got, want := d.String(), before+"; its turn 2026-05-01T01:00:00Z; pacing: waits for crawl_delay, Crawl-delay 24h0m0s obeyed as 1h0m0s?"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	d = policy.Decision{Verdict: policy.Defer, URL: "https://example.com/", Clause: "house", RetryAt: start, Pacing: "no turn in time:\npause"}
+	if got, want := d.String(), "DEFER https://example.com/: no turn in time:?pause [house rule]; not before 2026-05-01T00:00:00Z"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	attrs := fmt.Sprint(d.LogValue().Group())
+	if !strings.Contains(attrs, "pacing=no turn in time:?pause") {
+		t.Errorf("LogValue = %s, want the pacing in it", attrs)
+	}
+}
+
 // hostile is a Decision in which everything that a server has a say in is as
 // bad as it can be.
 func hostile() policy.Decision {
@@ -93,7 +113,7 @@ func hostile() policy.Decision {
 		Verdict: policy.Disallow, URL: "https://example.com/?" + long, Clause: "2.2.2", Access: policy.Successful,
 		Match:   matcher.Match{Agent: long, Rule: matcher.Rule{Line: 7, Pattern: long}},
 		Profile: "rfc9309", Robots: robots, Served: "https://example.com/" + long, Status: 200,
-		Fetched: start, Cause: long, Override: "",
+		Fetched: start, Cause: long, Pacing: long, Override: "",
 	}
 }
 
@@ -190,6 +210,10 @@ func TestJSON(t *testing.T) {
 				`"robots":"https://example.com/robots.txt","served":"https://example.com/robots.txt","status":503,` +
 				`"expires":"2026-05-01T01:00:00Z","stale":false,"down_since":"2026-05-01T00:00:00Z","retry_at":"2026-05-01T01:00:00Z",` +
 				`"cause":"status 503 Service Unavailable"}`},
+		{"house/turn", policy.Decision{Verdict: policy.Allow, Turn: day, Pacing: "waits for gap"},
+			`{"verdict":"allow","url":"","clause":"","access":"unreachable",` +
+				`"match":{"allowed":false,"agent":"","rule":{"line":0,"allow":false,"pattern":""}},"profile":"",` +
+				`"robots":"","served":"","status":0,"stale":false,"turn":"2026-05-02T00:00:00Z","pacing":"waits for gap"}`},
 		{"house/override", policy.Decision{Verdict: policy.Allow, Override: "ours"},
 			`{"verdict":"allow","url":"","clause":"","access":"unreachable",` +
 				`"match":{"allowed":false,"agent":"","rule":{"line":0,"allow":false,"pattern":""}},"profile":"",` +

@@ -74,6 +74,8 @@ func Cause(d policy.Decision) string {
 		return "no group applies"
 	case d.Robots == "" && d.Allowed():
 		return "robots.txt itself is always allowed"
+	case d.Verdict == policy.Defer && d.Pacing != "":
+		return Clean(d.Pacing, 200)
 	case d.Cause != "":
 		return fmt.Sprintf("robots.txt is %s: %s", d.Access, Clean(d.Cause, 200))
 	case d.Status == 0:

@@ -1,0 +1,546 @@
+package fetcher_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rfc9309/polite/cache"
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/internal/httptest"
+	"github.com/rfc9309/polite/pace"
+	"github.com/rfc9309/polite/policy"
+)
+
+// A paced crawler and the web it crawls, by the clock of a bubble.
+type paced struct {
+	t     *testing.T
+	web   *httptest.Web
+	tr    *fetcher.Transport
+	start time.Time
+	pages sync.WaitGroup
+}
+
+// inPace runs f with a crawler of these limits and options.
+func inPace(t *testing.T, l pace.Limits, o fetcher.Options, f func(p *paced)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		if o.Base == nil {
+			o.Base = web.Transport()
+		}
+		o.Pace = &l
+		f(&paced{t: t, web: web, tr: newTransport(t, &o), start: time.Now()})
+	})
+}
+
+// get asks for a page. The answer must be closed.
+func (p *paced) get(ctx context.Context, page string) (*http.Response, error) {
+	p.t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return p.tr.RoundTrip(req)
+}
+
+// read asks for a page and reads it to its end.
+func (p *paced) read(page string) {
+	p.t.Helper()
+	resp, err := p.get(context.Background(), page)
+	if err != nil {
+		p.t.Errorf("%s after %v: %v", page, time.Since(p.start), err)
+		return
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		p.t.Errorf("%s: %v", page, err)
+	}
+}
+
+// crowd reads pages at once; they arrive in this order.
+func (p *paced) crowd(pages ...string) {
+	for _, page := range pages {
+		p.pages.Go(func() { p.read(page) })
+		synctest.Wait()
+	}
+}
+
+// saw compares what has reached the servers, and when.
+func (p *paced) saw(want ...string) {
+	p.t.Helper()
+	p.pages.Wait()
+	var got []string
+	for _, r := range p.web.Requests() {
+		got = append(got, fmt.Sprintf("%v %s", r.Time.Sub(p.start), strings.TrimPrefix(r.URL(), "http://")))
+	}
+	if !slices.Equal(got, want) {
+		p.t.Errorf("arrived\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+var (
+	open   = httptest.Text("User-agent: *\nDisallow: /private\n")
+	page   = httptest.Text("a page")
+	slowly = func(seconds int) httptest.Step {
+		return httptest.Text(strings.Repeat("x", seconds)).Drip(1, time.Second)
+	}
+	delayed = func(value string) httptest.Step { return httptest.Text("User-agent: *\nCrawl-delay: " + value + "\n") }
+)
+
+// The robots.txt request and each of its hops take their turn at their own host,
+// and the first page waits the gap after it.
+func TestPaceOfRobots(t *testing.T) {
+	t.Run("house/first_page_waits_the_gap_after_robots", func(t *testing.T) {
+		inPace(t, pace.Limits{Gap: 1234 * time.Millisecond}, fetcher.Options{}, func(p *paced) {
+			p.web.Site("http://a.test").Robots(open).Path("/*", page)
+			p.crowd("http://a.test/1", "http://a.test/2")
+			p.saw("0s a.test/robots.txt", "1.234s a.test/1", "2.468s a.test/2")
+		})
+	})
+	t.Run("house/first_page_waits_the_crawl_delay_after_robots", func(t *testing.T) {
+		inPace(t, pace.Limits{Gap: time.Second}, fetcher.Options{}, func(p *paced) {
+			p.web.Site("http://a.test").Robots(delayed("2.5")).Path("/*", page)
+			p.crowd("http://a.test/1", "http://a.test/2")
+			p.saw("0s a.test/robots.txt", "2.5s a.test/1", "5s a.test/2")
+		})
+	})
+	t.Run("2.3.1.2/each_hop_at_its_own_host", func(t *testing.T) {
+		inPace(t, pace.Limits{Gap: time.Second}, fetcher.Options{}, func(p *paced) {
+			p.web.Site("http://a.test").Robots(httptest.Redirect(301, "http://b.test/1")).Path("/*", page)
+			p.web.Site("http://b.test").
+				Path("/1", httptest.Redirect(302, "/2")).
+				Path("/2", httptest.Redirect(302, "http://a.test/3"))
+			p.web.Site("http://a.test").Path("/3", open)
+			p.crowd("http://a.test/page")
+			p.saw("0s a.test/robots.txt", "0s b.test/1", "1s b.test/2", "1s a.test/3", "2s a.test/page")
+		})
+	})
+	t.Run("house/a_second_try_takes_a_turn", func(t *testing.T) {
+		inPace(t, pace.Limits{Gap: 3 * time.Second}, fetcher.Options{}, func(p *paced) {
+			p.web.Site("http://a.test").Robots(httptest.Reset(), open).Path("/*", page)
+			p.crowd("http://a.test/1")
+			p.saw("0s a.test/robots.txt", "3s a.test/robots.txt", "6s a.test/1")
+		})
+	})
+	t.Run("2.4/next_retrieval_waits_after_a_page", func(t *testing.T) {
+		inPace(t, pace.Limits{Gap: time.Minute}, fetcher.Options{}, func(p *paced) {
+			p.web.Site("http://a.test").Robots(open.Header("Cache-Control", "max-age=90")).Path("/*", page)
+			p.crowd("http://a.test/1", "http://a.test/2")
+			p.pages.Wait() // a robots.txt, then pages at 1m and 2m
+			p.crowd("http://a.test/3")
+			p.saw("0s a.test/robots.txt", "1m0s a.test/1", "2m0s a.test/2", "3m0s a.test/robots.txt", "4m0s a.test/3")
+		})
+	})
+	t.Run("house/prefetch_is_paced", func(t *testing.T) {
+		inPace(t, pace.Limits{Gap: time.Second}, fetcher.Options{}, func(p *paced) {
+			var targets []*url.URL
+			for _, site := range []string{"http://a.test", "http://b.test", "http://c.test"} {
+				p.web.Site(site).Robots(httptest.Redirect(302, "http://cdn.test/r"))
+				targets = append(targets, must(site+"/1"), must(site+"/2"))
+			}
+			p.web.Site("http://cdn.test").Path("/r", open)
+			if err := p.tr.Prefetch(context.Background(), slices.Values(targets)); err != nil {
+				t.Errorf("Prefetch = %v, want nil", err)
+			}
+			var at []time.Duration
+			for _, r := range p.web.Site("http://cdn.test").Requests() {
+				at = append(at, r.Time.Sub(p.start))
+			}
+			if want := []time.Duration{0, time.Second, 2 * time.Second}; !slices.Equal(at, want) {
+				t.Errorf("requests at the host of all hops: %v, want %v", at, want)
+			}
+		})
+	})
+}
+
+// A request is in flight until its body is closed or read to its end, and not
+// only until its head arrives.
+func TestPaceInFlight(t *testing.T) {
+	const one = "http://a.test/1"
+	for _, test := range []struct {
+		name string
+		then func(resp *http.Response) // what the caller does 2 s after the head
+		want string                    // when the next request arrives
+	}{
+		{"closed_unread", func(resp *http.Response) { resp.Body.Close() }, "2s"},
+		{"read_to_its_end", func(resp *http.Response) { io.Copy(io.Discard, resp.Body) }, "10s"},
+		{"read_in_part_then_closed", func(resp *http.Response) {
+			io.ReadFull(resp.Body, make([]byte, 5))
+			resp.Body.Close()
+		}, "4s"},
+	} {
+		t.Run("house/"+test.name, func(t *testing.T) {
+			inPace(t, pace.Limits{Parallel: 1}, fetcher.Options{}, func(p *paced) {
+				p.web.Site("http://a.test").Robots(open).Path("/1", slowly(11)).Path("/2", page)
+				resp, err := p.get(context.Background(), one)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				p.crowd("http://a.test/2")
+				time.Sleep(2 * time.Second)
+				test.then(resp)
+				p.saw("0s a.test/robots.txt", "0s a.test/1", test.want+" a.test/2")
+			})
+		})
+	}
+	for _, test := range []struct {
+		name string
+		step httptest.Step
+	}{
+		{"no_answer", httptest.Reset()},
+		{"no_body", httptest.Status(204)},
+		{"no_page", httptest.Status(404)},
+		{"broken_body", page.ResetAfter(3)},
+	} {
+		t.Run("house/"+test.name, func(t *testing.T) {
+			inPace(t, pace.Limits{Parallel: 1}, fetcher.Options{}, func(p *paced) {
+				p.web.Site("http://a.test").Robots(open).Path("/1", test.step).Path("/2", page)
+				if resp, err := p.get(context.Background(), one); err == nil {
+					io.Copy(io.Discard, resp.Body)
+					defer resp.Body.Close()
+				}
+				p.crowd("http://a.test/2")
+				p.saw("0s a.test/robots.txt", "0s a.test/1", "0s a.test/2")
+			})
+		})
+	}
+}
+
+// Where a connection takes its time, the gap counts from when the request was
+// written to it.
+func TestPaceCountsFromTheWriting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		base := web.Transport()
+		base.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			time.Sleep(700 * time.Millisecond)
+			return web.DialContext(ctx, network, address)
+		}
+		base.DisableKeepAlives = true // each request dials
+		p := &paced{t: t, web: web, start: time.Now(), tr: newTransport(t, &fetcher.Options{Base: base, Pace: &pace.Limits{Gap: time.Second}})}
+		web.Site("http://a.test").Robots(open).Path("/*", page)
+		if _, err := p.tr.Check(context.Background(), must("http://a.test/")); err != nil {
+			t.Fatal(err)
+		}
+		p.crowd("http://a.test/1", "http://a.test/2")
+		// Each starts to dial a second after the one before was written.
+		p.saw("700ms a.test/robots.txt", "2.4s a.test/1", "4.1s a.test/2")
+	})
+}
+
+// A host that answers 429 with Retry-After receives no request before it ends,
+// from any caller: not from those waiting, not from newcomers, not for its
+// robots.txt, not on behalf of a sibling.
+func TestPaceOfAHostThatIsBusy(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		busy httptest.Step
+		want string // when the next request arrives
+	}{
+		{"429_seconds", httptest.Status(429).Header("Retry-After", "30"), "31s"},
+		{"503_date", httptest.Status(503).DateHeader("Retry-After", 30*time.Second), "31s"},
+		{"429_of_a_day", httptest.Status(429).Header("Retry-After", "86400"), "15m1s"},
+	} {
+		t.Run("house/"+test.name, func(t *testing.T) {
+			inPace(t, pace.Limits{Gap: time.Second}, fetcher.Options{}, func(p *paced) {
+				p.web.Site("http://a.test").Robots(open).Path("/1", test.busy).Path("/*", page)
+				p.web.Site("http://b.test").Robots(open)
+				p.crowd("http://a.test/1", "http://a.test/2")
+				time.Sleep(10 * time.Second)
+				sibling, err := p.tr.As("SiblingBot")
+				if err != nil {
+					t.Fatal(err)
+				}
+				p.pages.Go(func() { sibling.Refresh(context.Background(), must("http://a.test/")) })
+				synctest.Wait()
+				p.crowd("http://a.test/3", "http://b.test/")
+				p.pages.Wait()
+				requests := p.web.Site("http://a.test").Requests()
+				if len(requests) != 5 {
+					t.Fatalf("arrived %v, want 5 requests", requests)
+				}
+				var got []string
+				for _, r := range requests[2:] {
+					got = append(got, r.Time.Sub(p.start).String())
+				}
+				first, _ := time.ParseDuration(test.want)
+				want := []string{first.String(), (first + time.Second).String(), (first + 2*time.Second).String()}
+				if !slices.Equal(got, want) {
+					t.Errorf("requests after the answer: %v, want %v", got, want)
+				}
+				if s := p.tr.Stats().Pace; s.Pauses != 1 {
+					t.Errorf("Stats().Pace.Pauses = %d, want 1", s.Pauses)
+				}
+			})
+		})
+	}
+	t.Run("house/429_of_robots_pauses_pages", func(t *testing.T) {
+		inPace(t, pace.Limits{}, fetcher.Options{}, func(p *paced) {
+			p.web.Site("http://a.test").Robots(open.Header("Cache-Control", "max-age=60"), httptest.Status(429).Header("Retry-After", "90")).Path("/*", page)
+			p.read("http://a.test/1")
+			time.Sleep(2 * time.Minute)
+			p.crowd("http://a.test/2") // asks for the file, and goes by the copy
+			p.saw("0s a.test/robots.txt", "0s a.test/1", "2m0s a.test/robots.txt", "3m30s a.test/2")
+		})
+	})
+}
+
+// A wait that cannot end in time is refused at once, with Defer and the moment
+// to come back; the Decision says why in words of its own.
+func TestPaceRefusal(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		limits pace.Limits
+		left   time.Duration // of the caller's context; 0: no deadline
+	}{
+		{"over_max_wait", pace.Limits{Gap: time.Minute, MaxWait: 59 * time.Second}, 0},
+		{"over_the_deadline", pace.Limits{Gap: time.Minute}, 59 * time.Second},
+	} {
+		t.Run("house/"+test.name, func(t *testing.T) {
+			inPace(t, test.limits, fetcher.Options{}, func(p *paced) {
+				p.web.Site("http://a.test").Robots(open).Path("/*", page)
+				if _, err := p.tr.Check(context.Background(), must("http://a.test/")); err != nil {
+					t.Fatal(err)
+				}
+				ctx := context.Background()
+				if test.left > 0 {
+					mine, cancel := context.WithTimeout(ctx, test.left)
+					defer cancel()
+					ctx = mine
+				}
+				_, err := p.get(ctx, "http://a.test/1")
+				var denied *fetcher.DeniedError
+				if !errors.As(err, &denied) || !errors.Is(err, fetcher.ErrDeferred) || time.Since(p.start) != 0 {
+					t.Fatalf("RoundTrip = %v after %v, want at once a *DeniedError that is ErrDeferred", err, time.Since(p.start))
+				}
+				want := policy.Decision{
+					Verdict: policy.Defer, URL: "http://a.test/1", Clause: "house", Profile: "rfc9309",
+					RetryAt: p.start.Add(time.Minute), Pacing: "no turn in time: gap",
+				}
+				if got := denied.Decision; got != want {
+					t.Errorf("Decision\ngot  %+v\nwant %+v", got, want)
+				}
+				const text = "DEFER http://a.test/1: no turn in time: gap [house rule; profile rfc9309]; not before 2000-01-01T00:01:00Z"
+				if got := denied.Decision.String(); got != text {
+					t.Errorf("got  %s\nwant %s", got, text)
+				}
+				if s := p.tr.Stats(); s.Deferred != 1 || s.Pace.Refused != 1 || s.Pace.Waits != 0 {
+					t.Errorf("Stats() = %+v, want one Deferred, one Refused and no wait", s)
+				}
+				p.saw("0s a.test/robots.txt")
+			})
+		})
+	}
+}
+
+// A caller that leaves gives its turn back.
+func TestPaceCancellation(t *testing.T) {
+	inPace(t, pace.Limits{Gap: time.Second}, fetcher.Options{}, func(p *paced) {
+		p.web.Site("http://a.test").Robots(open).Path("/*", page)
+		p.read("http://a.test/1")
+		ctx, leave := context.WithCancel(context.Background())
+		p.pages.Go(func() {
+			if _, err := p.get(ctx, "http://a.test/2"); err != context.Canceled {
+				t.Errorf("RoundTrip = %v, want %v", err, context.Canceled)
+			}
+		})
+		synctest.Wait()
+		p.crowd("http://a.test/3")
+		time.Sleep(500 * time.Millisecond)
+		leave()
+		p.saw("0s a.test/robots.txt", "1s a.test/1", "2s a.test/3")
+		if s := p.tr.Stats().Pace; s.Cancelled != 1 || s.Turns != 3 || s.InFlight != 0 || s.Waiting != 0 {
+			t.Errorf("Stats().Pace = %+v, want 1 cancelled, 3 turns, nothing left", s)
+		}
+	})
+}
+
+// Check says when a request would have its turn and what it waits for, as long
+// as it waits; without pacing it says nothing.
+func TestPaceInTheDecision(t *testing.T) {
+	inPace(t, pace.Limits{Gap: time.Second, DelayCap: 10 * time.Second}, fetcher.Options{}, func(p *paced) {
+		p.web.Site("http://a.test").Robots(open).Path("/*", page)
+		p.web.Site("http://b.test").Robots(delayed("86400"))
+		for _, test := range []struct {
+			name   string
+			sleep  time.Duration
+			target string
+			turn   time.Duration // from the start; 0: none
+			pacing string
+		}{
+			{"first_page", 0, "http://a.test/1", time.Second, "waits for gap"},
+			{"the_file_itself", 0, "http://a.test/robots.txt", time.Second, "waits for gap"},
+			{"disallowed", 0, "http://a.test/private", 0, ""},
+			{"capped", 0, "http://b.test/", 10 * time.Second, "waits for crawl_delay, Crawl-delay 24h0m0s obeyed as 10s"},
+			{"capped_and_free", 10 * time.Second, "http://b.test/", 0, "Crawl-delay 24h0m0s obeyed as 10s"},
+			{"free", 0, "http://a.test/1", 0, ""},
+		} {
+			time.Sleep(test.sleep)
+			d, err := p.tr.Check(context.Background(), must(test.target))
+			if err != nil {
+				t.Fatal(err)
+			}
+			peeked, ok := p.tr.Peek(must(test.target))
+			var turn time.Duration
+			if !d.Turn.IsZero() {
+				turn = d.Turn.Sub(p.start)
+			}
+			if turn != test.turn || d.Pacing != test.pacing || !ok || peeked != d {
+				t.Errorf("%s: Check says %v, %q, and Peek %+v\nwant %v, %q, and the same", test.name, turn, d.Pacing, peeked, test.turn, test.pacing)
+			}
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site("http://a.test").Robots(delayed("10"))
+		d, err := newTransport(t, &fetcher.Options{Base: web.Transport()}).Check(context.Background(), must("http://a.test/"))
+		if err != nil || !d.Turn.IsZero() || d.Pacing != "" {
+			t.Errorf("without pacing: Check = %+v, %v; want neither Turn nor Pacing", d, err)
+		}
+	})
+}
+
+// Each wait is reported with its reason, and a Crawl-delay that is cut short or
+// ignored once per authority, however many callers meet it.
+func TestPaceTrace(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		limits pace.Limits
+		want   []string
+	}{
+		{"capped", pace.Limits{Gap: time.Second, DelayCap: 5 * time.Second}, []string{
+			"0s http://a.test: 1h0m0s obeyed as 5s", "5s http://a.test waited 5s for crawl_delay", "10s http://a.test waited 10s for crawl_delay",
+			"10s http://b.test: 2h0m0s obeyed as 5s", "15s http://b.test waited 5s for crawl_delay",
+		}},
+		{"ignored", pace.Limits{Gap: time.Second, Delay: pace.Ignore}, []string{
+			"0s http://a.test: 1h0m0s obeyed as 0s", "1s http://a.test waited 1s for gap", "2s http://a.test waited 2s for gap",
+			"2s http://b.test: 2h0m0s obeyed as 0s", "3s http://b.test waited 1s for gap",
+		}},
+		{"honoured", pace.Limits{Gap: time.Second, Delay: pace.Honour}, []string{
+			"1h0m0s http://a.test waited 1h0m0s for crawl_delay", "2h0m0s http://a.test waited 2h0m0s for crawl_delay",
+			"4h0m0s http://b.test waited 2h0m0s for crawl_delay",
+		}},
+	} {
+		t.Run("house/"+test.name, func(t *testing.T) {
+			var got []string
+			var p *paced
+			add := func(format string, args ...any) {
+				got = append(got, time.Since(p.start).String()+" "+fmt.Sprintf(format, args...))
+			}
+			inPace(t, test.limits, fetcher.Options{Trace: &fetcher.Trace{
+				Waited: func(authority string, wait time.Duration, reason string) {
+					add("%s waited %v for %s", authority, wait, reason)
+				},
+				Delay: func(authority string, asked, obeyed time.Duration) {
+					add("%s: %v obeyed as %v", authority, asked, obeyed)
+				},
+			}}, func(q *paced) {
+				p = q
+				p.web.Site("http://a.test").Robots(delayed("3600")).Path("/*", page)
+				p.web.Site("http://b.test").Robots(delayed("7200")).Path("/*", page)
+				p.crowd("http://a.test/1", "http://a.test/2")
+				p.pages.Wait()
+				p.crowd("http://b.test/1")
+				p.pages.Wait()
+				if !slices.Equal(got, test.want) {
+					t.Errorf("told\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(test.want, "\n"))
+				}
+			})
+		})
+	}
+}
+
+// In audit mode pacing spaces requests and refuses none.
+func TestPaceAudit(t *testing.T) {
+	var rulings []string
+	inPace(t, pace.Limits{Gap: time.Minute, MaxWait: time.Second}, fetcher.Options{Audit: true, Trace: &fetcher.Trace{
+		Decided: func(_ context.Context, d policy.Decision) { rulings = append(rulings, d.Verdict.String()+" "+d.Pacing) },
+	}}, func(p *paced) {
+		p.web.Site("http://a.test").Robots(open).Path("/*", page)
+		p.read("http://a.test/1")
+		p.saw("0s a.test/robots.txt", "0s a.test/1")
+		if want := []string{"allow waits for gap", "defer no turn in time: gap"}; !slices.Equal(rulings, want) {
+			t.Errorf("rulings %q, want %q", rulings, want)
+		}
+	})
+}
+
+// A lineStore is a store that also keeps the lines of a fleet, or fails to.
+type lineStore struct {
+	cache.Store
+	mu    sync.Mutex
+	down  error
+	asked []string
+}
+
+func (s *lineStore) note(format string, args ...any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, fmt.Sprintf(format, args...))
+	return s.down
+}
+
+func (s *lineStore) Reserve(_ context.Context, authority, _ string, gap, keep, life time.Duration, parallel int) (wait, level time.Duration, err error) {
+	return 0, 0, s.note("reserve %s, gap %v, parallel %d", authority, gap, parallel)
+}
+
+func (s *lineStore) Hold(_ context.Context, authority, _ string, life time.Duration, _ bool) error {
+	return s.note("hold %s for %v", authority, life)
+}
+
+func (s *lineStore) Pause(_ context.Context, authority string, wait, level time.Duration) error {
+	return s.note("pause %s for %v", authority, wait)
+}
+
+func (s *lineStore) set(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.down = err
+}
+
+// A store that can keep the lines of a fleet is asked for each turn. While it is
+// away the process keeps to its own limits, and says so.
+func TestPaceOfAFleet(t *testing.T) {
+	store := &lineStore{}
+	var told []string
+	inPace(t, pace.Limits{Gap: time.Second, Parallel: 2}, fetcher.Options{Store: store, Trace: &fetcher.Trace{
+		Fleet: func(err error) { told = append(told, fmt.Sprint(err)) },
+	}}, func(p *paced) {
+		store.Store = cache.NewMemory(1 << 20)
+		p.web.Site("http://a.test").Robots(delayed("5")).Path("/busy", httptest.Status(429).Header("Retry-After", "60")).Path("/*", page)
+		p.read("http://a.test/1")
+		p.read("http://a.test/busy")
+		want := []string{
+			"reserve http://a.test, gap 1s, parallel 2", "hold http://a.test for 0s",
+			"reserve http://a.test, gap 5s, parallel 2", "hold http://a.test for 0s",
+			"reserve http://a.test, gap 5s, parallel 2", "pause http://a.test for 1m0s", "hold http://a.test for 0s",
+		}
+		if !slices.Equal(store.asked, want) {
+			t.Errorf("the store was asked\n%s\nwant\n%s", strings.Join(store.asked, "\n"), strings.Join(want, "\n"))
+		}
+		store.set(errors.New("down"))
+		p.read("http://a.test/2")
+		p.read("http://a.test/3")
+		if got := p.tr.Stats().Pace; got.Unshared != 2 || got.Turns != 5 {
+			t.Errorf("Stats().Pace = %+v, want 5 turns, 2 of them unshared", got)
+		}
+		store.set(nil)
+		p.read("http://a.test/4")
+		if want := []string{"down", "<nil>"}; !slices.Equal(told, want) {
+			t.Errorf("Fleet was told %q, want %q", told, want)
+		}
+		p.saw("0s a.test/robots.txt", "5s a.test/1", "10s a.test/busy", "1m10s a.test/2", "1m15s a.test/3", "1m20s a.test/4")
+	})
+}
