@@ -18,9 +18,9 @@ const (
 )
 
 // MarshalBinary returns the record in a form that [Profile.Load] reads: what a
-// store keeps. A nil Record is an error.
+// store keeps. A Record of which nothing is known is an error.
 func (r *Record) MarshalBinary() ([]byte, error) {
-	if r == nil {
+	if r.blank() {
 		return nil, errors.New("policy: there is no record to store")
 	}
 	m := r.detail()

@@ -17,13 +17,13 @@ import (
 // the file.
 func (r *Record) Decide(token string, target *url.URL, now time.Time) Decision {
 	d := Decision{URL: target.Redacted()}
-	if r != nil {
+	if !r.blank() {
 		r.state(&d)
 	}
 	switch {
 	case robotsTxt(target):
 		d.Verdict, d.Clause, d.Match.Allowed = Allow, "2.2.2", true
-	case r == nil:
+	case r.blank():
 		d.Verdict, d.Clause, d.RetryAt = Defer, "2.3", now
 	default:
 		r.rule(&d, token, target, nanos(now))
@@ -57,7 +57,7 @@ func (r *Record) Allows(token string, target *url.URL, now time.Time) bool {
 	if robotsTxt(target) {
 		return true
 	}
-	if r == nil {
+	if r.blank() {
 		return false
 	}
 	h := r.holds(nanos(now))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -157,6 +158,70 @@ func TestTimesLeftOut(t *testing.T) {
 			t.Errorf("Received alone: the next try is after %v; want %v", got, days)
 		}
 	})
+}
+
+// TestZeroRecord: the zero Record is that of an authority nothing is known of.
+func TestZeroRecord(t *testing.T) {
+	p := policy.RFC9309()
+	for _, r := range []*policy.Record{nil, {}} {
+		if !r.Due(start) || !r.NextTry().IsZero() || r.Validators() != nil || r.File() != nil || r.Robots()+r.Origin() != "" || r.Share(nil) != r {
+			t.Errorf("%+v knows something", r)
+		}
+		if got := ruling(t, r, start); got != "defer 2.3" {
+			t.Errorf("%+v\ngot  %s\nwant defer 2.3", r, got)
+		}
+		if data, err := r.MarshalBinary(); err == nil {
+			t.Errorf("%+v is stored as %q", r, data)
+		}
+		if got := ruling(t, p.Learn(r, attempt(t, "404", start)), start); got != "allow 2.3.1.3" {
+			t.Errorf("%+v, then 404:\ngot  %s\nwant allow 2.3.1.3", r, got)
+		}
+	}
+}
+
+// TestSpansOfAnySize: a profile of one's own may call any span for ever, and
+// no sum runs over.
+func TestSpansOfAnySize(t *testing.T) {
+	const ever = time.Duration(1<<63 - 1)
+	p := policy.RFC9309()
+	p.Name = "patient"
+	p.Fresh.Default, p.Fresh.Most, p.Retry.After, p.Retry.Day, p.Retry.Later, p.Retry.Beyond, p.Retry.Refused = ever, ever, ever, ever, ever, ever, ever
+	for i := range p.Status {
+		p.Status[i].Again, p.Status[i].Keep = ever, ever
+	}
+	for i := range p.Outage {
+		p.Outage[i].Every = ever
+	}
+	if err := p.Check(); err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range []string{
+		"200 rules", "200 rules + Expires: Fri, 31 Dec 9999 23:59:59 GMT", "404", "403", "503", "dns", "503 + Retry-After: 99999999999999999999",
+		"301 after 5 + Location: /x", "302 redirect_refused",
+	} {
+		for _, known := range []bool{false, true} {
+			var rec *policy.Record
+			if known {
+				rec = learn(t, p, nil, attempt(t, "200 rules", start))
+			}
+			rec = reload(t, p, learn(t, p, rec, attempt(t, event, start.Add(days))))
+			if next := rec.NextTry(); next.Before(start.Add(100 * 365 * days)) {
+				t.Errorf("%s, known %v: the next try is at %v; want one in a hundred years or later", event, known, next)
+			}
+		}
+	}
+}
+
+// TestNoStatus: no table makes an answer of what is none.
+func TestNoStatus(t *testing.T) {
+	p := policy.RFC9309()
+	p.Name, p.Status = "open", []policy.StatusRule{{From: math.MinInt32, To: math.MaxInt32, Access: policy.Unavailable, Answers: true, Clause: "house", Again: time.Hour}}
+	for _, event := range []string{"0", "-1", "99"} {
+		rec := learn(t, p, learn(t, p, nil, attempt(t, event, start)), attempt(t, event, start.Add(30*days)))
+		if got := ruling(t, rec, start.Add(30*days)); got != "defer 2.3.1.4" {
+			t.Errorf("status %s for 30 days:\ngot  %s\nwant defer 2.3.1.4", event, got)
+		}
+	}
 }
 
 // TestCauses reads what a Decision says of answers that were none.

@@ -23,7 +23,7 @@ const maxValidator = 1 << 10
 // Retries are spread by a hash of the URL and the time, so that a fleet does
 // not come back in step.
 func (p *Profile) Learn(old *Record, a Attempt) *Record {
-	if old != nil && (old.robots != a.Robots || old.profile.Name != p.Name) {
+	if old.blank() || old.robots != a.Robots || old.profile.Name != p.Name {
 		old = nil
 	}
 	a.Header = canonical(a.Header)
@@ -86,7 +86,7 @@ func (s *step) live(r *Record) {
 		ttl = min(ttl, max(s.p.Fresh.HTML, s.p.Fresh.Least))
 	}
 	r.fetched = s.now
-	r.end = s.now + int64(ttl)
+	r.end = after(s.now, ttl)
 	r.next = r.end
 }
 
@@ -98,13 +98,13 @@ func (s *step) settle(rule StatusRule, cause string) *Record {
 	}
 	r := s.record(rule.Access)
 	d := detail{served: s.elsewhere(), cause: cause, clause: rule.Clause}
-	again := int64(rule.Again)
+	again := rule.Again
 	if end := s.keeps(rule.Keep); end > s.now {
 		s.keepCopy(r, &d)
 		r.end = end
-		again = min(again, end-s.now)
+		again = min(again, time.Duration(end-s.now))
 	}
-	r.next = s.now + max(again, int64(s.p.Fresh.Least))
+	r.next = after(s.now, max(again, s.p.Fresh.Least))
 	r.describe(d)
 	return r
 }
@@ -117,7 +117,7 @@ func (s *step) keeps(keep time.Duration) int64 {
 	case keep == Lifetime:
 		return s.old.end
 	}
-	return max(s.old.end, s.old.fetched+int64(keep))
+	return max(s.old.end, after(s.old.fetched, keep))
 }
 
 // fromFuture reports that the old copy was received by a clock that has been

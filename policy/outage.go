@@ -46,7 +46,7 @@ func (s *step) unreachable(rule StatusRule, cause string) *Record {
 	if rule.Hold {
 		r.flags |= hold
 	}
-	r.next = s.now + int64(s.pause(rule, r.fails, time.Duration(s.now-d.down)))
+	r.next = after(s.now, s.pause(rule, r.fails, time.Duration(s.now-d.down)))
 	r.fails = min(r.fails+1, 32)
 	r.describe(d)
 	return r
@@ -68,8 +68,8 @@ func (s *step) pause(rule StatusRule, fails uint8, down time.Duration) time.Dura
 	default:
 		pause = s.backoff(fails, down)
 	}
-	after, _ := retry.After(s.a.Header, time.Unix(0, s.now), s.p.Retry.After)
-	return max(pause, after, s.p.Fresh.Least)
+	asked, _ := retry.After(s.a.Header, time.Unix(0, s.now), s.p.Retry.After)
+	return max(pause, asked, s.p.Fresh.Least)
 }
 
 // backoff is a step that doubles with each failure, drawn from its upper half.

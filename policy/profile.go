@@ -119,6 +119,8 @@ func (p *Profile) Check() error {
 		return fmt.Errorf("policy: Fresh is %v; want 1s <= Least <= Default and Most", p.Fresh)
 	case p.Beyond == Successful || p.succeeds():
 		return errors.New("policy: a retrieval without a file is called successful; want another Access in Beyond and Failures")
+	case !p.ordered():
+		return fmt.Errorf("policy: Outage is %+v; want each phase to end after the one before, and one without an end last", p.Outage)
 	case p.Retry.First < time.Second || p.Retry.Day < p.Retry.First || p.Retry.Later < p.Retry.First:
 		return fmt.Errorf("policy: Retry is %v; want 1s <= First <= Day and Later", p.Retry)
 	}
@@ -135,10 +137,22 @@ func (p *Profile) succeeds() bool {
 	return false
 }
 
-// covers is the first rule for status; one that none covers is unreachable.
+// ordered reports whether every phase of an outage comes to hold.
+func (p *Profile) ordered() bool {
+	for i := 1; i < len(p.Outage); i++ {
+		before, until := p.Outage[i-1].Until, p.Outage[i].Until
+		if before <= 0 || until != 0 && until <= before {
+			return false
+		}
+	}
+	return true
+}
+
+// covers is the first rule for status; one that none covers is unreachable. So
+// is what is no status: whatever a table says, nothing was answered.
 func (p *Profile) covers(status int) StatusRule {
 	for _, r := range p.Status {
-		if r.From <= status && status <= r.To {
+		if status >= 100 && r.From <= status && status <= r.To {
 			return r
 		}
 	}

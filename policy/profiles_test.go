@@ -349,6 +349,8 @@ func TestCheck(t *testing.T) {
 		{"2.4/default_under_the_floor", func(p *policy.Profile) { p.Fresh.Default = time.Second }},
 		{"house/no_first_retry", func(p *policy.Profile) { p.Retry.First = 0 }},
 		{"house/retries_out_of_order", func(p *policy.Profile) { p.Retry.Later = time.Second }},
+		{"2.3.1.4/a_phase_without_an_end_that_is_not_the_last", func(p *policy.Profile) { p.Outage[0].Until = 0 }},
+		{"2.3.1.4/phases_out_of_order", func(p *policy.Profile) { p.Outage[1].Until = time.Hour }},
 		{"2.3.1.4/a_failure_that_succeeds", func(p *policy.Profile) { p.Failures = map[policy.Class]policy.Access{policy.DNS: policy.Successful} }},
 		{"2.3.1.2/redirects_that_succeed", func(p *policy.Profile) { p.Beyond = policy.Successful }},
 	} {

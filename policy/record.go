@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"math"
 	"net/http"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 // Record is all that is remembered of one scheme and authority: the copy of its
 // robots.txt, if there is one, what the last retrieval came to, and when to ask
 // again. It is immutable and safe for concurrent use. A nil *Record is that of
-// an authority nothing is known of.
+// an authority nothing is known of, and so is the zero Record.
 //
 // It is kept small, because a crawler holds a million of them: times are
 // nanoseconds since 1970 with 0 for none, and what few records need is in
@@ -60,12 +61,15 @@ func (r *Record) detail() *detail {
 	return r.more
 }
 
+// blank reports that nothing is known.
+func (r *Record) blank() bool { return r == nil || r.profile == nil }
+
 // Due reports whether robots.txt must be asked for again before the record is
 // used: nothing is known, the copy or the last answer has had its time, or the
 // record is from the future because the clock was set back. Clocks of a fleet
 // that differ by less than the profile's shortest lifetime do not count as that.
 func (r *Record) Due(now time.Time) bool {
-	return r == nil || r.due(nanos(now))
+	return r.blank() || r.due(nanos(now))
 }
 
 func (r *Record) due(now int64) bool { return now >= r.next || r.fromFuture(now) }
@@ -78,7 +82,7 @@ func (r *Record) fromFuture(now int64) bool {
 
 // NextTry is when the file is asked for again. It is zero for a nil Record.
 func (r *Record) NextTry() time.Time {
-	if r == nil {
+	if r.blank() {
 		return time.Time{}
 	}
 	return unix(r.next)
@@ -88,7 +92,7 @@ func (r *Record) NextTry() time.Time {
 // If-None-Match and If-Modified-Since, or nil if there are none. They belong to
 // the URL Origin and must be sent to no other. The caller owns the result.
 func (r *Record) Validators() http.Header {
-	if r == nil || r.file == nil || r.more == nil || !r.profile.Conditional {
+	if r.blank() || r.file == nil || r.more == nil || !r.profile.Conditional {
 		return nil
 	}
 	h := http.Header{}
@@ -165,9 +169,12 @@ func (r *Record) Share(f *matcher.File) *Record {
 	return &shared
 }
 
-// latest is the last moment that is told apart, in the year 2200. Sums of it
-// and any span of a profile stay clear of overflow.
+// latest is the last moment that is told apart, in the year 2200.
 const latest = int64(230 * 365 * day)
+
+// after is the moment when span has passed since at. A span may be as long as a
+// profile says; the sum ends with the count of nanoseconds.
+func after(at int64, span time.Duration) int64 { return at + min(int64(span), math.MaxInt64-at) }
 
 // nanos is t in nanoseconds since 1970, never 0, which stands for no time.
 // Moments before 1970 count as 1970 and those after latest as latest.

@@ -235,7 +235,7 @@ func stored(t testing.TB, r *policy.Record) []byte {
 }
 
 // reload stores and loads a record under a fresh profile of the same name, as a
-// crawler does that was started anew.
+// crawler does that was started anew. Whatever was loaded rules as before.
 func reload(t testing.TB, p *policy.Profile, r *policy.Record) *policy.Record {
 	t.Helper()
 	fresh, ok := policy.ByName(p.Name)
@@ -249,6 +249,12 @@ func reload(t testing.TB, p *policy.Profile, r *policy.Record) *policy.Record {
 	}
 	if again := stored(t, loaded); !bytes.Equal(data, again) {
 		t.Errorf("stored, loaded and stored:\ngot  %q\nwant %q", again, data)
+	}
+	for _, now := range []time.Time{r.NextTry().Add(-time.Second), r.NextTry().Add(31 * 24 * time.Hour)} {
+		got, want := loaded.Decide("ExampleBot", private, now), r.Decide("ExampleBot", private, now)
+		if got != want {
+			t.Errorf("stored and loaded, asked at %v:\ngot  %+v\nwant %+v", now, got, want)
+		}
 	}
 	return loaded
 }
