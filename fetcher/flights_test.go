@@ -1,0 +1,395 @@
+package fetcher_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rfc9309/polite/cache"
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/internal/httptest"
+	"github.com/rfc9309/polite/pace"
+	"github.com/rfc9309/polite/policy"
+)
+
+// herd is how many callers come at once, and flock where that many would add
+// nothing but time.
+const herd, flock = 2000, 200
+
+// tallied counts rulings and errors by their words, from many goroutines.
+type tallied struct {
+	mu sync.Mutex
+	by map[string]int
+}
+
+func (c *tallied) add(d policy.Decision, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.by == nil {
+		c.by = map[string]int{}
+	}
+	if err != nil {
+		c.by[err.Error()]++
+		return
+	}
+	c.by[ruling(d)]++
+}
+
+// TestHerd sends two thousand callers to one authority nobody knows anything of.
+// Whatever it answers, it is asked once, and everyone gets the ruling.
+func TestHerd(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		answer httptest.Step
+		asks   int
+		want   string
+	}{
+		{"rules", text.After(time.Second), 1, "disallow 2.2.2"},
+		{"rules_at_once", text, 1, "disallow 2.2.2"},
+		{"no_store", text.After(time.Second).Header("Cache-Control", "no-store"), 1, "disallow 2.2.2"},
+		{"missing", httptest.Status(404).After(time.Second), 1, "allow 2.3.1.3"},
+		{"down", httptest.Status(503).After(time.Second), 1, "defer 2.3.1.4"},
+		{"busy", httptest.Status(429).After(time.Second), 1, "defer house"},
+		{"loop", httptest.Redirect(302, "/robots.txt").After(time.Second), 1, "allow 2.3.1.2"},
+		{"hang", httptest.Hang(), 1, "defer 2.3.1.4"},
+		{"reset", httptest.Reset(), 2, "defer 2.3.1.4"},
+	} {
+		t.Run("2.4/"+tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := httptest.New(t)
+				web.Site(site).Robots(tt.answer)
+				tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: cache.NewMemory(1 << 20)})
+				size := flock
+				if tt.name == "rules" {
+					size = herd
+				}
+				var got tallied
+				var callers sync.WaitGroup
+				for range size {
+					callers.Go(func() { got.add(tr.Check(t.Context(), must(private))) })
+				}
+				callers.Wait()
+				if got.by[tt.want] != size || len(web.Requests()) != tt.asks {
+					t.Errorf("got  %v, %d requests\nwant %d times %s, %d requests", got.by, len(web.Requests()), size, tt.want, tt.asks)
+				}
+			})
+		})
+	}
+}
+
+// TestHerdAtExpiry is the same when a copy ends: with an answer, without one,
+// and after an outage.
+func TestHerdAtExpiry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site(site).Robots(text, text.After(time.Second), httptest.Status(500).After(time.Second), text.After(time.Second))
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport()})
+		for i, want := range []string{"disallow 2.2.2", "disallow 2.2.2", "disallow 2.4 stale", "disallow 2.2.2"} {
+			var got tallied
+			var callers sync.WaitGroup
+			for range flock {
+				callers.Go(func() { got.add(tr.Check(t.Context(), must(private))) })
+			}
+			callers.Wait()
+			if got.by[want] != flock || len(web.Requests()) != i+1 {
+				t.Errorf("day %d: got  %v, %d requests\nwant %s for all, %d requests", i, got.by, len(web.Requests()), want, i+1)
+			}
+			time.Sleep(day)
+		}
+	})
+}
+
+// TestHerdThatLeaves has half of the callers give up before the answer is there,
+// in every way there is. The others never notice, and the answer is kept even if
+// all are gone.
+func TestHerdThatLeaves(t *testing.T) {
+	for _, leave := range []int{1, 2} { // each first, or each second caller
+		t.Run(fmt.Sprint("house/each_of_", leave), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := httptest.New(t)
+				web.Site(site).Robots(text.After(10 * time.Second))
+				tr := newTransport(t, &fetcher.Options{Base: web.Transport()})
+				var got tallied
+				var callers sync.WaitGroup
+				for i := range herd {
+					callers.Go(func() {
+						ctx := t.Context()
+						if i%leave == 0 {
+							var cancel context.CancelFunc
+							ctx, cancel = context.WithTimeout(ctx, time.Duration(i)*time.Millisecond)
+							defer cancel()
+						}
+						got.add(tr.Check(ctx, must(private)))
+					})
+				}
+				callers.Wait()
+				stay := herd - herd/leave
+				if got.by["disallow 2.2.2"] != stay || got.by[context.DeadlineExceeded.Error()] != herd-stay {
+					t.Errorf("got  %v\nwant %d rulings and %d that left", got.by, stay, herd-stay)
+				}
+				time.Sleep(time.Minute)
+				if d, ok := tr.Peek(must(private)); !ok || len(web.Requests()) != 1 {
+					t.Errorf("afterwards: got  %v, %v, %d requests\nwant the rules in memory after 1 request", d, ok, len(web.Requests()))
+				}
+			})
+		})
+	}
+}
+
+// TestThousandAuthorities asks a thousand sites at once, three callers each, of
+// which every fifth is in some trouble. No site waits for another, and none is
+// judged by the rules of another.
+func TestThousandAuthorities(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const many = 1000
+		web := httptest.New(t)
+		troubles := []httptest.Step{httptest.Hang(), httptest.Status(500), httptest.Reset(), httptest.Redirect(302, "http://s1.test/robots.txt")}
+		want := make([]string, many)
+		for i := range many {
+			rules := httptest.Text(fmt.Sprintf("User-agent: *\nDisallow: /%d$\n", i)).After(time.Second)
+			want[i] = "disallow 2.2.2"
+			if i%5 == 0 {
+				rules = troubles[i/5%len(troubles)]
+				want[i] = []string{"defer 2.3.1.4", "defer 2.3.1.4", "defer 2.3.1.4", "allow 2.2.2"}[i/5%len(troubles)]
+			}
+			web.Site(fmt.Sprintf("http://s%d.test", i)).Robots(rules)
+		}
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport()})
+		began := time.Now()
+		var callers sync.WaitGroup
+		for i := range 3 * many {
+			callers.Go(func() {
+				n := i % many
+				d, err := tr.Check(t.Context(), must(fmt.Sprintf("http://s%d.test/%d", n, n)))
+				if err != nil || ruling(d) != want[n] {
+					t.Errorf("s%d.test/%d: got  %v, %v\nwant %s", n, n, d, err, want[n])
+				}
+				if took := time.Since(began); took > 2*time.Second && want[n] == "disallow 2.2.2" {
+					t.Errorf("s%d.test: got  a ruling after %v\nwant one after a second", n, took)
+				}
+			})
+		}
+		callers.Wait()
+		asked := map[string]int{}
+		for _, r := range web.Requests() {
+			asked[r.Origin]++
+		}
+		for origin, n := range asked {
+			if n > 2 && origin != "http://s1.test" {
+				t.Errorf("%s got %d requests", origin, n)
+			}
+		}
+	})
+}
+
+// TestMemoryIsBounded lets hostile authorities without number send files that
+// are as different and as long as they like. The bound is on what is held, as the
+// Transport counts it and as the runtime does.
+func TestMemoryIsBounded(t *testing.T) {
+	many := 25_000
+	if testing.Short() {
+		many = 5_000
+	}
+	// Each worker may be about to put a record in, before another goes for it.
+	const workers, bound = 8, 1 << 20
+	const slack = workers * 8 << 10
+	line := strings.Repeat("Disallow: /x*y$\nSitemap: http://example.com/"+strings.Repeat("s", 200)+"\n", 4)
+	base := roundTripper(func(r *http.Request) (*http.Response, error) {
+		body := "User-agent: *\nDisallow: /" + r.URL.Host + "\n" + line
+		h := http.Header{"Etag": {`"` + r.URL.Host + `"`}, "Last-Modified": {"Fri, 01 Jan 1999 00:00:00 GMT"}}
+		switch len(r.URL.Host) % 3 {
+		case 0:
+			return answerOf(r, 503, h, ""), nil
+		case 1:
+			return nil, errors.New(r.URL.Host + strings.Repeat("e", 5000))
+		}
+		return answerOf(r, 200, h, body), nil
+	})
+	tr := newTransport(t, &fetcher.Options{Base: base, MaxBytes: bound, Attempts: 1})
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	var callers sync.WaitGroup
+	for w := range workers {
+		callers.Go(func() {
+			for i := w; i < many; i += workers {
+				host := fmt.Sprintf("h%d%s.test", i, strings.Repeat("x", i%200))
+				if len(host)%67 == 0 {
+					host = "a." + host
+				}
+				tr.Check(t.Context(), &url.URL{Scheme: "http", Host: host, Path: "/"})
+				if s := tr.Stats(); s.Bytes > bound+slack {
+					t.Errorf("after %d authorities: got %d octets, want at most %d", i, s.Bytes, bound+slack)
+					return
+				}
+			}
+		})
+	}
+	callers.Wait()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	s := tr.Stats()
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 2*bound {
+		t.Errorf("the heap grew by %d octets for %d authorities; want at most twice MaxBytes, %d", grown, s.Authorities, 2*bound)
+	}
+	if s.Authorities < 100 || s.Bytes > bound || s.Retrievals < int64(many) {
+		t.Errorf("got  %d authorities in %d octets after %d retrievals\nwant at least 100 in %d after %d", s.Authorities, s.Bytes, s.Retrievals, bound, many)
+	}
+}
+
+// answerOf is an answer made without a server.
+func answerOf(r *http.Request, status int, h http.Header, body string) *http.Response {
+	return &http.Response{
+		StatusCode: status, Header: h, Body: httpBody(body), ContentLength: int64(len(body)),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+	}
+}
+
+func httpBody(s string) *closing { return &closing{Reader: strings.NewReader(s)} }
+
+// TestPanics lets everything that a caller hands in panic, exit its goroutine or
+// return what it must not. The ruling is the careful one, the others at the same
+// authority get theirs, and the next retrieval works.
+func TestPanics(t *testing.T) {
+	bad := map[string]func(){
+		"panic": func() { panic("hostile \x1b text") }, "nil_panic": func() { panic(nil) },
+		"abort": func() { panic(http.ErrAbortHandler) }, "exit": runtime.Goexit,
+	}
+	type place struct {
+		set  func(o *fetcher.Options, act func())
+		want string // while it acts so
+	}
+	for where, p := range map[string]place{
+		"base": {func(o *fetcher.Options, act func()) {
+			next := o.Base
+			o.Base = roundTripper(func(r *http.Request) (*http.Response, error) { act(); return next.RoundTrip(r) })
+		}, "defer 2.3.1.4"},
+		"body": {func(o *fetcher.Options, act func()) {
+			next := o.Base
+			o.Base = roundTripper(func(r *http.Request) (*http.Response, error) {
+				resp, err := next.RoundTrip(r)
+				if err == nil {
+					resp.Body = &acting{resp.Body, act}
+				}
+				return resp, err
+			})
+		}, "defer 2.3.1.4"},
+		"redirect": {func(o *fetcher.Options, act func()) {
+			o.Redirect = func(_, _ *url.URL) error { act(); return nil }
+		}, "defer 2.3.1.4"},
+		"egress": {func(o *fetcher.Options, act func()) { o.Egress = func(netip.Addr) error { act(); return nil } }, "defer 2.3.1.4"},
+		"hop":    {func(o *fetcher.Options, act func()) { o.Trace = &fetcher.Trace{Hop: func(fetcher.Hop) { act() }} }, "disallow 2.2.2"},
+		"fetched": {func(o *fetcher.Options, act func()) {
+			o.Trace = &fetcher.Trace{Fetched: func(policy.Attempt, *policy.Record) { act() }}
+		}, "disallow 2.2.2"},
+		"waited": {func(o *fetcher.Options, act func()) {
+			o.Trace = &fetcher.Trace{Waited: func(string, time.Duration, string) { act() }}
+			o.Pace = &pace.Limits{Gap: time.Second}
+		}, "disallow 2.2.2"},
+		"store_get":     {func(o *fetcher.Options, act func()) { o.Store = &acts{"get", act} }, "disallow 2.2.2"},
+		"store_put":     {func(o *fetcher.Options, act func()) { o.Store = &acts{"put", act} }, "disallow 2.2.2"},
+		"store_lease":   {func(o *fetcher.Options, act func()) { o.Store = &acts{"lease", act} }, "disallow 2.2.2"},
+		"store_release": {func(o *fetcher.Options, act func()) { o.Store = &acts{"release", act} }, "disallow 2.2.2"},
+	} {
+		for how, f := range bad {
+			t.Run("house/"+where+"/"+how, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					web := httptest.New(t)
+					web.Site(site).Robots(httptest.Redirect(302, "http://b.test/r"))
+					web.Site("http://b.test").Path("/r", text.Header("Cache-Control", "max-age=60"))
+					o := &fetcher.Options{Base: web.Transport()}
+					var once atomic.Bool // acts badly until it is set
+					p.set(o, func() {
+						if !once.Load() {
+							f()
+						}
+					})
+					tr := newTransport(t, o)
+					tr.SetLookup(web.LookupNetIP)
+					for _, want := range []string{p.want, "disallow 2.2.2"} {
+						var got tallied
+						var callers sync.WaitGroup
+						for range 20 {
+							callers.Go(func() { got.add(tr.Check(t.Context(), must(private))) })
+						}
+						callers.Wait()
+						if got.by[want] != 20 {
+							t.Errorf("got  %v\nwant 20 times %s", got.by, want)
+						}
+						once.Store(true)
+						time.Sleep(2 * time.Hour)
+					}
+				})
+			})
+		}
+	}
+}
+
+// acting is a body that acts when it is read.
+type acting struct {
+	rest interface {
+		Read([]byte) (int, error)
+		Close() error
+	}
+	act func()
+}
+
+func (a *acting) Read(p []byte) (int, error) { a.act(); return a.rest.Read(p) }
+func (a *acting) Close() error               { return a.rest.Close() }
+
+// acts is a store without memory that acts in one of its methods.
+type acts struct {
+	in  string
+	act func()
+}
+
+func (s *acts) do(op string) {
+	if s.in == op {
+		s.act()
+	}
+}
+
+func (s *acts) Get(context.Context, string) ([]byte, error) {
+	s.do("get")
+	return nil, errors.New("nothing is kept")
+}
+
+func (s *acts) Put(context.Context, string, []byte, time.Duration) error { s.do("put"); return nil }
+func (s *acts) Delete(context.Context, string) error                     { s.do("delete"); return nil }
+
+func (s *acts) Lease(context.Context, string, time.Duration) (func(), error) {
+	s.do("lease")
+	return func() { s.do("release") }, nil
+}
+
+// TestOddBases return what no RoundTripper may.
+func TestOddBases(t *testing.T) {
+	for name, base := range map[string]roundTripper{
+		"neither":         func(*http.Request) (*http.Response, error) { return nil, nil },
+		"both":            func(r *http.Request) (*http.Response, error) { return answerOf(r, 200, nil, rules), errors.New("both") },
+		"no_body":         func(r *http.Request) (*http.Response, error) { return &http.Response{StatusCode: 500}, nil },
+		"no_header":       func(r *http.Request) (*http.Response, error) { return answerOf(r, 503, nil, ""), nil },
+		"negative_status": func(r *http.Request) (*http.Response, error) { return answerOf(r, -200, http.Header{}, rules), nil },
+		"status_0":        func(r *http.Request) (*http.Response, error) { return answerOf(r, 0, http.Header{}, rules), nil },
+		"hostile_error": func(r *http.Request) (*http.Response, error) {
+			return nil, errors.New("\x1b[31m" + strings.Repeat("\u202e", 10_000) + "\n")
+		},
+		"nil_inside": func(r *http.Request) (*http.Response, error) { return nil, (*policy.Failure)(nil) },
+	} {
+		t.Run("2.3.1.4/"+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				trial{want: down}.hold(t, newTransport(t, &fetcher.Options{Base: base}), site)
+			})
+		})
+	}
+}
