@@ -20,8 +20,8 @@ import (
 type Options struct {
 	// Token is the product token that groups are looked up by (RFC 9309,
 	// section 2.2.1). Empty takes it from the agent: the part before the first
-	// "/" or space, as in "ExampleBot/0.1 (+https://example.com/bot)". Set it
-	// when the agent begins with something else, such as "Mozilla/5.0".
+	// "/" or space, as in "ExampleBot/0.1 (+https://example.com/bot)". It must be
+	// set when the agent begins with something else, such as "Mozilla/5.0".
 	Token string
 
 	// Profile is how the protocol is read. Nil is policy.RFC9309(). New takes
@@ -163,6 +163,9 @@ func productToken(agent, token string) (string, error) {
 		}
 		if err := checkToken(token); err != nil {
 			return "", fmt.Errorf("%w; begin the agent %q with one, or set Options.Token", err, agent)
+		}
+		if strings.EqualFold(token, "Mozilla") { // what browsers begin with; rules for the crawler would be missed
+			return "", fmt.Errorf("fetcher: the agent %q begins with %q, which names no crawler; set Options.Token", agent, token)
 		}
 		return token, nil
 	}

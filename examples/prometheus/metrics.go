@@ -21,6 +21,7 @@ type metrics struct {
 	waits      *prometheus.HistogramVec
 	store      *prometheus.CounterVec
 	delays     prometheus.Counter
+	alone      prometheus.Gauge
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -39,8 +40,10 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "polite_store_failures_total", Help: "Calls of the store that failed."}, []string{"op"}),
 		delays: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "polite_crawl_delays_cut_total", Help: "Sites whose Crawl-delay is longer than what is obeyed."}),
+		alone: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "polite_fleet_pace_lost", Help: "1 while each process of the fleet keeps a pace of its own."}),
 	}
-	r.MustRegister(m.decisions, m.retrievals, m.requests, m.waits, m.store, m.delays)
+	r.MustRegister(m.decisions, m.retrievals, m.requests, m.waits, m.store, m.delays, m.alone)
 	return m
 }
 
@@ -61,6 +64,12 @@ func (m *metrics) Trace() *fetcher.Trace {
 		},
 		Store: func(op, _ string, _ error) { m.store.WithLabelValues(op).Inc() },
 		Delay: func(string, time.Duration, time.Duration) { m.delays.Inc() },
+		Fleet: func(err error) {
+			m.alone.Set(0)
+			if err != nil {
+				m.alone.Set(1)
+			}
+		},
 	}
 }
 

@@ -1,0 +1,490 @@
+package fetcher_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rfc9309/polite/cache/disk"
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/pace"
+	"github.com/rfc9309/polite/policy"
+)
+
+// pages is a web for the examples: an http.RoundTripper that answers each URL
+// with a text, or with 503 where there is none. All else is 404.
+type pages map[string]string
+
+func (p pages) RoundTrip(req *http.Request) (*http.Response, error) {
+	text, ok := p[req.URL.String()]
+	status := http.StatusOK
+	switch {
+	case !ok:
+		status = http.StatusNotFound
+	case text == "":
+		status = http.StatusServiceUnavailable
+	}
+	return &http.Response{
+		StatusCode: status, Status: http.StatusText(status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text)), Request: req,
+	}, nil
+}
+
+func parse(s string) *url.URL {
+	u, err := url.Parse(s)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return u
+}
+
+// A crawler that drops what is disallowed and keeps what is deferred.
+func Example() {
+	t, err := fetcher.New("ExampleBot/0.1 (+https://example.com/bot)", &fetcher.Options{
+		Base: pages{ // leave this out to visit the real web
+			"https://example.com/robots.txt":  "User-agent: *\nDisallow: /private\n",
+			"https://example.com/news":        "All is well.",
+			"https://busy.example/robots.txt": "",
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	client := &http.Client{Transport: t, Timeout: time.Minute}
+	for _, page := range []string{"https://example.com/news", "https://example.com/private", "https://busy.example/"} {
+		resp, err := client.Get(page)
+		var denied *fetcher.DeniedError
+		switch {
+		case errors.Is(err, fetcher.ErrDisallowed) && errors.As(err, &denied):
+			fmt.Println("never:", denied.Decision.Rule())
+		case errors.As(err, &denied):
+			fmt.Println("later:", denied.Decision.Cause, denied.Decision.RetryAt.After(time.Now()))
+		case err != nil:
+			log.Fatal(err)
+		default:
+			text, _ := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			fmt.Printf("fetched: %s\n", text)
+		}
+	}
+	// Output:
+	// fetched: All is well.
+	// never: line 2 "Disallow: /private" in group "*"
+	// later: status 503 Service Unavailable true
+}
+
+// An agent that does not begin with a product token needs one of its own.
+func ExampleNew() {
+	const agent = "Mozilla/5.0 (compatible; ExampleBot/0.1; +https://example.com/bot)"
+	_, err := fetcher.New(agent, nil)
+	fmt.Println(err)
+	_, err = fetcher.New(agent, &fetcher.Options{Token: "ExampleBot"})
+	fmt.Println(err)
+	// Output:
+	// fetcher: the agent "Mozilla/5.0 (compatible; ExampleBot/0.1; +https://example.com/bot)" begins with "Mozilla", which names no crawler; set Options.Token
+	// <nil>
+}
+
+// Check asks without making the request, for a frontier that wants to know
+// before it queues a URL.
+func ExampleTransport_Check() {
+	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Base: pages{
+		"https://example.com/robots.txt": "User-agent: *\nDisallow: /*/print$\n",
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for _, page := range []string{"https://example.com/a/print", "https://example.com/a/prints"} {
+		d, err := t.Check(ctx, parse(page))
+		if err != nil {
+			log.Fatal(err) // ctx ended, or the URL is not an http or https URL
+		}
+		fmt.Printf("%v %s %s\n", d.Verdict, d.Clause, cmp.Or(d.Rule(), "no rule matches"))
+	}
+	_, err = t.Check(ctx, parse("mailto:someone@example.com"))
+	fmt.Println(errors.Is(err, fetcher.ErrURL))
+	// Output:
+	// disallow 2.2.2 line 2 "Disallow: /*/print$" in group "*"
+	// allow 2.2.2 no rule matches
+	// true
+}
+
+// Peek never waits and never asks a site: it knows what the memory knows.
+func ExampleTransport_Peek() {
+	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Base: pages{
+		"https://example.com/robots.txt": "User-agent: *\nDisallow: /private\n",
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	page := parse("https://example.com/private")
+	_, known := t.Peek(page)
+	fmt.Println("known:", known)
+	t.Check(context.Background(), page)
+	d, known := t.Peek(page)
+	fmt.Println("known:", known, d.Verdict)
+	// Output:
+	// known: false
+	// known: true disallow
+}
+
+// Without an http.Client the error is the *DeniedError itself.
+func ExampleTransport_RoundTrip() {
+	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Base: pages{
+		"https://example.com/robots.txt": "User-agent: ExampleBot\nDisallow: /\n",
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	req, err := http.NewRequest(http.MethodGet, "https://example.com/", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = t.RoundTrip(req)
+	line, _, _ := strings.Cut(err.Error(), ";")
+	fmt.Println(line)
+	// Output:
+	// DISALLOW https://example.com/: line 2 "Disallow: /" in group "ExampleBot" of https://example.com/robots.txt [RFC 9309, section 2.2.2
+}
+
+// Two crawlers of one house share what is cached.
+func ExampleTransport_As() {
+	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Base: pages{
+		"https://example.com/robots.txt": "User-agent: ExampleBot-Images\nDisallow: /\n\nUser-agent: ExampleBot\nDisallow: /private\n",
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	images, err := t.As("ExampleBot-Images")
+	if err != nil {
+		log.Fatal(err)
+	}
+	page := parse("https://example.com/cat.png")
+	for _, crawler := range []*fetcher.Transport{t, images} {
+		d, err := crawler.Check(context.Background(), page)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(d.Verdict)
+	}
+	fmt.Println(t.Stats().Retrievals, "retrieval")
+	// Output:
+	// allow
+	// disallow
+	// 1 retrieval
+}
+
+// The record of a site has what its robots.txt says beyond the rules.
+func ExampleTransport_Record() {
+	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Base: pages{
+		"https://example.com/robots.txt": "Sitemap: https://example.com/sitemap.xml\nUser-agent: *\nCrawl-delay: 2.5\n",
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	rec, err := t.Record(context.Background(), parse("https://example.com/"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	if f := rec.File(); f != nil { // nil: the site has no robots.txt that can be had
+		delay, _ := f.CrawlDelay("ExampleBot")
+		fmt.Println(f.Sitemaps(), delay)
+	}
+	// Output:
+	// [https://example.com/sitemap.xml] 2.5s
+}
+
+// A webmaster says that the file has changed.
+func ExampleTransport_Refresh() {
+	site := pages{"https://example.com/robots.txt": "User-agent: *\nDisallow: /\n"}
+	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Base: site})
+	if err != nil {
+		log.Fatal(err)
+	}
+	home := parse("https://example.com/")
+	d, _ := t.Check(context.Background(), home)
+	fmt.Println(d.Verdict)
+
+	site["https://example.com/robots.txt"] = "User-agent: *\nDisallow:\n"
+	d, _ = t.Check(context.Background(), home) // the copy is good for a day
+	fmt.Println(d.Verdict)
+	d, _ = t.Refresh(context.Background(), home)
+	fmt.Println(d.Verdict)
+	// Output:
+	// disallow
+	// disallow
+	// allow
+}
+
+// Invalidate forgets a site, so that whoever asks next starts from nothing.
+func ExampleTransport_Invalidate() {
+	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Base: pages{}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	home := parse("https://example.com/")
+	t.Check(context.Background(), home)
+	fmt.Println(t.Stats().Authorities)
+	if err := t.Invalidate(context.Background(), home); err != nil {
+		log.Fatal(err) // the store may still have it
+	}
+	fmt.Println(t.Stats().Authorities)
+	// Output:
+	// 1
+	// 0
+}
+
+// Prefetch fills the memory before the workers start.
+func ExampleTransport_Prefetch() {
+	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Base: pages{}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	seeds := []*url.URL{parse("https://a.example/"), parse("https://b.example/1"), parse("https://b.example/2")}
+	if err := t.Prefetch(context.Background(), slices.Values(seeds)); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(t.Stats().Retrievals, "retrievals")
+	_, known := t.Peek(seeds[2])
+	fmt.Println(known)
+	// Output:
+	// 2 retrievals
+	// true
+}
+
+// Which sites are down, for an operator's eyes.
+func ExampleTransport_All() {
+	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Base: pages{"https://busy.example/robots.txt": ""}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, home := range []string{"https://example.com/", "https://busy.example/"} {
+		t.Check(context.Background(), parse(home))
+	}
+	known := maps.Collect(t.All())
+	for _, authority := range slices.Sorted(maps.Keys(known)) {
+		// What is known of the site as a whole: any URL and token will do.
+		d := known[authority].Decide("", &url.URL{}, time.Now())
+		fmt.Println(authority, d.Access, "down:", !d.DownSince.IsZero())
+	}
+	// Output:
+	// https://busy.example unreachable down: true
+	// https://example.com unavailable down: false
+}
+
+func ExampleTransport_Stats() {
+	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Base: pages{
+		"https://example.com/robots.txt": "User-agent: *\nDisallow: /private\n",
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, page := range []string{"/", "/news", "/private"} {
+		t.Check(context.Background(), parse("https://example.com"+page))
+	}
+	s := t.Stats()
+	fmt.Println(s.Allowed, "allowed,", s.Disallowed, "disallowed,", s.Requests, "request for robots.txt")
+	// Output:
+	// 2 allowed, 1 disallowed, 1 request for robots.txt
+}
+
+// A denial says why, and whether to come back.
+func ExampleDeniedError() {
+	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Base: pages{"https://busy.example/robots.txt": ""}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = (&http.Client{Transport: t}).Get("https://busy.example/")
+	var denied *fetcher.DeniedError
+	if errors.As(err, &denied) {
+		d := denied.Decision
+		fmt.Println(errors.Is(err, fetcher.ErrDeferred), d.Access, d.Cause)
+		fmt.Println("in about", time.Until(d.RetryAt).Round(time.Hour))
+	}
+	// Output:
+	// true unreachable status 503 Service Unavailable
+	// in about 0s
+}
+
+// A profile is data: change what you need to before its first use.
+func ExampleOptions_profile() {
+	p := policy.Strict()
+	p.Name = "strict, in a hurry"
+	p.Retry.First = 10 * time.Second
+	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{
+		Profile: p,
+		Base:    pages{"https://busy.example/robots.txt": ""},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	d, _ := t.Check(context.Background(), parse("https://busy.example/"))
+	fmt.Println(d.Verdict, d.Profile)
+	// Output:
+	// defer strict, in a hurry
+}
+
+// With a store, a crawler that is started again asks no site twice.
+func ExampleOptions_store() {
+	dir, err := os.MkdirTemp("", "polite")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	for range 2 {
+		store, err := disk.Open(filepath.Join(dir, "robots.db"), nil)
+		if err != nil {
+			log.Fatal(err)
+		}
+		t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Store: store, Base: pages{}})
+		if err != nil {
+			log.Fatal(err)
+		}
+		t.Check(context.Background(), parse("https://example.com/"))
+		s := t.Stats()
+		fmt.Println(s.Requests, "requests,", s.StoreHits, "from the store")
+		store.Close() // after its last use by the Transport
+	}
+	// Output:
+	// 1 requests, 0 from the store
+	// 0 requests, 1 from the store
+}
+
+// A worker that would have to wait for its turn is told to come back instead.
+func ExampleOptions_pace() {
+	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{
+		Pace: &pace.Limits{Gap: time.Hour, MaxWait: time.Second},
+		Base: pages{"https://example.com/robots.txt": "User-agent: *\nDisallow:\n"},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = (&http.Client{Transport: t}).Get("https://example.com/") // robots.txt had its turn just now
+	var denied *fetcher.DeniedError
+	if errors.As(err, &denied) {
+		fmt.Println(denied.Decision.Verdict, denied.Decision.Pacing)
+	}
+	// Output:
+	// defer no turn in time: gap
+}
+
+// An operator has the last word, and it shows in every ruling.
+func ExampleOptions_override() {
+	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{
+		Base: pages{"https://example.com/robots.txt": "User-agent: *\nDisallow: /\n"},
+		Override: func(u *url.URL) (policy.Verdict, string, bool) {
+			if u.Host == "example.com" {
+				return policy.Allow, "our own site", true
+			}
+			return 0, "", false
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	d, _ := t.Check(context.Background(), parse("https://example.com/"))
+	fmt.Println(d)
+	// Output:
+	// ALLOW https://example.com/: by order of the operator: our own site [house rule; profile rfc9309]
+}
+
+// Audit blocks nothing and reports what would have been, for trying out.
+func ExampleOptions_audit() {
+	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{
+		Audit: true,
+		Trace: &fetcher.Trace{Decided: func(_ context.Context, d policy.Decision) { fmt.Println("would", d.Verdict) }},
+		Base: pages{
+			"https://example.com/robots.txt": "User-agent: *\nDisallow: /\n",
+			"https://example.com/":           "Hello.",
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	resp, err := (&http.Client{Transport: t}).Get("https://example.com/")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer resp.Body.Close()
+	fmt.Println("fetched:", resp.StatusCode)
+	// Output:
+	// would disallow
+	// fetched: 200
+}
+
+// For a client that retries on any error, a refusal can be an answer.
+func ExampleOptions_asResponse() {
+	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{
+		AsResponse: true,
+		Base:       pages{"https://example.com/robots.txt": "User-agent: *\nDisallow: /\n"},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	resp, err := (&http.Client{Transport: t}).Get("https://example.com/")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(resp.Body)
+	fmt.Println(resp.StatusCode, strings.HasPrefix(string(text), "DISALLOW https://example.com/"))
+	// Output:
+	// 403 true
+}
+
+// What the Logger is told, here without what differs from run to run.
+func ExampleOptions_logger() {
+	h := slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
+		Level: slog.LevelDebug,
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey || a.Key == "took" || a.Key == "next" {
+				return slog.Attr{}
+			}
+			return a
+		},
+	})
+	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{
+		Logger: slog.New(h),
+		Base:   pages{"https://example.com/robots.txt": "User-agent: *\nDisallow: /\n"},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	t.Check(context.Background(), parse("https://example.com/"))
+	// Output:
+	// level=DEBUG msg="robots.txt retrieved" robots=https://example.com/robots.txt served=https://example.com/robots.txt status=200 hops=0
+}
+
+// The hooks have what metrics and traces are made of.
+func ExampleTrace() {
+	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{
+		Base: pages{"https://busy.example/robots.txt": ""},
+		Trace: &fetcher.Trace{
+			Hop:     func(h fetcher.Hop) { fmt.Println("asked", h.URL, h.Status) },
+			Fetched: func(a policy.Attempt, r *policy.Record) { fmt.Println("retrieved", a.Robots, a.Status) },
+			Decided: func(_ context.Context, d policy.Decision) { fmt.Println("ruled", d.Verdict, d.Clause) },
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	t.Check(context.Background(), parse("https://busy.example/"))
+	// Output:
+	// asked https://busy.example/robots.txt 503
+	// retrieved https://busy.example/robots.txt 503
+	// ruled defer 2.3.1.4
+}

@@ -1,0 +1,46 @@
+package fetcher_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/pace"
+	"github.com/rfc9309/polite/policy"
+)
+
+// New says which argument cannot be meant, and what was expected.
+func TestNew(t *testing.T) {
+	lost := policy.RFC9309()
+	lost.Limit = -1
+	for _, c := range []struct {
+		name, agent string
+		options     *fetcher.Options
+		want        string // in the error; "" is none
+	}{
+		{"2.2.1/the_token_is_the_agents_first_word", "ExampleBot/0.1 (+https://example.com/bot)", nil, ""},
+		{"2.2.1/the_agent_may_be_the_token", "Example_Bot-x", nil, ""},
+		{"2.2.1/a_token_anywhere_in_the_agent", "Mozilla/5.0 (compatible; examplebot/0.1)", &fetcher.Options{Token: "ExampleBot"}, ""},
+		{"2.2.1/a_token_that_is_not_in_the_agent", agent, &fetcher.Options{Token: "OtherBot"}, `"OtherBot" is not part of the agent`},
+		{"2.2.1/digits_are_no_part_of_a_token", "Bot2/1.0", nil, `"Bot2" is no product token; want letters, "-" and "_" only`},
+		{"2.2.1/no_token_of_that_grammar", agent, &fetcher.Options{Token: "Example Bot"}, `"Example Bot" is no product token`},
+		{"house/a_browsers_name_is_no_crawlers", "Mozilla/5.0 (compatible; ExampleBot/0.1)", nil, `begins with "Mozilla", which names no crawler; set Options.Token`},
+		{"house/an_empty_agent", " ", nil, "the agent is empty; want a User-Agent"},
+		{"house/a_line_end_in_the_agent", "ExampleBot\r\nCookie: x", nil, "control octet 0x0d"},
+		{"house/a_negative_size", agent, &fetcher.Options{MaxBytes: -1}, "MaxBytes is -1; want a number of octets, or 0 for 64 MiB"},
+		{"house/a_negative_time", agent, &fetcher.Options{Timeout: -1}, "Timeout is -1ns; want a positive duration, or 0 for 30s"},
+		{"house/a_negative_number_of_tries", agent, &fetcher.Options{Attempts: -1}, "Attempts is -1; want 1 or more, or 0 for 2"},
+		{"house/a_profile_that_makes_no_sense", agent, &fetcher.Options{Profile: lost}, "Limit"},
+		{"house/limits_that_make_no_sense", agent, &fetcher.Options{Pace: &pace.Limits{Gap: -1}}, "Gap"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tr, err := fetcher.New(c.agent, c.options)
+			switch {
+			case (tr == nil) == (err == nil):
+				t.Errorf("New(%q, %+v)\ngot  %v and %v\nwant one of the two", c.agent, c.options, tr, err)
+			case c.want == "" && err != nil, c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("New(%q, %+v)\ngot  %v\nwant an error with %q", c.agent, c.options, err, c.want)
+			}
+		})
+	}
+}
