@@ -1,0 +1,128 @@
+package policy_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/rfc9309/polite/policy"
+)
+
+// What the same answer of a site that was not known comes to in each profile.
+func ExampleByName() {
+	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	page, _ := url.Parse("https://example.com/")
+	answers := []int{404, 410, 403, 429, 503}
+	fmt.Println("profile", answers)
+	for _, name := range []string{"rfc9309", "strict", "google", "google2019", "draft2019", "koster1996"} {
+		p, _ := policy.ByName(name)
+		fmt.Printf("%-10s", name)
+		for _, status := range answers {
+			rec := p.Learn(nil, policy.Attempt{Robots: "https://example.com/robots.txt", Status: status, Received: now})
+			fmt.Printf(" %v", rec.Decide("ExampleBot", page, now).Verdict)
+		}
+		fmt.Println()
+	}
+	_, ok := policy.ByName("bing")
+	fmt.Println(ok)
+	// Output:
+	// profile [404 410 403 429 503]
+	// rfc9309    allow allow allow defer defer
+	// strict     allow allow defer defer defer
+	// google     allow allow allow defer defer
+	// google2019 allow allow allow allow defer
+	// draft2019  allow allow allow defer defer
+	// koster1996 allow defer disallow defer defer
+	// false
+}
+
+// The default uses a copy for as long as the file cannot be had.
+func ExampleRFC9309() {
+	p := policy.RFC9309()
+	const robots = "https://example.com/robots.txt"
+	page, _ := url.Parse("https://example.com/private")
+	began := time.Date(2026, 5, 2, 0, 0, 0, 0, time.UTC)
+	rec := p.Learn(nil, policy.Attempt{Robots: robots, Status: 200, Body: []byte("User-agent: *\nDisallow: /private\n"), Received: began.AddDate(0, 0, -1)})
+	for _, after := range []time.Duration{0, 12 * time.Hour, 30 * 24 * time.Hour} {
+		rec = p.Learn(rec, policy.Attempt{Robots: robots, Status: 503, Received: began.Add(after)})
+		d := rec.Decide("ExampleBot", page, began.Add(after))
+		fmt.Println(after, d.Verdict, "stale", d.Stale)
+	}
+	// Output:
+	// 0s disallow stale true
+	// 12h0m0s disallow stale true
+	// 720h0m0s disallow stale true
+}
+
+// Google stands still for twelve hours, uses the copy for 30 days, and then
+// takes a site that answers for one without restrictions.
+func ExampleGoogle() {
+	p := policy.Google()
+	const robots = "https://example.com/robots.txt"
+	page, _ := url.Parse("https://example.com/private")
+	began := time.Date(2026, 5, 2, 0, 0, 0, 0, time.UTC)
+	rec := p.Learn(nil, policy.Attempt{Robots: robots, Status: 200, Body: []byte("User-agent: *\nDisallow: /private\n"), Received: began.AddDate(0, 0, -1)})
+	for _, after := range []time.Duration{0, 12 * time.Hour, 30 * 24 * time.Hour} {
+		rec = p.Learn(rec, policy.Attempt{Robots: robots, Status: 503, Received: began.Add(after)})
+		d := rec.Decide("ExampleBot", page, began.Add(after))
+		fmt.Println(after, d.Verdict, "stale", d.Stale)
+	}
+	// Output:
+	// 0s defer stale false
+	// 12h0m0s disallow stale true
+	// 720h0m0s allow stale false
+}
+
+// In 2019 Google stood still for 30 days before it used the copy.
+func ExampleGoogle2019() {
+	p := policy.Google2019()
+	const robots = "https://example.com/robots.txt"
+	page, _ := url.Parse("https://example.com/private")
+	began := time.Date(2026, 5, 2, 0, 0, 0, 0, time.UTC)
+	rec := p.Learn(nil, policy.Attempt{Robots: robots, Status: 200, Body: []byte("User-agent: *\nDisallow: /private\n"), Received: began.AddDate(0, 0, -1)})
+	for _, after := range []time.Duration{0, 12 * time.Hour, 30 * 24 * time.Hour} {
+		rec = p.Learn(rec, policy.Attempt{Robots: robots, Status: 503, Received: began.Add(after)})
+		d := rec.Decide("ExampleBot", page, began.Add(after))
+		fmt.Println(after, d.Verdict, "stale", d.Stale)
+	}
+	// Output:
+	// 0s defer stale false
+	// 12h0m0s defer stale false
+	// 720h0m0s disallow stale true
+}
+
+// The draft of 2019 lets a copy live through a 404.
+func ExampleDraft2019() {
+	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	page, _ := url.Parse("https://example.com/private")
+	const robots = "https://example.com/robots.txt"
+	for _, p := range []*policy.Profile{policy.RFC9309(), policy.Draft2019()} {
+		rec := p.Learn(nil, policy.Attempt{Robots: robots, Status: 200, Body: []byte("User-agent: *\nDisallow: /private\n"), Received: now})
+		rec = p.Learn(rec, policy.Attempt{Robots: robots, Status: 404, Received: now.Add(time.Hour)})
+		fmt.Println(p.Name, rec.Decide("ExampleBot", page, now.Add(time.Hour)).Verdict)
+	}
+	// Output:
+	// rfc9309 allow
+	// draft2019 disallow
+}
+
+// The draft of 1996 closes a site that answers 401 or 403.
+func ExampleKoster1996() {
+	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	page, _ := url.Parse("https://example.com/")
+	rec := policy.Koster1996().Learn(nil, policy.Attempt{Robots: "https://example.com/robots.txt", Status: http.StatusForbidden, Received: now})
+	d := rec.Decide("ExampleBot", page, now)
+	fmt.Println(d.Verdict, d.Access)
+	// Output:
+	// disallow restricted
+}
+
+// A profile that was changed by hand is held against what makes sense.
+func ExampleProfile_Check() {
+	p := policy.RFC9309()
+	p.Limit = 64 << 10
+	fmt.Println(p.Check())
+	// Output:
+	// policy: Limit is 65536 octets; RFC 9309, section 2.5, asks for at least 512000
+}
