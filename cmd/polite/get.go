@@ -113,12 +113,20 @@ func (g *getting) one(ctx context.Context, client *http.Client, target string) {
 		g.paper.JSON(r)
 	case r.Decision != nil:
 		d := *r.Decision
-		g.warn("%s %s: %s", paper.Word(d.Verdict), d.URL, paper.Reason(d, g.now()))
+		g.warn("%s %s%s: %s", paper.Word(d.Verdict), d.URL, from(target, d.URL), paper.Reason(d, g.now()))
 	case err != nil:
 		g.warn("%s: %v", target, err)
 	case g.file != "" || r.Status >= 300:
 		g.warn("%s: status %d, %s", r.Final, r.Status, paper.Count(r.Octets, "octet", "octets"))
 	}
+}
+
+// from names the URL asked for where a redirect led elsewhere.
+func from(asked, refused string) string {
+	if asked == refused {
+		return ""
+	}
+	return " (from " + asked + ")"
 }
 
 // fetch copies one page to where pages go.
@@ -137,30 +145,28 @@ func (g *getting) fetch(ctx context.Context, client *http.Client, target string)
 	}
 	defer resp.Body.Close()
 	r.Final, r.Status, r.Type = resp.Request.URL.Redacted(), resp.StatusCode, paper.Clean(resp.Header.Get("Content-Type"), 200)
-	if g.page == g.paper && g.paper.Width > 0 {
-		r.Octets, err = io.Copy(&filter{g.paper}, resp.Body)
-	} else {
-		r.Octets, err = io.Copy(g.page, resp.Body)
+	page := g.page
+	if page == g.paper && g.paper.Width > 0 {
+		page = paper.NewScreen(g.paper)
 	}
-	if err != nil {
-		return r, fmt.Errorf("the page broke off after %s: %w", paper.Count(r.Octets, "octet", "octets"), err)
-	}
-	return r, nil
+	// The bare Writer, for a bufio.Writer keeps the error of a reader as its own.
+	r.Octets, err = io.Copy(struct{ io.Writer }{page}, &body{r: resp.Body})
+	return r, err
 }
 
-// filter keeps what would command a terminal from reaching it: control octets
-// but for line ends and tabs. Octets from 0x80 on are left alone for UTF-8.
-type filter struct{ w io.Writer }
+// body is a page that says so when it breaks off.
+type body struct {
+	r io.Reader
+	n int64
+}
 
-func (f *filter) Write(b []byte) (int, error) {
-	out := make([]byte, len(b))
-	for i, c := range b {
-		if c < ' ' && c != '\n' && c != '\t' && c != '\r' || c == 0x7f {
-			c = '?'
-		}
-		out[i] = c
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	b.n += int64(n)
+	if err != nil && err != io.EOF {
+		err = fmt.Errorf("the page broke off after %s: %w", paper.Count(b.n, "octet", "octets"), err)
 	}
-	return f.w.Write(out)
+	return n, err
 }
 
 // lateFile is a file that is made when the first octet is written: a page that

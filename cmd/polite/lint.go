@@ -110,7 +110,7 @@ func show(p *paper.Paper, n int, line string, remarks []string) {
 	if len(line) > longShown {
 		shown += fmt.Sprintf(" (%s)", paper.Count(len(line), "octet", "octets"))
 	}
-	fmt.Fprintf(p, "%6d  %s\n", n, shown)
+	p.Line("%6d  %s", n, shown)
 	for _, why := range remarks {
 		fmt.Fprintf(p, "        %s\n", p.Paint(paper.Yellow, "^ "+why))
 	}

@@ -88,6 +88,9 @@ func (l *list) each(yield func(*item) bool) error {
 		case err != nil:
 			return fmt.Errorf("reading the list after line %d: %w", in.N, err)
 		default:
+			if in.N == 1 {
+				line = bytes.TrimPrefix(line, []byte("\uFEFF")) // a byte order mark
+			}
 			if line = bytes.TrimSpace(line); len(line) == 0 || line[0] == '#' {
 				continue
 			}

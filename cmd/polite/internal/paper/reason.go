@@ -66,16 +66,16 @@ func Cause(d policy.Decision) string {
 	switch {
 	case d.Override != "":
 		return "by order of the operator: " + Clean(d.Override, 200)
+	case d.Verdict == policy.Defer && d.Pacing != "":
+		return Clean(d.Pacing, 200)
 	case d.Match.Rule.Line != 0:
 		return Rule(d)
+	case d.Clause == "2.2.2" && d.Allowed() && d.Match.Agent == "":
+		return "robots.txt itself may always be read"
 	case d.Match.Agent != "":
 		return "no rule of group " + Group(d.Match.Agent) + " matches"
 	case d.Match.Allowed:
 		return "no group applies"
-	case d.Robots == "" && d.Allowed():
-		return "robots.txt itself is always allowed"
-	case d.Verdict == policy.Defer && d.Pacing != "":
-		return Clean(d.Pacing, 200)
 	case d.Cause != "":
 		return fmt.Sprintf("robots.txt is %s: %s", d.Access, Clean(d.Cause, 200))
 	case d.Status == 0:

@@ -18,12 +18,17 @@ func Clean(s string, most int) string {
 			b.WriteString("…")
 			break
 		}
-		if r == utf8.RuneError || !strconv.IsPrint(r) {
-			r = '?'
-		}
-		b.WriteRune(r)
+		b.WriteRune(tame(r))
 	}
 	return b.String()
+}
+
+// tame is r, or a question mark for what must not reach a terminal.
+func tame(r rune) rune {
+	if r == utf8.RuneError || !strconv.IsPrint(r) {
+		return '?'
+	}
+	return r
 }
 
 // Link is Clean for a URL that will be used: what cannot stand in one is

@@ -68,6 +68,7 @@ func (l *Log) Tell(d policy.Decision, rec *policy.Record, target *url.URL, token
 		s.retrieved(r)
 	}
 	if f := rec.File(); f != nil && d.Robots != "" {
+		s.file = true
 		s.group(d, f.Group(token))
 		s.others(f, d.Match.Agent, target)
 	}

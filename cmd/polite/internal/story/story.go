@@ -32,6 +32,8 @@ type Story struct {
 	After    int       `json:"rules_after"`
 	Others   []Other   `json:"others"`
 	More     int       `json:"others_more"` // crawlers named in the file and left out
+
+	file bool // rules were looked at
 }
 
 // Request is one request for robots.txt, each redirect and each try by itself.

@@ -28,7 +28,7 @@ func (s *Story) Write(p *paper.Paper, d policy.Decision, now time.Time) {
 	} else {
 		w.line("none: the file is not looked at")
 	}
-	if len(s.Rules) > 0 {
+	if s.file {
 		w.begin("group")
 		s.rules(w)
 		w.begin("others")
@@ -67,9 +67,16 @@ func millis(ms float64) string {
 
 // rules writes the rules with the deciding one marked.
 func (s *Story) rules(w *chapters) {
+	if s.Agent == "" {
+		w.line("none applies")
+		return
+	}
 	head := paper.Group(s.Agent)
 	if s.Delay != "" {
 		head += ", Crawl-delay " + s.Delay
+	}
+	if len(s.Rules) == 0 {
+		head += ", without a rule"
 	}
 	w.line("%s", head)
 	if s.Before > 0 {

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/term"
+)
+
+// TestTerminal plays the transcripts of what is seen on a terminal. There ESC is
+// written as ␛, and CR in front of what overwrites a line as ␍.
+func TestTerminal(t *testing.T) {
+	t.Setenv("NO_COLOR", "")
+	t.Setenv("TERM", "xterm")
+	playAll(t, "testdata/terminal/*.txt", newTerminal)
+}
+
+// newTerminal opens a pseudo terminal. It holds what fits its buffer of some
+// kilobytes until it is read at the end.
+func newTerminal(t *testing.T, columns int) *terminal {
+	far, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatalf("no pseudo terminal: %v", err)
+	}
+	var number, unlocked uint32
+	size := [4]uint16{24, uint16(columns)}
+	control(t, far, syscall.TIOCSPTLCK, unsafe.Pointer(&unlocked))
+	control(t, far, syscall.TIOCGPTN, unsafe.Pointer(&number))
+	near, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	control(t, near, syscall.TIOCSWINSZ, unsafe.Pointer(&size))
+	if _, err := term.MakeRaw(int(near.Fd())); err != nil { // octets pass unchanged
+		t.Fatal(err)
+	}
+	return &terminal{near, func() string {
+		near.Close()
+		defer far.Close()
+		text, err := io.ReadAll(far) // ends with EIO, for nobody has it open any more
+		if len(text) == 0 {
+			t.Fatalf("nothing on the terminal: %v", err)
+		}
+		return strings.NewReplacer("\x1b", "␛", "\r", "␍").Replace(string(text))
+	}}
+}
+
+func control(t *testing.T, f *os.File, request uintptr, argument unsafe.Pointer) {
+	t.Helper()
+	if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), request, uintptr(argument)); e != 0 {
+		t.Fatalf("ioctl %#x: %v", request, e)
+	}
+}

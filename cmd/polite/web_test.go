@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rfc9309/polite/internal/httptest"
+)
+
+// orderly is the robots.txt of a site in order.
+const orderly = `# Robots, be welcome.
+User-agent: *
+Allow: /public
+Disallow: /private
+
+Sitemap: https://example.com/sitemap.xml
+Sitemap: https://example.com/news/map.xml
+`
+
+// hostile is a robots.txt that is written to a terminal: escape sequences, a
+const hostile = "User-agent: *\n" +
+	"Disallow: /\x1b[31mred\x1b]0;title\x07\n" +
+	"Disallow: /\u202egnp.exe\u2066\n" +
+	"\x1b[2J\x1b[HAllow: /\n" +
+	"User-agent: \x1b[5mEvil\u009b31m\x9b31m\n" +
+	"Disallow: /\xff\xfe\b\b\b\r" +
+	"Sitemap: https://hostile.example/\x1b[2J\u202e.xml\n"
+
+// many is a robots.txt with a long group and other crawlers by name.
+func many() string {
+	var b strings.Builder
+	b.WriteString("User-agent: *\nCrawl-delay: 5\n")
+	for i := range 40 {
+		fmt.Fprintf(&b, "Disallow: /d%d/\n", i)
+	}
+	b.WriteString("\nUser-agent: GoodBot/2.0\nDisallow:\n\nUser-agent: BadBot\nUser-agent: WorseBot\nDisallow: /\n")
+	return b.String()
+}
+
+// newWeb is the web that the transcripts ask.
+func newWeb(t *testing.T) *httptest.Web {
+	web := httptest.New(t)
+	robots := func(origin string, steps ...httptest.Step) *httptest.Site { return web.Site(origin).Robots(steps...) }
+	robots("https://example.com", httptest.Text(orderly)).
+		Path("/public", httptest.Text("Welcome.\n")).
+		Path("/moved", httptest.Redirect(302, "/private")).
+		Path("/gone", httptest.Text("Gone.\n").Status(410)).
+		Path("/controls", httptest.Text("\x1b[2Jpage\x9b\u009b1m\n")).
+		Path("/broken", httptest.Text(strings.Repeat("page ", 99)).Cut(100))
+	robots("https://www.example.com", httptest.Redirect(301, "https://example.com/robots.txt").After(120*time.Millisecond))
+	robots("https://many.example", httptest.Text(many()).Header("Cache-Control", "max-age=7200").ETag(`"v1"`).After(45*time.Millisecond))
+	robots("https://missing.example", httptest.Status(404))
+	robots("https://busy.example", httptest.Status(503).Header("Retry-After", "120"))
+	robots("https://late.example", httptest.Text("User-agent: *\nDisallow: /a\n").After(900*time.Millisecond))
+	robots("https://slow.example", httptest.Hang())
+	robots("https://html.example", httptest.Text("<!doctype html>\n<title>Hello</title>\n").Header("Content-Type", "text/html"))
+	robots("https://hostile.example", httptest.Text(hostile))
+	robots("https://long.example", httptest.Text("User-agent: *\nDisallow: /"+strings.Repeat("A", 500<<10)+"\nDisallow: /b\n"))
+	web.Site("https://dead.example").Connect(httptest.Refused)
+	return web
+}
