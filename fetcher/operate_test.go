@@ -1,0 +1,471 @@
+package fetcher_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rfc9309/polite/cache"
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/internal/httptest"
+	"github.com/rfc9309/polite/pace"
+	"github.com/rfc9309/polite/policy"
+)
+
+// TestAs has two crawlers of one house share what they know, and nothing else:
+// each is ruled on by its own group.
+func TestAs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site(site).Robots(httptest.Text("User-agent: ExampleBot\nDisallow: /a\n\nUser-agent: ImageBot\nDisallow: /b\n"))
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport()})
+		images, err := tr.As("imagebot")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tt := range []struct {
+			tr   *fetcher.Transport
+			path string
+			want string
+		}{
+			{tr, "/a", "disallow 2.2.2"}, {tr, "/b", "allow 2.2.2"}, {images, "/a", "allow 2.2.2"}, {images, "/b", "disallow 2.2.2"},
+		} {
+			d, err := tt.tr.Check(t.Context(), must(site+tt.path))
+			if err != nil || ruling(d) != tt.want {
+				t.Errorf("%s: got  %v, %v\nwant %s", tt.path, d, err, tt.want)
+			}
+		}
+		if got := web.Requests(); len(got) != 1 {
+			t.Errorf("got  %v\nwant one request for both", got)
+		}
+		if a, b := tr.Stats(), images.Stats(); a != b || a.Disallowed != 2 || a.Allowed != 2 {
+			t.Errorf("got  stats %+v and %+v\nwant the same, 2 allowed and 2 disallowed", a, b)
+		}
+	})
+	tr := newTransport(t, nil)
+	for _, token := range []string{"", "*", "Image Bot", "ImageBot/1.0", "B\u00f6t", "bot2"} {
+		if _, err := tr.As(token); err == nil {
+			t.Errorf("As(%q): got no error, want one (RFC 9309, section 2.2.1)", token)
+		}
+	}
+}
+
+// TestPeek rules without a request, and only by what may be used as it is.
+func TestPeek(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site(site).Robots(text, httptest.Status(500))
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport()})
+		peek := func(when, url, want string) {
+			t.Helper()
+			got := "nothing"
+			if d, ok := tr.Peek(must(url)); ok {
+				got = ruling(d)
+			}
+			if got != want {
+				t.Errorf("%s, %s:\ngot  %s\nwant %s", when, url, got, want)
+			}
+		}
+		asked := 0
+		check := func() {
+			asked++
+			tr.Check(t.Context(), must(private))
+		}
+		peek("cold", private, "nothing")
+		peek("cold", site+"/robots.txt", "allow 2.2.2")
+		peek("cold", "ftp://example.com/", "nothing")
+		check()
+		peek("warm", private, "disallow 2.2.2")
+		peek("warm", public, "allow 2.2.2")
+		peek("warm", "https://example.com/", "nothing")
+		time.Sleep(day)
+		peek("expired", private, "nothing")
+		check()
+		peek("down", private, "disallow 2.4 stale")
+		time.Sleep(time.Minute)
+		peek("down, and due", private, "nothing")
+		if got := len(web.Requests()); got != asked {
+			t.Errorf("got  %d requests\nwant %d, none of them by Peek", got, asked)
+		}
+	})
+}
+
+// TestRefresh asks whatever is known, once however many want it, and keeps what
+// it learns.
+func TestRefresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site(site).Robots(text, httptest.Text("").After(time.Second), httptest.Status(500))
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport()})
+		tr.Check(t.Context(), must(private))
+		var got tallied
+		var callers sync.WaitGroup
+		for range 100 {
+			callers.Go(func() { got.add(tr.Refresh(t.Context(), must(private))) })
+		}
+		callers.Wait()
+		if got.by["allow 2.2.1"] != 100 || len(web.Requests()) != 2 {
+			t.Errorf("got  %v after %d requests\nwant allow 2.2.1 for all after 2", got.by, len(web.Requests()))
+		}
+		// A refresh that fails leaves the copy in force.
+		if d, err := tr.Refresh(t.Context(), must(private)); err != nil || ruling(d) != "allow 2.2.1" || d.Access != policy.Unreachable {
+			t.Errorf("after a failure: got  %v, %v\nwant allow 2.2.1 by the copy, unreachable", d, err)
+		}
+		if _, err := tr.Refresh(t.Context(), must("ftp://example.com/")); !errors.Is(err, fetcher.ErrURL) {
+			t.Errorf("ftp: got  %v\nwant %v", err, fetcher.ErrURL)
+		}
+	})
+}
+
+// TestInvalidate forgets everything: rules, outage, in memory and in the store,
+// also while a retrieval is under way.
+func TestInvalidate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site(site).Robots(text.ETag(`"1"`), httptest.Status(404).After(10*time.Second), text)
+		store := cache.NewMemory(1 << 20)
+		o := &fetcher.Options{Base: web.Transport(), Store: store}
+		tr := newTransport(t, o)
+		tr.Check(t.Context(), must(private))
+		if err := tr.Invalidate(t.Context(), must(private)); err != nil {
+			t.Fatal(err)
+		}
+		if d, ok := tr.Peek(must(private)); ok {
+			t.Errorf("after Invalidate: got  %v in memory, want nothing", d)
+		}
+		if _, err := store.Get(t.Context(), site); err == nil {
+			t.Error("after Invalidate: the store has the record still")
+		}
+		var d policy.Decision
+		var callers sync.WaitGroup
+		callers.Go(func() { d, _ = tr.Check(t.Context(), must(private)) })
+		time.Sleep(5 * time.Second)
+		tr.Invalidate(t.Context(), must(private))
+		callers.Wait()
+		got := web.Requests()
+		if ruling(d) != "disallow 2.2.2" || len(got) != 3 || got[1].Header.Get("If-None-Match") != "" {
+			t.Errorf("invalidated while asking: got  %v after %v\nwant disallow 2.2.2 by the third request, no validators", d, got)
+		}
+	})
+	for _, u := range []string{"ftp://example.com/", "http:///"} {
+		if err := newTransport(t, nil).Invalidate(t.Context(), must(u)); !errors.Is(err, fetcher.ErrURL) {
+			t.Errorf("%s: got  %v\nwant %v", u, err, fetcher.ErrURL)
+		}
+	}
+}
+
+// TestRecord hands out what the file says besides rules.
+func TestRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site(site).Robots(httptest.Text("Sitemap: http://example.com/s.xml\nUser-agent: ExampleBot\nCrawl-delay: 7\n"))
+		web.Site("http://down.test").Robots(httptest.Status(500))
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport()})
+		rec, err := tr.Record(t.Context(), must(public))
+		if err != nil {
+			t.Fatal(err)
+		}
+		delay, ok := rec.File().CrawlDelay("ExampleBot")
+		if got := rec.File().Sitemaps(); !slices.Equal(got, []string{"http://example.com/s.xml"}) || delay != 7*time.Second || !ok {
+			t.Errorf("got  sitemaps %v, delay %v, %v\nwant http://example.com/s.xml and 7s", got, delay, ok)
+		}
+		if rec, err := tr.Record(t.Context(), must("http://down.test/")); err != nil || rec == nil || rec.File() != nil {
+			t.Errorf("down: got  %v, %v\nwant a record without a copy", rec, err)
+		}
+		if _, err := tr.Record(t.Context(), must("x:y")); !errors.Is(err, fetcher.ErrURL) {
+			t.Errorf("x:y: got  %v\nwant %v", err, fetcher.ErrURL)
+		}
+	})
+}
+
+// crowd is a base that counts how many requests are under way at once.
+type crowd struct {
+	http.RoundTripper
+	now, most atomic.Int32
+}
+
+func (c *crowd) RoundTrip(r *http.Request) (*http.Response, error) {
+	defer c.now.Add(-1)
+	if n := c.now.Add(1); n > c.most.Load() {
+		c.most.Store(n)
+	}
+	return c.RoundTripper.RoundTrip(r)
+}
+
+// TestPrefetch asks each authority once, a few at a time, whatever the list says
+// how often; what is known is not asked for.
+func TestPrefetch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const many = 300
+		web := httptest.New(t)
+		var targets []*url.URL
+		for i := range many {
+			origin := fmt.Sprintf("http://s%d.test", i)
+			web.Site(origin).Robots(text.After(time.Second))
+			targets = append(targets, must(origin+"/a"), must(origin+"/b"), must("ftp://nowhere.test/"))
+		}
+		base := &crowd{RoundTripper: web.Transport()}
+		tr := newTransport(t, &fetcher.Options{Base: base})
+		tr.Check(t.Context(), targets[0])
+		began := time.Now()
+		err := tr.Prefetch(t.Context(), slices.Values(targets))
+		if !errors.Is(err, fetcher.ErrURL) || len(web.Requests()) != many || base.most.Load() > 16 {
+			t.Errorf("got  %v, %d requests, %d at once\nwant %v, %d, at most 16", err, len(web.Requests()), base.most.Load(), fetcher.ErrURL, many)
+		}
+		if took := time.Since(began); took > 40*time.Second {
+			t.Errorf("got  %v for %d sites of a second each\nwant about a sixteenth", took, many)
+		}
+		if s := tr.Stats(); s.Authorities != many {
+			t.Errorf("got  %d authorities known, want %d", s.Authorities, many)
+		}
+	})
+}
+
+// TestPrefetchEndsWithItsContext also where the list has no end and no site
+// answers.
+func TestPrefetchEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		var asked atomic.Int32
+		var endless iter.Seq[*url.URL] = func(yield func(*url.URL) bool) {
+			for i := 0; ; i++ {
+				origin := fmt.Sprintf("http://s%d.test", i)
+				web.Site(origin).Robots(httptest.Hang())
+				asked.Add(1)
+				if !yield(must(origin)) {
+					return
+				}
+			}
+		}
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport()})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		began := time.Now()
+		err := tr.Prefetch(ctx, endless)
+		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took != 10*time.Second || asked.Load() > 40 {
+			t.Errorf("got  %v after %v and %d targets\nwant %v after 10s and a few", err, took, asked.Load(), context.DeadlineExceeded)
+		}
+		time.Sleep(time.Minute) // what is under way ends by itself
+	})
+}
+
+// TestPrefetchKeepsThePace of each host, redirects to one host included.
+func TestPrefetchKeepsThePace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		hub := web.Site("http://hub.test").Path("/r", text)
+		var targets []*url.URL
+		for i := range 10 {
+			origin := fmt.Sprintf("http://s%d.test", i)
+			web.Site(origin).Robots(httptest.Redirect(302, "http://hub.test/r"))
+			targets = append(targets, must(origin))
+		}
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Pace: &pace.Limits{Gap: 2 * time.Second}})
+		if err := tr.Prefetch(t.Context(), slices.Values(targets)); err != nil {
+			t.Fatal(err)
+		}
+		got := hub.Requests()
+		if len(got) != 10 {
+			t.Fatalf("got  %d requests, want 10", len(got))
+		}
+		for i := 1; i < len(got); i++ {
+			if gap := got[i].Time.Sub(got[i-1].Time); gap < 2*time.Second {
+				t.Errorf("got  requests %v apart, want 2s", gap)
+			}
+		}
+	})
+}
+
+// TestAll shows operators what is held, and lets them act while they look.
+func TestAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport()})
+		var want []string
+		for i := range 50 {
+			origin := fmt.Sprintf("https://s%d.test", i)
+			web.Site(origin).Robots(text)
+			tr.Check(t.Context(), must(origin))
+			want = append(want, origin)
+		}
+		slices.Sort(want)
+		if got := slices.Sorted(maps.Keys(maps.Collect(tr.All()))); !slices.Equal(got, want) {
+			t.Errorf("got  %v\nwant %v", got, want)
+		}
+		for origin, rec := range tr.All() {
+			if rec.Robots() != origin+"/robots.txt" {
+				t.Errorf("%s: got the record of %s", origin, rec.Robots())
+			}
+			if err := tr.Invalidate(t.Context(), must(origin)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if s := tr.Stats(); s.Authorities != 0 {
+			t.Errorf("after Invalidate of all: got %d, want 0", s.Authorities)
+		}
+	})
+}
+
+// TestStats counts each thing once.
+func TestStats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site(site).Robots(text.ETag(`"1"`)).Path("/public", httptest.Text("page"))
+		web.Site("http://down.test").Robots(httptest.Reset())
+		store := cache.NewMemory(1 << 20)
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store})
+		client := &http.Client{Transport: tr}
+		for _, u := range []string{private, public, public, "http://down.test/"} {
+			if resp, err := client.Get(u); err == nil {
+				resp.Body.Close()
+			}
+		}
+		time.Sleep(day)
+		tr.Check(t.Context(), must(private))
+		again := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store})
+		again.Check(t.Context(), must(private))
+		got := tr.Stats()
+		want := fetcher.Stats{
+			Allowed: 2, Disallowed: 2, Deferred: 1, Retrievals: 3, Requests: 4, Renewed: 1, Unreachable: 1,
+			StoreHits: 1, Authorities: 2, Bytes: got.Bytes,
+		}
+		if got != want {
+			t.Errorf("got  %+v\nwant %+v", got, want)
+		}
+		if got := again.Stats(); got.StoreHits != 1 || got.Requests != 0 || got.Disallowed != 1 {
+			t.Errorf("started anew: got  %+v\nwant one hit of the store, one disallowed and no request", got)
+		}
+	})
+}
+
+// TestOverride gives the operator the last word, with its reason, and asks
+// nobody else.
+func TestOverride(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site(site).Robots(text)
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Override: func(u *url.URL) (policy.Verdict, string, bool) {
+			switch u.Path {
+			case "/private":
+				return policy.Allow, "agreed with the webmaster", true
+			case "/public":
+				return policy.Disallow, "", true
+			}
+			return policy.Allow, "of no effect", false
+		}})
+		for _, tt := range []struct{ url, want, reason string }{
+			{private, "allow house", "agreed with the webmaster"},
+			{public, "disallow house", "no reason given"},
+			{site + "/private/x", "disallow 2.2.2", ""},
+		} {
+			d, err := tr.Check(t.Context(), must(tt.url))
+			peeked, _ := tr.Peek(must(tt.url))
+			refreshed, _ := tr.Refresh(t.Context(), must(tt.url))
+			for how, d := range map[string]policy.Decision{"Check": d, "Peek": peeked, "Refresh": refreshed} {
+				if err != nil || ruling(d) != tt.want || d.Override != tt.reason || !strings.Contains(d.String(), tt.reason) {
+					t.Errorf("%s of %s: got  %v, %v\nwant %s, %q", how, tt.url, d, err, tt.want, tt.reason)
+				}
+			}
+		}
+	})
+}
+
+// TestAudit reports every ruling and blocks nothing.
+func TestAudit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := sites(t)
+		web.Site(site).Path("/private", httptest.Text("secret"))
+		web.Site("http://down.test").Path("/", httptest.Text("up"))
+		var told []string
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Audit: true, Pace: &pace.Limits{Gap: time.Hour, MaxWait: 2 * time.Hour},
+			Trace: &fetcher.Trace{Decided: func(_ context.Context, d policy.Decision) { told = append(told, d.URL+" "+ruling(d)) }}})
+		client := &http.Client{Transport: tr}
+		for _, u := range []string{private, "http://down.test/", public} {
+			resp, err := client.Get(u)
+			if err != nil {
+				t.Errorf("%s: got  %v\nwant the page", u, err)
+				continue
+			}
+			io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+		}
+		want := []string{private + " disallow 2.2.2", "http://down.test/ defer 2.3.1.4", public + " allow 2.2.2"}
+		if !slices.Equal(told, want) {
+			t.Errorf("got  %q\nwant %q", told, want)
+		}
+		if d, _ := tr.Check(t.Context(), must(private)); ruling(d) != "disallow 2.2.2" {
+			t.Errorf("Check: got  %v\nwant disallow 2.2.2", d)
+		}
+	})
+}
+
+// TestHooksMayCallBack calls the Transport from within every hook, for the very
+// authority that it is told of where its retrieval is over, and for another else. A lock held, or a flight that waits for itself, would end the bubble in a
+// deadlock.
+func TestHooksMayCallBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site(site).Robots(httptest.Text("User-agent: *\nDisallow: /private\nCrawl-delay: 600\n")).Path("/public", httptest.Text("page"))
+		web.Site("http://other.test").Robots(text)
+		var tr *fetcher.Transport
+		var mu sync.Mutex
+		called := map[string]bool{}
+		calls := func(hook, of, target string) {
+			mu.Lock()
+			again := called[hook] || !strings.HasPrefix(of, site)
+			called[hook] = called[hook] || !again
+			mu.Unlock()
+			if again {
+				return // perhaps told of its own calls
+			}
+			tr.Check(t.Context(), must(target))
+			tr.Peek(must(target))
+			tr.Record(t.Context(), must(target))
+			tr.Refresh(t.Context(), must("http://other.test/"))
+			tr.Invalidate(t.Context(), must("http://other.test/"))
+			tr.Prefetch(t.Context(), slices.Values([]*url.URL{must("http://other.test/")}))
+			tr.Stats()
+			tr.CloseIdleConnections()
+			for range tr.All() {
+				tr.Stats()
+			}
+		}
+		const other = "http://other.test/"
+		tr = newTransport(t, &fetcher.Options{
+			Base: web.Transport(), Store: badStore{}, Pace: &pace.Limits{Gap: time.Second, DelayCap: 2 * time.Second},
+			Trace: &fetcher.Trace{
+				Decided: func(_ context.Context, d policy.Decision) { calls("Decided", d.URL, private) },
+				Hop:     func(h fetcher.Hop) { calls("Hop", h.Robots, other) },
+				Fetched: func(a policy.Attempt, _ *policy.Record) { calls("Fetched", a.Robots, private) },
+				Store:   func(_, authority string, _ error) { calls("Store", authority, other) },
+				Waited:  func(authority string, _ time.Duration, _ string) { calls("Waited", authority, other) },
+				Delay:   func(authority string, _, _ time.Duration) { calls("Delay", authority, private) },
+			},
+		})
+		client := &http.Client{Transport: tr}
+		for range 3 {
+			resp, err := client.Get(public)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+		}
+		for _, hook := range []string{"Decided", "Hop", "Fetched", "Store", "Waited", "Delay"} {
+			if !called[hook] {
+				t.Errorf("%s was never told; got %v", hook, called)
+			}
+		}
+	})
+}
