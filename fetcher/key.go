@@ -33,6 +33,11 @@ func appendKey(b []byte, u *url.URL) ([]byte, error) {
 	if key, ok := plainKey(b, u); ok {
 		return key, nil
 	}
+	return fullKey(b, u)
+}
+
+// fullKey is appendKey for any URL.
+func fullKey(b []byte, u *url.URL) ([]byte, error) {
 	scheme := strings.ToLower(u.Scheme)
 	if scheme != "http" && scheme != "https" || u.Host == "" || u.Opaque != "" {
 		return b, fmt.Errorf("fetcher: %.200q; %w", u.Redacted(), ErrURL)
@@ -50,38 +55,59 @@ func appendKey(b []byte, u *url.URL) ([]byte, error) {
 	if err != nil || n == 0 {
 		return b, fmt.Errorf("fetcher: %.200q has no port between 1 and 65535; %w", u.Redacted(), ErrURL)
 	}
-	if scheme == "http" && n == 80 || scheme == "https" && n == 443 {
+	if defaultPort(scheme, n) {
 		return b, nil
 	}
 	return strconv.AppendUint(append(b, ':'), n, 10), nil
 }
 
-// plainKey does the common case without allocating: the scheme and host are
-// written as the key wants them and there is no port.
+// plainKey does the common case without allocating: the URL's scheme and host are
+// written as the key wants them.
 func plainKey(b []byte, u *url.URL) ([]byte, bool) {
 	if u.Scheme != "https" && u.Scheme != "http" || u.Opaque != "" {
 		return b, false
 	}
-	h := u.Host
-	if h == "" || h[len(h)-1] == '.' || len(h) > maxHost {
+	host, port, ported := strings.Cut(u.Host, ":")
+	if !plainHost(host) || ported && !plainPort(u.Scheme, port) {
 		return b, false
 	}
-	letters := false
+	return append(append(append(b, u.Scheme...), "://"...), u.Host...), true
+}
+
+// plainHost reports whether a host is canonical at first sight. A double hyphen
+// may begin what must be a real label of an IDN, so it takes a second look.
+func plainHost(h string) bool {
+	if h == "" || len(h) > maxHost {
+		return false
+	}
+	letters, last := false, byte('.')
 	for i := range len(h) {
 		c := h[i]
 		switch {
 		case 'a' <= c && c <= 'z':
 			letters = true
-		case '0' <= c && c <= '9' || c == '.' || c == '-' && i > 0:
-		default:
-			return b, false
+		case '0' <= c && c <= '9':
+		case c != '.' && c != '-', c == '-' && i == 0, c == last:
+			return false
 		}
+		last = c
 	}
-	// Without a letter it may be an address, and "xn--" must be a real label.
-	if !letters || strings.Contains(h, "xn--") || strings.Contains(h, "..") || h[0] == '.' {
-		return b, false
+	if !letters {
+		addr, err := netip.ParseAddr(h)
+		return err == nil && addr.Is4()
 	}
-	return append(append(append(b, u.Scheme...), "://"...), h...), true
+	return last != '.'
+}
+
+// plainPort reports whether a port is canonical, and not the scheme's own.
+func plainPort(scheme, port string) bool {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && port[0] != '0' && !defaultPort(scheme, n)
+}
+
+// defaultPort reports whether n is the port of the scheme, which a key omits.
+func defaultPort(scheme string, n uint64) bool {
+	return scheme == "http" && n == 80 || scheme == "https" && n == 443
 }
 
 // hosts maps names as browsers do (UTS 46), leaves underscores alone, which real

@@ -166,10 +166,15 @@ func checkPromises(t *testing.T, u *url.URL, key string) {
 }
 
 func TestKeyAllocatesNothing(t *testing.T) {
-	u, _ := url.Parse("https://www.example.com/a/page?q=1")
-	var buf [keySize]byte
-	if n := testing.AllocsPerRun(100, func() { appendKey(buf[:0], u) }); n != 0 {
-		t.Errorf("the key of %v: got %v allocations, want 0", u, n)
+	for _, s := range []string{"https://www.example.com/a/page?q=1", "http://my-site.example:8080/", "http://192.0.2.1/", "http://192.0.2.1:8080/"} {
+		u, err := url.Parse(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var buf [keySize]byte
+		if n := testing.AllocsPerRun(100, func() { appendKey(buf[:0], u) }); n != 0 {
+			t.Errorf("the key of %v: got %v allocations, want 0", u, n)
+		}
 	}
 }
 
@@ -178,7 +183,7 @@ func TestKeyAllocatesNothing(t *testing.T) {
 func FuzzKey(f *testing.F) {
 	for _, s := range []string{"http", "https", "HTTP", "ftp"} {
 		for _, h := range []string{
-			"example.com", "EXAMPLE.com.:80", "b\u00fccher.example", "[::1]:443", "192.0.2.1", "a..b", "xn--a", "a b", "\u3002", "0..", "\xff", "[::1%25x]", "1.2.3", "\u00df", "a\u200db", "`",
+			"example.com", "EXAMPLE.com.:80", "b\u00fccher.example", "[::1]:443", "192.0.2.1", "a..b", "xn--a", "a b", "\u3002", "0..", "\xff", "[::1%25x]", "1.2.3", "a.b:80", "a.b:080", "a--b.c:8080", "-a", "a.-b.", "1.2.3.4:99999", "\u00df", "a\u200db", "`",
 		} {
 			f.Add(s, h)
 		}
@@ -193,9 +198,9 @@ func FuzzKey(f *testing.F) {
 			return
 		}
 		checkPromises(t, u, key)
-		plain, ok := plainKey(nil, u)
-		if ok && string(plain) != key {
-			t.Errorf("%q, %q: the short way gives %q, the long one %q", scheme, host, plain, key)
+		full, err := fullKey(nil, u)
+		if string(full) != key || err != nil {
+			t.Errorf("%q, %q: the short way gives %q, the long one %q, %v", scheme, host, key, full, err)
 		}
 	})
 }
