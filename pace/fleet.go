@@ -57,6 +57,7 @@ func newFleet() fleet { return fleet{name: rand.Text(), quickest: ages} }
 // A lease is a turn's place among the requests in flight of the fleet.
 type lease struct {
 	ticket string
+	asked  instant // the start that the store counts from is no earlier
 	renew  *time.Timer
 	moved  chan struct{} // closed when the store knows of a later start; nil: there is none
 }
@@ -102,6 +103,7 @@ func (p *Pacer) ticket() string {
 // answers, the process decides alone: shared is false and wait 0.
 type reply struct {
 	wait, level time.Duration
+	asked       instant // the turn began no earlier
 	shared      bool
 }
 
@@ -112,30 +114,34 @@ func (p *Pacer) reserve(ctx context.Context, w *waiter, ticket string) (r reply)
 	gap := max(p.limits.Gap, w.delay, w.host.adaptive(p.limits))
 	p.mu.Unlock()
 	for range restarts {
-		var took time.Duration
 		r.shared = p.exchange(ctx, func(ctx context.Context) (err error) {
-			sent := p.now()
+			r.asked = p.now()
 			r.wait, r.level, err = p.opts.Shared.Reserve(ctx, w.host.authority, ticket, gap, p.hosts.hold, life, p.limits.Parallel)
-			took = p.now() - sent
 			return err
 		})
 		if !r.shared {
 			return reply{}
 		}
-		if r.wait > 0 || p.fresh(took) {
+		if r.wait > 0 || p.quick(r.asked) {
 			break
 		}
 	}
 	return r
 }
 
-// fresh reports whether an exchange was quick enough to be a start.
-func (p *Pacer) fresh(took time.Duration) bool {
+// quick learns from an exchange that has just ended how quick the store can be,
+// and reports whether this one was quick enough to be a start.
+func (p *Pacer) quick(asked instant) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.fleet.quickest = min(p.fleet.quickest, took)
-	return took <= p.fleet.quickest+freshness
+	now := p.now()
+	p.fleet.quickest = min(p.fleet.quickest, now-asked)
+	return p.fleet.fresh(asked, now)
 }
+
+// fresh reports whether what the store was asked for at asked still counts as a
+// start now.
+func (f *fleet) fresh(asked, now instant) bool { return now-asked <= f.quickest+freshness }
 
 // heard makes of a reply w's turn, or its refusal if that cannot come in time,
 // or else the time after which to ask again. This process's own limits hold as
@@ -151,7 +157,7 @@ func (p *Pacer) heard(w *waiter, ticket string, r reply) time.Duration {
 		p.grant(w, now)
 		if r.shared {
 			h.level = min(max(r.level, 0), p.limits.Pause)
-			t, l := w.turn, &lease{ticket: ticket}
+			t, l := w.turn, &lease{ticket: ticket, asked: r.asked}
 			t.flight.lease = l
 			// The lock, which we hold, keeps it from running at once.
 			l.renew = time.AfterFunc(life/3, func() { p.renew(h.authority, t, l) })

@@ -490,3 +490,22 @@ func TestFleetSent(t *testing.T) {
 		}
 	})
 }
+
+// A start that the store counts from too early, because its answers were late
+// at all times, is put right when the request is written.
+func TestFleetSentAfterLateAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, s := fleetOf(t, 2, Limits{Gap: time.Second}, Options{})
+		take(t, all[0], host1, 0).Done() // the store can be quick
+		time.Sleep(2 * time.Second)
+		s.set(nil, 9*ms, 9*ms, 9*ms)
+		turn := take(t, all[0], host1, 0)
+		zero := time.Now()
+		turn.Sent()
+		turn.Done()
+		take(t, all[1], host1, 0)
+		if got := time.Since(zero); got != time.Second {
+			t.Errorf("the next start came %v after the request was written, want 1s", got)
+		}
+	})
+}

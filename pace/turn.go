@@ -86,7 +86,7 @@ func (t Turn) Sent() {
 	}
 	h.last = now
 	p.pump(h, now)
-	if f.lease != nil && now-f.started > freshness {
+	if f.lease != nil && !p.fleet.fresh(f.lease.asked, now) {
 		p.restart(h.authority, f.lease)
 	}
 }

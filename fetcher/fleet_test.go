@@ -1,0 +1,429 @@
+//go:build unix
+
+package fetcher_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	nethttptest "net/http/httptest"
+	"net/http/httptrace"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rfc9309/polite/cache/redis"
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/pace"
+)
+
+// The fleet is this test binary, started anew once a worker, on a redis-server
+// of the test's own. What an origin on loopback sees is all that counts. These
+// tests run by the real clock of a machine that may be busy: they ask that
+// nothing happens too early, and never that anything happens soon. With one
+// request in flight at a time that holds however late a process runs: the next
+// turn comes only after the one before has said when it was written.
+
+// A worker process finds its order in this variable; without it it is none.
+const workerOrder = "POLITE_TEST_WORKER_ORDER"
+
+// An order is what a worker has to do.
+type order struct {
+	Name          string
+	Store, Origin string
+	Gap           time.Duration
+	Parallel      int
+	Pages         []string // asked for at once
+	Refresh       bool     // asks for robots.txt too, due or not
+}
+
+// Headers by which the origin tells requests apart.
+const (
+	byWorker = "Polite-Test-Worker"
+	bySerial = "Polite-Test-Serial"
+)
+
+// A stamp is what a worker says of a request: when it had been written.
+type stamp struct {
+	Worker, Serial string
+	Written        time.Time
+}
+
+// stamping is the worker's base: it names each request, and says when it was written.
+type stamping struct {
+	name string
+	say  func(any)
+	n    atomic.Int64
+}
+
+func (s *stamping) RoundTrip(req *http.Request) (*http.Response, error) {
+	serial := strconv.FormatInt(s.n.Add(1), 10)
+	ctx := httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) {
+		s.say(stamp{s.name, serial, time.Now()})
+	}})
+	named := req.Clone(ctx)
+	named.Header.Set(byWorker, s.name)
+	named.Header.Set(bySerial, serial)
+	return http.DefaultTransport.RoundTrip(named)
+}
+
+// printer returns what prints one line a value, for the test to read.
+func printer() func(any) {
+	var mu sync.Mutex
+	return func(v any) {
+		line, _ := json.Marshal(v)
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Printf("%s\n", line)
+	}
+}
+
+// TestFleetWorker is one process of a fleet.
+func TestFleetWorker(t *testing.T) {
+	text := os.Getenv(workerOrder)
+	if text == "" {
+		t.Skip("a process of the fleet tests; no test by itself")
+	}
+	var o order
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		t.Fatal(err)
+	}
+	store, err := redis.Open(o.Store, &redis.Options{Delay: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	say := printer()
+	tr := newTransport(t, &fetcher.Options{
+		Store: store, Base: &stamping{name: o.Name, say: say}, Pace: &pace.Limits{Gap: o.Gap, Parallel: o.Parallel},
+		Trace: &fetcher.Trace{Fleet: func(err error) { say(fmt.Sprint("fleet: ", err)) }},
+	})
+	var wg sync.WaitGroup
+	for _, page := range o.Pages {
+		wg.Go(func() {
+			resp, err := (&http.Client{Transport: tr}).Get(o.Origin + page)
+			if err != nil {
+				t.Errorf("GET %s: %v", page, err)
+				return
+			}
+			defer resp.Body.Close()
+			if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+				t.Errorf("GET %s: %v", page, err)
+			}
+		})
+	}
+	if o.Refresh {
+		if _, err := tr.Refresh(context.Background(), must(o.Origin)); err != nil {
+			t.Errorf("Refresh: %v", err)
+		}
+	}
+	wg.Wait()
+	if s := tr.Stats().Pace; s.InFlight != 0 || s.Waiting != 0 || s.Unshared != 0 {
+		say(fmt.Sprintf("fleet: %+v", s))
+	}
+}
+
+// An arrival is one request as the origin's log has it.
+type arrival struct {
+	at                   time.Time
+	path, worker, serial string
+}
+
+// An origin logs what arrives. Its robots.txt and a page of it are redirects,
+// and one page is turned away.
+type origin struct {
+	busy int // the first page from this arrival on is, with a Retry-After of a second; 0: none
+	hold chan struct{}
+
+	mu     sync.Mutex
+	log    []arrival
+	turned int       // the arrival it was
+	away   time.Time // when its answer left, at the earliest
+}
+
+func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	o.mu.Lock()
+	o.log = append(o.log, arrival{time.Now(), r.URL.Path, r.Header.Get(byWorker), r.Header.Get(bySerial)})
+	n, isPage := len(o.log), r.URL.Path != "/robots.txt" && r.URL.Path != "/rules"
+	busy := o.busy > 0 && n >= o.busy && o.turned == 0 && isPage
+	if busy {
+		o.turned, o.away = n, time.Now()
+	}
+	o.mu.Unlock()
+	switch {
+	case busy:
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusTooManyRequests)
+	case r.URL.Path == "/robots.txt":
+		http.Redirect(w, r, "/rules", http.StatusFound)
+	case r.URL.Path == "/rules":
+		io.WriteString(w, "User-agent: *\nDisallow: /private\n")
+	case r.URL.Path == "/moved":
+		http.Redirect(w, r, "/here", http.StatusFound)
+	case r.URL.Path == "/hold":
+		select { // until the worker is gone
+		case <-r.Context().Done():
+		case <-o.hold:
+		}
+	default:
+		io.WriteString(w, "a page")
+	}
+}
+
+// seen is a copy of the log.
+func (o *origin) seen() []arrival {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.log)
+}
+
+// A worker is a process at work.
+type worker struct {
+	*exec.Cmd
+	printed bytes.Buffer // until it has ended
+	failed  bytes.Buffer
+}
+
+// launch starts a worker, which ends with the test.
+func launch(t *testing.T, o order) *worker {
+	t.Helper()
+	text, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &worker{Cmd: exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFleetWorker$", "-test.timeout=3m")}
+	w.Env = append(os.Environ(), workerOrder+"="+string(text))
+	w.Stdout, w.Stderr = &w.printed, &w.failed
+	if err := w.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// stamps are what the worker said of its requests. Whatever else it said but
+// the words of package testing is trouble with the store.
+func (w *worker) stamps(t *testing.T) (all []stamp, trouble []string) {
+	t.Helper()
+	if err := w.Wait(); err != nil {
+		t.Errorf("worker: %v\n%s%s", err, w.printed.String(), w.failed.String())
+	}
+	for lines := bufio.NewScanner(&w.printed); lines.Scan(); {
+		var s stamp
+		switch line := lines.Text(); {
+		case strings.HasPrefix(line, "{") && json.Unmarshal([]byte(line), &s) == nil:
+			all = append(all, s)
+		case strings.HasPrefix(line, `"`):
+			trouble = append(trouble, line)
+		}
+	}
+	return all, trouble
+}
+
+// redisServer starts a redis-server that ends with the test.
+func redisServer(t *testing.T) (url string, stop, start func()) {
+	t.Helper()
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		if os.Getenv("POLITE_REQUIRE_REDIS") == "1" {
+			t.Fatalf("POLITE_REQUIRE_REDIS=1, but there is no redis-server: %v", err)
+		}
+		t.Skip("no redis-server on this machine")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	_, port, _ := net.SplitHostPort(address)
+	var server *exec.Cmd
+	stop = func() {
+		server.Process.Kill()
+		server.Wait()
+	}
+	start = func() {
+		server = exec.Command(program, "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir())
+		if err := server.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(30 * time.Second); ; <-time.After(10 * time.Millisecond) {
+			if conn, err := net.Dial("tcp", address); err == nil {
+				conn.Close()
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatal("redis-server does not answer")
+			}
+		}
+	}
+	start()
+	t.Cleanup(func() { stop() })
+	return "redis://" + address, stop, start
+}
+
+// Eight processes ask one host for pages, redirects and its robots.txt. Between
+// any two requests at the origin lies the gap, less 5 ms, and none arrives
+// before the end of a Retry-After.
+func TestFleetKeepsOnePace(t *testing.T) {
+	const gap, off = 40 * time.Millisecond, 5 * time.Millisecond
+	workers := 8
+	o := &origin{busy: 12}
+	web := nethttptest.NewServer(o)
+	defer web.Close()
+	store, _, _ := redisServer(t)
+	var fleet []*worker
+	for i := range workers {
+		fleet = append(fleet, launch(t, order{
+			Name: strconv.Itoa(i), Store: store, Origin: web.URL, Gap: gap, Parallel: 1,
+			Pages: []string{"/1", "/2", "/moved"}, Refresh: i%2 == 0,
+		}))
+	}
+	written := map[[2]string]time.Time{}
+	for _, w := range fleet {
+		all, trouble := w.stamps(t)
+		if len(trouble) > 0 {
+			t.Skipf("this machine is too busy for its own redis-server: %v", trouble)
+		}
+		for _, s := range all {
+			written[[2]string{s.Worker, s.Serial}] = s.Written
+		}
+	}
+	log := o.seen()
+	shortest := apart(t, log, written, gap-off)
+	counts := map[string]int{}
+	for i, a := range log {
+		counts[a.path]++
+		if wait := a.at.Sub(o.away); i >= o.turned && wait < time.Second {
+			t.Errorf("request %d, %s of worker %s, came %v after a 429; want at least its Retry-After, 1s", i, a.path, a.worker, wait)
+		}
+	}
+	if counts["/1"] != workers || counts["/2"] != workers || counts["/moved"] != workers || counts["/robots.txt"] == 0 || counts["/rules"] == 0 || o.turned == 0 {
+		t.Errorf("arrived %v, number %d turned away; want %d of each page, robots.txt and what it leads to, and one turned away", counts, o.turned, workers)
+	}
+	t.Logf("%d requests of %d processes: %v; gap %v, shortest seen %v", len(log), workers, counts, gap, shortest)
+}
+
+// apart holds the time between any two requests against the least that it must
+// be, and returns the shortest. A log may be late, that of the earlier of two as
+// well; so the earlier one counts from when its worker says that it was written.
+func apart(t *testing.T, log []arrival, written map[[2]string]time.Time, least time.Duration) time.Duration {
+	t.Helper()
+	shortest := time.Hour
+	for i := 1; i < len(log); i++ {
+		before, a := log[i-1], log[i]
+		left, ok := written[[2]string{before.worker, before.serial}]
+		if !ok {
+			t.Errorf("%+v: its worker knows nothing of it", before)
+		}
+		d := a.at.Sub(left)
+		if d < least {
+			t.Errorf("request %d, %s of worker %s, came %v after %s of worker %s; want at least %v",
+				i, a.path, a.worker, d, before.path, before.worker, least)
+		}
+		shortest = min(shortest, d)
+	}
+	return shortest
+}
+
+// A worker that is killed frees its place among the requests in flight.
+func TestFleetWorkerKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes the half minute after which a worker counts as dead")
+	}
+	t.Parallel()
+	o := &origin{hold: make(chan struct{})}
+	web := nethttptest.NewServer(o)
+	defer web.Close()
+	defer close(o.hold)
+	store, _, _ := redisServer(t)
+	dies := launch(t, order{Name: "dies", Store: store, Origin: web.URL, Parallel: 1, Pages: []string{"/hold"}})
+	await(t, func() bool { return slices.ContainsFunc(o.seen(), func(a arrival) bool { return a.path == "/hold" }) })
+	lives := launch(t, order{Name: "lives", Store: store, Origin: web.URL, Parallel: 1, Pages: []string{"/1"}})
+	killed := time.Now()
+	dies.Process.Kill()
+	dies.Wait()
+	if _, trouble := lives.stamps(t); len(trouble) > 0 {
+		t.Skipf("this machine is too busy for its own redis-server: %v", trouble)
+	}
+	log := o.seen()
+	last := log[len(log)-1]
+	if last.path != "/1" || last.worker != "lives" || last.at.Before(killed) {
+		t.Errorf("the last to arrive is %+v, want the page of the worker that lives, after the other was killed", last)
+	}
+	t.Logf("the place was taken again %v after the kill", last.at.Sub(killed))
+}
+
+// await returns when ok holds.
+func await(t *testing.T, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(2 * time.Minute); !ok(); <-time.After(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("what was waited for has not happened in two minutes")
+		}
+	}
+}
+
+// While Redis is away a process keeps its own gap, says so, and shares again
+// when it is back.
+func TestFleetWithoutRedis(t *testing.T) {
+	const gap, off = 30 * time.Millisecond, 5 * time.Millisecond
+	o := &origin{}
+	web := nethttptest.NewServer(o)
+	defer web.Close()
+	url, stop, start := redisServer(t)
+	store, err := redis.Open(url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	var mu sync.Mutex
+	var told []error
+	written := map[[2]string]time.Time{}
+	base := &stamping{name: "alone", say: func(v any) {
+		mu.Lock()
+		defer mu.Unlock()
+		s := v.(stamp)
+		written[[2]string{s.Worker, s.Serial}] = s.Written
+	}}
+	tr := newTransport(t, &fetcher.Options{Store: store, Base: base, Pace: &pace.Limits{Gap: gap}, Trace: &fetcher.Trace{Fleet: func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, err)
+	}}})
+	heard := func(want error) bool {
+		resp, err := (&http.Client{Transport: tr}).Get(web.URL + "/1")
+		if err != nil {
+			t.Fatalf("GET: %v; want a page whatever becomes of the store", err)
+		}
+		io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		mu.Lock()
+		defer mu.Unlock()
+		return len(told) > 0 && (told[len(told)-1] == nil) == (want == nil)
+	}
+	heard(nil)
+	stop()
+	await(t, func() bool { return heard(errors.New("away")) })
+	alone := tr.Stats().Pace.Unshared
+	for range 3 {
+		heard(nil)
+	}
+	if got := tr.Stats().Pace.Unshared; alone == 0 || got != alone+3 {
+		t.Errorf("%d and then %d turns without Redis, want 3 more", alone, got)
+	}
+	start()
+	await(t, func() bool { return heard(nil) })
+	apart(t, o.seen(), written, gap-off)
+}
