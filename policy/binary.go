@@ -15,6 +15,7 @@ import (
 const (
 	magic   = "polite\x00\x01" // the last octet is the version
 	sumSize = 16
+	maxText = 1 << 20 // octets of one text; the longest ever stored are URLs
 )
 
 // MarshalBinary returns the record in a form that [Profile.Load] reads: what a
@@ -107,7 +108,7 @@ type loader struct {
 
 func (l *loader) text() string {
 	n, size := binary.Uvarint(l.rest)
-	if size <= 0 || n > uint64(len(l.rest)-size) {
+	if size <= 0 || n > uint64(min(len(l.rest)-size, maxText)) {
 		l.bad, l.rest = true, nil
 		return ""
 	}

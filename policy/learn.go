@@ -179,13 +179,6 @@ func (s *step) elsewhere() string {
 	return ""
 }
 
-// describe gives the record its detail unless there is none.
-func (r *Record) describe(d detail) {
-	if d != none {
-		r.more = &d
-	}
-}
-
 // statusCause names the answer that was not a file.
 func (s *step) statusCause() string {
 	switch status := s.a.Status; {

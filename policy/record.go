@@ -4,6 +4,7 @@ import (
 	"math"
 	"net/http"
 	"time"
+	"unsafe"
 
 	"github.com/rfc9309/polite/matcher"
 )
@@ -20,7 +21,7 @@ type Record struct {
 	profile *Profile
 	file    *matcher.File // the copy, nil if there is none
 	robots  string        // the URL asked
-	more    *detail       // nil if all of it is zero
+	more    *packed       // the detail, nil if all of it is zero
 	at      int64         // when the last retrieval ended
 	fetched int64         // when the copy was received or last confirmed
 	end     int64         // until when the copy governs by itself
@@ -31,17 +32,6 @@ type Record struct {
 	flags   flags
 }
 
-// detail is what only some records need.
-type detail struct {
-	served       string // where the last answer came from, if not from robots
-	origin       string // where the copy came from, if not from robots
-	etag         string
-	lastModified string
-	cause        string // the last failure in words
-	clause       string // of a ruling without a copy, if not the access's own
-	down         int64  // the first failure of this outage
-}
-
 type flags uint8
 
 const (
@@ -50,16 +40,6 @@ const (
 	page                       // the copy is an HTML page without a rule
 	allFlags = answered | hold | page
 )
-
-// none is the detail of records that have none.
-var none detail
-
-func (r *Record) detail() *detail {
-	if r.more == nil {
-		return &none
-	}
-	return r.more
-}
 
 // blank reports that nothing is known.
 func (r *Record) blank() bool { return r == nil || r.profile == nil }
@@ -95,12 +75,12 @@ func (r *Record) Validators() http.Header {
 	if r.blank() || r.file == nil || r.more == nil || !r.profile.Conditional {
 		return nil
 	}
-	h := http.Header{}
-	if r.more.etag != "" {
-		h.Set("If-None-Match", r.more.etag)
+	h, m := http.Header{}, r.detail()
+	if m.etag != "" {
+		h.Set("If-None-Match", m.etag)
 	}
-	if r.more.lastModified != "" {
-		h.Set("If-Modified-Since", r.more.lastModified)
+	if m.lastModified != "" {
+		h.Set("If-Modified-Since", m.lastModified)
 	}
 	if len(h) == 0 {
 		return nil
@@ -146,15 +126,10 @@ func (r *Record) served() string {
 // Size is how many octets of memory the record retains, its copy not counted:
 // see File().Size. Records may share one copy.
 func (r *Record) Size() int {
-	const record, extra = 80, 112
 	if r == nil {
 		return 0
 	}
-	n := record + len(r.robots)
-	if m := r.more; m != nil {
-		n += extra + len(m.served) + len(m.origin) + len(m.etag) + len(m.lastModified) + len(m.cause)
-	}
-	return n
+	return int(unsafe.Sizeof(*r)) + len(r.robots) + r.detailSize()
 }
 
 // Share returns the record with its copy replaced by f, so that authorities
