@@ -1,10 +1,10 @@
 package cache
 
 import (
-	"bytes"
 	"context"
 	"io/fs"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/rfc9309/polite/internal/lru"
@@ -17,20 +17,21 @@ import (
 // When it is full, the value goes that was used least recently; see NewMemory for what counts. A value
 // whose time has passed is not returned, and goes in the same order.
 type Memory struct {
-	values *lru.Cache[item, struct{}]
-	base   time.Time // of the clock that item.end is on, which no change of the wall clock moves
+	items *lru.Cache[item, struct{}]
+	base  time.Time // of the clock that item.end is on, which no change of the wall clock moves
 }
 
 type item struct {
-	value []byte
-	end   time.Duration // since Memory.base
+	octets string        // the key, then the value: one object for the collector
+	key    int           // length of the key
+	end    time.Duration // since Memory.base
 }
 
 // NewMemory returns an empty store of at most maxBytes octets: keys, values and what it takes to find
 // them. With a bound of zero or less it keeps nothing. A value larger than the bound is not kept, which is
 // no error.
 func NewMemory(maxBytes int64) *Memory {
-	return &Memory{values: lru.New[item, struct{}](maxBytes), base: time.Now()}
+	return &Memory{items: lru.New[item, struct{}](maxBytes), base: time.Now()}
 }
 
 // Get implements [Store].
@@ -38,11 +39,11 @@ func (m *Memory) Get(ctx context.Context, key string) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	it, ok := m.values.Get(key)
+	it, ok := m.items.Get(key)
 	if !ok || time.Since(m.base) >= it.end {
 		return nil, fs.ErrNotExist
 	}
-	return bytes.Clone(it.value), nil
+	return []byte(it.octets[it.key:]), nil
 }
 
 // Put implements [Store].
@@ -51,17 +52,19 @@ func (m *Memory) Put(ctx context.Context, key string, value []byte, keep time.Du
 		return err
 	}
 	if keep <= 0 {
-		m.values.Delete(key)
+		m.items.Delete(key)
 		return nil
 	}
 	end := time.Since(m.base)
 	if end += keep; end < 0 {
 		end = math.MaxInt64
 	}
-	// A copy of exactly the value's length: what is retained is what is charged.
-	kept := make([]byte, len(value))
-	copy(kept, value)
-	m.values.Put(key, item{kept, end}, int64(cap(kept)), nil)
+	var b strings.Builder
+	b.Grow(len(key) + len(value))
+	b.WriteString(key)
+	b.Write(value)
+	it := item{b.String(), len(key), end}
+	m.items.Put(it.octets[:it.key], it, int64(b.Cap()), nil)
 	return nil
 }
 
@@ -70,6 +73,6 @@ func (m *Memory) Delete(ctx context.Context, key string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	m.values.Delete(key)
+	m.items.Delete(key)
 	return nil
 }

@@ -3,7 +3,6 @@ package fetcher
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"sync"
@@ -12,8 +11,6 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
-	"github.com/rfc9309/polite/internal/lru"
-	"github.com/rfc9309/polite/matcher"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
@@ -25,7 +22,7 @@ type engine struct {
 	profile *policy.Profile
 	base    http.RoundTripper
 	ways    *ways
-	memory  *lru.Cache[*policy.Record, *matcher.File]
+	memory  *memory
 	flights singleflight.Group
 	aloft   sync.Map // of *flight by key: those under way
 	pacer   *pace.Pacer
@@ -37,7 +34,7 @@ type engine struct {
 func newEngine(agent string, o Options) (*engine, error) {
 	e := &engine{
 		agent: agent, opts: o, profile: o.Profile, base: o.Base, watch: newObserver(o.Trace, o.Logger),
-		memory: lru.New[*policy.Record, *matcher.File](cmp.Or(o.MaxBytes, defaultMaxBytes)),
+		memory: newMemory(cmp.Or(o.MaxBytes, defaultMaxBytes)),
 		quick:  o.Override == nil && (o.Trace == nil || o.Trace.Decided == nil),
 	}
 	e.opts.Timeout = cmp.Or(o.Timeout, defaultTimeout)
@@ -138,11 +135,11 @@ func (e *engine) find(key string, force bool, f *flight) landing {
 		old = stored
 	}
 	if !force && !old.Due(time.Now()) {
-		return landing{rec: e.remember(key, old)}
+		return landing{rec: e.memory.remember(key, old)}
 	}
 	release, fresh := e.lease(key, old, force)
 	if fresh != nil {
-		return landing{rec: e.remember(key, fresh), asked: true}
+		return landing{rec: e.memory.remember(key, fresh), asked: true}
 	}
 	defer release()
 	return e.renew(key, old, f)
@@ -168,7 +165,7 @@ func (e *engine) ask(key string, old *policy.Record, f *flight) (*policy.Record,
 		if err != nil {
 			return nil, err
 		}
-		rec := e.remember(key, e.learn(old, a))
+		rec := e.memory.remember(key, e.learn(old, a))
 		e.tally(a)
 		a.Body = nil
 		e.watch.fetched(a, rec)
@@ -212,24 +209,6 @@ func (e *engine) attempt(key string, old *policy.Record, f *flight) (policy.Atte
 	}
 	a.Received = time.Now()
 	return a, nil
-}
-
-// remember keeps the record in memory and returns it; its copy is the one that
-// other authorities with the same text already hold, if there are such.
-func (e *engine) remember(key string, rec *policy.Record) *policy.Record {
-	f := rec.File()
-	if f == nil {
-		e.memory.Put(key, rec, int64(rec.Size()), nil)
-		return rec
-	}
-	text, err := f.AppendText(nil)
-	if err != nil {
-		return rec
-	}
-	part := e.memory.Share(sha256.Sum256(text), f, int64(f.Size()))
-	rec = rec.Share(part.Value())
-	e.memory.Put(key, rec, int64(rec.Size()), part)
-	return rec
 }
 
 // counts are the counters behind Stats.

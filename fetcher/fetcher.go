@@ -127,7 +127,7 @@ func New(agent string, o *Options) (*Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Transport{engine: e, token: token}, nil
+	return e.as(token), nil
 }
 
 // check refuses numbers that cannot be meant.

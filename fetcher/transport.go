@@ -33,7 +33,12 @@ func (t *Transport) As(token string) (*Transport, error) {
 	if err := checkToken(token); err != nil {
 		return nil, err
 	}
-	return &Transport{engine: t.engine, token: token}, nil
+	return t.as(token), nil
+}
+
+func (e *engine) as(token string) *Transport {
+	e.memory.serve(token)
+	return &Transport{engine: e, token: token}
 }
 
 // Check rules on a URL, asking for its robots.txt first if that is due. It

@@ -3,15 +3,17 @@
 //
 // # What is counted
 //
-// The bound holds for what the map really retains: the octets of each key, the cost of each value as its
-// owner states it, the slots and index of the map itself, used or not, and each [Part] once. Bytes
-// returns that sum. It goes over the bound only for the time of one Put, or while pinned entries alone
-// are larger than it.
+// The bound holds for what the map really retains: the cost of each key and value as their owner states
+// it, the slots and index of the map itself, used or not, and each [Part] once. Bytes returns that sum.
+// It goes over the bound only for the time of one Put, or while pinned entries alone are larger than it.
+//
+// The map keeps the string that is put as a key. Where the value has its key's octets somewhere, that
+// string should be a slice of them: it is one object less for the collector, and they are paid for once.
 //
 // # Parts
 //
 // A value may hold a part in common with other values: a million hosts of one platform serve one file.
-// A part is named by a digest of its content, is held once, is charged once while at least one entry
+// A part is found by a hash of its content, is held once, is charged once while at least one entry
 // holds it, and is given back with the last.
 //
 // # Order and locks
@@ -119,13 +121,14 @@ func (c *Cache[V, S]) fresh(s *shard[V, S]) uint32 {
 }
 
 // Put keeps value under key, in place of any value there, and counts as a use of it. Cost is the number
-// of octets that the value retains by itself, its part (nil if it has none) not counted. Put takes over
-// the caller's hold on the part, whatever it returns. The key is copied.
+// of octets that the key and the value retain, the value's part (nil if it has none) not counted. Put takes
+// over the caller's hold on the part, whatever it returns. The key is kept as it is, not copied, in place
+// of an equal one from an earlier Put.
 //
 // It reports whether the entry is kept: one that is larger than the bound by itself is not, nor is the
 // value that it was to replace.
 func (c *Cache[V, S]) Put(key string, value V, cost int64, part *Part[S]) bool {
-	if !c.fits(key, cost, part) {
+	if !c.fits(cost, part) {
 		c.Delete(key)
 		c.Drop(part)
 		return false
@@ -140,7 +143,7 @@ func (c *Cache[V, S]) Put(key string, value V, cost int64, part *Part[S]) bool {
 	}
 	var old *Part[S]
 	if ok {
-		old = s.set(id, value, uint32(cost), part, c.clock.Add(2))
+		old = s.set(id, key, value, uint32(cost), part, c.clock.Add(2))
 	}
 	grown, more := s.size-before, s.live-held
 	s.mu.Unlock()
@@ -156,11 +159,11 @@ func (c *Cache[V, S]) Put(key string, value V, cost int64, part *Part[S]) bool {
 }
 
 // fits reports whether an entry can be kept in a map that holds nothing else.
-func (c *Cache[V, S]) fits(key string, cost int64, part *Part[S]) bool {
+func (c *Cache[V, S]) fits(cost int64, part *Part[S]) bool {
 	if cost < 0 || cost > math.MaxUint32 {
 		return false
 	}
-	size := keyCost(len(key)) + cost + slotCost[V, S]()
+	size := cost + slotCost[V, S]()
 	if part != nil {
 		size += part.cost
 	}

@@ -1,7 +1,6 @@
 package lru
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -9,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 )
 
 // room is a bound that no test reaches by accident.
@@ -26,7 +26,7 @@ func boundFor(n int, cost int64) int64 {
 	s := &c.shards[0]
 	for i := range n {
 		id, _ := s.insert(uint32(i*7919), fmt.Sprint("k", i))
-		s.set(id, i, uint32(cost), nil, 0)
+		s.set(id, "", i, uint32(cost), nil, 0)
 	}
 	return s.size
 }
@@ -78,7 +78,7 @@ func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
 func TestEntryLargerThanTheBound(t *testing.T) {
 	c := New[int, int](10_000)
 	c.Put("a", 1, 100, nil)
-	part := c.Share(ID{1}, 1, 20_000)
+	part := c.Share(1, 1, 20_000)
 	for _, row := range []struct {
 		name string
 		kept bool
@@ -98,7 +98,7 @@ func TestEntryLargerThanTheBound(t *testing.T) {
 	if got := keys(c); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("left %q, want only b", got)
 	}
-	if len(c.parts.byID) != 0 {
+	if len(c.parts.byHash) != 0 {
 		t.Errorf("a part that no entry holds is still there")
 	}
 }
@@ -112,7 +112,7 @@ func TestAgainstAPlainMap(t *testing.T) {
 		key := fmt.Sprint(rnd.IntN(700 + i/30))
 		switch rnd.IntN(8) {
 		case 0, 1, 2:
-			c.Put(key, i, int64(rnd.IntN(300)), c.Share(ID{byte(i)}, 0, 50))
+			c.Put(key, i, int64(rnd.IntN(300)), c.Share(uint64(byte(i)), 0, 50))
 			want[key] = i
 		case 3, 4:
 			_, there := want[key]
@@ -151,14 +151,14 @@ func check[V, S any](t *testing.T, c *Cache[V, S]) {
 	t.Helper()
 	var size int64
 	var live int
-	holds := map[*Part[S]]int64{}
+	holds := map[*Part[S]]uint32{}
 	for i := range c.shards {
 		s := &c.shards[i]
 		size += s.size
 		live += int(s.live)
 		checkShard(t, s, holds)
 	}
-	for _, p := range c.parts.byID {
+	for _, p := range c.parts.byHash {
 		size += p.cost
 		if p.holds != holds[p] {
 			t.Errorf("a part counts %d holds, entries have %d", p.holds, holds[p])
@@ -169,7 +169,7 @@ func check[V, S any](t *testing.T, c *Cache[V, S]) {
 	}
 }
 
-func checkShard[V, S any](t *testing.T, s *shard[V, S], holds map[*Part[S]]int64) {
+func checkShard[V, S any](t *testing.T, s *shard[V, S], holds map[*Part[S]]uint32) {
 	t.Helper()
 	want := int64(cap(s.entries))*(slotCost[V, S]()-4) + int64(len(s.index))*4
 	var used, inOrder uint32
@@ -178,7 +178,7 @@ func checkShard[V, S any](t *testing.T, s *shard[V, S], holds map[*Part[S]]int64
 			continue
 		}
 		used++
-		want += keyCost(len(e.key)) + int64(e.cost)
+		want += int64(e.cost)
 		if e.part != nil {
 			holds[e.part]++
 		}
@@ -213,35 +213,61 @@ func checkShard[V, S any](t *testing.T, s *shard[V, S], holds map[*Part[S]]int64
 
 func TestPartIsHeldAndChargedOnce(t *testing.T) {
 	c := New[int, string](room)
-	id := ID(sha256.Sum256([]byte("file")))
-	if got := c.Shared(id); got != nil {
-		t.Fatalf("Shared before Share = %v, want nil", got)
-	}
-	first := c.Share(id, "file", 1<<20)
+	hash := c.Hash([]byte("file"))
+	share := func(content string) *Part[string] { return c.Share(hash, content, 1<<20) }
+	first := share("file")
 	c.Put("a", 1, 10, first)
 	alone := c.Bytes()
-	second := c.Share(id, "file again", 1<<20)
+	second := share("file again")
 	if second != first || second.Value() != "file" {
 		t.Errorf("the second Share gave %q, want the first's content", second.Value())
 	}
 	c.Put("b", 1, 10, second)
-	c.Put("c", 1, 10, c.Shared(id))
-	c.Put("c", 2, 10, c.Shared(id)) // replaced by itself
+	c.Put("c", 1, 10, share(""))
+	c.Put("c", 2, 10, share("")) // replaced by itself
 	if more := c.Bytes() - alone; more > 2000 {
 		t.Errorf("two more holders are charged %d octets, want the entries alone", more)
 	}
 	c.Delete("a")
 	c.Put("b", 1, 10, nil)
-	if got := c.Shared(id); got == nil {
+	if last := share("new"); last != first {
 		t.Errorf("the part went while c holds it")
 	} else {
-		c.Drop(got)
+		c.Drop(last)
 	}
 	c.Delete("c")
-	if got := c.Shared(id); got != nil {
+	if len(c.parts.byHash) != 0 {
 		t.Errorf("the part stayed after its last holder")
 	}
+	if again := share("new"); again.Value() != "new" {
+		t.Errorf("Share after the last holder has gone = %q, want what is given", again.Value())
+	} else {
+		c.Drop(again)
+	}
 	check(t, c)
+}
+
+// The key of an entry may be a slice of its value: what is replaced is not kept for its key's sake.
+func TestPutKeepsTheNewKey(t *testing.T) {
+	c := New[int, int](room)
+	first, second := strings.Repeat("k", 20), strings.Repeat("k", 20)
+	c.Put(first, 1, 1, nil)
+	c.Put(second, 2, 1, nil)
+	for key := range c.All() {
+		if unsafe.StringData(key) != unsafe.StringData(second) {
+			t.Errorf("the key kept is the first Put's, want the second's")
+		}
+	}
+}
+
+func TestHashIsOfEachCache(t *testing.T) {
+	one, two := New[int, int](room), New[int, int](room)
+	if a, b := one.Hash([]byte("file")), one.Hash([]byte("file")); a != b {
+		t.Errorf("one content has two hashes, %x and %x", a, b)
+	}
+	if one.Hash([]byte("file")) == two.Hash([]byte("file")) {
+		t.Errorf("two caches have the same hash of a content, want it kept from strangers")
+	}
 }
 
 func TestBoundIsThatOfAllShards(t *testing.T) {
@@ -272,7 +298,7 @@ func TestManyGoroutines(t *testing.T) {
 				key := fmt.Sprint(rnd.IntN(3000))
 				switch rnd.IntN(6) {
 				case 0, 1:
-					c.Put(key, key, int64(rnd.IntN(500)), c.Share(ID{byte(rnd.IntN(40))}, 0, 500))
+					c.Put(key, key, int64(rnd.IntN(500)), c.Share(uint64(byte(rnd.IntN(40))), 0, 500))
 				case 2:
 					c.Delete(key)
 				case 3:

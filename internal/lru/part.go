@@ -1,63 +1,54 @@
 package lru
 
 import (
+	"hash/maphash"
 	"sync"
 	"unsafe"
 )
 
-// An ID names a part by its content. It must be a digest that nobody can find two contents for, such as
-// SHA-256 over the octets and all that their reading depends on: two parts of one ID are taken for one,
-// and a host that could forge an ID would write the rules of another.
-type ID [32]byte
-
 // A Part is content that several values may hold in common. It is counted by its holders: the entries
-// that were put with it, and each caller of [Cache.Share] or [Cache.Shared] until it hands its hold over
-// to Put or gives it up with Drop.
+// that were put with it, and each caller of [Cache.Share] until it hands its hold over to Put or gives
+// it up with Drop.
 type Part[S any] struct {
 	value S
-	id    ID
+	hash  uint64
 	cost  int64
 
 	// Guarded by parts.mu.
-	holds   int64
+	holds   uint32
 	charged bool // an entry has held it: it counts against the bound until it is forgotten
 }
 
 // Value returns the content.
 func (p *Part[S]) Value() S { return p.value }
 
-// parts is the table of all parts in use. It is not on the path of a Get.
+// parts is the table of all parts in use, by hash. It is not on the path of a Get.
 type parts[S any] struct {
-	mu   sync.Mutex
-	byID map[ID]*Part[S]
+	mu     sync.Mutex
+	byHash map[uint64]*Part[S]
 }
 
-// Shared returns the part of that name with a hold on it, nil if there is none. It spares the making of
-// a content that is there already.
-func (c *Cache[V, S]) Shared(id ID) *Part[S] {
-	c.parts.mu.Lock()
-	defer c.parts.mu.Unlock()
-	p := c.parts.byID[id]
-	if p != nil {
-		p.holds++
-	}
-	return p
-}
+// Hash is the hash that parts are found by, for the octets of a content and all that their reading
+// depends on. It is another for each Cache, so that no host can choose a content for its hash.
+func (c *Cache[V, S]) Hash(content []byte) uint64 { return maphash.Bytes(c.seed, content) }
 
-// Share returns the part of that name with a hold on it. If there is none it becomes value, which retains
+// Share returns the part of that hash with a hold on it. If there is none it becomes value, which retains
 // cost octets; if there is one, value is not needed and the caller goes on with the part's Value.
-func (c *Cache[V, S]) Share(id ID, value S, cost int64) *Part[S] {
+//
+// Two contents may have one hash, if hardly ever: the caller compares what it gets with what it gave, and
+// gives up a hold on what is not the same. Else one host's content would be taken for another's.
+func (c *Cache[V, S]) Share(hash uint64, value S, cost int64) *Part[S] {
 	c.parts.mu.Lock()
 	defer c.parts.mu.Unlock()
-	if p := c.parts.byID[id]; p != nil {
+	if p := c.parts.byHash[hash]; p != nil {
 		p.holds++
 		return p
 	}
-	p := &Part[S]{value: value, id: id, cost: max(cost, 0) + partCost[S](), holds: 1}
-	if c.parts.byID == nil {
-		c.parts.byID = make(map[ID]*Part[S])
+	p := &Part[S]{value: value, hash: hash, cost: max(cost, 0) + partCost[S](), holds: 1}
+	if c.parts.byHash == nil {
+		c.parts.byHash = make(map[uint64]*Part[S])
 	}
-	c.parts.byID[id] = p
+	c.parts.byHash[hash] = p
 	return p
 }
 
@@ -83,7 +74,7 @@ func (c *Cache[V, S]) Drop(p *Part[S]) {
 	c.parts.mu.Lock()
 	defer c.parts.mu.Unlock()
 	if p.holds--; p.holds == 0 {
-		delete(c.parts.byID, p.id)
+		delete(c.parts.byHash, p.hash)
 		if p.charged {
 			c.bytes.Add(-p.cost)
 		}
@@ -91,7 +82,8 @@ func (c *Cache[V, S]) Drop(p *Part[S]) {
 }
 
 // partCost is what a part takes besides its content: itself and its place in the table, which is on
-// average a little over half full.
+// average two thirds full.
 func partCost[S any]() int64 {
-	return int64(unsafe.Sizeof(Part[S]{})) + 2*(int64(unsafe.Sizeof(ID{}))+8)
+	const place = 17 // hash, pointer, and an octet of the map's own
+	return int64(unsafe.Sizeof(Part[S]{})) + place*3/2
 }

@@ -1,7 +1,6 @@
 package lru
 
 import (
-	"strings"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -13,7 +12,7 @@ import (
 //
 // Invariants, whenever mu is free: each slot in use is in the index once; the listed ones are linked
 // from head to tail in falling order of their stamps; oldest says what the tail is; size is the sum of
-// what the slots, the index, the keys and the values cost.
+// what the slots, the index and the entries cost.
 type shard[V, S any] struct {
 	mu      sync.RWMutex
 	index   []uint32 // 0, or tag<<24 | slot number + 1; its length is 0 or a power of two
@@ -67,9 +66,6 @@ const (
 // slotCost is what one more entry takes at the least: its slot and its place in the index.
 func slotCost[V, S any]() int64 { return int64(unsafe.Sizeof(entry[V, S]{})) + 4 }
 
-// keyCost is what the allocator takes for a string of n octets.
-func keyCost(n int) int64 { return (int64(n) + 15) &^ 15 }
-
 // clear empties the shard and gives its tables back.
 func (s *shard[V, S]) clear() {
 	s.index, s.entries, s.size, s.live = nil, nil, 0, 0
@@ -96,8 +92,8 @@ func (s *shard[V, S]) find(hash uint32, key string) (uint32, bool) {
 	return 0, false
 }
 
-// insert takes a slot for key, which has none, and leaves it without value and place in the order. It
-// reports false if no slot is left.
+// insert takes a slot for key, which has none, and leaves it without cost, value and place in the order.
+// It reports false if no slot is left.
 func (s *shard[V, S]) insert(hash uint32, key string) (uint32, bool) {
 	id := s.free
 	switch {
@@ -120,18 +116,19 @@ func (s *shard[V, S]) insert(hash uint32, key string) (uint32, bool) {
 	if s.pins[key] > 0 {
 		state = pinned
 	}
-	s.entries[id] = entry[V, S]{key: strings.Clone(key), hash: hash, prev: none, next: none, state: state}
-	s.size += keyCost(len(key))
+	s.entries[id] = entry[V, S]{key: key, hash: hash, prev: none, next: none, state: state}
 	s.place(hash, id)
 	return id, true
 }
 
 // set gives a slot its value and makes it the one used last. It returns the part held before.
-func (s *shard[V, S]) set(id uint32, value V, cost uint32, part *Part[S], stamp uint32) *Part[S] {
+//
+// It takes the new key for the old one, which may be a slice of what the old value holds.
+func (s *shard[V, S]) set(id uint32, key string, value V, cost uint32, part *Part[S], stamp uint32) *Part[S] {
 	e := &s.entries[id]
 	s.size += int64(cost) - int64(e.cost)
 	old := e.part
-	e.value, e.cost, e.part = value, cost, part
+	e.key, e.value, e.cost, e.part = key, value, cost, part
 	if e.state == listed {
 		s.unlink(id)
 		s.pushFront(id, stamp)
@@ -159,7 +156,7 @@ func (s *shard[V, S]) remove(id uint32) (freed int64, part *Part[S]) {
 	}
 	s.displace(e.hash, id)
 	part = e.part
-	s.size -= keyCost(len(e.key)) + int64(e.cost)
+	s.size -= int64(e.cost)
 	*e = entry[V, S]{next: s.free} // drops what the collector would else keep
 	s.free = id
 	s.live--

@@ -1,0 +1,215 @@
+package fetcher
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/metrics"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rfc9309/polite/policy"
+)
+
+// corpus returns real robots.txt files.
+func corpus(t testing.TB) (bodies [][]byte) {
+	t.Helper()
+	folder := os.Getenv("POLITE_CORPUS")
+	if folder == "" {
+		t.Skip("POLITE_CORPUS does not name a folder with real robots.txt files")
+	}
+	f, err := os.Open(filepath.Join(folder, "robots-real.jsonl.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(z)
+	lines.Buffer(nil, 32<<20)
+	for lines.Scan() {
+		var line struct{ B64 []byte }
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			t.Fatal(err)
+		}
+		bodies = append(bodies, line.B64)
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return bodies
+}
+
+// heap returns the octets in use after a collection.
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// A crowd is a great many authorities with the files of the corpus: a third have
+// none (404), two thirds have one, and half of those came with validators.
+type crowd struct {
+	name   string
+	most   int  // octets an authority
+	shares int  // so many authorities serve one file; 1: each has its own
+	asked  bool // by a crawler, whose rules are then ready for use, twice
+}
+
+var crowds = []crowd{
+	{"distinct", 1600, 1, false}, // what any token can be answered from
+	{"distinct_and_asked", 2400, 1, true},
+	{"repeated_and_asked", 250, 1000, true},
+}
+
+// learn is the record of authority i, which serves a body and something of its own.
+func (c crowd) learn(p *policy.Profile, i int, body []byte) *policy.Record {
+	now := time.Now()
+	a := policy.Attempt{Robots: authority(i) + robotsPath, Status: 404, Header: http.Header{}, Sent: now, Received: now}
+	if i%3 == 0 {
+		return p.Learn(nil, a)
+	}
+	a.Status = 200
+	a.Body = append(slices.Clip(body[:min(len(body), p.Limit-20)]), fmt.Sprintf("\nHost: %d\n", i/c.shares)...)
+	if i%2 == 0 {
+		a.Header.Set("Etag", fmt.Sprintf(`"%x-5f3c%x"`, i, i))
+		a.Header.Set("Last-Modified", "Tue, 14 Oct 2025 08:27:11 GMT")
+	}
+	return p.Learn(nil, a)
+}
+
+// fill is a memory with n authorities.
+func (c crowd) fill(n int, bodies [][]byte) *memory {
+	m := newMemory(1 << 40)
+	if c.asked {
+		m.serve("ExampleBot")
+	}
+	p, rnd := policy.RFC9309(), rand.New(rand.NewPCG(1, 2))
+	var body []byte
+	target, _ := url.Parse("https://www.example.com/articles/2025/index.html?page=2")
+	for i := range n {
+		if i%c.shares == 0 {
+			body = bodies[rnd.IntN(len(bodies))]
+		}
+		rec := m.remember(authority(i), c.learn(p, i, body))
+		for range 2 {
+			if c.asked {
+				rec.Decide("ExampleBot", target, time.Now())
+			}
+		}
+	}
+	return m
+}
+
+func authority(i int) string { return fmt.Sprintf("https://www.host%07d.example", i) }
+
+// What a crowd takes is little, and what counts against the bound is what the
+// heap shows.
+func TestMemoryOfACrowd(t *testing.T) {
+	bodies := corpus(t)
+	const n = 40_000
+	for _, c := range crowds {
+		t.Run("house/"+c.name, func(t *testing.T) {
+			before := heap()
+			m := c.fill(n, bodies)
+			used, counted := int(heap()-before), int(m.Bytes())
+			t.Logf("%d authorities: %d octets each, counted %d", n, used/n, counted/n)
+			if used/n > c.most {
+				t.Errorf("%d octets each, want at most %d", used/n, c.most)
+			}
+			if counted < used*9/10 || counted > used*11/10 {
+				t.Errorf("%d octets are counted, %d are used", counted, used)
+			}
+			runtime.KeepAlive(m)
+		})
+	}
+}
+
+// BenchmarkMillion fills a memory with a million authorities, and says what a
+// full collection then takes: on the clock, which other work on the machine
+// delays, and of all processors together.
+func BenchmarkMillion(b *testing.B) {
+	bodies := corpus(b)
+	for _, c := range crowds {
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				const n = 1_000_000
+				before := heap()
+				m := c.fill(n, bodies)
+				used := heap() - before
+				clock, work := collection(10)
+				b.ReportMetric(float64(used)/n, "B/authority")
+				b.ReportMetric(float64(m.Bytes())/n, "counted-B/authority")
+				b.ReportMetric(float64(clock.Nanoseconds())/n, "gc-ns/authority")
+				b.ReportMetric(work*1e9/n, "gc-cpu-ns/authority")
+				runtime.KeepAlive(m)
+			}
+		})
+	}
+}
+
+// collection is the least that a full collection takes of some: its time, and
+// the processor seconds.
+func collection(times int) (clock time.Duration, work float64) {
+	sample := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}}
+	clock, work = time.Hour, 1e9
+	for range times {
+		metrics.Read(sample)
+		began, spent := time.Now(), sample[0].Value.Float64()
+		runtime.GC()
+		clock = min(clock, time.Since(began))
+		metrics.Read(sample)
+		work = min(work, sample[0].Value.Float64()-spent)
+	}
+	return clock, work
+}
+
+// Two texts of one hash, which nobody can make on purpose, stay two.
+func TestTextsOfOneHash(t *testing.T) {
+	m := newMemory(1 << 20)
+	c := crowd{shares: 1}
+	first := c.learn(policy.RFC9309(), 1, []byte("User-agent: *\nDisallow: /first\n"))
+	second := c.learn(policy.RFC9309(), 2, []byte("User-agent: *\nDisallow: /second\n"))
+	text, _ := second.File().AppendText(nil)
+	m.Put(authority(1), first, 1, m.Share(m.Hash(text), first.File(), 1)) // the hash is the second's
+
+	got := m.remember(authority(2), second)
+	if kept, ok := m.Get(authority(2)); !ok || kept != got || got.File() != second.File() {
+		t.Errorf("the second authority has the file %v, want its own", got.File())
+	}
+}
+
+// The rules of every token that asks count, up to a bound.
+func TestEveryTokenCounts(t *testing.T) {
+	var robots strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&robots, "User-agent: bot%c\nDisallow: /%d\n", 'a'+i, i)
+	}
+	size := func(tokens int) int64 {
+		m := newMemory(1 << 20)
+		for i := range tokens {
+			m.serve(fmt.Sprintf("bot%c", 'a'+i))
+			m.serve("bota") // told before
+		}
+		m.remember(authority(1), crowd{shares: 1}.learn(policy.RFC9309(), 1, []byte(robots.String())))
+		return m.Bytes()
+	}
+	for n := range 20 {
+		less, more := size(n), size(n+1)
+		if grows := more > less; grows != (n < maxTokens) {
+			t.Errorf("%d tokens: %d octets, %d with one more; want it to grow up to %d tokens", n, less, more, maxTokens)
+		}
+	}
+}
