@@ -164,7 +164,7 @@ func demo(t *testing.T, o *Options, fillers int) (*Page, *fetcher.Transport) {
 
 // past fills the rates with a week of crawling that had a bad quarter of an hour.
 func (h *history) past(now time.Time) {
-	fresh := newHistory(defaultRecent)
+	fresh := newHistory(cap(h.rulings.items))
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.rulings, h.retrievals, h.rates = fresh.rulings, fresh.retrievals, fresh.rates

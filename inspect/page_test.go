@@ -63,7 +63,7 @@ func TestPages(t *testing.T) {
 		status               int
 		want                 []string // words in this order
 	}{
-		{"overview", "GET", "/debug/polite", 200, []string{"May I fetch this URL?", "Authorities", "22", "Rulings 93", "14 % disallowed", "Over time", "allowed 7 8", "/w/ line 3 2.2.2", "Retrievals just made", "dns: no such host", "301 to https://www.shop.example.com/robots.txt", "in 21 h"}},
+		{"overview", "GET", "/debug/polite", 200, []string{"May I fetch this URL?", "Authorities", "22", "Rulings 93", "13 % disallowed", "Over time", "allowed 7 8", "/w/ line 3 2.2.2", "Retrievals just made", "dns: no such host", "301 to https://www.shop.example.com/robots.txt", "in 21 h"}},
 		{"overview_by_the_week", "GET", "/?span=week", 200, []string{"Sat 25 Dec 02:00 UTC: 14", "Sat 25 Dec Sun 26 Dec", "now"}},
 		{"overview_of_an_unknown_span", "GET", "/?span=aeon", 200, []string{"Over time"}},
 		{"overview_reloaded", "GET", "/?live=1", 200, []string{"Stop reloading"}},

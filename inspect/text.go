@@ -108,13 +108,15 @@ func size(n int64) string {
 	return fmt.Sprintf("%.3g %ciB", f, "KMGT"[i])
 }
 
-// share is a part of a whole in per cent.
+// share is a part of a whole in per cent, never rounded up to the whole.
 func share(part, whole int64) string {
 	switch {
 	case whole == 0 || part == 0:
 		return "0 %"
 	case part*1000 < whole:
 		return "< 0.1 %"
+	case part*10 < whole:
+		return fmt.Sprintf("%.1f %%", float64(part*1000/whole)/10)
 	}
-	return fmt.Sprintf("%.2g %%", float64(part)*100/float64(whole))
+	return fmt.Sprintf("%d %%", part*100/whole)
 }

@@ -21,8 +21,7 @@ import (
 // come or go meanwhile shift nothing.
 
 // condition is what a record says of its authority, whatever the URL. The
-// target without path asks nothing of the matcher but a lookup, and allocates
-// nothing.
+// target without path asks nothing of the matcher but a lookup.
 func condition(rec *policy.Record, now time.Time) policy.Decision {
 	return rec.Decide("", &url.URL{}, now)
 }
