@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"testing"
 	"time"
 
@@ -258,6 +259,44 @@ func FuzzLoad(f *testing.F) {
 			decide(t, r, private, now)
 			_ = r.Decide("ExampleBot", private, now).String()
 			reload(t, p, p.Learn(r, attempt(t, "503", now)))
+		}
+	})
+}
+
+// FuzzAttempt learns from what no server can send and any stack can fill in, on
+// top of a copy or of nothing: no panic, tries that are spaced, and access
+// without a copy only by an answer that permits it.
+func FuzzAttempt(f *testing.F) {
+	f.Add(byte(0), true, 503, robots, "", byte(0), false, byte(0), int64(0), int64(60))
+	f.Add(byte(1), false, 302, "", "/r", byte(6), false, byte(0), int64(60), int64(0))
+	f.Add(byte(2), true, 304, "%zz", "//[::1", byte(1), true, byte(9), int64(-1), int64(1)<<40)
+	f.Add(byte(5), false, 200, "https://cdn.example/r", robots, byte(0), true, byte(3), int64(1)<<62, -int64(1)<<62)
+	f.Fuzz(func(t *testing.T, name byte, known bool, status int, served, location string, followed byte, cut bool, class byte, sent, received int64) {
+		p := profile(t, names[int(name)%len(names)])
+		var old *policy.Record
+		if known {
+			old = learn(t, p, nil, attempt(t, `200 rules + ETag: "a"`, start))
+		}
+		a := policy.Attempt{
+			Robots: robots, Served: served, Status: status, Header: http.Header{"location": {location}}, Cut: cut,
+			Hops: hops(t, fmt.Sprint(followed)), Sent: time.Unix(sent, 0), Received: time.Unix(received, 0),
+		}
+		if class > 0 {
+			a.Err = &policy.Failure{Class: policy.Class(class - 1)}
+		}
+		now := a.Received
+		rec := reload(t, p, learn(t, p, old, a))
+		if now.Year() < 1971 || now.Year() >= 2199 {
+			rec.Decide("ExampleBot", private, now)
+			return
+		}
+		d := decide(t, rec, private, now)
+		wait := rec.NextTry().Sub(now)
+		if again := status == 304 && rec.Validators() == nil; wait > p.Fresh.Most || wait < p.Fresh.Least && !again {
+			t.Errorf("%s: the next try is after %v; want one between %v and %v", show(a), wait, p.Fresh.Least, p.Fresh.Most)
+		}
+		if d.Allowed() && d.Fetched.IsZero() && (a.Err != nil || !policy.Redirect(status) && (status < 400 || status > 499)) {
+			t.Errorf("%s permits access: %v", show(a), d)
 		}
 	})
 }

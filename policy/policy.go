@@ -27,10 +27,28 @@
 // carries the time of the next try. A frontier may drop a disallowed URL and
 // must keep a deferred one.
 //
-// An [Attempt] is filled from the final answer of one retrieval, after
-// redirects. What makes an answer final is described there; a body that broke
-// off goes into Err, because a file cut by the network must not pass for a
-// whole one.
+// A record that is [Record.Due] is asked for again before it is used. Nothing
+// happens by itself: the time of the next try is [Record.NextTry], and whoever
+// calls says what time it is. Times are those of the wall clock, so that they
+// mean the same after a restart; a record from the future, which a clock that
+// was set back leaves behind, counts as expired.
+//
+// # Filling an Attempt
+//
+// An [Attempt] is one retrieval as it ended, after redirects and retries.
+//
+//   - Follow at most Profile.Hops redirects, each to [Attempt.Location], and list
+//     them in Hops. A redirect that is not followed is the final answer.
+//   - Read at most Profile.Limit octets of decoded content; Cut says that there
+//     were more.
+//   - Whatever ends the retrieval before the answer is complete goes into Err: a
+//     file cut by the network must not pass for a whole one. Wrap it in a
+//     [Failure] where its class is known.
+//   - A retrieval that its caller gave up is no attempt; do not learn from it.
+//   - Send [Record.Validators] to the URL [Record.Origin], and to no other.
+//
+// What is left out is read in the careful direction, but for Body: none, with a
+// status of success, is an empty file.
 //
 // # Profiles
 //
@@ -46,6 +64,12 @@
 // and bodies of any content lead to the row of the decision table that covers
 // them. Text from a server is quoted and bounded wherever a [Decision] prints
 // it.
+//
+// # Limits
+//
+// A body that ended with its connection, without a length, cannot be told from
+// a whole one. Decide does not look whether a URL belongs to its record's
+// authority. Times are kept to the nanosecond between 1970 and 2200.
 package policy
 
 import "fmt"

@@ -102,7 +102,7 @@ type Phase struct {
 	CopyClause string        // the clause such a copy rests on
 	Otherwise  Verdict       // what holds without a copy
 	Answering  bool          // Otherwise Allow asks for a server that answered in this outage
-	Clause     string        // the clause Otherwise rests on
+	Clause     string        // the clause Otherwise rests on; Defer rests on that of the last answer
 	Every      time.Duration // the time between tries; 0: Profile.Retry doubles
 }
 
@@ -166,5 +166,5 @@ func (p *Profile) phase(down time.Duration) Phase {
 			return ph
 		}
 	}
-	return Phase{Otherwise: Defer, Clause: "2.3.1.4"}
+	return Phase{Otherwise: Defer}
 }

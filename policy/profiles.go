@@ -63,7 +63,7 @@ func unready(from, to int, hold bool) StatusRule {
 
 // deferring is an outage during which nothing may be accessed, copy or not.
 func deferring(until, every time.Duration) Phase {
-	return Phase{Until: until, Every: every, Otherwise: Defer, Clause: "2.3.1.4"}
+	return Phase{Until: until, Every: every, Otherwise: Defer}
 }
 
 // RFC9309 returns the default profile. Where the RFC says MAY it takes what
@@ -75,7 +75,7 @@ func RFC9309() *Profile {
 	p := base("rfc9309", matcher.Dialect{})
 	p.Status = statuses(gone(404, 404), gone(410, 410), unready(429, 429, true), denied(Lifetime))
 	p.Outage = []Phase{
-		{Until: patience, UseCopy: true, CopyClause: "2.4", Otherwise: Defer, Clause: "2.3.1.4"},
+		{Until: patience, UseCopy: true, CopyClause: "2.4", Otherwise: Defer},
 		{UseCopy: true, CopyClause: "2.3.1.4", Otherwise: Allow, Answering: true, Clause: "2.3.1.4", Every: day},
 	}
 	return p

@@ -171,6 +171,14 @@ func TestOutage(t *testing.T) {
 		rfc9309    | 429           | none | defer | defer | defer       | defer       | defer       | defer       | defer
 		rfc9309    | 503, then 429 | none | defer | defer | defer       | defer       | defer       | defer       | defer
 		rfc9309    | 302           | none | defer | defer | defer       | defer       | allow       | allow       | allow
+		rfc9309    | 100           | none | defer | defer | defer       | defer       | allow       | allow       | allow
+		rfc9309    | 103           | none | defer | defer | defer       | defer       | allow       | allow       | allow
+		rfc9309    | 202           | none | defer | defer | defer       | defer       | allow       | allow       | allow
+		rfc9309    | 304           | none | defer | defer | defer       | defer       | allow       | allow       | allow
+		rfc9309    | 999           | none | defer | defer | defer       | defer       | allow       | allow       | allow
+		rfc9309    | 0             | none | defer | defer | defer       | defer       | defer       | defer       | defer
+		rfc9309    | 200 body      | none | defer | defer | defer       | defer       | defer       | defer       | defer
+		rfc9309    | 503 body      | none | defer | defer | defer       | defer       | allow       | allow       | allow
 		rfc9309    | 206           | none | defer | defer | defer       | defer       | defer       | defer       | defer
 		rfc9309    | 503           | copy | stale | stale | stale       | stale       | stale       | stale       | stale
 		rfc9309    | dns           | copy | stale | stale | stale       | stale       | stale       | stale       | stale
@@ -361,6 +369,14 @@ func TestCheck(t *testing.T) {
 				t.Errorf("Check of %+v:\ngot  nil\nwant an error", p)
 			}
 		})
+	}
+	edges := policy.RFC9309()
+	edges.Hops = 0
+	edges.Fresh = policy.Fresh{Default: time.Second, Most: time.Second, Least: time.Second}
+	edges.Retry = policy.Retry{First: time.Second, Day: time.Second, Later: time.Second}
+	edges.Outage = nil
+	if err := edges.Check(); err != nil {
+		t.Errorf("Check of the least of all:\ngot  %v\nwant nil", err)
 	}
 	if p, ok := policy.ByName("bing"); ok || p != nil {
 		t.Errorf("ByName(bing) = %v, %v; want nil, false", p, ok)
