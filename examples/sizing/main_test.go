@@ -1,0 +1,20 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// Every kind of site has a line.
+func TestRun(t *testing.T) {
+	var out bytes.Buffer
+	if err := run(&out, 200); err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range kinds {
+		if !strings.Contains(out.String(), "\n"+kind.name+" ") {
+			t.Errorf("output:\n%s\nwant a line for %q", out.String(), kind.name)
+		}
+	}
+}
