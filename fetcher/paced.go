@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
-	"sync"
 	"time"
 
 	"github.com/rfc9309/polite/pace"
@@ -81,7 +80,8 @@ func (t *Transport) crawlDelay(rec *policy.Record) time.Duration {
 	return delay
 }
 
-// withTurn adds to a ruling what pacing would make of the request.
+// withTurn adds to a ruling what pacing would make of the request, as far as
+// this process knows.
 func (t *Transport) withTurn(d policy.Decision, key string, rec *policy.Record) policy.Decision {
 	if t.pacer == nil || d.Verdict != policy.Allow {
 		return d
@@ -154,25 +154,25 @@ func inTurn(base http.RoundTripper, req *http.Request, turn pace.Turn) (*http.Re
 		return resp, nil
 	}
 	held = true
-	resp.Body = &pacedBody{ReadCloser: resp.Body, done: sync.OnceFunc(turn.Done)}
+	resp.Body = &pacedBody{resp.Body, turn}
 	return resp, nil
 }
 
 // pacedBody ends the turn when the body has been read to its end or is closed.
 type pacedBody struct {
 	io.ReadCloser
-	done func()
+	turn pace.Turn
 }
 
 func (b *pacedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
-		b.done()
+		b.turn.Done()
 	}
 	return n, err
 }
 
 func (b *pacedBody) Close() error {
-	defer b.done()
+	defer b.turn.Done()
 	return b.ReadCloser.Close()
 }

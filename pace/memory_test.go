@@ -3,6 +3,7 @@ package pace
 import (
 	"fmt"
 	"net/http"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,7 +11,7 @@ import (
 
 // A million authorities, each visited once: what has lapsed is dropped, so
 // the number remembered follows the pace of the crawl and not its length.
-func TestMemoryFollowsThePace(t *testing.T) {
+func TestAMillionAuthoritiesSeen(t *testing.T) {
 	visits := 1_000_000
 	if testing.Short() {
 		visits = 50_000
@@ -58,6 +59,36 @@ func TestMemoryBound(t *testing.T) {
 			t.Errorf("an authority with a request in flight was forgotten: Peek = %q, want %q", why, ReasonPause)
 		}
 	})
+}
+
+// The state of an authority is small, and there is no goroutine for it.
+func TestStateIsSmall(t *testing.T) {
+	const hosts, most = 50_000, 512
+	p := pacer(t, Limits{Gap: time.Hour, Parallel: 2, Adapt: 1}, nil)
+	names := make([]string, hosts)
+	for i := range names {
+		names[i] = fmt.Sprintf("https://www.host-%d.example.com", i)
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	goroutines := runtime.NumGoroutine()
+	for _, name := range names {
+		turn := take(t, p, name, 0)
+		turn.Answer(200, nil)
+		turn.Done()
+	}
+	if n := runtime.NumGoroutine(); n > goroutines {
+		t.Errorf("%d authorities: %d goroutines, %d before; want none more", hosts, n, goroutines)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	each := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) / hosts
+	t.Logf("%d octets an authority", each)
+	if each > most {
+		t.Errorf("%d authorities: %d octets each, want at most %d", hosts, each, most)
+	}
+	runtime.KeepAlive(p)
 }
 
 // An authority with a request in flight is not forgotten, however long it takes.

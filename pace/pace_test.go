@@ -40,6 +40,14 @@ func TestNew(t *testing.T) {
 	}
 }
 
+// Each zero is what its field says it is.
+func TestZeroLimits(t *testing.T) {
+	want := Limits{Delay: Cap, DelayCap: time.Minute, Pause: 15 * time.Minute, MaxWait: ages, AdaptMax: time.Minute}
+	if got := (Limits{}).filled(); got != want {
+		t.Errorf("zero Limits\ngot  %+v\nwant %+v", got, want)
+	}
+}
+
 // An error may quote an authority of any length.
 func TestRefusedErrorBounded(t *testing.T) {
 	e := &RefusedError{Authority: strings.Repeat("x\n", 10_000), Reason: ReasonGap}

@@ -47,7 +47,7 @@ var pauseTests = []struct {
 	{"gap_over_pause", Limits{Gap: time.Minute}, []answer{{429, "30", time.Minute, false}}},
 }
 
-func TestPause(t *testing.T) {
+func TestPausesAfter429And503(t *testing.T) {
 	for _, test := range pauseTests {
 		t.Run("house/"+test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestPause(t *testing.T) {
 
 // A pause set while callers wait holds for them too, and those whose time is
 // too short for it are refused at that moment, not when it ends.
-func TestPauseHoldsForThoseWaiting(t *testing.T) {
+func TestAPauseHoldsForEveryCallerAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, r := pacer(t, Limits{Gap: time.Second}, nil), newTrail()
 		a := take(t, p, host1, 0)
@@ -155,7 +155,7 @@ func TestPauseJitter(t *testing.T) {
 }
 
 // The adaptive gap is a multiple of the recent answer time, within bounds.
-func TestAdapt(t *testing.T) {
+func TestAdaptiveDelay(t *testing.T) {
 	type step struct {
 		took   time.Duration
 		status int // 0: no answer

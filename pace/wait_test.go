@@ -98,7 +98,7 @@ var startTests = []struct {
 
 type call struct{ sleep, delay time.Duration }
 
-func TestStarts(t *testing.T) {
+func TestGapsAreExact(t *testing.T) {
 	for _, test := range startTests {
 		t.Run("house/"+test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -139,7 +139,7 @@ func queue(p *Pacer, r *trail, n int) (wait func()) {
 }
 
 // A thousand callers go in order of arrival, one a gap, to the nanosecond.
-func TestOrder(t *testing.T) {
+func TestTurnsAreInOrderOfArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const callers = 1000
 		p, r := pacer(t, Limits{Gap: 10 * ms}, nil), newTrail()
@@ -153,7 +153,7 @@ func TestOrder(t *testing.T) {
 }
 
 // Callers of other authorities wait for nobody.
-func TestAuthoritiesApart(t *testing.T) {
+func TestAuthoritiesWaitForNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, zero := pacer(t, Limits{Gap: time.Hour, Parallel: 1}, nil), time.Now()
 		take(t, p, host1, 0)
@@ -166,7 +166,7 @@ func TestAuthoritiesApart(t *testing.T) {
 
 // A caller that leaves gives its turn to the next, whether it stood first, in
 // the middle or last, and the others move up.
-func TestCancel(t *testing.T) {
+func TestACallerThatLeavesGivesItsTurnBack(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		leave int
@@ -279,6 +279,72 @@ func TestNoOvertaking(t *testing.T) {
 	}
 }
 
+// Nobody waits past its context, whatever it waits for, though the end of that
+// could not be foreseen.
+func TestNobodyWaitsPastItsContext(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		do   func(p *Pacer, turn Turn)
+	}{
+		{"requests_in_flight", func(*Pacer, Turn) {}},
+		{"one_in_line_before_it", func(p *Pacer, _ Turn) { go p.Wait(context.Background(), host1, 0) }},
+	} {
+		t.Run("house/"+test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := pacer(t, Limits{Parallel: 1}, nil)
+				turn := take(t, p, host1, 0)
+				test.do(p, turn)
+				synctest.Wait()
+				ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+				defer cancel()
+				zero := time.Now()
+				if _, err := p.Wait(ctx, host1, 0); err != context.DeadlineExceeded || time.Since(zero) != 10*time.Second {
+					t.Errorf("Wait = %v after %v, want %v after 10s", err, time.Since(zero), context.DeadlineExceeded)
+				}
+				turn.Done()
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+// A thousand callers at one authority, some of them in flight together, with
+// pauses in between: each is served, and in the order in which it came.
+func TestFairnessAmongAThousandWaiters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const callers = 1000
+		p := pacer(t, Limits{Gap: 10 * ms, Parallel: 3}, nil)
+		var mu sync.Mutex
+		var order []int
+		var last time.Time
+		var wg sync.WaitGroup
+		for i := range callers {
+			wg.Go(func() {
+				turn := take(t, p, host1, 0)
+				mu.Lock()
+				if apart := time.Since(last); apart < 10*ms {
+					t.Errorf("caller %d started %v after the one before, want 10ms or more", i, apart)
+				}
+				order, last = append(order, i), time.Now()
+				mu.Unlock()
+				time.Sleep(time.Duration(i%7) * 10 * ms) // some are quicker than others
+				status := 200
+				if i%100 == 99 {
+					status = 429
+				}
+				turn.Answer(status, nil)
+				time.Sleep(time.Duration(i%3) * 10 * ms)
+				turn.Done()
+			})
+			synctest.Wait()
+		}
+		wg.Wait()
+		if len(order) != callers || !slices.IsSorted(order) {
+			t.Errorf("%d callers served in the order %v; want all %d in that of their arrival", len(order), order, callers)
+		}
+	})
+}
+
 // An ended context is answered before anything is taken or remembered.
 func TestContextEnded(t *testing.T) {
 	p := pacer(t, Limits{Gap: time.Hour}, nil)
@@ -315,7 +381,7 @@ var refuseTests = []struct {
 	{"crawl_delay_of_a_century", Limits{Delay: Honour}, 0, 100 * 365 * 24 * time.Hour, 5 * time.Second, ages, ReasonDelay},
 }
 
-func TestRefuse(t *testing.T) {
+func TestAWaitThatCannotEndInTimeIsRefusedAtOnce(t *testing.T) {
 	for _, test := range refuseTests {
 		t.Run("house/"+test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -353,7 +419,7 @@ func TestRefuse(t *testing.T) {
 }
 
 // A turn of Parallel is taken until Done, not until the answer.
-func TestParallel(t *testing.T) {
+func TestInFlightEndsAtDoneAndNotAtTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, r := pacer(t, Limits{Parallel: 2}, nil), newTrail()
 		a, b := take(t, p, host1, 0), take(t, p, host1, 0)
@@ -416,7 +482,7 @@ type wantWait struct {
 }
 
 // OnWait tells each wait with what it waited for last, and may call the Pacer.
-func TestOnWait(t *testing.T) {
+func TestEachWaitIsReportedWithItsReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p *Pacer
 		var got []wantWait
@@ -454,7 +520,7 @@ func TestOnWait(t *testing.T) {
 }
 
 // A Crawl-delay that is not obeyed in full is reported once per authority.
-func TestOnDelay(t *testing.T) {
+func TestADelayNotObeyedInFullIsReportedOnce(t *testing.T) {
 	type report struct {
 		authority     string
 		asked, obeyed time.Duration
