@@ -21,16 +21,51 @@
 // A refusal is one of two kinds. [ErrDisallowed] is the site's word: drop the
 // URL. [ErrDeferred] means that there is no word yet, because robots.txt could
 // not be had or because it is not the crawler's turn: keep the URL and come back
-// at Decision.RetryAt. What each answer of a server means is listed in package
-// policy.
+// at Decision.RetryAt. Both say why in one line, see [policy.Decision].
 //
 // Waiting is bounded by the caller's context, and by nothing else: give
 // requests a deadline. The retrieval itself has its own, Options.Timeout, and
 // goes on for the other callers when one leaves.
 //
-// A crawl that restarts needs Options.Store, and a fleet needs one that it
-// shares. Pacing needs Options.Pace. See [Options] for every choice, and for
-// when zero is not wise.
+// # What an answer means
+//
+// The profile says; this is the default, policy.RFC9309:
+//
+//   - 2xx: the rules in it, for as long as its header says, between a minute and
+//     a day; everything is allowed if there is none.
+//   - 301, 302, 303, 307, 308: the rules at the end of up to five of them. A
+//     sixth, or a loop, is as 404.
+//   - 404, 410 and every other 4xx but 429: no file, everything is allowed.
+//   - 429, 5xx, no answer, a broken or unreadable one: the copy governs, past
+//     its time if need be. Without a copy all is deferred; after 30 days, allowed
+//     if the server answers at all.
+//
+// # Restarts, fleets and pace
+//
+// The zero Options suit one process that runs once. What a crawl of any length
+// wants besides is a store, so that a restart asks no site again and remembers
+// since when one is down, and a pace:
+//
+//	store, err := disk.Open("robots.db", nil) // or redis.Open(url, nil) for a fleet
+//	if err != nil {
+//		log.Fatal(err)
+//	}
+//	defer store.Close()
+//	t, err := fetcher.New(agent, &fetcher.Options{
+//		Store: store,
+//		Pace:  &pace.Limits{Gap: time.Second, Parallel: 1, MaxWait: time.Second},
+//	})
+//
+// With MaxWait a worker whose turn is far off gets ErrDeferred at once and can
+// visit another host. With the store of cache/redis both hold for all processes
+// that share it: one retrieval of each robots.txt, one pace. See [Options] for
+// every choice, and for when zero is not wise.
+//
+// # Seeing what it does
+//
+// [Options].Trace has typed hooks, for metrics and traces; the examples turn them
+// into OpenTelemetry and Prometheus. Options.Logger takes a log/slog logger,
+// [Transport.Stats] has counts, and package inspect is a page for operators.
 //
 // # Under and over other clients
 //
