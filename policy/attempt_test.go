@@ -99,6 +99,39 @@ func TestLocationOfAnotherScheme(t *testing.T) {
 	}
 }
 
+// TestLoop asks whether a redirect leads back to where it came from: two URLs
+// of one place may be spelt in many ways.
+func TestLoop(t *testing.T) {
+	for _, tt := range []struct {
+		name, robots, location string
+		loop                   bool
+	}{
+		{"2.3.1.2/itself", "http://example.com/robots.txt", "http://example.com/robots.txt", true},
+		{"2.3.1.2/capitals", "http://example.com/robots.txt", "HTTP://EXAMPLE.com/robots.txt", true},
+		{"2.3.1.2/port_of_http", "http://example.com/robots.txt", "http://example.com:80/robots.txt", true},
+		{"2.3.1.2/port_of_https", "https://example.com:443/robots.txt", "https://example.com/robots.txt", true},
+		{"2.3.1.2/empty_port", "http://example.com/robots.txt", "http://example.com:/robots.txt", true},
+		{"2.3.1.2/fragment", "http://example.com/robots.txt", "/robots.txt#a", true},
+		{"2.3.1.2/userinfo", "http://example.com/robots.txt", "http://a:b@example.com/robots.txt", true},
+		{"2.3.1.2/no_path", "http://example.com", "http://example.com/", true},
+
+		{"2.3.1.4/https", "http://example.com/robots.txt", "https://example.com/robots.txt", false},
+		{"2.3.1.4/https_at_the_port_of_http", "http://example.com/robots.txt", "https://example.com:80/robots.txt", false},
+		{"2.3.1.4/http_at_the_port_of_https", "http://example.com/robots.txt", "http://example.com:443/robots.txt", false},
+		{"2.3.1.4/another_host", "http://example.com/robots.txt", "http://www.example.com/robots.txt", false},
+		{"2.3.1.4/another_path", "http://example.com/robots.txt", "/Robots.txt", false},
+		{"2.3.1.4/a_query", "http://example.com/robots.txt", "?", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := policy.Attempt{Robots: tt.robots, Status: 302, Header: http.Header{"Location": {tt.location}}, Received: start}
+			d := policy.RFC9309().Learn(nil, a).Decide("ExampleBot", private, start)
+			if got := d.Cause == "redirects in a loop"; got != tt.loop || d.Allowed() != tt.loop {
+				t.Errorf("%s with Location %s:\ngot  loop %v, %v\nwant %v", tt.robots, tt.location, got, d, tt.loop)
+			}
+		})
+	}
+}
+
 func TestFailure(t *testing.T) {
 	cause := fmt.Errorf("%s\n\u202Eevil: %w", strings.Repeat("x", 1<<20), io.ErrUnexpectedEOF)
 	f := &policy.Failure{Class: policy.Body, Err: cause}

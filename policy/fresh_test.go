@@ -182,6 +182,8 @@ func TestValidators(t *testing.T) {
 		{"2.4/etag_over_1_KiB", `ETag: "` + kib + `x"`, "", ""},
 		{"2.4/etag_without_quotes", "ETag: abc", "", ""},
 		{"2.4/etag_with_one_quote", `ETag: "`, "", ""},
+		{"2.4/etag_with_a_quote_before", `ETag: "a`, "", ""},
+		{"2.4/etag_with_a_quote_behind", `ETag: a"`, "", ""},
 		{"2.4/etag_with_a_quote_inside", `ETag: "a"b"`, "", ""},
 		{"2.4/etag_with_a_space", `ETag: "a b"`, "", ""},
 		{"2.4/etag_with_a_control", "ETag: \"a\x01\"", "", ""},

@@ -1,7 +1,7 @@
 package policy_test
 
 import (
-	"net/http"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -146,11 +146,29 @@ func TestSize(t *testing.T) {
 	if got, least := small.Size(), 79+len(robots); got < least || got > least+50 {
 		t.Errorf("the size of a plain record is %d; want about %d", got, least)
 	}
-	tag := `"` + strings.Repeat("x", 1000) + `"`
-	a := attempt(t, "200 rules", start)
-	a.Header = http.Header{"Etag": {tag}}
-	if got := learn(t, p, nil, a).Size() - small.Size(); got < 1002+40 || got > 1002+80 {
-		t.Errorf("a tag of 1002 octets adds %d; want about 1050", got)
+	for _, tt := range []struct {
+		what  string
+		times int // how often the text is held
+		fill  func(a *policy.Attempt, text string)
+	}{
+		{"Robots", 1, func(a *policy.Attempt, text string) { a.Robots += text }},
+		{"Served of a copy", 2, func(a *policy.Attempt, text string) { a.Served = robots + "?" + text }},
+		{"Served of none", 1, func(a *policy.Attempt, text string) { a.Served, a.Status = robots+"?"+text, 404 }},
+		{"ETag", 1, func(a *policy.Attempt, text string) { a.Header.Set("ETag", `"`+text+`"`) }},
+		{"Err", 1, func(a *policy.Attempt, text string) { a.Err = errors.New(text) }},
+	} {
+		size := func(n int) int {
+			a := attempt(t, "200 rules", start)
+			tt.fill(&a, strings.Repeat("x", n))
+			return learn(t, p, nil, a).Size()
+		}
+		if got, want := size(150)-size(50), 100*tt.times; got != want {
+			t.Errorf("100 octets more of %s add %d; want %d", tt.what, got, want)
+		}
+	}
+	dated := learn(t, p, nil, attempt(t, "200 rules + Last-Modified: Fri, 01 May 2020 00:00:00 GMT", start))
+	if got := dated.Size() - small.Size(); got < 29+40 || got > 29+80 {
+		t.Errorf("a date of 29 octets, the first detail, adds %d; want about 80", got)
 	}
 }
 
