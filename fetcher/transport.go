@@ -105,13 +105,13 @@ func (t *Transport) overridden(target *url.URL) (policy.Decision, bool) {
 	if reason == "" {
 		reason = "no reason given"
 	}
-	return policy.Decision{Verdict: v, URL: target.String(), Clause: "house", Profile: t.profile.Name, Override: reason}, true
+	return policy.Decision{Verdict: v, URL: target.Redacted(), Clause: "house", Profile: t.profile.Name, Override: reason}, true
 }
 
 // paced is the ruling on a URL whose turn comes too late for its caller.
 func (t *Transport) paced(target *url.URL, refused *pace.RefusedError) policy.Decision {
 	return policy.Decision{
-		Verdict: policy.Defer, URL: target.String(), Clause: "house", Profile: t.profile.Name,
+		Verdict: policy.Defer, URL: target.Redacted(), Clause: "house", Profile: t.profile.Name,
 		RetryAt: refused.RetryAt, Pacing: "no turn in time: " + string(refused.Reason),
 	}
 }
