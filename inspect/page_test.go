@@ -97,6 +97,7 @@ func TestPages(t *testing.T) {
 		{"ask_a_long_url", "GET", "/?url=https://x.example/" + strings.Repeat("x", 8192), 400, []string{"The URL is longer than 8 KiB."}},
 		{"ask_what_does_not_print", "GET", "/?url=https://x.example/%E2%80%AE", 400, []string{"characters that do not print"}},
 		{"ask_as_no_crawler", "GET", "/?as=%00&url=" + shop, 400, []string{"is no product token"}},
+		{"head", "HEAD", "/?view=recent", 200, nil},
 		{"put", "PUT", "/", 405, []string{"Only GET: actions are not enabled."}},
 		{"post_not_enabled", "POST", "/", 405, []string{"Only GET: actions are not enabled."}},
 	}

@@ -1,0 +1,174 @@
+package inspect_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/inspect"
+	"github.com/rfc9309/polite/policy"
+)
+
+// site stands for a site on the web.
+func site() *httptest.Server {
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "User-agent: *\nDisallow: /private/\n")
+	}))
+}
+
+// get reads what the page says, as JSON.
+func get(at string, query url.Values, into any) {
+	query.Set("format", "json")
+	res, err := http.Get(at + "?" + query.Encode())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer res.Body.Close()
+	if err := json.NewDecoder(res.Body).Decode(into); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// A crawler with its page next to pprof, on a listener for operators. The page
+// is asked as JSON here; a browser gets it as HTML.
+func Example() {
+	page := inspect.New(nil)
+	t, err := fetcher.New("ExampleBot/0.1 (+https://example.com/bot)", &fetcher.Options{Trace: page.Trace(nil)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/debug/polite", page.Handler(t))
+	operators := httptest.NewServer(mux)
+	defer operators.Close()
+
+	web := site()
+	defer web.Close()
+	client := &http.Client{Transport: t}
+	for _, path := range []string{"/", "/private/plan"} {
+		if res, err := client.Get(web.URL + path); err == nil {
+			res.Body.Close()
+		}
+	}
+
+	var recent struct {
+		Rulings []struct {
+			Decision struct{ Verdict, Clause string }
+		}
+	}
+	get(operators.URL+"/debug/polite", url.Values{"view": {"recent"}}, &recent)
+	for _, r := range recent.Rulings {
+		fmt.Println(r.Decision.Verdict, "by section", r.Decision.Clause)
+	}
+	// Output:
+	// disallow by section 2.2.2
+	// allow by section 2.2.2
+}
+
+// Actions let an operator ask a site again and forget it. Whoever may open the
+// page may press the buttons, so it stands behind a password here.
+func ExampleNew() {
+	page := inspect.New(&inspect.Options{Actions: true, Recent: 1000})
+	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Trace: page.Trace(nil)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	shown := page.Handler(t)
+	guarded := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, ok := r.BasicAuth(); !ok || user != "operator" || password != os.Getenv("PAGE_PASSWORD") {
+			w.Header().Set("WWW-Authenticate", `Basic realm="polite"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		shown.ServeHTTP(w, r)
+	})
+	operators := httptest.NewServer(guarded)
+	defer operators.Close()
+
+	res, err := http.Get(operators.URL)
+	if err != nil {
+		log.Fatal(err)
+	}
+	res.Body.Close()
+	fmt.Println(res.Status)
+	// Output: 401 Unauthorized
+}
+
+// Hooks of one's own go behind those of the page.
+func ExamplePage_Trace() {
+	page := inspect.New(nil)
+	hooks := page.Trace(&fetcher.Trace{
+		Decided: func(_ context.Context, d policy.Decision) {
+			if !d.Allowed() {
+				fmt.Println("not fetched:", d.Match.Rule.Pattern)
+			}
+		},
+	})
+	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Trace: hooks})
+	if err != nil {
+		log.Fatal(err)
+	}
+	web := site()
+	defer web.Close()
+	target, err := url.Parse(web.URL + "/private/plan")
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := t.Check(context.Background(), target); err != nil {
+		log.Fatal(err)
+	}
+	// Output: not fetched: /private/
+}
+
+// The page answers "may I fetch this URL?" from memory, for scripts as well.
+func ExamplePage_Handler() {
+	web := site()
+	defer web.Close()
+	page := inspect.New(nil)
+	t, err := fetcher.New("ExampleBot/0.1", nil) // without hooks: no rulings and no rates
+	if err != nil {
+		log.Fatal(err)
+	}
+	operators := httptest.NewServer(page.Handler(t))
+	defer operators.Close()
+
+	target, err := url.Parse(web.URL + "/private/plan")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for range 2 {
+		var asked struct {
+			Known    bool
+			Decision struct{ Verdict string }
+			Lines    []struct {
+				Line    int
+				Text    string
+				Decides bool
+			}
+		}
+		get(operators.URL, url.Values{"url": {target.String()}}, &asked)
+		fmt.Printf("known: %t, verdict: %q\n", asked.Known, asked.Decision.Verdict)
+		for _, l := range asked.Lines {
+			if l.Decides {
+				fmt.Printf("line %d: %s\n", l.Line, l.Text)
+			}
+		}
+		res, err := (&http.Client{Transport: t}).Get(web.URL) // now the site is known
+		if err != nil {
+			log.Fatal(err)
+		}
+		io.Copy(io.Discard, res.Body)
+		res.Body.Close()
+	}
+	// Output:
+	// known: false, verdict: ""
+	// known: true, verdict: "disallow"
+	// line 2: Disallow: /private/
+}
