@@ -161,10 +161,14 @@ func (e *engine) renew(key string, old *policy.Record, f *flight) landing {
 // come too late: no request was made, so there is nothing to learn.
 func (e *engine) ask(key string, old *policy.Record, f *flight) (*policy.Record, error) {
 	for again := range 2 {
-		a, err := e.attempt(key, old, f)
+		turn, known, err := e.firstTurn(key, old)
 		if err != nil {
 			return nil, err
 		}
+		if known != nil {
+			return e.memory.remember(key, known), nil
+		}
+		a := e.attempt(key, old, f, turn)
 		rec := e.memory.remember(key, e.learn(old, a))
 		e.tally(a)
 		a.Body = nil
@@ -189,17 +193,13 @@ func (e *engine) learn(old *policy.Record, a policy.Attempt) (rec *policy.Record
 
 // attempt is one retrieval under its own deadline, which begins with the host's
 // turn. A panic in the base or in a rule of the caller's counts as a failure of
-// this retrieval. The error is a *pace.RefusedError.
-func (e *engine) attempt(key string, old *policy.Record, f *flight) (policy.Attempt, error) {
-	turn, err := e.firstTurn(key)
-	if err != nil {
-		return policy.Attempt{}, err
-	}
+// this retrieval.
+func (e *engine) attempt(key string, old *policy.Record, f *flight, turn pace.Turn) policy.Attempt {
 	f.asking.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
 	defer cancel()
 	a := policy.Attempt{Robots: key + robotsPath, Sent: time.Now()}
-	err = e.guarded(func() error {
+	err := e.guarded(func() error {
 		e.retrieve(ctx, &a, old, turn)
 		return nil
 	})
@@ -208,7 +208,7 @@ func (e *engine) attempt(key string, old *policy.Record, f *flight) (policy.Atte
 		a.Err, a.Body = &policy.Failure{Err: err}, nil
 	}
 	a.Received = time.Now()
-	return a, nil
+	return a
 }
 
 // counts are the counters behind Stats.

@@ -477,6 +477,49 @@ func TestPaceAudit(t *testing.T) {
 	})
 }
 
+// A leaseStore is a store of a fleet that paces each process by itself.
+type leaseStore struct {
+	cache.Store
+	mu   sync.Mutex
+	ends map[string]time.Time
+}
+
+func (s *leaseStore) Lease(_ context.Context, key string, ttl time.Duration) (func(), error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	end := time.Now().Add(ttl)
+	if time.Now().Before(s.ends[key]) {
+		return nil, cache.ErrHeld
+	}
+	s.ends[key] = end
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.ends[key].Equal(end) {
+			delete(s.ends, key)
+		}
+	}, nil
+}
+
+// A process whose turn to ask for robots.txt comes after its lease has run out
+// does not ask for what another has learnt meanwhile.
+func TestPaceOutlastsTheLease(t *testing.T) {
+	store := &leaseStore{ends: map[string]time.Time{}}
+	inPace(t, pace.Limits{Gap: 2 * time.Minute}, fetcher.Options{Store: store}, func(p *paced) {
+		store.Store = cache.NewMemory(1 << 20)
+		p.web.Site("http://a.test").Robots(open.Header("Cache-Control", "max-age=150")).Path("/*", page)
+		p.read("http://a.test/1")
+		time.Sleep(31 * time.Second)
+		p.crowd("http://a.test/2") // the file is due, and its turn is at 4m
+		time.Sleep(39 * time.Second)
+		other := newTransport(t, &fetcher.Options{Base: p.web.Transport(), Store: store})
+		if _, err := other.Check(context.Background(), must("http://a.test/")); err != nil {
+			t.Fatal(err)
+		}
+		p.saw("0s a.test/robots.txt", "2m0s a.test/1", "3m10s a.test/robots.txt", "6m0s a.test/2")
+	})
+}
+
 // A lineStore is a store that also keeps the lines of a fleet, or fails to.
 type lineStore struct {
 	cache.Store

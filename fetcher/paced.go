@@ -9,6 +9,7 @@ import (
 	"net/http/httptrace"
 	"time"
 
+	"github.com/rfc9309/polite/cache"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
@@ -42,13 +43,25 @@ func (e *engine) newPacer(l pace.Limits) (*pace.Pacer, error) {
 // firstTurn waits for the turn to ask for robots.txt. The wait is not part of the
 // retrieval's budget: a host that wants a minute between requests is not down.
 // Callers leave when they like; see reachable.
-func (e *engine) firstTurn(key string) (pace.Turn, error) {
+//
+// A wait may outlast the lease, and then another process of the fleet may have
+// asked: what that one has learnt since old is known, and the turn is not needed.
+func (e *engine) firstTurn(key string, old *policy.Record) (turn pace.Turn, known *policy.Record, err error) {
 	if e.pacer == nil {
-		return pace.Turn{}, nil
+		return turn, nil, nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), turnTime)
 	defer cancel()
-	return e.pacer.Wait(ctx, key, 0)
+	began := time.Now()
+	turn, err = e.pacer.Wait(ctx, key, 0)
+	if _, fleet := e.opts.Store.(cache.Leaser); err == nil && fleet && time.Since(began) >= e.leaseTime() {
+		rec := e.load(key)
+		if rec != nil && !rec.Due(time.Now()) && rec.NextTry().After(old.NextTry()) {
+			turn.Done()
+			return turn, rec, nil
+		}
+	}
+	return turn, nil, err
 }
 
 // reachable is ctx's error, or a *pace.RefusedError if the host's turn is known

@@ -88,7 +88,7 @@ func (e *engine) lease(key string, old *policy.Record, force bool) (release func
 	until := time.Now().Add(e.opts.Timeout)
 	for wait := leaseLook; ; wait = min(2*wait, leaseMost) {
 		release, err := inStore(context.Background(), e, func(ctx context.Context) (func(), error) {
-			release, err := l.Lease(ctx, key, e.opts.Timeout+storeTime)
+			release, err := l.Lease(ctx, key, e.leaseTime())
 			if err == nil && ctx.Err() != nil { // nobody waits for it any more
 				release()
 			}
@@ -115,6 +115,9 @@ func (e *engine) lease(key string, old *policy.Record, force bool) (release func
 		time.Sleep(wait)
 	}
 }
+
+// leaseTime is how long a lease lasts: a retrieval and what it tells the store.
+func (e *engine) leaseTime() time.Duration { return e.opts.Timeout + storeTime }
 
 // released gives a lease back; a store that panics there hurts nobody.
 func (e *engine) released(release func()) {

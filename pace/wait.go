@@ -67,6 +67,9 @@ func (p *Pacer) Wait(ctx context.Context, authority string, delay time.Duration)
 	now := p.now()
 	h := p.hosts.touch(authority, now)
 	report := obeyed < delay && p.told.first(authority)
+	if report {
+		p.stats.Delays++
+	}
 	t, w, err := p.enter(ctx, h, obeyed, now)
 	p.mu.Unlock()
 
@@ -326,6 +329,7 @@ type Stats struct {
 	Cancelled   uint64        `json:"cancelled"`   // callers that left the line
 	Pauses      uint64        `json:"pauses"`      // answers 429 and 503
 	Forgotten   uint64        `json:"forgotten"`   // authorities dropped before their limits had lapsed
+	Delays      uint64        `json:"delays"`      // reports of a Crawl-delay that is not obeyed in full
 	Unshared    uint64        `json:"unshared"`    // turns handed out while Options.Shared did not answer
 }
 

@@ -545,8 +545,8 @@ func TestADelayNotObeyedInFullIsReportedOnce(t *testing.T) {
 					take(t, p, host1, 5*time.Second)
 					take(t, p, host2, time.Hour)
 				}
-				if !slices.Equal(got, test.want) {
-					t.Errorf("%+v: OnDelay got %v, want %v", test.limits, got, test.want)
+				if told := p.Stats().Delays; !slices.Equal(got, test.want) || told != uint64(len(test.want)) {
+					t.Errorf("%+v: OnDelay got %v, %d counted; want %v", test.limits, got, told, test.want)
 				}
 			})
 		})
