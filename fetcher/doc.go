@@ -27,6 +27,13 @@
 // requests a deadline. The retrieval itself has its own, Options.Timeout, and
 // goes on for the other callers when one leaves.
 //
+// Answers to pages are passed on whatever they are, and no page is asked for
+// twice. After a 429 or 503 Options.Pace lets the host rest, so that asking for
+// the page once more is all there is to do.
+//
+// A refusal of a redirect is about where it leads: Decision.URL is then another
+// than the one that was asked for.
+//
 // # What an answer means
 //
 // The profile says; this is the default, policy.RFC9309:
@@ -57,7 +64,9 @@
 //	})
 //
 // With MaxWait a worker whose turn is far off gets ErrDeferred at once and can
-// visit another host. With the store of cache/redis both hold for all processes
+// visit another host. What holds for one URL of a host then holds for all: put
+// off the host until RetryAt, not the URL, or every URL comes back to be told
+// the same. With the store of cache/redis both hold for all processes
 // that share it: one retrieval of each robots.txt, one pace. See [Options] for
 // every choice, and for when zero is not wise.
 //

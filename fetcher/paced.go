@@ -114,25 +114,29 @@ func (t *Transport) withTurn(d policy.Decision, key string, rec *policy.Record) 
 }
 
 // pacedTrip makes a page request when it is its turn. A turn that comes too late
-// is a refusal with Defer and RetryAt.
-func (t *Transport) pacedTrip(req *http.Request, key string) (*http.Response, error) {
+// is a refusal with Defer and RetryAt, which then is the one ruling on the
+// request, in place of d. (In audit the worse of the two is.)
+func (t *Transport) pacedTrip(req *http.Request, key string, d *policy.Decision) (*http.Response, error) {
 	rec, _ := t.memory.Get(key)
 	turn, err := t.pacer.Wait(req.Context(), key, t.crawlDelay(rec))
 	var refused *pace.RefusedError
 	switch {
 	case errors.As(err, &refused) && t.opts.Audit:
-		d := t.paced(addressed(req), refused)
-		t.told(req.Context(), d)
+		if late := t.paced(addressed(req), refused); d == nil || d.Allowed() {
+			d = &late
+		}
+		t.told(req.Context(), *d)
 		return t.base.RoundTrip(req)
 	case errors.As(err, &refused):
 		closeBody(req)
-		d := t.paced(addressed(req), refused)
-		t.told(req.Context(), d)
-		return t.refusal(req, d)
+		late := t.paced(addressed(req), refused)
+		t.told(req.Context(), late)
+		return t.refusal(req, late)
 	case err != nil:
 		closeBody(req)
 		return nil, err
 	}
+	t.granted(req.Context(), d)
 	return inTurn(t.base, req, turn)
 }
 

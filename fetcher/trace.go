@@ -21,7 +21,8 @@ import (
 // since the Fetched before are those of the Attempt that Fetched is told next,
 // which is how a tracer puts them below one span.
 type Trace struct {
-	// Decided is told every ruling of Check and RoundTrip.
+	// Decided is told every ruling of Check and RoundTrip, one a call. A request
+	// that may go out is told of when it does, after the wait for its turn.
 	Decided func(ctx context.Context, d policy.Decision)
 
 	// Hop is told every request for a robots.txt, each try by itself.

@@ -151,19 +151,35 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	target := addressed(req)
 	var buf [keySize]byte
 	key, err := appendKey(buf[:0], target)
+	var d *policy.Decision // nil on the warm path
 	if err != nil || !t.quick || !t.allows(key, target) {
-		if resp, err := t.refused(req, target); resp != nil || err != nil {
+		ruled, resp, err := t.ruled(req, target)
+		if resp != nil || err != nil {
 			closeBody(req)
 			return resp, err
 		}
+		d = ruled
 	}
 	if t.opts.Identify && req.Header.Get("User-Agent") == "" {
 		req = t.identified(req)
 	}
-	if t.pacer == nil || err != nil {
+	switch {
+	case err != nil: // no URL that a robots.txt governs, in audit
+		return t.base.RoundTrip(req)
+	case t.pacer == nil:
+		t.granted(req.Context(), d)
 		return t.base.RoundTrip(req)
 	}
-	return t.pacedTrip(req, string(key))
+	return t.pacedTrip(req, string(key), d)
+}
+
+// granted notes the ruling on a request that goes out; nil is the warm path's.
+func (t *Transport) granted(ctx context.Context, d *policy.Decision) {
+	if d == nil {
+		t.counts.allowed.Add(1)
+		return
+	}
+	t.told(ctx, *d)
 }
 
 // addressed is the URL that a request is for.
@@ -176,17 +192,21 @@ func addressed(req *http.Request) *url.URL {
 	return &u
 }
 
-// refused is what a request gets in place of an answer; both results are nil if
-// it may go out.
-func (t *Transport) refused(req *http.Request, target *url.URL) (*http.Response, error) {
-	d, err := t.Check(req.Context(), target)
+// ruled is the ruling on a request, or what it gets in place of an answer; only
+// the ruling is not nil if it may go out, and nobody has been told of that yet.
+func (t *Transport) ruled(req *http.Request, target *url.URL) (*policy.Decision, *http.Response, error) {
+	d, err := t.decide(req.Context(), target)
 	switch {
-	case t.opts.Audit && (err == nil || errors.Is(err, ErrURL)), err == nil && d.Allowed():
-		return nil, nil
+	case err == nil && (t.opts.Audit || d.Allowed()):
+		return &d, nil, nil
+	case t.opts.Audit && errors.Is(err, ErrURL):
+		return nil, nil, nil
 	case err != nil:
-		return nil, err
+		return nil, nil, err
 	}
-	return t.refusal(req, d)
+	t.told(req.Context(), d)
+	resp, err := t.refusal(req, d)
+	return nil, resp, err
 }
 
 // allows is the warm path: the memory has a record in force and it allows the
@@ -198,11 +218,7 @@ func (t *Transport) allows(key []byte, target *url.URL) bool {
 		return false
 	}
 	now := time.Now()
-	if rec.Due(now) || !rec.Allows(t.token, target, now) {
-		return false
-	}
-	t.counts.allowed.Add(1)
-	return true
+	return !rec.Due(now) && rec.Allows(t.token, target, now)
 }
 
 // identified is a copy of the request that names the crawler.

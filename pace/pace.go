@@ -108,7 +108,9 @@ type Limits struct {
 
 	// MaxWait is the longest a caller is kept waiting; one who would wait
 	// longer is refused at once. Zero leaves it to each caller's context,
-	// which is not wise for a crawler that has other hosts to visit.
+	// which is not wise for a crawler that has other hosts to visit. Keep
+	// the pages of a host in one line then: who is refused for one page is
+	// refused for all, and all would come back at the same moment.
 	MaxWait time.Duration
 
 	// Adapt makes slow servers rest longer: the gap is at least Adapt times
