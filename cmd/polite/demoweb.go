@@ -11,10 +11,11 @@ import (
 
 // demoSite is one site of the demo and what is asked of it.
 type demoSite struct {
-	what   string
-	base   string // scheme and authority
-	paths  []string
-	server *http.Server
+	what     string
+	base     string // scheme and authority
+	paths    []string
+	listener net.Listener
+	server   *http.Server // nil: nobody answers
 }
 
 func (s *demoSite) urls() []*url.URL {
@@ -69,7 +70,7 @@ func startWeb() (*demoWeb, error) {
 			http.Redirect(rw, r, "/robots.txt", http.StatusFound)
 		}, []string{"/"}},
 	} {
-		site, err := startSite(s.robots)
+		site, err := newSite(s.robots)
 		if err != nil {
 			w.stop()
 			return nil, err
@@ -77,30 +78,41 @@ func startWeb() (*demoWeb, error) {
 		site.what, site.paths = s.what, s.paths
 		w.sites = append(w.sites, site)
 	}
+	for _, s := range w.sites {
+		s.begin()
+	}
 	return w, nil
 }
 
-// startSite starts one server on a free port of loopback. Without a handler
-// the port is closed again at once.
-func startSite(robots http.HandlerFunc) (*demoSite, error) {
+// newSite takes a free port of loopback.
+func newSite(robots http.HandlerFunc) (*demoSite, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("starting a site on loopback: %w", err)
 	}
-	site := &demoSite{base: "http://" + l.Addr().String()}
-	if robots == nil {
-		return site, l.Close()
+	site := &demoSite{base: "http://" + l.Addr().String(), listener: l}
+	if robots != nil {
+		mux := http.NewServeMux()
+		mux.HandleFunc("/robots.txt", robots)
+		mux.HandleFunc("/", text("text/plain", "Welcome, "+demoAgent[:10]+"."))
+		site.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("/robots.txt", robots)
-	mux.HandleFunc("/", text("text/plain", "Welcome, "+demoAgent[:10]+"."))
-	site.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	go site.server.Serve(l) // ends with stop
 	return site, nil
+}
+
+// begin serves the site. One without a server gives its port back, after all
+// others have got theirs.
+func (s *demoSite) begin() {
+	if s.server == nil {
+		s.listener.Close()
+		return
+	}
+	go s.server.Serve(s.listener) // ends with stop
 }
 
 func (w *demoWeb) stop() {
 	for _, s := range w.sites {
+		s.listener.Close()
 		if s.server != nil {
 			s.server.Close()
 		}

@@ -111,6 +111,10 @@ func (c *cli) storeTrouble() func(op, authority string, err error) {
 	}
 }
 
+// serverPatience is how long the server of a store is waited for. It may stand on
+// another continent, and a person is rather kept waiting than without it.
+const serverPatience = 2 * time.Second
+
 // openStore opens what --store names: nothing, a file, or a server.
 func openStore(where string) (cache.Store, func() error, error) {
 	scheme, _, isURL := strings.Cut(where, "://")
@@ -118,7 +122,7 @@ func openStore(where string) (cache.Store, func() error, error) {
 	case where == "":
 		return nil, func() error { return nil }, nil
 	case isURL && (strings.HasPrefix(scheme, "redis") || strings.HasPrefix(scheme, "valkey") || scheme == "unix"):
-		s, err := redis.Open(where, nil)
+		s, err := redis.Open(where, &redis.Options{Delay: serverPatience})
 		if err != nil {
 			return nil, nil, err
 		}

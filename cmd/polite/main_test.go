@@ -2,10 +2,21 @@ package main
 
 import (
 	"bytes"
+	"os"
 	"strings"
 	"testing"
 	"time"
 )
+
+// TestMain is the program itself where a test starts this binary as one.
+func TestMain(m *testing.M) {
+	if os.Getenv("POLITE_TEST_MAIN") == "1" {
+		main()
+		return
+	}
+	time.Local = time.UTC // times of a transcript are the same everywhere
+	os.Exit(m.Run())
+}
 
 // polite runs the program in this process.
 func polite(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {

@@ -21,11 +21,6 @@ import (
 
 var update = flag.Bool("update", false, "write the transcripts anew")
 
-func TestMain(m *testing.M) {
-	time.Local = time.UTC // times of a transcript are the same everywhere
-	os.Exit(m.Run())
-}
-
 // TestTranscripts plays testdata/*.txt: a line that begins with "$ " is a
 // command, and what follows is what it must say, with "! " before lines of
 // standard error and the exit code at the end unless it is 0. Besides polite,
@@ -41,6 +36,7 @@ func TestTranscripts(t *testing.T) { playAll(t, "testdata/*.txt", nil) }
 
 // playAll plays the transcripts of a pattern, on terminals if there are some.
 func playAll(t *testing.T, pattern string, terminals func(t *testing.T, columns int) *terminal) {
+	t.Helper()
 	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no transcripts: %v", err)

@@ -1,0 +1,107 @@
+package paper
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+// TestClean holds text of a stranger to one line that commands nothing.
+func TestClean(t *testing.T) {
+	for _, tt := range []struct {
+		in   string
+		most int
+		want string
+	}{
+		{"", 9, ""},
+		{"/private", 9, "/private"},
+		{"/Straße/東京", 20, "/Straße/東京"},
+		{"\x1b[31mred\x1b]0;title\x07", 99, "?[31mred?]0;title?"},
+		{"a\nb\rc\td\x00\x7f", 99, "a?b?c?d??"},
+		{"\u202egnp.exe\u2066\u200b\ufeff", 99, "?gnp.exe???"},
+		{"\u009b31m\x9b31m\xff", 99, "?31m?31m?"},
+		{"aaaaaaaaaa", 4, "aaaa…"},
+		{"äääää", 4, "ää…"},
+	} {
+		if got := Clean(tt.in, tt.most); got != tt.want {
+			t.Errorf("Clean(%q, %d)\ngot  %q\nwant %q", tt.in, tt.most, got, tt.want)
+		}
+	}
+}
+
+// TestLink holds a URL that will be used to what can stand in one.
+func TestLink(t *testing.T) {
+	for in, want := range map[string]string{
+		"https://example.com/sitemap.xml": "https://example.com/sitemap.xml",
+		"https://example.com/a b\x1b[2J":  "https://example.com/a%20b%1B[2J",
+		"/\u202e\xff/東":                   "/%E2%80%AE%FF/東",
+	} {
+		if got := Link(in); got != want {
+			t.Errorf("Link(%q)\ngot  %q\nwant %q", in, got, want)
+		}
+	}
+}
+
+// TestFold holds lines to the width, and breaks them between clauses first.
+func TestFold(t *testing.T) {
+	for _, tt := range []struct {
+		in    string
+		width int
+		want  []string
+	}{
+		{"short", 20, []string{"short"}},
+		{"one clause; and another", 40, []string{"one clause; and another"}},
+		{"one clause; and another", 20, []string{"one clause;", "and another"}},
+		{"a clause of many words; b", 12, []string{"a clause of", "many words;", "b"}},
+		{"http://example.com/a/long/word then", 10, []string{"http://example.com/a/long/word", "then"}},
+		{"東京東京 東京", 10, []string{"東京東京", "東京"}},
+	} {
+		if got := Fold(tt.in, tt.width); !slices.Equal(got, tt.want) {
+			t.Errorf("Fold(%q, %d)\ngot  %q\nwant %q", tt.in, tt.width, got, tt.want)
+		}
+	}
+}
+
+// TestAmounts holds times and numbers to the two largest units.
+func TestAmounts(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, tt := range []struct{ got, want string }{
+		{Span(0), "0 s"}, {Span(59 * time.Second), "59 s"}, {Span(59*time.Second + 700*time.Millisecond), "1 min"},
+		{Span(90 * time.Second), "1 min 30 s"}, {Span(3 * time.Minute), "3 min"}, {Span(42*time.Minute + 10*time.Second), "42 min"},
+		{Span(24*time.Hour - 3*time.Minute), "23 h 57 min"}, {Span(day), "24 h"}, {Span(30 * day), "30 d"}, {Span(2*day + 90*time.Minute), "2 d 2 h"},
+		{Count(1, "URL", "URLs"), "1 URL"}, {Count(0, "URL", "URLs"), "0 URLs"}, {Count(1234567, "URL", "URLs"), "1,234,567 URLs"},
+		{Thousands(999), "999"}, {Thousands(1000), "1,000"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("got %q, want %q", tt.got, tt.want)
+		}
+	}
+}
+
+// FuzzScreen writes a page in two parts: what comes out is the same wherever it
+// is cut, and commands no terminal.
+func FuzzScreen(f *testing.F) {
+	f.Add([]byte("page\n\x1b[2J\u009b1m\x9b\u202eé\ttab\r\n"), 7)
+	f.Add([]byte("\xe6\x9d\xb1\xe4\xba"), 1)
+	f.Fuzz(func(t *testing.T, page []byte, at int) {
+		at = max(min(at, len(page)), 0)
+		var whole, parts bytes.Buffer
+		NewScreen(&whole).Write(page)
+		s := NewScreen(&parts)
+		for _, part := range [][]byte{page[:at], page[at:]} {
+			if n, err := s.Write(part); n != len(part) || err != nil {
+				t.Fatalf("Write(%q): got %d, %v", part, n, err)
+			}
+		}
+		if whole.String() != parts.String() {
+			t.Errorf("page %q, cut at %d\ngot  %q\nwant %q", page, at, parts.String(), whole.String())
+		}
+		line := strings.NewReplacer("\n", "", "\r", "", "\t", "").Replace(whole.String())
+		if got := Clean(line, len(line)); got != line || !utf8.ValidString(line) {
+			t.Errorf("page %q\ngot  %q\nwhich is not clean", page, line)
+		}
+	})
+}

@@ -1,0 +1,206 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+)
+
+// counted is a site on loopback that counts what it is asked.
+func counted(t *testing.T, robots string) (origin string, requests *atomic.Int64) {
+	t.Helper()
+	requests = new(atomic.Int64)
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		if r.URL.Path == "/robots.txt" && robots != "" {
+			io.WriteString(w, robots)
+			return
+		}
+		<-r.Context().Done() // a site that never answers
+	}))
+	t.Cleanup(site.Close)
+	return site.URL, requests
+}
+
+// process is the program as one of its own.
+type process struct {
+	*exec.Cmd
+	out   io.ReadCloser // standard output
+	lines *bufio.Reader // of it
+	errs  bytes.Buffer
+}
+
+func start(t *testing.T, stdin string, args ...string) *process {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{Cmd: exec.Command(program, args...)}
+	p.Env = append(os.Environ(), "POLITE_TEST_MAIN=1")
+	p.Stdin, p.Stderr = strings.NewReader(stdin), &p.errs
+	out, err := p.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.out, p.lines = out, bufio.NewReader(out)
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		out.Close()
+		p.Process.Kill()
+	})
+	return p
+}
+
+// line is the next line of standard output.
+func (p *process) line(t *testing.T) string {
+	t.Helper()
+	line, err := p.lines.ReadString('\n')
+	if err != nil {
+		t.Fatalf("reading standard output: %v\nstderr %s", err, &p.errs)
+	}
+	return line
+}
+
+// TestInterrupt ends a run in which one site has answered and one never will.
+// What is done is out before, and the program ends at once with exit 2.
+func TestInterrupt(t *testing.T) {
+	for _, with := range []string{"--from", "arguments"} {
+		t.Run(with, func(t *testing.T) {
+			site, _ := counted(t, orderly)
+			mute, _ := counted(t, "")
+			urls := []string{site + "/private", mute + "/a"}
+			args, stdin := append([]string{"check", "--timeout", "1h"}, urls...), ""
+			if with == "--from" {
+				args, stdin = []string{"check", "--timeout", "1h", "--from", "-"}, strings.Join(urls, "\n")
+			}
+			p := start(t, stdin, args...)
+			if got, want := p.line(t), "DISALLOW  "+urls[0]; !strings.HasPrefix(got, want) {
+				t.Errorf("first line\ngot  %q\nwant %q ...", got, want)
+			}
+			p.Process.Signal(os.Interrupt)
+			p.Wait()
+			if code := p.ProcessState.ExitCode(); code != 2 || !strings.HasPrefix(p.errs.String(), "polite: interrupted;") {
+				t.Errorf("got exit %d, stderr %q; want 2 and a line that says interrupted", code, &p.errs)
+			}
+			told := strings.Contains(p.errs.String(), "\n1 URL in ")
+			if want := with == "--from"; told != want {
+				t.Errorf("summary: got %v, want %v, in %q", told, want, &p.errs)
+			}
+		})
+	}
+}
+
+// TestBrokenPipe ends the reader of a list's results, as "| head -1" does. The
+// program ends without a word.
+func TestBrokenPipe(t *testing.T) {
+	site, _ := counted(t, orderly)
+	p := start(t, strings.Repeat(site+"/private\n", 100_000), "check", "--from", "-")
+	p.line(t)
+	p.out.Close()
+	err := p.Wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGPIPE || p.errs.Len() > 0 {
+		t.Errorf("got %v, stderr %q; want an end by SIGPIPE and nothing", err, &p.errs)
+	}
+}
+
+// TestStore runs a check twice with each kind of store: the second run makes no
+// request and says the same.
+func TestStore(t *testing.T) {
+	for _, tt := range []struct {
+		kind  string
+		where func(t *testing.T) string
+	}{
+		{"file", func(t *testing.T) string { return filepath.Join(t.TempDir(), "robots.db") }},
+		{"redis", func(t *testing.T) string { return redisServer(t) }},
+	} {
+		t.Run(tt.kind, func(t *testing.T) {
+			where := tt.where(t)
+			site, requests := counted(t, orderly)
+			for run := range 2 {
+				code, out, errs := polite(t, "", "check", "--json", "--store", where, site+"/private")
+				if code != 1 || !strings.Contains(out, `"line":4`) || errs != "" {
+					t.Errorf("run %d: got exit %d, stdout %q, stderr %q; want 1, line 4 and nothing", run, code, out, errs)
+				}
+				if got := requests.Load(); got != 1 {
+					t.Errorf("run %d: got %d requests in all, want 1", run, got)
+				}
+			}
+		})
+	}
+}
+
+// TestStoreDown asks without the server that --store names: a warning, and the
+// same ruling.
+func TestStoreDown(t *testing.T) {
+	site, requests := counted(t, orderly)
+	socket := filepath.Join(t.TempDir(), "none.sock")
+	code, out, errs := polite(t, "", "check", "--store", "unix://"+socket, site+"/private", site+"/public")
+	if code != 1 || strings.Count(out, "\n") != 2 || strings.Count(errs, "polite: the store failed and is passed over") != 1 {
+		t.Errorf("got exit %d, stdout %q, stderr %q; want 1, two rulings and one warning", code, out, errs)
+	}
+	if got := requests.Load(); got != 1 {
+		t.Errorf("got %d requests, want 1", got)
+	}
+}
+
+// redisServer starts a server of the test's own and returns its URL.
+func redisServer(t *testing.T) string {
+	t.Helper()
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		if os.Getenv("POLITE_REQUIRE_REDIS") == "1" {
+			t.Fatalf("POLITE_REQUIRE_REDIS=1, but there is no redis-server: %v", err)
+		}
+		t.Skip("no redis-server on this machine")
+	}
+	port := freePort(t)
+	server := exec.Command(program, "--port", fmt.Sprint(port), "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir())
+	out, err := server.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		server.Process.Kill()
+		server.Wait()
+	})
+	for log := bufio.NewScanner(out); log.Scan(); {
+		if strings.Contains(log.Text(), "Ready to accept connections") {
+			go io.Copy(io.Discard, out) // ends with the server
+			return fmt.Sprintf("redis://127.0.0.1:%d/0", port)
+		}
+	}
+	t.Fatal("redis-server ended")
+	return ""
+}
+
+// freePort is a port of loopback that was free a moment ago.
+func freePort(t *testing.T) int {
+	t.Helper()
+	site := httptest.NewServer(http.NotFoundHandler())
+	defer site.Close()
+	var port int
+	if _, err := fmt.Sscanf(site.URL, "http://127.0.0.1:%d", &port); err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
