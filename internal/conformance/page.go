@@ -19,8 +19,9 @@ const head = `# Conformance to RFC 9309
 Written by ` + "`go test ./internal/conformance -update`" + `: do not edit.
 
 Each table gives the requirements of one section in a few words, and what each profile answers when it is put to the case.
-"yes" means that it does what the sentence says. "defer" is complete disallow that ends when the file can be had, "disallow" is
-final. A profile that departs from the RFC does so because the text it follows does; package ` + "`policy`" + ` says which that is.
+"yes" means that it does what the sentence says, "**no**" that it does not. "defer" is complete disallow that ends when the
+file can be had, "disallow" is final. A profile that departs from the RFC does so because the text it follows does; package
+` + "`policy`" + ` says which that is.
 
 Under each table stand the tests that prove its lines, as folder and subtest; ` + "`vectors`" + ` are topics of
 [vectors/ours.jsonl](../vectors/ours.jsonl), which the tests of ` + "`matcher`" + ` go through.
@@ -52,7 +53,7 @@ func (c clause) table(b *strings.Builder) {
 	for i, r := range c.requirements {
 		cells = []string{fmt.Sprint(i + 1), r.level, r.text}
 		for _, p := range profiles() {
-			cells = append(cells, r.probe(p))
+			cells = append(cells, stress(r.probe(p)))
 		}
 		line(b, cells)
 	}
@@ -70,4 +71,12 @@ func cite(proofs []string) string {
 		list = append(list, fmt.Sprintf("%s `%s`", folder, name))
 	}
 	return strings.Join(list, ", ")
+}
+
+// stress makes a no stand out: that is where a profile departs from the RFC.
+func stress(answer string) string {
+	if answer == "no" {
+		return "**no**"
+	}
+	return answer
 }

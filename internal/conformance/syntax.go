@@ -37,7 +37,11 @@ func userAgents() []requirement {
 		{"MUST", "the crawler's own token has only letters, `_` and `-`", does(func(p *policy.Profile) bool {
 			_, err := fetcher.New(agent+"/1.0", &fetcher.Options{Profile: p, Token: agent + "/1.0"})
 			return err != nil
-		}), proofs("vectors/2.2.1/token-chars")},
+		}), proofs("fetcher/2.2.1/no_token_of_that_grammar", "fetcher/2.2.1/digits_are_no_part_of_a_token")},
+		{"SHOULD", "the token is part of the identification string", does(func(p *policy.Profile) bool {
+			_, err := fetcher.New("OtherBot/1.0", &fetcher.Options{Profile: p, Token: agent})
+			return err != nil
+		}), proofs("fetcher/2.2.1/a_token_that_is_not_in_the_agent")},
 		{"MUST", "the token is matched without regard to case",
 			closed("User-agent: eXAMPLEbOT\nDisallow: /x", "/x"),
 			proofs("vectors/2.2.1/case", "vectors/2.2.1/exact")},
@@ -93,7 +97,7 @@ func rules() []requirement {
 			proofs("vectors/2.2.2/outside-group")},
 		{"MAY", "a file that is not UTF-8 is read (UTF-16 with its mark)", does(func(p *policy.Profile) bool {
 			return !file(p, encode16("User-agent: *\nDisallow: /x\n"), "/x").Allowed()
-		}), proofs("vectors/2.3.1.5/binary")},
+		}), proofs("fetcher/2.3/utf-16_little_end_first", "fetcher/2.3/utf-16_big_end_first")},
 	}
 }
 
