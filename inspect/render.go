@@ -132,16 +132,15 @@ func contentPolicy(style string) string {
 // for the tests to see.
 func parse() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"text":     text,
-		"ago":      func(t time.Time) string { return ago(t, time.Now()) },
-		"iso":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"clock":    func(t time.Time) string { return t.UTC().Format("15:04:05") },
-		"lasting":  func(s float64) string { return lasting(time.Duration(s * float64(time.Second))) },
-		"number":   func(n int) string { return number(n) },
-		"number64": func(n int64) string { return number(n) },
-		"size":     size,
-		"int64":    func(n int) int64 { return int64(n) },
-		"share":    share,
+		"text":    text,
+		"ago":     func(t time.Time) string { return ago(t, time.Now()) },
+		"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"clock":   func(t time.Time) string { return t.UTC().Format("15:04:05") },
+		"lasting": func(s float64) string { return lasting(time.Duration(s * float64(time.Second))) },
+		"number":  number,
+		"size":    size,
+		"int64":   func(n int) int64 { return int64(n) },
+		"share":   share,
 		"sum": func(n ...int64) (s int64) {
 			for _, x := range n {
 				s += x

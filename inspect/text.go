@@ -86,8 +86,8 @@ func lasting(d time.Duration) string {
 	return "< 1 ms"
 }
 
-// number writes n with a thin space at the thousands.
-func number[T int | int64 | uint64](n T) string {
+// number writes a whole number with a thin space at the thousands.
+func number(n any) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "\u202f" + s[i:]

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -59,19 +60,19 @@ var verdicts = [...]string{"allow", "disallow", "defer"}
 
 // authoritiesView is one page of the list.
 type authoritiesView struct {
-	Search  string  `json:"search"`
-	State   string  `json:"state"`
-	Sort    string  `json:"sort"`
-	Falling bool    `json:"falling"`
-	Census  census  `json:"census"`
-	Matched int     `json:"matched"`
-	Before  int     `json:"before"`
-	Rows    []row   `json:"rows"`
-	Prev    string  `json:"prev,omitempty"` // queries of the neighbouring pages
-	Next    string  `json:"next,omitempty"`
-	Heads   []head  `json:"-"`
-	Chips   []chip  `json:"-"`
-	Seconds float64 `json:"seconds"` // what the walk took
+	Search  string         `json:"search"`
+	State   string         `json:"state"`
+	Sort    string         `json:"sort"`
+	Falling bool           `json:"falling"`
+	Census  map[string]int `json:"census"` // authorities found by text, by state
+	Matched int            `json:"matched"`
+	Before  int            `json:"before"`
+	Rows    []row          `json:"rows"`
+	Prev    string         `json:"prev,omitempty"` // queries of the neighbouring pages
+	Next    string         `json:"next,omitempty"`
+	Heads   []head         `json:"-"`
+	Chips   []chip         `json:"-"`
+	Seconds float64        `json:"seconds"` // what the walk took
 }
 
 // A row is one authority in the list.
@@ -131,12 +132,9 @@ const (
 func readSearch(q url.Values) (search, string) {
 	s := search{
 		text:  strings.ToLower(strings.TrimSpace(q.Get("q"))),
-		state: q.Get("state"), order: q.Get("sort"), down: q.Get("dir") == "down", rows: defaultRows,
+		state: cmp.Or(q.Get("state"), everything), order: cmp.Or(q.Get("sort"), "authority"), down: q.Get("dir") == "down", rows: defaultRows,
 	}
-	if s.order == "" {
-		s.order = "authority"
-	}
-	if len(s.text) > maxSearch || new(census).of(s.state) == nil || orders[s.order] == nil {
+	if len(s.text) > maxSearch || !slices.Contains(states[:], s.state) || orders[s.order] == nil {
 		return s, "There is no such list."
 	}
 	if n, err := strconv.Atoi(q.Get("rows")); err == nil {
@@ -159,10 +157,11 @@ func readSearch(q url.Values) (search, string) {
 func (s search) link(change func(s *search, q url.Values)) string {
 	q := url.Values{"view": {"authorities"}}
 	change(&s, q)
-	for name, value := range map[string]string{"q": s.text, "state": s.state} {
-		if value != "" {
-			q.Set(name, value)
-		}
+	if s.text != "" {
+		q.Set("q", s.text)
+	}
+	if s.state != everything {
+		q.Set("state", s.state)
 	}
 	if s.order != "authority" {
 		q.Set("sort", s.order)
@@ -188,7 +187,7 @@ func (k *desk) authorities(ctx context.Context, q url.Values) answer {
 	}
 	v := authoritiesView{
 		Search: text(s.text), State: s.state, Sort: s.order, Falling: s.down,
-		Census: f.census, Matched: f.matched, Before: f.before, Rows: []row{},
+		Census: f.census, Matched: f.census[s.state], Before: f.before, Rows: []row{},
 	}
 	now := time.Now()
 	for _, e := range f.entries {
@@ -209,7 +208,7 @@ func (v *authoritiesView) neighbours(s search, f found) {
 	if f.before > 0 {
 		v.Prev = s.link(func(_ *search, q url.Values) { q.Set("before", f.entries[0].String()) })
 	}
-	if f.before+n < f.matched {
+	if f.before+n < v.Matched {
 		v.Next = s.link(func(_ *search, q url.Values) { q.Set("after", f.entries[n-1].String()) })
 	}
 }
@@ -225,11 +224,8 @@ func (v *authoritiesView) controls(s search) {
 		v.Heads = append(v.Heads, head{h.name, link, h.class, sorted})
 	}
 	for _, state := range states {
-		c := chip{state, s.link(func(s *search, _ url.Values) { s.state = state }), *v.Census.of(state), s.state == state}
-		if c.Name == "" {
-			c.Name = "all"
-		}
-		if c.Count > 0 || c.Chosen || state == "" {
+		c := chip{state, s.link(func(s *search, _ url.Values) { s.state = state }), v.Census[state], s.state == state}
+		if c.Count > 0 || c.Chosen || state == everything {
 			v.Chips = append(v.Chips, c)
 		}
 	}

@@ -70,59 +70,25 @@ func octets(rec *policy.Record) int {
 	return n
 }
 
-// A census counts authorities by condition. Stale and Due cut across the four
-// access results.
-type census struct {
-	All         int `json:"all"`
-	Successful  int `json:"successful"`
-	Unavailable int `json:"unavailable"`
-	Unreachable int `json:"unreachable"`
-	Restricted  int `json:"restricted"`
-	Stale       int `json:"stale"` // a copy past its time governs, as the site is down
-	Due         int `json:"due"`   // asked again before the next use
-}
+// states are what can be said of an authority, in the order they are offered:
+// one access result each, and two that cut across these. Stale is that a copy past
+// its time governs as the site is down, due that the site is asked before the next
+// use.
+var states = [...]string{everything, "successful", "unavailable", "unreachable", "restricted", "stale", "due"}
 
-// of is where the authorities in a state are counted, nil for no state we know.
-func (c *census) of(state string) *int {
-	switch state {
-	case "":
-		return &c.All
-	case "successful":
-		return &c.Successful
-	case "unavailable":
-		return &c.Unavailable
-	case "unreachable":
-		return &c.Unreachable
-	case "restricted":
-		return &c.Restricted
-	case "stale":
-		return &c.Stale
-	case "due":
-		return &c.Due
-	}
-	return nil
-}
+// everything is the state of all authorities.
+const everything = "all"
 
-// states are the names that census.of knows, in the order they are offered.
-var states = [...]string{"", "successful", "unavailable", "unreachable", "restricted", "stale", "due"}
-
-// one is the census of one authority.
-func one(d policy.Decision, due bool) census {
-	c := census{All: 1}
-	*c.of(d.Access.String()) = 1
+// appendStates appends the states that an authority is in.
+func appendStates(in []string, d policy.Decision, due bool) []string {
+	in = append(in, everything, d.Access.String())
 	if d.Stale {
-		c.Stale = 1
+		in = append(in, "stale")
 	}
 	if due {
-		c.Due = 1
+		in = append(in, "due")
 	}
-	return c
-}
-
-func (c *census) add(o census) {
-	for _, s := range states {
-		*c.of(s) += *o.of(s)
-	}
+	return in
 }
 
 // A search is what to look for and which rows of it to keep.
@@ -139,9 +105,8 @@ type search struct {
 // found is one page of rows.
 type found struct {
 	entries []entry
-	census  census // of all that contain the text
-	matched int    // rows on all pages
-	before  int    // rows on the pages before this one
+	census  map[string]int // by state, of all that contain the text
+	before  int            // rows on the pages before this one
 }
 
 // compare puts rows into the order that is shown, which has those without a
@@ -157,12 +122,13 @@ func (s *search) compare(a, b entry) int {
 // walk looks at every authority once. Its time grows with their number and its
 // memory with s.rows. The error is that of ctx.
 func (s *search) walk(ctx context.Context, all iter.Seq2[string, *policy.Record], now time.Time) (found, error) {
-	var f found
+	f := found{census: make(map[string]int, len(states))}
 	key := orders[s.order]
 	best := shortlist{most: s.rows, compare: s.compare}
 	if s.back {
 		best.compare = func(a, b entry) int { return s.compare(b, a) }
 	}
+	var in []string // used again for every row
 	seen := 0
 	for authority, rec := range all {
 		if seen++; seen%1024 == 0 && ctx.Err() != nil {
@@ -172,12 +138,13 @@ func (s *search) walk(ctx context.Context, all iter.Seq2[string, *policy.Record]
 			continue
 		}
 		d := condition(rec, now)
-		is := one(d, rec.Due(now))
-		f.census.add(is)
-		if *is.of(s.state) == 0 {
+		in = appendStates(in[:0], d, rec.Due(now))
+		for _, state := range in {
+			f.census[state]++
+		}
+		if !slices.Contains(in, s.state) {
 			continue
 		}
-		f.matched++
 		e := entry{key(d, rec), authority, rec}
 		if s.from != nil {
 			side := s.compare(e, *s.from)
