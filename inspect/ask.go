@@ -35,7 +35,9 @@ type question struct {
 	view   askView
 }
 
-// question reads what is asked. Its view has a Problem if that cannot be meant.
+// question reads what is asked. Its view has a Problem if that cannot be meant. A
+// URL without a scheme is taken for https, as people leave it out. One that does not
+// print is refused, because what the page showed would not be what was asked.
 func (k *desk) question(q url.Values) question {
 	written := strings.TrimSpace(q.Get("url"))
 	asked := question{view: askView{URL: text(written), As: text(q.Get("as"))}}
@@ -64,7 +66,8 @@ func (k *desk) question(q url.Values) question {
 	return asked
 }
 
-// ask answers from memory alone.
+// ask answers from memory alone: a link to the page, which anybody may have made,
+// cannot have the crawler send a request. Nothing known is an answer too.
 func (k *desk) ask(ctx context.Context, q url.Values) answer {
 	asked := k.question(q)
 	if asked.view.Problem == "" {
@@ -105,7 +108,8 @@ const (
 	maxWait = time.Minute
 )
 
-// act does what a form asks for, if it comes from this origin.
+// act does what a form asks for, if it comes from this origin. The check comes
+// before anything is read. Only the body counts: the query is what a link can set.
 func (k *desk) act(w http.ResponseWriter, r *http.Request) answer {
 	if err := k.guard.Check(r); err != nil {
 		return failed(http.StatusForbidden, "Refused: this request comes from another site.")
@@ -131,7 +135,8 @@ func (k *desk) act(w http.ResponseWriter, r *http.Request) answer {
 	return failed(http.StatusBadRequest, "There is no such action.")
 }
 
-// askSite rules on a URL, asking its site if that is due.
+// askSite rules on a URL, asking its site if that is due. The ruling is shown
+// without a detour over memory, which may not have kept it.
 func (k *desk) askSite(ctx context.Context, asked question) answer {
 	d, err := asked.t.Check(ctx, asked.target)
 	if err != nil {
@@ -141,7 +146,8 @@ func (k *desk) askSite(ctx context.Context, asked question) answer {
 	return asked.view.answer()
 }
 
-// refresh asks for a robots.txt now. Where something else ruled, the operator's
+// refresh asks for a robots.txt now and then shows the authority by a redirect, so
+// that loading that page again sends nothing again. Where something else ruled, the operator's
 // word or a turn that comes too late, that is what there is to show.
 func (k *desk) refresh(ctx context.Context, asked question) answer {
 	d, err := asked.t.Refresh(ctx, asked.target)

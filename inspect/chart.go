@@ -111,7 +111,8 @@ func stack(b *bucket, at int, kinds []kind, top int64) bar {
 	return out
 }
 
-// roundUp is the least of 1, 2, 5, 10, 20, 50 ... that is not under n.
+// roundUp makes the scale: the least of 1, 2, 5, 10, 20, 50 ... that is not under
+// n. The last of them before numbers end is n itself.
 func roundUp(n int64) int64 {
 	for unit := int64(1); unit > 0; unit *= 10 {
 		for _, top := range []int64{unit, 2 * unit, 5 * unit} {

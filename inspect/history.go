@@ -9,7 +9,9 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// history is what the hooks have seen, within fixed bounds whatever they see.
+// history is what the hooks have seen, within fixed bounds whatever they see. The
+// lock is held to note and to copy, never while a page is made: a slow reader keeps
+// no ruling waiting.
 type history struct {
 	mu         sync.Mutex
 	hooked     bool
@@ -87,7 +89,8 @@ func kept(d policy.Decision) policy.Decision {
 	return d
 }
 
-// fetched notes a retrieval.
+// fetched notes a retrieval. What it came to is asked of the record, which knows how
+// the profile takes the answer, as of the moment it came.
 func (h *history) fetched(a policy.Attempt, rec *policy.Record) {
 	now := a.Received
 	d := condition(rec, now)

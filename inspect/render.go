@@ -19,7 +19,8 @@ var pageText string
 //go:embed style.css
 var styleSheet string
 
-// An answer is one page before it is written, as HTML or as JSON.
+// An answer is one page before it is written, as HTML or as JSON. Both show the one
+// body: what a field without a JSON name adds is for the eye.
 type answer struct {
 	status int // 0 is 200
 	view   string
@@ -98,6 +99,7 @@ func (k *desk) write(w http.ResponseWriter, r *http.Request, a answer) {
 	w.Write(b.Bytes())
 }
 
+// frame surrounds an answer with what the request asked of the page as a whole.
 func (k *desk) frame(r *http.Request, a answer) frame {
 	q := r.URL.Query()
 	if v, ok := a.body.(askView); ok { // perhaps asked by a form, which is not in the query
@@ -121,7 +123,9 @@ func wantsJSON(r *http.Request) bool {
 }
 
 // contentPolicy permits one inline style sheet, by its hash, and forms to this
-// origin, and nothing else: no script, no image, no frame around it.
+// origin, and nothing else: no script, no image, no frame around it. The hash leaves
+// room for no other style, so there are no style attributes, and the charts take
+// their colours from classes.
 func contentPolicy(style string) string {
 	sum := sha256.Sum256([]byte(style))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; " +

@@ -27,8 +27,9 @@ type source struct {
 // shownLines is how many records are shown at once.
 const shownLines = 500
 
-// read returns up to shownLines records from the line first on, with the rules
-// of g, which may be nil, marked.
+// read returns up to shownLines records from the line first on, with the rules of
+// g, which may be nil, marked. It reads the text that the matcher writes back, since
+// a File has no list of its records in order; the line numbers are the original's.
 func read(f *matcher.File, g *matcher.Group, first int) *source {
 	s := &source{Rules: f.Rules()}
 	written, _ := f.AppendText(nil) // never fails
@@ -85,7 +86,7 @@ func (s *source) mark(f *matcher.File, g *matcher.Group) {
 	}
 }
 
-// around returns a few lines before and after the deciding one, with it marked.
+// around shows a ruling in its place: it returns a few lines before and after the deciding one, with it marked.
 func around(f *matcher.File, g *matcher.Group, decides int) []line {
 	const before, after = 3, 3
 	s := read(f, g, max(decides-before, 1))

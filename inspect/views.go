@@ -28,6 +28,8 @@ type overviewView struct {
 // overviewRows is how many rulings and retrievals the first page shows.
 const overviewRows = 8
 
+// overview costs the same however much the memory holds: its totals are counters.
+// A span that is not known is the first one, so that old links live on.
 func (k *desk) overview(q url.Values) answer {
 	at := max(slices.IndexFunc(spans[:], func(s span) bool { return s.Name == q.Get("span") }), 0)
 	v := overviewView{Stats: k.t.Stats(), Span: spans[at].Name, Seconds: int(spans[at].Width / time.Second)}
@@ -44,6 +46,8 @@ type recentView struct {
 	Retrievals []retrieval `json:"retrievals"`
 }
 
+// recent picks one verdict out of what is kept. It does not search further back,
+// since there is nothing.
 func (k *desk) recent(q url.Values) answer {
 	v := recentView{Verdict: q.Get("verdict")}
 	if v.Verdict != "" && !slices.Contains(verdicts[:], v.Verdict) {
@@ -175,6 +179,8 @@ func (s search) link(change func(s *search, q url.Values)) string {
 	return "?" + q.Encode()
 }
 
+// authorities finds a page of rows in one walk and describes those alone: what is
+// costly to say of a record is said of no other.
 func (k *desk) authorities(ctx context.Context, q url.Values) answer {
 	s, wrong := readSearch(q)
 	if wrong != "" {
@@ -213,7 +219,9 @@ func (v *authoritiesView) neighbours(s search, f found) {
 	}
 }
 
-// controls are the links that sort and filter the list.
+// controls are the links that sort and filter the list. Each begins at the first
+// page, as a place in one order means nothing in another. A state in which nothing
+// is stands in nobody's way.
 func (v *authoritiesView) controls(s search) {
 	for _, h := range []struct{ name, order, class string }{
 		{"Authority", "authority", ""}, {"Copy", "age", ""}, {"Asked again", "next", ""},
@@ -251,6 +259,8 @@ type authorityView struct {
 // shownSitemaps is how many sitemaps of one file are shown.
 const shownSitemaps = 20
 
+// authority shows a record as it is in memory. It neither asks the site nor looks
+// into the store.
 func (k *desk) authority(ctx context.Context, q url.Values) answer {
 	name := q.Get("authority")
 	rec, err := k.find(ctx, name)
@@ -277,7 +287,9 @@ func (k *desk) authority(ctx context.Context, q url.Values) answer {
 	return answer{view: "authority", title: name, body: v}
 }
 
-// rules adds what the copy says, with the group that t obeys marked.
+// rules adds what the copy says, with the group that t obeys marked. Which group
+// that is comes from a ruling and not from the file, because the operator's word or
+// a copy that has had its time leaves no group in force.
 func (v *authorityView) rules(rec *policy.Record, t *fetcher.Transport, first int) {
 	f := rec.File()
 	target, err := url.Parse(v.Authority + "/") // not the robots.txt itself, on which no group rules

@@ -119,8 +119,21 @@ func (s *search) compare(a, b entry) int {
 	return c
 }
 
+// side is less than zero for a row before the place asked from, zero for the row
+// there, and more than zero for one behind it.
+func (s *search) side(e entry) int {
+	if s.from == nil {
+		return 1
+	}
+	return s.compare(e, *s.from)
+}
+
 // walk looks at every authority once. Its time grows with their number and its
 // memory with s.rows. The error is that of ctx.
+//
+// Going back, the rows nearest to from are the last of those before it: they are
+// the first in the opposite order, and are turned round at the end. All rows on
+// that side count as before, until those of this page are taken off.
 func (s *search) walk(ctx context.Context, all iter.Seq2[string, *policy.Record], now time.Time) (found, error) {
 	f := found{census: make(map[string]int, len(states))}
 	key := orders[s.order]
@@ -146,16 +159,13 @@ func (s *search) walk(ctx context.Context, all iter.Seq2[string, *policy.Record]
 			continue
 		}
 		e := entry{key(d, rec), authority, rec}
-		if s.from != nil {
-			side := s.compare(e, *s.from)
-			if side < 0 || side == 0 && !s.back {
-				f.before++
-			}
-			if side == 0 || (side < 0) != s.back {
-				continue
-			}
+		side := s.side(e)
+		if side < 0 || side == 0 && !s.back {
+			f.before++
 		}
-		best.add(e)
+		if side < 0 && s.back || side > 0 && !s.back {
+			best.add(e)
+		}
 	}
 	f.entries = best.take()
 	if s.back {
