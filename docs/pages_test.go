@@ -1,0 +1,59 @@
+package docs_test
+
+import (
+	"go/format"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var link = regexp.MustCompile(`\]\(([^)#:\s]*)(#[^)\s]*)?\)`)
+
+// Links between pages lead somewhere, to a heading too.
+func TestLinks(t *testing.T) {
+	pages, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range append(pages, "../README.md", "../CHANGELOG.md") {
+		for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {
+			target, heading := filepath.Join(filepath.Dir(page), m[1]), strings.TrimPrefix(m[2], "#")
+			if m[1] == "" {
+				target = page
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s links to %s: %v", page, m[1], err)
+			} else if heading != "" && !headings(read(t, target))[heading] {
+				t.Errorf("%s links to %s: no heading %q there", page, target, heading)
+			}
+		}
+	}
+}
+
+// headings are the anchors that a page's headings have.
+func headings(page string) map[string]bool {
+	found := map[string]bool{}
+	for line := range strings.Lines(page) {
+		if text := strings.TrimLeft(line, "#"); text != line && strings.HasPrefix(text, " ") {
+			anchor := regexp.MustCompile(`[^a-z0-9 _-]`).ReplaceAllString(strings.ToLower(strings.TrimSpace(text)), "")
+			found[strings.ReplaceAll(anchor, " ", "-")] = true
+		}
+	}
+	return found
+}
+
+// The README is short, and its program is one.
+func TestReadme(t *testing.T) {
+	text := read(t, "../README.md")
+	if got := strings.Count(text, "\n"); got > 150 {
+		t.Errorf("README.md\ngot  %d lines\nwant at most 150", got)
+	}
+	_, program, _ := strings.Cut(text, "```go\n")
+	program, _, _ = strings.Cut(program, "```")
+	neat, err := format.Source([]byte(program))
+	if err != nil || string(neat) != program {
+		t.Errorf("the README's program\n%s\ngot  %v\nwant it as gofmt writes it", program, err)
+	}
+}
