@@ -276,6 +276,12 @@ func TestProfiles(t *testing.T) {
 			36h:     503       -> rules stale house; next 2m..4m
 			31d:     503       -> allow 2.3.1.4; next 24h
 			31d:     dns       -> allow 2.3.1.4; next 24h`}},
+		{"google", story{"house/no_restriction_after_twelve_hours", `
+			0:      503 -> defer 2.3.1.4; next 1m
+			11h59m: 503 -> defer 2.3.1.4
+			12h:    503 -> allow house; next 2m..4m
+			29d23h: 503 -> allow house
+			30d:    503 -> allow 2.3.1.4; next 24h`}},
 		{"google", story{"house/304_is_never_asked_for", `
 			0:   200 rules + ETag: "a" -> rules 2.2.2; next 24h
 			24h: 304 + ETag: "a"       -> defer 2.3.1.4; next 1m`}},
@@ -288,6 +294,10 @@ func TestProfiles(t *testing.T) {
 			0:   200 rules -> rules 2.2.2; next 24h
 			24h: dns       -> defer 2.3.1.4; next 1m
 			31d: dns       -> rules stale 2.3.1.4; next 24h`}},
+		{"google2019", story{"2.3.1.4/no_restriction_after_thirty_days", `
+			0:      dns -> defer 2.3.1.4; next 1m
+			29d23h: dns -> defer 2.3.1.4
+			30d:    dns -> allow 2.3.1.4; next 24h`}},
 		{"draft2019", story{"2.3.1.3/a_4xx_leaves_the_copy_for_24_hours", `
 			0:   200 rules + Cache-Control: max-age=3600 -> rules 2.2.2; next 1h
 			2h:  404                                     -> rules 2.2.2; next 22h
