@@ -44,7 +44,9 @@ With --from it reads URLs from a file or from standard input, one a line; blank
 lines and lines that begin with # are passed over. Lists of any length are
 streamed: sites are asked in parallel, results come in the order of the list, and
 a summary ends it. Ctrl-C ends it at once with the results that are there; the
-exit code is then 2, for the others have no ruling.`,
+exit code is then 2, for the others have no ruling.
+
+` + exitCodes,
 		Example: `  polite check https://example.com/private
   polite check --explain --agent "ExampleBot/1.0 (+https://example.com/bot)" https://example.com/
   polite check --store robots.db --from urls.txt --json > rulings.jsonl
@@ -107,7 +109,7 @@ func (k *checking) over(ctx context.Context, l *list) (err error) {
 		k.code, err = exitFailed, nil
 	}
 	if l.r != nil {
-		fmt.Fprintln(k.err, k.summary())
+		paper.Say(k.err, k.summary())
 	}
 	return err
 }

@@ -34,7 +34,7 @@ func (c *cli) demoCommand() *cobra.Command {
 without robots.txt, and others that fail in the ways sites do. It asks for some
 URLs of each, shows the rulings, and fetches a page that is allowed and one that
 is not. It needs no network and ends by itself.`,
-		Example: "  polite demo",
+		Example: "  polite demo\n  polite demo --json",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.demo(cmd.Context(), asJSON) },
 	}

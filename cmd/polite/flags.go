@@ -28,7 +28,7 @@ var profiles = [...]string{"rfc9309", "strict", "google", "google2019", "draft20
 
 // profileFlag adds --profile, with completion.
 func profileFlag(cmd *cobra.Command, name *string) {
-	cmd.Flags().StringVar(name, "profile", profiles[0], "`how` the protocol is read: "+strings.Join(profiles[:], ", "))
+	cmd.Flags().StringVar(name, "profile", profiles[0], "the `profile` by which the protocol is read: "+strings.Join(profiles[:], ", "))
 	cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(profiles[:], cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -51,7 +51,7 @@ type online struct {
 func (o *online) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.agent, "agent", defaultAgent, "the `User-Agent` to ask with")
-	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "how `long` one retrieval of robots.txt may take, redirects and retries included")
+	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "longest `duration` of one retrieval of robots.txt, redirects and retries included")
 	f.BoolVar(&o.json, "json", false, "one JSON object a line")
 	profileFlag(cmd, &o.profile)
 }

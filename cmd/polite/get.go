@@ -39,9 +39,12 @@ one site are spaced by --gap, or by its Crawl-delay up to a minute; after 429 or
 503 it is left alone for as long as it asks.
 
 A refused page is explained on standard error. With --json, standard output has
-one object for each URL, and pages go to the file of -o or nowhere.`,
+one object for each URL, and pages go to the file of -o or nowhere.
+
+` + exitCodes,
 		Example: `  polite get https://example.com/
-  polite get --agent "ExampleBot/1.0 (+https://example.com/bot)" -o page.html https://example.com/`,
+  polite get --agent "ExampleBot/1.0 (+https://example.com/bot)" -o page.html https://example.com/
+  polite get --json -o pages.html https://example.com/1 https://example.com/2`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return g.run(cmd.Context(), args) },
@@ -51,7 +54,7 @@ one object for each URL, and pages go to the file of -o or nowhere.`,
 	g.storeFlag(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&g.file, "output", "o", "", "write the pages to this `file`")
-	f.DurationVar(&g.gap, "gap", time.Second, "shortest time between two requests to a site")
+	f.DurationVar(&g.gap, "gap", time.Second, "shortest `duration` between two requests to a site")
 	return cmd
 }
 

@@ -40,7 +40,8 @@ standard input, or that of the site of a URL, asked for as polite check asks.
 With --json each remark is an object. The exit code is 0 whatever is remarked,
 unless --exit-code is given, and 2 if there is no file to look at.`,
 		Example: `  polite lint robots.txt
-  polite lint --remarks https://example.com`,
+  polite lint --remarks https://example.com
+  polite lint --exit-code robots.txt && cp robots.txt /var/www/`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return l.run(cmd.Context(), args[0]) },
 	}
@@ -98,8 +99,8 @@ func (l *linting) write(p *paper.Paper, text []byte, profile *policy.Profile) in
 	}
 	if !l.json {
 		p.Flush()
-		fmt.Fprintf(l.err, "%s, %s, %s; profile %s\n", paper.Count(n, "line", "lines"),
-			paper.Count(f.Rules(), "rule", "rules"), paper.Count(total, "remark", "remarks"), profile.Name)
+		paper.Say(l.err, fmt.Sprintf("%s, %s, %s; profile %s", paper.Count(n, "line", "lines"),
+			paper.Count(f.Rules(), "rule", "rules"), paper.Count(total, "remark", "remarks"), profile.Name))
 	}
 	return total
 }
@@ -112,7 +113,7 @@ func show(p *paper.Paper, n int, line string, remarks []string) {
 	}
 	p.Line("%6d  %s", n, shown)
 	for _, why := range remarks {
-		fmt.Fprintf(p, "        %s\n", p.Paint(paper.Yellow, "^ "+why))
+		fmt.Fprintf(p, "        %s\n", p.Paint(paper.Magenta, "^ "+why))
 	}
 }
 

@@ -62,6 +62,10 @@ type cli struct {
 	code     int
 }
 
+// exitCodes is part of the help of all that rule on URLs.
+const exitCodes = `Exit codes: 0 all allowed, 1 some disallowed, 3 some deferred (come back later),
+2 bad usage or no ruling. Where several apply: 2 before 1 before 3.`
+
 // longText bounds a text of a stranger in a message, in octets.
 const longText = 600
 
@@ -106,8 +110,7 @@ func (c *cli) root() *cobra.Command {
 follows its redirects, keeps it for as long as it may be kept, and says for each
 URL allow, disallow or defer, and why.
 
-Exit codes: 0 all allowed, 1 some disallowed, 3 some deferred (come back later),
-2 bad usage or no ruling. Where several apply: 2 before 1 before 3.`,
+` + exitCodes,
 		Example: `  polite demo
   polite check https://example.com/private
   polite check --from urls.txt --json > rulings.jsonl
@@ -128,5 +131,5 @@ Exit codes: 0 all allowed, 1 some disallowed, 3 some deferred (come back later),
 
 // warn tells of something that is no result.
 func (c *cli) warn(format string, args ...any) {
-	fmt.Fprintf(c.err, "polite: %s\n", paper.Clean(fmt.Sprintf(format, args...), longText))
+	paper.Say(c.err, "polite: "+paper.Clean(fmt.Sprintf(format, args...), longText))
 }

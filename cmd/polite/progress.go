@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -14,40 +13,37 @@ import (
 // to the goroutine that writes the results.
 type progress struct {
 	*checking
-	w     io.Writer // nil if there is no terminal, or no list
-	width int
+	shown bool  // there is a list and a terminal
 	size  int64 // octets of the list, 0 if unknown
 	at    int64 // octets of it whose results are written
 	drawn bool
 }
 
 func newProgress(k *checking, l *list) *progress {
-	b := &progress{checking: k, size: l.size}
-	if f, width, ok := paper.Terminal(k.err); ok && l.r != nil && os.Getenv("TERM") != "dumb" {
-		b.w, b.width = f, width
-	}
-	return b
+	_, ok := paper.Terminal(k.err)
+	return &progress{checking: k, size: l.size, shown: ok && l.r != nil && os.Getenv("TERM") != "dumb"}
 }
 
 // clear removes the line before something else is written.
 func (b *progress) clear() {
 	if b.drawn {
-		fmt.Fprint(b.w, "\r\x1b[K")
+		fmt.Fprint(b.err, "\r\x1b[K")
 		b.drawn = false
 	}
 }
 
 func (b *progress) draw(now time.Time) {
-	if b.w == nil {
+	if !b.shown {
 		return
 	}
-	fmt.Fprintf(b.w, "\r\x1b[K%s", b.line(now))
+	width, _ := paper.Terminal(b.err) // it may have changed
+	fmt.Fprintf(b.err, "\r\x1b[K%s", b.line(now, width))
 	b.drawn = true
 }
 
 // line is how far, how long still, how many, how fast, and what came of it. What
 // does not fit the width is left out from the right.
-func (b *progress) line(now time.Time) string {
+func (b *progress) line(now time.Time, width int) string {
 	took := now.Sub(b.start)
 	t, st, number := &b.tally, b.crawler.Stats(), paper.Thousands[int64]
 	parts := append(b.share(took),
@@ -57,7 +53,7 @@ func (b *progress) line(now time.Time) string {
 		fmt.Sprintf("%s allow %s disallow %s defer", number(t.allowed), number(t.disallowed), number(t.deferred)))
 	line := parts[0]
 	for _, p := range parts[1:] {
-		if paper.Columns(line)+2+paper.Columns(p) >= b.width {
+		if paper.Columns(line)+2+paper.Columns(p) >= width {
 			break
 		}
 		line += "  " + p

@@ -19,7 +19,8 @@ cannot stand in a URL is percent-encoded.
 
 The exit code is 0 if the file was read or there is none, and 3 if it could not
 be had.`,
-		Example:           `  polite sitemaps https://example.com`,
+		Example: `  polite sitemaps https://example.com
+  polite sitemaps --json https://example.com | jq -r .sitemap`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.sitemaps(cmd.Context(), o, args[0]) },

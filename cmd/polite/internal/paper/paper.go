@@ -27,7 +27,7 @@ type Paper struct {
 // unless the environment has NO_COLOR.
 func New(w io.Writer) *Paper {
 	p := &Paper{Writer: bufio.NewWriterSize(w, 64<<10)}
-	if _, width, ok := Terminal(w); ok {
+	if width, ok := Terminal(w); ok {
 		p.Width = width
 		p.colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	}
@@ -35,16 +35,24 @@ func New(w io.Writer) *Paper {
 }
 
 // Terminal reports whether w is a terminal, and its columns.
-func Terminal(w io.Writer) (f *os.File, width int, ok bool) {
-	f, ok = w.(*os.File)
+func Terminal(w io.Writer) (columns int, ok bool) {
+	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return nil, 0, false
+		return 0, false
 	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil || width < 40 {
-		width = 80 // unknown, or too narrow for columns
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || columns < 40 {
+		columns = 80 // unknown, or too narrow for columns
 	}
-	return f, width, true
+	return columns, true
+}
+
+// Say writes a line, folded if w is a terminal.
+func Say(w io.Writer, s string) {
+	if columns, ok := Terminal(w); ok {
+		s = strings.Join(Fold(s, columns), "\n")
+	}
+	fmt.Fprintln(w, s)
 }
 
 // JSON writes one object a line.
@@ -60,13 +68,15 @@ func (p *Paper) JSON(v any) error {
 // Colour is one of those a terminal has, by what it means here.
 type Colour string
 
-// The colours. Those of the verdicts are also told apart by their words.
+// The colours, each legible on light and on dark. Those of the verdicts are also
+// told apart by their words.
 const (
-	Green  Colour = "32"
-	Red    Colour = "31"
-	Yellow Colour = "33"
-	Faint  Colour = "2"
-	Bold   Colour = "1"
+	Green   Colour = "32"
+	Red     Colour = "31"
+	Yellow  Colour = "33"
+	Magenta Colour = "35"
+	Faint   Colour = "2"
+	Bold    Colour = "1"
 )
 
 // Paint returns s in a colour if the terminal has some.
