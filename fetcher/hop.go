@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
@@ -17,6 +19,8 @@ import (
 const (
 	// maxHeader bounds the header of an answer, in octets.
 	maxHeader = 64 << 10
+	// maxConns bounds the connections that one try may take.
+	maxConns = 3
 	// retryWait is the time between two tries of a hop. Longer waits are not
 	// sat out: the record says when to come back.
 	retryWait = 500 * time.Millisecond
@@ -64,6 +68,7 @@ type tries struct {
 	late  bool      // no turn for another try in time
 	start time.Time // of the last try
 	held  pace.Turn // its turn
+	end   func()    // ends its context
 	last  answer    // what it came to
 }
 
@@ -86,9 +91,12 @@ func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
 	if t.pacer != nil {
 		req = timed(req, turn)
 	}
+	req = t.bounded(req)
 	resp, err := t.path.roundTrip(req)
 	if err == nil {
 		resp, err = t.head(resp)
+	} else if context.Cause(req.Context()) == errRefusing {
+		err = errRefusing
 	}
 	if err != nil {
 		t.done(classify(t.ctx, err))
@@ -96,6 +104,23 @@ func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	answered = true
 	return resp, nil
+}
+
+// errRefusing ends a try that takes one connection after the other.
+var errRefusing error = &policy.Failure{Class: policy.Protocol, Err: fmt.Errorf("no answer by %d connections", maxConns)}
+
+// bounded is req with maxConns connections to live by: for a server that takes
+// HTTP/2 connections and refuses every request on them, net/http dials anew
+// without a pause for as long as the context lasts.
+func (t *tries) bounded(req *http.Request) *http.Request {
+	ctx, cancel := context.WithCancelCause(req.Context())
+	t.end = func() { cancel(nil) }
+	var conns atomic.Int32
+	return req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GetConn: func(string) {
+		if conns.Add(1) > maxConns {
+			cancel(errRefusing)
+		}
+	}}))
 }
 
 // head takes what counts in the head of an answer. The answer it returns is for
