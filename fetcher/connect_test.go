@@ -1,0 +1,213 @@
+package fetcher_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/internal/httptest"
+	"github.com/rfc9309/polite/policy"
+)
+
+const secure = "https://example.com"
+
+// TestConnections are connections that do not come to a request, by http and by
+// https (RFC 9309, section 2.3.1.4). The class of the failure is what an operator
+// counts by.
+func TestConnections(t *testing.T) {
+	line := func(l httptest.Line) func(*httptest.Web, *httptest.Site) {
+		return func(_ *httptest.Web, s *httptest.Site) { s.Connect(l) }
+	}
+	cert := func(c httptest.Certificate) func(*httptest.Web, *httptest.Site) {
+		return func(_ *httptest.Web, s *httptest.Site) { s.Cert(c) }
+	}
+	name := func(n httptest.Name) func(*httptest.Web, *httptest.Site) {
+		return func(w *httptest.Web, _ *httptest.Site) { w.Names("example.com", n) }
+	}
+	for _, tt := range []struct {
+		name   string
+		origin string
+		also   func(*httptest.Web, *httptest.Site)
+		class  policy.Class
+		dials  int
+	}{
+		{"no_such_host", secure, name(httptest.NoSuchHost()), policy.DNS, 1},
+		{"servfail", secure, name(httptest.ServFail()), policy.DNS, 2},
+		{"no_address", secure, name(httptest.Addrs()), policy.DNS, 1},
+		{"resolver_is_mute", secure, name(httptest.NoAnswer()), policy.DNS, 2},
+		{"refused", secure, line(httptest.Refused), policy.Connect, 2},
+		{"unreachable", secure, line(httptest.Unreachable), policy.Connect, 2},
+		{"no_answer_to_syn", secure, line(httptest.Lost), policy.Timeout, 0},
+		{"down", secure, func(_ *httptest.Web, s *httptest.Site) { s.Down() }, policy.Connect, 2},
+		{"http_hangs_up", site, line(httptest.HungUp), policy.Connect, 2},
+		{"http_is_torn", site, line(httptest.Torn), policy.Connect, 2},
+		{"http_is_silent", site, line(httptest.Silent), policy.Timeout, 1},
+		{"tls_hangs_up", secure, line(httptest.HungUp), policy.Connect, 2},
+		{"tls_is_torn", secure, line(httptest.Torn), policy.Connect, 2},
+		{"tls_is_silent", secure, line(httptest.Silent), policy.Timeout, 2},
+		{"tls_is_plain_http", secure, line(httptest.Plain), policy.TLS, 1},
+		{"certificate_expired", secure, cert(httptest.Expired), policy.TLS, 1},
+		{"certificate_of_another", secure, cert(httptest.WrongName), policy.TLS, 1},
+		{"certificate_by_nobody", secure, cert(httptest.UnknownIssuer), policy.TLS, 1},
+		{"no_certificate", secure, cert(httptest.NoCertificate), policy.TLS, 1},
+	} {
+		t.Run("2.3.1.4/"+tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := httptest.New(t)
+				s := web.Site(tt.origin).Robots(text)
+				tt.also(web, s)
+				tr := newTransport(t, &fetcher.Options{Base: web.Transport()})
+				trial{want: down}.hold(t, tr, tt.origin)
+				d, _ := tr.Peek(must(tt.origin))
+				if got, n := web.Dials(), len(web.Requests()); !strings.HasPrefix(d.Cause, tt.class.String()+": ") || len(got) != tt.dials || n != 0 {
+					t.Errorf("got  %q after %d dials and %d requests\nwant class %v after %d and none", d.Cause, len(got), n, tt.class, tt.dials)
+				}
+			})
+		})
+	}
+}
+
+// wire is a transport whose every connection is served by a function, octet by
+// octet, and a count of them. The function must return when the connection ends.
+func wire(serve func(net.Conn)) (base *http.Transport, dials *atomic.Int32) {
+	dials = new(atomic.Int32)
+	return &http.Transport{
+		ForceAttemptHTTP2: true,
+		DialContext: func(context.Context, string, string) (net.Conn, error) {
+			dials.Add(1)
+			near, far := net.Pipe()
+			go func() { // ends with the connection
+				defer far.Close()
+				serve(far)
+			}()
+			return near, nil
+		},
+	}, dials
+}
+
+// mostDials is how many connections a retrieval may take: two tries, and the
+// three that net/http may take for each.
+const mostDials = 6
+
+// identity makes a certificate for example.com and the client's settings that
+// trust it. Session tickets are off: a pipe without a buffer would wait for both
+// ends to read.
+func identity(t *testing.T) (server, client *tls.Config) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{"example.com"},
+		NotBefore: midnight.AddDate(-1, 0, 0), NotAfter: midnight.AddDate(100, 0, 0),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(leaf)
+	server = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, SessionTicketsDisabled: true}
+	return server, &tls.Config{RootCAs: pool}
+}
+
+// hello reads the first record of the client.
+func hello(c net.Conn) { c.Read(make([]byte, 16<<10)) }
+
+// drain reads until the client goes.
+func drain(c net.Conn) { io.Copy(io.Discard, c) }
+
+// TestHandshakes are servers that do not get through TLS, or break off after it.
+func TestHandshakes(t *testing.T) {
+	server, client := identity(t)
+	config := func(change func(*tls.Config)) *tls.Config {
+		c := server.Clone()
+		change(c)
+		return c
+	}
+	// speak answers every request by TLS with whole(), and ends as it is told.
+	speak := func(c *tls.Config, answer string, end func(conn *tls.Conn, below net.Conn)) func(net.Conn) {
+		return func(below net.Conn) {
+			conn := tls.Server(below, c)
+			if conn.Handshake() != nil {
+				return
+			}
+			hello(conn)
+			io.WriteString(conn, answer)
+			end(conn, below)
+		}
+	}
+	ok := whole("HTTP/1.1 200 OK", "Connection: close")
+	closes := func(conn *tls.Conn, _ net.Conn) { conn.Close() }
+	for _, tt := range []struct {
+		name  string
+		serve func(net.Conn)
+		want  string
+		class policy.Class
+	}{
+		{"2.3.1.1/whole", speak(server, ok, closes), obeyed, 0},
+		{"2.3.1.1/tls_1.2", speak(config(func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12 }), ok, closes), obeyed, 0},
+		{"2.3.1.1/no_farewell_after_a_length", speak(server, ok, func(_ *tls.Conn, below net.Conn) { below.Close() }), obeyed, 0},
+		{"2.3.1.4/no_farewell_within_a_length", speak(server, ok[:len(ok)-5], func(_ *tls.Conn, below net.Conn) { below.Close() }), down, policy.Body},
+		{"2.3.1.4/rubbish_within_the_body", speak(server, ok[:len(ok)-5], func(_ *tls.Conn, below net.Conn) {
+			io.WriteString(below, "\x17\x03\x03\x00\x10rubbishrubbishru")
+			drain(below)
+		}), down, policy.Body},
+		{"2.3.1.4/tls_1.1", speak(config(func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 }), ok, closes), down, policy.TLS},
+		{"2.3.1.4/wants_a_certificate", speak(config(func(c *tls.Config) { c.ClientAuth = tls.RequireAnyClientCert }), ok, closes), down, policy.TLS},
+		{"2.3.1.4/wants_a_certificate_1.2", speak(config(func(c *tls.Config) { c.ClientAuth, c.MaxVersion = tls.RequireAnyClientCert, tls.VersionTLS12 }), ok, closes), down, policy.TLS},
+		{"2.3.1.4/closes_after_hello", hello, down, policy.Connect},
+		{"2.3.1.4/alert_after_hello", func(c net.Conn) { hello(c); io.WriteString(c, "\x15\x03\x03\x00\x02\x02\x28"); drain(c) }, down, policy.TLS},
+		{"2.3.1.4/rubbish_after_hello", func(c net.Conn) { hello(c); io.WriteString(c, strings.Repeat("rubbish", 100)); drain(c) }, down, policy.TLS},
+		{"2.3.1.4/half_a_hello", func(c net.Conn) { hello(c); io.WriteString(c, "\x16\x03\x03\x00\x7a\x02\x00"); drain(c) }, down, policy.Timeout},
+		{"2.3.1.4/a_record_over_its_limit", func(c net.Conn) {
+			hello(c)
+			io.WriteString(c, "\x16\x03\x03\xff\xff")
+			drain(c)
+		}, down, policy.TLS},
+		{"2.3.1.4/hello_that_drips", func(c net.Conn) {
+			hello(c)
+			for i := 0; ; i++ {
+				if _, err := c.Write([]byte("\x16\x03\x03\x40\x00\x02\x00\x3f\xfc\x03\x03abcdefgh")[i%20 : i%20+1]); err != nil {
+					return
+				}
+				time.Sleep(time.Second)
+			}
+		}, down, policy.Timeout},
+		{"2.3.1.4/never_reads", func(c net.Conn) { time.Sleep(40 * time.Second) }, down, policy.Timeout},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				base, dials := wire(tt.serve)
+				base.TLSClientConfig, base.TLSHandshakeTimeout = client, 10*time.Second
+				tr := newTransport(t, &fetcher.Options{Base: base})
+				trial{want: tt.want}.hold(t, tr, secure)
+				if d, _ := tr.Peek(must(secure)); tt.want == down && !strings.HasPrefix(d.Cause, tt.class.String()+": ") {
+					t.Errorf("got  %q\nwant class %v", d.Cause, tt.class)
+				}
+				if n := dials.Load(); n > mostDials {
+					t.Errorf("got  %d connections for one retrieval, want at most %d", n, mostDials)
+				}
+				time.Sleep(time.Minute)
+			})
+		})
+	}
+}
