@@ -139,7 +139,7 @@ func parse() *template.Template {
 		"text":    text,
 		"ago":     func(t time.Time) string { return ago(t, time.Now()) },
 		"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"clock":   func(t time.Time) string { return t.UTC().Format("15:04:05") },
+		"clock":   func(t time.Time) string { return clock(t.UTC(), time.Now().UTC()) },
 		"lasting": func(s float64) string { return lasting(time.Duration(s * float64(time.Second))) },
 		"number":  number,
 		"size":    size,

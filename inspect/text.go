@@ -61,6 +61,14 @@ func ago(t, now time.Time) string {
 	return "now"
 }
 
+// clock is the time of a moment, with its day if that is not today's.
+func clock(t, now time.Time) string {
+	if t.Format(time.DateOnly) != now.Format(time.DateOnly) {
+		return t.Format("2 Jan 15:04")
+	}
+	return t.Format(time.TimeOnly)
+}
+
 // lasting is a duration in at most two units.
 func lasting(d time.Duration) string {
 	const day = 24 * time.Hour

@@ -25,6 +25,8 @@ func TestText(t *testing.T) {
 		{"ago_past", ago(time.Unix(0, 0), time.Unix(90, 0)), "1 min ago"},
 		{"ago_future", ago(time.Unix(90, 0), time.Unix(0, 0)), "in 1 min"},
 		{"ago_now", ago(time.Unix(0, 5e8), time.Unix(0, 0)), "now"},
+		{"clock_today", clock(time.Unix(86399, 0).UTC(), time.Unix(0, 0).UTC()), "23:59:59"},
+		{"clock_yesterday", clock(time.Unix(86399, 0).UTC(), time.Unix(86400, 0).UTC()), "1 Jan 23:59"},
 		{"days", lasting(49*h + 59*time.Minute), "2 d 1 h"},
 		{"whole_days", lasting(24*h + time.Minute), "1 d"},
 		{"hours", lasting(3*h + 4*time.Minute + time.Second), "3 h 4 min"},
