@@ -1,0 +1,44 @@
+package disk_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/rfc9309/polite/cache/disk"
+)
+
+// What was put is there after the file is opened again.
+func ExampleOpen() {
+	dir, err := os.MkdirTemp("", "polite")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path, ctx := filepath.Join(dir, "robots.db"), context.Background()
+
+	store, err := disk.Open(path, nil)
+	if err != nil {
+		log.Fatal(err) // ErrInUse, ErrDamaged, or that of the file system
+	}
+	if err := store.Put(ctx, "https://example.com", []byte("a record"), time.Hour); err != nil {
+		log.Fatal(err)
+	}
+	if err := store.Close(); err != nil { // writes what is pending
+		log.Fatal(err)
+	}
+
+	// The predecessor may still be finishing: wait for it.
+	store, err = disk.Open(path, &disk.Options{Wait: 10 * time.Second})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	value, err := store.Get(ctx, "https://example.com")
+	fmt.Println(string(value), err)
+	// Output:
+	// a record <nil>
+}
