@@ -133,6 +133,7 @@ func (e *engine) find(key string, force bool, f *flight) landing {
 	}
 	if stored := e.load(key); stored != nil && (old == nil || stored.NextTry().After(old.NextTry())) {
 		old = stored
+		e.counts.storeHits.Add(1)
 	}
 	if !force && !old.Due(time.Now()) {
 		return landing{rec: e.memory.remember(key, old)}
@@ -166,6 +167,7 @@ func (e *engine) ask(key string, old *policy.Record, f *flight) (*policy.Record,
 			return nil, err
 		}
 		if known != nil {
+			e.counts.storeHits.Add(1)
 			return e.memory.remember(key, known), nil
 		}
 		a := e.attempt(key, old, f, turn)

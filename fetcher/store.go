@@ -54,7 +54,6 @@ func (e *engine) load(key string) *policy.Record {
 		e.storeFailed("load", key, err)
 		return nil
 	}
-	e.counts.storeHits.Add(1)
 	return rec
 }
 
@@ -77,23 +76,18 @@ func (e *engine) save(key string, rec *policy.Record) {
 // lease makes this process the only one of its fleet that retrieves the file, if
 // the store can do that. It returns either the right to ask, with the function
 // that gives it back, or the record that another process has just learnt. It
-// waits for that record, not for the other's lease, and goes ahead alone when
-// the store fails or the wait has lasted as long as a retrieval may.
+// waits for that record, not for the other's lease; but that ends with its
+// holder, and then one of those who wait has it next. The process goes ahead alone
+// when the store fails, or when two holders in a row have had all of their time.
 func (e *engine) lease(key string, old *policy.Record, force bool) (release func(), fresh *policy.Record) {
 	alone := func() {}
 	l, ok := e.opts.Store.(cache.Leaser)
 	if !ok {
 		return alone, nil
 	}
-	until := time.Now().Add(e.opts.Timeout)
+	until := time.Now().Add(2 * e.leaseTime())
 	for wait := leaseLook; ; wait = min(2*wait, leaseMost) {
-		release, err := inStore(context.Background(), e, func(ctx context.Context) (func(), error) {
-			release, err := l.Lease(ctx, key, e.leaseTime())
-			if err == nil && ctx.Err() != nil { // nobody waits for it any more
-				release()
-			}
-			return release, err
-		})
+		release, err := e.tryLease(l, key)
 		if err != nil && !errors.Is(err, cache.ErrHeld) {
 			e.storeFailed("lease", key, err)
 			return alone, nil
@@ -104,6 +98,7 @@ func (e *engine) lease(key string, old *policy.Record, force bool) (release func
 			if err == nil {
 				e.released(release)
 			}
+			e.counts.storeHits.Add(1)
 			return alone, rec
 		}
 		if err == nil {
@@ -114,6 +109,17 @@ func (e *engine) lease(key string, old *policy.Record, force bool) (release func
 		}
 		time.Sleep(wait)
 	}
+}
+
+// tryLease takes the lease if it is free.
+func (e *engine) tryLease(l cache.Leaser, key string) (release func(), err error) {
+	return inStore(context.Background(), e, func(ctx context.Context) (func(), error) {
+		release, err := l.Lease(ctx, key, e.leaseTime())
+		if err == nil && ctx.Err() != nil { // nobody waits for it any more
+			release()
+		}
+		return release, err
+	})
 }
 
 // leaseTime is how long a lease lasts: a retrieval and what it tells the store.
