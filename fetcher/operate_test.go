@@ -339,7 +339,7 @@ func TestStats(t *testing.T) {
 		got := tr.Stats()
 		want := fetcher.Stats{
 			Allowed: 2, Disallowed: 2, Deferred: 1, Retrievals: 3, Requests: 4, Renewed: 1, Unreachable: 1,
-			StoreHits: 1, Authorities: 2, Bytes: got.Bytes,
+			Authorities: 2, Bytes: got.Bytes,
 		}
 		if got != want {
 			t.Errorf("got  %+v\nwant %+v", got, want)
