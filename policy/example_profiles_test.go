@@ -37,22 +37,16 @@ func ExampleByName() {
 	// false
 }
 
-// The default uses a copy for as long as the file cannot be had.
+// The numbers of the default are those of the RFC.
 func ExampleRFC9309() {
 	p := policy.RFC9309()
-	const robots = "https://example.com/robots.txt"
-	page, _ := url.Parse("https://example.com/private")
-	began := time.Date(2026, 5, 2, 0, 0, 0, 0, time.UTC)
-	rec := p.Learn(nil, policy.Attempt{Robots: robots, Status: 200, Body: []byte("User-agent: *\nDisallow: /private\n"), Received: began.AddDate(0, 0, -1)})
-	for _, after := range []time.Duration{0, 12 * time.Hour, 30 * 24 * time.Hour} {
-		rec = p.Learn(rec, policy.Attempt{Robots: robots, Status: 503, Received: began.Add(after)})
-		d := rec.Decide("ExampleBot", page, began.Add(after))
-		fmt.Println(after, d.Verdict, "stale", d.Stale)
-	}
+	fmt.Println("octets that are read:", p.Limit)
+	fmt.Println("redirects that are followed:", p.Hops)
+	fmt.Println("a copy is used for", p.Fresh.Most, "at most")
 	// Output:
-	// 0s disallow stale true
-	// 12h0m0s disallow stale true
-	// 720h0m0s disallow stale true
+	// octets that are read: 512000
+	// redirects that are followed: 5
+	// a copy is used for 24h0m0s at most
 }
 
 // Google stands still for twelve hours, uses the copy for 30 days, and then
@@ -74,22 +68,17 @@ func ExampleGoogle() {
 	// 720h0m0s allow stale false
 }
 
-// In 2019 Google stood still for 30 days before it used the copy.
+// In 2019 Google took every 4xx for a site without robots.txt.
 func ExampleGoogle2019() {
-	p := policy.Google2019()
-	const robots = "https://example.com/robots.txt"
-	page, _ := url.Parse("https://example.com/private")
-	began := time.Date(2026, 5, 2, 0, 0, 0, 0, time.UTC)
-	rec := p.Learn(nil, policy.Attempt{Robots: robots, Status: 200, Body: []byte("User-agent: *\nDisallow: /private\n"), Received: began.AddDate(0, 0, -1)})
-	for _, after := range []time.Duration{0, 12 * time.Hour, 30 * 24 * time.Hour} {
-		rec = p.Learn(rec, policy.Attempt{Robots: robots, Status: 503, Received: began.Add(after)})
-		d := rec.Decide("ExampleBot", page, began.Add(after))
-		fmt.Println(after, d.Verdict, "stale", d.Stale)
+	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	page, _ := url.Parse("https://example.com/")
+	for _, p := range []*policy.Profile{policy.Google2019(), policy.Google()} {
+		rec := p.Learn(nil, policy.Attempt{Robots: "https://example.com/robots.txt", Status: http.StatusTooManyRequests, Received: now})
+		fmt.Println(p.Name, rec.Allows("ExampleBot", page, now))
 	}
 	// Output:
-	// 0s defer stale false
-	// 12h0m0s defer stale false
-	// 720h0m0s disallow stale true
+	// google2019 true
+	// google false
 }
 
 // The draft of 2019 lets a copy live through a 404.

@@ -4,10 +4,11 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/rfc9309/polite/internal/golden"
 )
 
 var update = flag.Bool("update", false, "write docs/conformance.md anew")
@@ -17,37 +18,13 @@ const root = "../.."
 // TestPage holds docs/conformance.md against what the profiles answer today.
 func TestPage(t *testing.T) {
 	file := filepath.Join(root, "docs", "conformance.md")
-	want := write()
-	if *update {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	text, err := os.ReadFile(file)
+	diff, err := golden.Diff(file, write(), *update)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A checkout on Windows may have its own line ends.
-	got := strings.ReplaceAll(string(text), "\r\n", "\n")
-	if got != want {
-		t.Errorf("%s is stale. If the answers below are meant, run\n\tgo test ./internal/conformance -update\n%s", file, difference(got, want))
+	if diff != "" {
+		t.Errorf("%s is stale:\n%sIf the new answers are meant, run\n\tgo test ./internal/conformance -update", file, diff)
 	}
-}
-
-// difference lists the lines that only one of the pages has.
-func difference(got, want string) string {
-	var b strings.Builder
-	has, wants := strings.Split(got, "\n"), strings.Split(want, "\n")
-	only := func(mark string, of, other []string) {
-		for _, l := range of {
-			if !slices.Contains(other, l) {
-				b.WriteString(mark + l + "\n")
-			}
-		}
-	}
-	only("page   ", has, wants)
-	only("today  ", wants, has)
-	return b.String()
 }
 
 // TestProofs: every requirement names what proves it, and all of it exists.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/rfc9309/polite/internal/golden"
 )
 
 var update = flag.Bool("update", false, "write docs/api.txt anew")
@@ -17,38 +19,17 @@ const root = "../.."
 // TestSurface holds the record against the sources of today.
 func TestSurface(t *testing.T) {
 	file := filepath.Join(root, "docs", "api.txt")
-	want, err := list(os.DirFS(root))
+	names, err := list(os.DirFS(root))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *update {
-		if err := os.WriteFile(file, []byte(strings.Join(want, "\n")+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	text, err := os.ReadFile(file)
+	diff, err := golden.Diff(file, strings.Join(names, "\n")+"\n", *update)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := strings.Split(strings.TrimSpace(strings.ReplaceAll(string(text), "\r\n", "\n")), "\n")
-	if d := difference(got, want); d != "" {
-		t.Logf("the module exports other names than %s says:\n%sIf that is meant, run\n\tgo test ./internal/surface -update", file, d)
+	if diff != "" {
+		t.Logf("the module exports other names than %s says:\n%sIf that is meant, run\n\tgo test ./internal/surface -update", file, diff)
 	}
-}
-
-// difference lists what went (-) and what came (+).
-func difference(old, now []string) string {
-	var b strings.Builder
-	only := func(mark string, of, other []string) {
-		for _, l := range of {
-			if !slices.Contains(other, l) {
-				b.WriteString(mark + l + "\n")
-			}
-		}
-	}
-	only("- ", old, now)
-	only("+ ", now, old)
-	return b.String()
 }
 
 // TestList shows what the record holds of a source and what it leaves out.
@@ -125,6 +106,6 @@ type Alias = T
 		"p: var Err",
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("%s\ngot and want differ:\n%s", code, difference(want, got))
+		t.Errorf("%s\ngot  %s\nwant %s", code, strings.Join(got, "\n     "), strings.Join(want, "\n     "))
 	}
 }
