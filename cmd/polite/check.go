@@ -97,7 +97,7 @@ func (k *checking) over(ctx context.Context, l *list) (err error) {
 		k.column = paper.Column(l.args)
 	}
 	k.bar = newProgress(k, l)
-	work := lanes.Work[*item]{Workers: k.parallel, Lane: (*item).site, Do: k.rule, Result: k.result, Idle: k.idle}
+	work := lanes.Work[*item]{Workers: k.parallel, Lane: (*item).site, Slots: (*item).slots, Do: k.rule, Result: k.result, Idle: k.idle}
 	err = work.Run(ctx, l.each)
 	k.bar.clear()
 	if err := k.paper.Flush(); err != nil {

@@ -141,7 +141,10 @@ func openStore(where string) (cache.Store, func() error, error) {
 // ruling, and the reader a hint.
 func parse(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
+	var bad *url.Error
 	switch {
+	case errors.As(err, &bad):
+		return nil, bad.Err // the URL stands next to it already
 	case err != nil:
 		return nil, err
 	case u.Host == "" || u.Scheme != "http" && u.Scheme != "https":

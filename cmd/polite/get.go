@@ -134,7 +134,7 @@ func from(asked, refused string) string {
 
 // fetch copies one page to where pages go.
 func (g *getting) fetch(ctx context.Context, client *http.Client, target string) (got, error) {
-	r := got{URL: target}
+	r := got{URL: paper.Clean(target, longText)}
 	if _, err := parse(target); err != nil {
 		return r, err
 	}

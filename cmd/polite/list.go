@@ -60,6 +60,9 @@ func (i *item) site() string {
 	return i.target.Scheme + "://" + strings.ToLower(i.target.Host)
 }
 
+// slots is the share of the window of an item, by its size.
+func (i *item) slots() int { return 1 + len(i.text)/1024 }
+
 func newItem(text string, at int64) *item {
 	target, err := parse(text)
 	return &item{at: at, text: text, target: target, err: err}

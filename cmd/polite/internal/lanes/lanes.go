@@ -3,8 +3,8 @@
 //
 // Items that share a lane, such as the URLs of one site, are worked on one after
 // another by one worker at a time: a site that takes its time holds one worker
-// and no more. Between the reader of the list and the results there are never
-// more than Window items, which bounds the memory.
+// and no more. The items between the reader of the list and the results never take
+// more than Window slots, which bounds the memory.
 package lanes
 
 import (
@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Window is how many items are under way at most. It is wide enough that a site
-// that takes its time does not soon stop the others.
+// Window is how many slots there are for items under way. It is wide enough that
+// a site that takes its time does not soon stop the others.
 const Window = 32 << 10
 
 // tick is how often Idle is called.
@@ -24,6 +24,7 @@ const tick = 200 * time.Millisecond
 type Work[T any] struct {
 	Workers int
 	Lane    func(item T) string
+	Slots   func(item T) int // how many the item takes, from 1 to Window; always the same
 
 	// Do works on one item and reports whether it could before ctx ended. It
 	// is called by the workers.
@@ -66,12 +67,12 @@ type lane[T any] struct {
 	jobs []*job[T]
 }
 
-// run is one Run. The reader takes a slot of the window for each item, workers
-// serve lanes, and the results free the slots in order.
+// run is one Run. The reader takes the slots of each item, workers serve
+// lanes, and the results free the slots in order.
 type run[T any] struct {
 	*Work[T]
 	slots chan struct{}
-	ready chan *lane[T] // never full, for a lane has a slot
+	ready chan *lane[T] // never full, for an item in a lane has a slot
 	done  chan *job[T]
 
 	mu    sync.Mutex
@@ -88,10 +89,12 @@ type ending struct {
 func (r *run[T]) read(ctx context.Context, list func(yield func(T) bool) error) ending {
 	var n int64
 	err := list(func(item T) bool {
-		select {
-		case r.slots <- struct{}{}:
-		case <-ctx.Done():
-			return false
+		for range r.Slots(item) {
+			select {
+			case r.slots <- struct{}{}:
+			case <-ctx.Done():
+				return false
+			}
 		}
 		r.add(&job[T]{n, item})
 		n++
@@ -166,7 +169,9 @@ func (r *run[T]) results(ctx context.Context, end chan ending) error {
 				if err := r.Result(j.item); err != nil {
 					return err
 				}
-				<-r.slots
+				for range r.Slots(j.item) {
+					<-r.slots
+				}
 			}
 		case total = <-end:
 		case <-ticks.C:

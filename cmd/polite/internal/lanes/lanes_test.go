@@ -50,6 +50,8 @@ func rest(ctx context.Context, i item) bool {
 
 func never() error { return nil }
 
+func one(item) int { return 1 }
+
 // TestOrder holds the results to the order of the list, whatever the time that
 // each item takes, and the reader to the window before the results.
 func TestOrder(t *testing.T) {
@@ -57,18 +59,21 @@ func TestOrder(t *testing.T) {
 		name                  string
 		total, sites, workers int
 		slow                  time.Duration
+		slots                 int
 	}{
-		{"nothing", 0, 1, 3, 0},
-		{"one_site", 100, 1, 8, time.Second},
-		{"more_sites_than_workers", 500, 50, 4, time.Second},
-		{"more_than_the_window", 3 * Window, 1 << 12, 16, time.Second},
+		{"nothing", 0, 1, 3, 0, 1},
+		{"one_site", 100, 1, 8, time.Second, 1},
+		{"more_sites_than_workers", 500, 50, 4, time.Second, 1},
+		{"more_than_the_window", 3 * Window, 1 << 12, 16, time.Second, 1},
+		{"large_items", 300, 30, 4, time.Second, Window/8 + 1},
+		{"an_item_for_the_whole_window", 30, 3, 4, time.Second, Window},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var read atomic.Int64
 				next, ahead := 0, int64(0)
 				w := Work[item]{
-					Workers: tt.workers, Lane: func(i item) string { return i.site }, Do: rest, Idle: never,
+					Workers: tt.workers, Lane: func(i item) string { return i.site }, Slots: func(item) int { return tt.slots }, Do: rest, Idle: never,
 					Result: func(i item) error {
 						if i.n != next {
 							t.Fatalf("got item %d, want %d", i.n, next)
@@ -81,8 +86,8 @@ func TestOrder(t *testing.T) {
 				if err := w.Run(t.Context(), list(tt.total, tt.sites, tt.slow, &read)); err != nil || next != tt.total {
 					t.Errorf("got %d results, error %v; want %d and none", next, err, tt.total)
 				}
-				if ahead > Window+1 { // the one that waits for a slot
-					t.Errorf("the reader was %d items ahead of the results; want %d at most", ahead, Window+1)
+				if most := int64(Window/tt.slots + 1); ahead > most { // with the one that waits for a slot
+					t.Errorf("the reader was %d items ahead of the results; want %d at most", ahead, most)
 				}
 			})
 		})
@@ -109,7 +114,7 @@ func TestOneWorkerALane(t *testing.T) {
 		}
 		var read atomic.Int64
 		w := Work[item]{
-			Workers: workers, Lane: func(i item) string { return i.site }, Idle: never,
+			Workers: workers, Lane: func(i item) string { return i.site }, Slots: one, Idle: never,
 			Do: func(ctx context.Context, i item) bool {
 				enter(i.site, 1)
 				defer enter(i.site, -1)
@@ -161,7 +166,7 @@ func TestEnd(t *testing.T) {
 				var read atomic.Int64
 				var results []int
 				w := Work[item]{
-					Workers: 3, Lane: func(i item) string { return i.site }, Do: rest,
+					Workers: 3, Lane: func(i item) string { return i.site }, Slots: one, Do: rest,
 					Idle: func() error { return tt.idle },
 					Result: func(i item) error {
 						results = append(results, i.n)
