@@ -23,21 +23,21 @@ type draft struct {
 	whole bool // holds at the end of the target only
 }
 
-// newIndex returns the index of rules, which are of g.
-func newIndex(g *Group, rules []rule) *index {
-	b := builder{index: &index{group: g}}
+// newIndex returns the index of rules, which are of f.
+func newIndex(f *File, rules []rule) *index {
+	b := builder{index: &index{file: f}}
 	for _, r := range rules {
 		if r.bits&ruleStar == 0 {
 			b.heads.parts = append(b.heads.parts, r)
 			continue
 		}
-		head := r.part(0, strings.IndexByte(g.pattern(r), '*'))
+		head := r.part(0, strings.IndexByte(f.pattern(r), '*'))
 		head.bits |= ruleStar
 		b.heads.parts = append(b.heads.parts, head)
 		b.starred = append(b.starred, r)
 	}
 	b.sortHeads()
-	slices.SortFunc(b.starred, func(x, y rule) int { return strings.Compare(g.pattern(x), g.pattern(y)) })
+	slices.SortFunc(b.starred, func(x, y rule) int { return strings.Compare(f.pattern(x), f.pattern(y)) })
 	for _, r := range b.starred {
 		b.add(r)
 	}
@@ -47,26 +47,26 @@ func newIndex(g *Group, rules []rule) *index {
 
 // part returns n octets of the pattern of r from octet i on.
 func (r rule) part(i, n int) rule {
-	return rule{r.off + uint32(i), uint32(n)<<ruleShift | r.bits&ruleOwn}
+	return rule{off: r.off + uint32(i), bits: uint32(n) << ruleShift}
 }
 
 // sortHeads puts the heads into order, of equal ones a rule, a rule that ends
 // the target, and one before a star; of rules that say the same, the best.
 func (b *builder) sortHeads() {
-	g, l := b.group, &b.heads
+	f, l := b.file, &b.heads
 	order := func(x, y rule) int {
 		const class = ruleWhole | ruleStar
-		return cmp.Or(strings.Compare(g.literal(x), g.literal(y)), cmp.Compare(x.bits&class, y.bits&class))
+		return cmp.Or(strings.Compare(f.literal(x), f.literal(y)), cmp.Compare(x.bits&class, y.bits&class))
 	}
 	slices.SortFunc(l.parts, func(x, y rule) int {
 		c := order(x, y)
 		if c == 0 && x.bits&ruleStar == 0 {
-			c = compareBool(g.outranks(y, x), g.outranks(x, y))
+			c = compareBool(f.outranks(y, x), f.outranks(x, y))
 		}
 		return c
 	})
 	l.parts = slices.Clone(slices.CompactFunc(l.parts, func(x, y rule) bool { return order(x, y) == 0 }))
-	l.link(g)
+	l.link(f)
 	for i, r := range l.parts {
 		if r.bits&ruleStar != 0 {
 			b.stars = append(b.stars, star{at: int32(i)})
@@ -76,11 +76,11 @@ func (b *builder) sortHeads() {
 }
 
 // link fills up.
-func (l *list) link(g *Group) {
+func (l *list) link(f *File) {
 	l.up = make([]int32, len(l.parts))
 	for i := range l.parts {
 		j := int32(i - 1)
-		for j >= 0 && !strings.HasPrefix(g.literal(l.parts[i]), g.literal(l.parts[j])) {
+		for j >= 0 && !strings.HasPrefix(f.literal(l.parts[i]), f.literal(l.parts[j])) {
 			j = l.up[j]
 		}
 		l.up[i] = j
@@ -90,14 +90,14 @@ func (l *list) link(g *Group) {
 // add takes apart a rule with a star. It is not before, in order, the one added
 // last, so what both begin with stands in b.path.
 func (b *builder) add(r rule) {
-	p, whole := b.group.literal(r), r.bits&ruleWhole != 0
+	p, whole := b.file.literal(r), r.bits&ruleWhole != 0
 	if strings.HasSuffix(p, "*") {
 		p, whole = strings.TrimRight(p, "*"), false
 	}
-	at := strings.IndexByte(b.group.pattern(r), '*')
-	head := b.state(b.heads.find(b.group, b.group.pattern(r)[:at]))
+	at := strings.IndexByte(b.file.pattern(r), '*')
+	head := b.state(b.heads.find(b.file, b.file.pattern(r)[:at]))
 	if at >= len(p) {
-		if s := &b.stars[head]; b.group.outranks(r, s.grant) {
+		if s := &b.stars[head]; b.file.outranks(r, s.grant) {
 			s.grant = r
 		}
 		return
@@ -124,7 +124,7 @@ func (b *builder) addPieces(r rule, p string, at int, d draft) {
 			return
 		}
 		d.piece, d.whole = r.part(at, n), false
-		if depth >= len(b.path) || b.group.pattern(b.path[depth].piece) != p[at:at+n] {
+		if depth >= len(b.path) || b.file.pattern(b.path[depth].piece) != p[at:at+n] {
 			d.to = int32(b.states)
 			b.states++
 			b.path = append(b.path[:depth], d)
@@ -137,15 +137,15 @@ func (b *builder) addPieces(r rule, p string, at int, d draft) {
 
 // sortEdges puts the edges into order and lists the pieces.
 func (b *builder) sortEdges() {
-	g := b.group
+	f := b.file
 	b.after = make([]uint64, b.states)
 	slices.SortFunc(b.drafts, func(x, y draft) int {
-		return cmp.Or(strings.Compare(g.pattern(x.piece), g.pattern(y.piece)),
+		return cmp.Or(strings.Compare(f.pattern(x.piece), f.pattern(y.piece)),
 			compareBool(x.whole, y.whole), cmp.Compare(x.from, y.from))
 	})
 	for i, d := range b.drafts {
-		text := g.pattern(d.piece)
-		if i == 0 || text != g.pattern(b.drafts[i-1].piece) {
+		text := f.pattern(d.piece)
+		if i == 0 || text != f.pattern(b.drafts[i-1].piece) {
 			b.pieces.parts = append(b.pieces.parts, d.piece)
 			b.first = append(b.first, uint32(i), uint32(i))
 			b.mark(text)
@@ -157,7 +157,7 @@ func (b *builder) sortEdges() {
 		b.after[d.from] |= 1 << (text[0] % lanes)
 	}
 	b.first = append(b.first, uint32(len(b.edges)))
-	b.pieces.link(g)
+	b.pieces.link(f)
 }
 
 // mark notes how a piece begins.

@@ -5,14 +5,14 @@ package matcher
 // data: two are equal under == if and only if they read every file alike.
 type Dialect struct {
 	// How a line is read.
-	lineMax   int   // octets of a line that count; 0: all of them
-	nulEnds   bool  // a NUL octet ends its line
-	wideSpace bool  // vertical tab and form feed are white space too
-	halfBOM   bool  // any leading part of a UTF-8 byte order mark is skipped
-	utf8Only  bool  // UTF-16 is not decoded
-	twoWords  bool  // two words without a colon are a record
-	names     names // which names are taken for which record
-	blankEnds bool  // a blank line ends a record, and a record has rules
+	lineMax   uint16 // octets of a line that count; 0: all of them
+	nulEnds   bool   // a NUL octet ends its line
+	wideSpace bool   // vertical tab and form feed are white space too
+	halfBOM   bool   // any leading part of a UTF-8 byte order mark is skipped
+	utf8Only  bool   // UTF-16 is not decoded
+	twoWords  bool   // two words without a colon are a record
+	names     names  // which names are taken for which record
+	blankEnds bool   // a blank line ends a record, and a record has rules
 
 	// Which group is obeyed.
 	lettersOnly bool // a token in the file ends at a digit

@@ -2,24 +2,20 @@ package matcher
 
 import (
 	"encoding/binary"
+	"math/bits"
+	"strings"
 	"sync/atomic"
 )
 
 // A File is a robots.txt file, read once and for all tokens. It is immutable
-// and safe for concurrent use. Most callers want [File.Match]; [File.Group]
-// is the same for many targets of one crawler.
+// and safe for concurrent use. Most callers want [File.Match] or
+// [File.MatchURL]; [File.Group] is for many targets of one crawler.
 type File struct {
 	dialect Dialect
 	text    string                   // the records, see entry
 	agents  []name                   // what the user-agent lines name, by hash unless dialect.within
-	first   atomic.Pointer[asked]    // the first token asked for, mostly the only one
-	groups  atomic.Pointer[[]*Group] // made so far, by agent
-}
-
-// asked is a token with the group it obeys.
-type asked struct {
-	token string
-	group *Group
+	first   atomic.Pointer[Group]    // of the first token asked for, mostly the only one
+	kept    atomic.Pointer[[]*Group] // those too costly to make again, by agent
 }
 
 // A name is the token of one user-agent line.
@@ -36,50 +32,95 @@ const textMax = 1 << 26
 // Parse reads a robots.txt file. It never fails: what is not understood is
 // skipped, line by line (RFC 9309, section 2.3.1.5), and listed by
 // [File.Skipped]. The result does not alias text.
+//
+// Parse reads all of the text, up to 64 MiB. A crawler limits what it downloads,
+// to 500 KiB at least (RFC 9309, section 2.5), and drops a line cut in two.
 func Parse(text []byte, d Dialect) *File {
-	if len(text) > textMax {
-		text = text[:textMax]
-	}
-	s := newScanner(d.decode(text))
-	p := parser{dialect: d, agents: make([]name, 0, 8), out: make([]byte, 0, len(s.text))}
+	s := newScanner(d.decode(text[:min(len(text), textMax)]))
+	p := parser{dialect: d, agents: make([]name, 0, 8), out: make([]byte, 0, len(s.text)), size: len(s.text)}
 	for {
 		if !d.blankEnds {
 			s.skipBlank()
 		}
 		line, comment, ok := s.next()
 		if !ok {
-			return p.finish()
+			break
 		}
 		p.line(line, comment, s.line)
 	}
-}
-
-// entry is one record of File.text: a header, kind and length of the value in
-// one uvarint, then the value, then the number of the line as a uvarint. The
-// value of an entry of kind other is the whole line.
-type entry struct {
-	kind  kind
-	value string
-	off   int // where in File.text value begins
-	start int // where in File.text what is kept of the line begins
-	line  int
-	odd   bool // accepted although it is not written as it should be
-	name  string
-}
-
-// next reads the entry at pos and returns the position of the one after it.
-func (f *File) next(pos int) (entry, int) {
-	head, n := uvarint(f.text, pos)
-	pos += n
-	e := entry{kind: kind(head & 7), off: pos, start: pos}
-	end := pos + int(head>>3)
-	e.value = f.text[pos:end]
-	line, n := uvarint(f.text, end)
-	e.line = int(line)
-	if e.kind == other {
-		f.reread(&e)
+	if len(text) > textMax {
+		p.put(junk, cutMark, s.line)
 	}
-	return e, end + n
+	return p.finish()
+}
+
+// entry is one item of File.text: a header, which is kind and length of the
+// value in one uvarint, then the value, then a number as a uvarint.
+//
+// Most items are records, in the order of the file, and their number is that of
+// the line. A rule that can match something has a kind with kindRule, and its
+// value is ready to be compared. If it is not ready as it is written, its record
+// has a kind without kindRule, and the normal form of the pattern follows as an
+// item apart, whose number says how far before it the record begins. In place of
+// a value that stands in the text before, a rule has the distance to it.
+type entry struct {
+	kind  kind   // allow and disallow for rules of any sort
+	value string // of an item of kind other, the whole line, until it is read again
+	start int    // where in File.text the item begins
+	line  int    // 0 if the item is no record
+	name  string // of a record kept as a whole line
+}
+
+// next reads the item at pos and returns the position of the one after it.
+func (f *File) next(pos int) (entry, int) {
+	h := f.head(pos)
+	number, n := uvarint(f.text, h.number)
+	e := entry{kind: h.kind, value: f.text[h.off:h.end], start: pos, line: int(number)}
+	switch {
+	case h.kind == other:
+		f.reread(&e)
+	case h.kind&kindRule != 0:
+		if h.kind&kindApart != 0 {
+			e.line = 0
+		}
+		if e.kind = disallow; h.kind&kindAllow != 0 {
+			e.kind = allow
+		}
+	}
+	return e, h.number + n
+}
+
+// header says what an item is and where in File.text its parts are.
+type header struct {
+	kind     kind // as it stands there, but for kindAgain
+	off, end int  // the value
+	number   int
+}
+
+// head reads the header at pos.
+func (f *File) head(pos int) header {
+	v, off := uint64(f.text[pos]), pos+1
+	if v >= 0x80 {
+		var n int
+		v, n = uvarint(f.text, pos)
+		off = pos + n
+	}
+	size := int(v >> kindBits)
+	h := header{kind(v & kindMask), off, off + size, off + size}
+	if h.kind&kindAgain != 0 {
+		back, n := uvarint(f.text, off)
+		h = header{h.kind &^ kindAgain, pos - int(back), pos - int(back) + size, off + n}
+	}
+	return h
+}
+
+// after returns where the item after h begins.
+func (f *File) after(h header) int {
+	pos := h.number
+	for f.text[pos] >= 0x80 {
+		pos++
+	}
+	return pos + 1
 }
 
 // reread splits the line of an entry of kind other.
@@ -87,9 +128,7 @@ func (f *File) reread(e *entry) {
 	d := &f.dialect
 	name, value, _ := d.split(e.value)
 	e.name = name
-	e.off += len(e.value) - len(value) // nothing stands after the value
 	e.kind = d.kindOf(name)
-	e.odd = e.kind != other
 	e.value = value
 }
 
@@ -105,48 +144,118 @@ func uvarint(s string, i int) (v uint64, n int) {
 	}
 }
 
+// cutMark is the value of an item of kind junk for what is past a limit.
+const cutMark = "+"
+
 // parser builds a File. The agents from open on belong to the group being read.
 type parser struct {
 	dialect Dialect
 	agents  []name
 	out     []byte // becomes File.text
-	last    int    // where in out the last entry begins
-	start   int    // where in out the group being read begins
+	tmp     []byte // the normal form of a pattern
+	seen    seen
+	size    int // of the file
+	start   int // where in out the group being read begins
 	open    int
 	grouped bool // a user-agent line stands before
 	inRules bool // a rule of the present group stands before
+	ready   bool // so does an item with kindRule
 }
 
 // line reads one line, whose comment begins at comment.
 func (p *parser) line(line string, comment, number int) {
 	d := &p.dialect
 	rest := d.strip(line, comment)
-	if rest == "" {
-		if d.blankEnds && d.trim(line) == "" {
-			p.blank(number)
-		}
-		return
+	if rest != "" {
+		p.words(rest, number)
+	} else if d.blankEnds && d.trim(line) == "" {
+		p.blank(number)
 	}
+	if d.lineMax > 0 && comment > int(d.lineMax) {
+		p.put(junk, cutMark, number)
+	}
+}
+
+// words reads what counts of a line.
+func (p *parser) words(rest string, number int) {
+	d := &p.dialect
 	name, value, sep := d.split(rest)
 	if name == "" {
 		p.put(junk, "", number)
 		return
 	}
-	if rest[sep] == ':' {
-		if k := properKind(name); k != other {
-			p.put(k, value, number)
-			p.group(k, value)
-			return
-		}
+	if k := properKind(name); k != other && rest[sep] == ':' {
+		p.record(k, k, value, value, number)
+	} else {
+		p.record(d.kindOf(name), other, value, rest, number)
 	}
-	p.put(other, rest, number)
-	p.group(d.kindOf(name), value)
 }
 
-// put appends an entry.
-func (p *parser) put(k kind, value string, line int) {
-	p.last = len(p.out)
-	p.out = binary.AppendUvarint(p.out, uint64(len(value))<<3|uint64(k))
+// record takes a record of kind k. Its line is stored as the value alone, of
+// kind stored, or whole, of kind other.
+func (p *parser) record(k, stored kind, value, line string, number int) {
+	switch k {
+	case agent:
+		p.agent(stored, value, line, number)
+	case allow, disallow:
+		p.rule(k, stored, value, line, number)
+	default:
+		p.put(stored, line, number)
+	}
+}
+
+// rule takes a rule, and makes of its pattern what targets are compared with.
+func (p *parser) rule(k, stored kind, pattern, line string, number int) {
+	d, from := &p.dialect, len(p.out)
+	p.inRules = p.grouped
+	if !p.grouped || d.idle(pattern) {
+		p.put(stored, line, number)
+		return
+	}
+	p.ready = true
+	if normal, special := p.normal(pattern); normal == line {
+		p.putRule(ruleKind(k, special), line, number)
+	} else {
+		p.put(stored, line, number)
+		p.putRule(ruleKind(k, special)|kindApart, normal, len(p.out)-from)
+	}
+	if slash := strings.LastIndexByte(pattern, '/'); d.indexHTML && k == allow && slash >= 0 &&
+		strings.HasPrefix(pattern[slash:], "/index.htm") {
+		normal, special := p.normal(pattern[:slash+1] + "$")
+		p.putRule(ruleKind(k, special)|kindApart, normal, len(p.out)-from)
+	}
+}
+
+// normal returns a pattern in normal form, and whether an octet of it is special.
+func (p *parser) normal(pattern string) (normal string, special bool) {
+	special, ready := clean(pattern)
+	if !ready {
+		p.tmp = p.dialect.form.rule(p.tmp[:0], pattern)
+		pattern = view(p.tmp)
+		special = isSpecial(pattern)
+	}
+	return pattern, special && !p.dialect.literal
+}
+
+// putRule appends a rule that can match something.
+func (p *parser) putRule(k kind, pattern string, number int) {
+	pos := len(p.out)
+	at := p.seen.find(view(p.out), pattern, pos+headSize(len(pattern)))
+	if at == 0 {
+		p.put(k, pattern, number)
+		return
+	}
+	p.out = binary.AppendUvarint(p.out, uint64(len(pattern))<<kindBits|uint64(k|kindAgain))
+	p.out = binary.AppendUvarint(p.out, uint64(pos-at))
+	p.out = binary.AppendUvarint(p.out, uint64(number))
+}
+
+// headSize returns the size of the header of an item with a value of n octets.
+func headSize(n int) int { return (bits.Len(uint(n)<<kindBits|kindMask) + 6) / 7 }
+
+// put appends an item.
+func (p *parser) put(k kind, value string, number int) {
+	p.out = binary.AppendUvarint(p.out, uint64(len(value))<<kindBits|uint64(k))
 	p.out = append(p.out, value...)
-	p.out = binary.AppendUvarint(p.out, uint64(line))
+	p.out = binary.AppendUvarint(p.out, uint64(number))
 }

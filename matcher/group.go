@@ -10,19 +10,21 @@ import (
 
 // This file finds the group to obey: RFC 9309, sections 2.1 and 2.2.1.
 
-// group takes note of a record of kind k, the entry written last.
-func (p *parser) group(k kind, value string) {
-	switch k {
-	case agent:
-		if p.inRules || !p.grouped {
-			p.inRules, p.grouped = false, true
-			p.open, p.start = len(p.agents), p.last
-		}
-		h := hashFold(p.dialect.token(value))
-		p.agents = append(p.agents, name{h, uint32(p.last), uint32(p.start)})
-	case allow, disallow:
-		p.inRules = p.grouped
+// agent takes a user-agent line. After rules it begins a group.
+func (p *parser) agent(stored kind, value, line string, number int) {
+	if p.inRules && (stored == other || !p.ready) {
+		p.put(ended, "", 0) // otherwise the kinds of the items tell
 	}
+	if p.inRules && p.seen.slots == nil && p.size >= seenFrom {
+		p.seen = newSeen(view(p.out), p.size)
+	}
+	if p.inRules || !p.grouped {
+		p.inRules, p.ready, p.grouped = false, false, true
+		p.open, p.start = len(p.agents), len(p.out)
+	}
+	h := hashFold(p.dialect.token(value))
+	p.agents = append(p.agents, name{h, uint32(len(p.out)), uint32(p.start)})
+	p.put(stored, line, number)
 }
 
 // blank ends a record of the 1996 draft; without rules it is none.
@@ -30,9 +32,9 @@ func (p *parser) blank(line int) {
 	if !p.grouped {
 		return
 	}
-	p.put(blank, "", line)
+	p.put(ended, "", line)
 	p.drop()
-	p.grouped, p.inRules = false, false
+	p.grouped, p.inRules, p.ready = false, false, false
 }
 
 // drop forgets the agents of a group that has no rules.
@@ -114,46 +116,85 @@ func hashFold(s string) uint32 {
 // it, merged, or of the default groups if none does (RFC 9309, section
 // 2.2.1). It is immutable and safe for concurrent use.
 type Group struct {
-	file  *File
-	agent string        // see Agent
-	own   string        // normalised patterns that differ from what is written
-	first int32         // the first agent of the file that names it, or len(File.agents)
+	rules
+	token string        // it was first asked for with
 	asked atomic.Uint32 // times a group of many rules was asked without index
-	plan  atomic.Pointer[plan]
+	index atomic.Pointer[index]
+}
+
+// rules are the rules of a Group where they stand. They cost nothing to keep
+// and little to find.
+type rules struct {
+	file   *File
+	agent  string   // see Group.Agent
+	first  int32    // the first agent of the file that names the crawler, or len(File.agents)
+	weight uint32   // see few
+	from   uint32   // where in File.text the rules of the first group begin
+	more   []uint32 // and those of further groups
 }
 
 // Group returns the group that the crawler with the given product token obeys.
 // It is never nil: a Group without rules allows everything.
 func (f *File) Group(token string) *Group {
-	if a := f.first.Load(); a != nil && a.token == token {
-		return a.group
-	}
-	g := f.group(int32(f.find(token)))
-	if f.first.Load() == nil {
-		f.first.CompareAndSwap(nil, &asked{token, g})
+	g, r := f.obeyed(token)
+	if g == nil {
+		g = &Group{rules: r, token: token}
 	}
 	return g
 }
 
-// group returns the group that begins with agent i, which is made once.
-func (f *File) group(i int32) *Group {
+// obeyed returns the group that token obeys if it is kept, and otherwise its
+// rules.
+func (f *File) obeyed(token string) (*Group, rules) {
+	if g := f.first.Load(); g != nil && g.token == token {
+		return g, rules{}
+	}
+	i := int32(f.find(token))
+	if list := f.kept.Load(); list != nil {
+		if at, ok := findKept(*list, i); ok {
+			return (*list)[at], rules{}
+		}
+	}
+	r := f.rules(i)
+	if r.costly() || f.first.Load() == nil {
+		return f.keep(&Group{rules: r, token: token}), rules{}
+	}
+	return nil, r
+}
+
+// keep keeps a group, or returns the one kept in its place.
+func (f *File) keep(g *Group) *Group {
+	if g.costly() {
+		g = f.insert(g)
+	}
+	if f.first.Load() == nil {
+		f.first.CompareAndSwap(nil, g)
+	}
+	return g
+}
+
+// insert puts a group into the list of those kept.
+func (f *File) insert(g *Group) *Group {
 	for {
-		old := f.groups.Load()
+		old := f.kept.Load()
 		var list []*Group
 		if old != nil {
 			list = *old
 		}
-		at, ok := slices.BinarySearchFunc(list, i, func(g *Group, i int32) int { return cmp.Compare(g.first, i) })
+		at, ok := findKept(list, g.first)
 		if ok {
 			return list[at]
 		}
-		g := f.compile(i)
-		more := make([]*Group, 0, len(list)+1)
-		more = append(append(append(more, list[:at]...), g), list[at:]...)
-		if f.groups.CompareAndSwap(old, &more) {
+		list = slices.Insert(slices.Clone(list), at, g)
+		if f.kept.CompareAndSwap(old, &list) {
 			return g
 		}
 	}
+}
+
+// findKept finds the group that begins with agent first.
+func findKept(list []*Group, first int32) (int, bool) {
+	return slices.BinarySearchFunc(list, first, func(g *Group, i int32) int { return cmp.Compare(g.first, i) })
 }
 
 // find returns the index of the first agent that token obeys, or len(f.agents).
@@ -215,43 +256,81 @@ func containsFold(s, part string) bool {
 	return false
 }
 
-// compile merges the groups of agent i and of all that name the same.
-func (f *File) compile(i int32) *Group {
-	g := &Group{file: f, first: i}
-	if int(i) < len(f.agents) {
-		e, _ := f.next(int(f.agents[i].off))
-		if g.agent = e.value; f.dialect.isDefault(e.value) {
-			g.agent = "*"
+// rules finds the rules of agent i and of all that name the same.
+func (f *File) rules(i int32) rules {
+	r := rules{file: f, first: i}
+	if int(i) == len(f.agents) {
+		return r
+	}
+	e, _ := f.next(int(f.agents[i].off))
+	if r.agent = e.value; f.dialect.isDefault(e.value) {
+		r.agent = "*"
+	}
+	for from := range r.begins() {
+		if at, weight := f.weigh(from); weight > 0 {
+			r.addGroup(at, weight)
 		}
 	}
-	n := 0
-	for range g.ruleLines() {
-		n++
-	}
-	b := ruleBuilder{file: f, rules: make([]rule, 0, n)}
-	for e := range g.ruleLines() {
-		b.add(e)
-	}
-	g.own = string(b.own)
-	g.plan.Store(b.plan())
-	return g
+	return r
 }
 
-// records yields the records of the groups of g in the order of the file. A
+// addGroup adds a group whose first rule stands at from.
+func (r *rules) addGroup(from, weight int) {
+	if r.weight == 0 {
+		r.from = uint32(from)
+	} else {
+		r.more = append(r.more, uint32(from))
+	}
+	r.weight += uint32(weight)
+}
+
+// costly reports whether to find the rules, or to try them one after another,
+// takes a time that should not be spent on each question.
+func (r *rules) costly() bool { return r.weight > few || r.more != nil }
+
+// few is the weight of rules up to which they are tried one after another. A
+// rule with a star weighs as many as it costs.
+const (
+	few        = 32
+	starWeight = 3
+)
+
+// weigh returns where in the group at pos the first rule stands, and the weight
+// of the rules, as far as that matters.
+func (f *File) weigh(pos int) (first, weight int) {
+	for pos < len(f.text) && weight <= few {
+		h := f.head(pos)
+		switch {
+		case h.kind&kindRule != 0:
+			if weight == 0 {
+				first = pos
+			}
+			if weight++; h.kind&kindSpecial != 0 {
+				weight += starWeight - 1
+			}
+		case h.kind == ended, h.kind == agent && weight > 0:
+			return first, weight
+		}
+		pos = f.after(h)
+	}
+	return first, weight
+}
+
+// records yields the records of the groups of r in the order of the file. A
 // group ends before a user-agent line that follows rules; no other record ends
 // it.
-func (g *Group) records() iter.Seq[entry] {
+func (r *rules) records() iter.Seq[entry] {
 	return func(yield func(entry) bool) {
-		for from := range g.begins() {
+		for from := range r.begins() {
 			inRules := false
-			for pos := from; pos < len(g.file.text); {
+			for pos := from; pos < len(r.file.text); {
 				var e entry
-				e, pos = g.file.next(pos)
-				if e.kind == blank || e.kind == agent && inRules {
+				e, pos = r.file.next(pos)
+				if e.kind == ended || e.kind == agent && inRules {
 					break
 				}
 				inRules = inRules || e.kind == allow || e.kind == disallow
-				if !yield(e) {
+				if e.line > 0 && !yield(e) {
 					return
 				}
 			}
@@ -259,27 +338,16 @@ func (g *Group) records() iter.Seq[entry] {
 	}
 }
 
-// ruleLines yields the allow and disallow records among the records.
-func (g *Group) ruleLines() iter.Seq[entry] {
-	return func(yield func(entry) bool) {
-		for e := range g.records() {
-			if (e.kind == allow || e.kind == disallow) && !yield(e) {
-				return
-			}
-		}
-	}
-}
-
-// begins yields where in File.text the groups of g begin.
-func (g *Group) begins() iter.Seq[int] {
+// begins yields where in File.text the groups of r begin.
+func (r *rules) begins() iter.Seq[int] {
 	return func(yield func(int) bool) {
-		f, last := g.file, -1
-		if int(g.first) == len(f.agents) {
+		f, last := r.file, -1
+		if int(r.first) == len(f.agents) {
 			return
 		}
-		token := f.token(int(g.first))
-		for _, n := range f.agents[g.first:] {
-			if n.hash != f.agents[g.first].hash {
+		token := f.token(int(r.first))
+		for _, n := range f.agents[r.first:] {
+			if n.hash != f.agents[r.first].hash {
 				return
 			}
 			e, _ := f.next(int(n.off))
@@ -300,8 +368,8 @@ func (g *Group) Agent() string { return g.agent }
 // Rules returns the rules that can match something, in the order of the file.
 func (g *Group) Rules() iter.Seq[Rule] {
 	return func(yield func(Rule) bool) {
-		for e := range g.ruleLines() {
-			if !g.file.dialect.idle(e.value) && !yield(Rule{e.line, e.kind == allow, e.value}) {
+		for e := range g.records() {
+			if (e.kind == allow || e.kind == disallow) && !g.file.dialect.idle(e.value) && !yield(Rule{e.line, e.kind == allow, e.value}) {
 				return
 			}
 		}

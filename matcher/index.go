@@ -7,7 +7,7 @@ import (
 )
 
 // This file answers for groups of many rules in a time that hardly grows with
-// their number. It decides as [Group.scan] does.
+// their number. It decides as rules.scan does.
 //
 // A pattern is cut at its stars into a head, which begins the target, and
 // pieces, each of which stands somewhere after the one before. What has been
@@ -22,7 +22,7 @@ import (
 
 // index is a group of many rules, made ready.
 type index struct {
-	group  *Group
+	file   *File
 	heads  list
 	stars  []star // by place in heads; their order numbers the first states
 	states int
@@ -56,18 +56,18 @@ type list struct {
 }
 
 // find returns the last part that is a prefix of t, or -1.
-func (l *list) find(g *Group, t string) int32 {
+func (l *list) find(f *File, t string) int32 {
 	lo, hi := 0, len(l.parts)
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
-		if g.literal(l.parts[mid]) <= t {
+		if f.literal(l.parts[mid]) <= t {
 			lo = mid + 1
 		} else {
 			hi = mid
 		}
 	}
 	i := int32(lo - 1)
-	for i >= 0 && !strings.HasPrefix(t, g.literal(l.parts[i])) {
+	for i >= 0 && !strings.HasPrefix(t, f.literal(l.parts[i])) {
 		i = l.up[i]
 	}
 	return i
@@ -105,7 +105,7 @@ type mark struct {
 // match returns the best rule of the given kinds for t, if it outranks best.
 func (x *index) match(t string, k kinds, best rule) rule {
 	q := question{index: x, size: len(t), kinds: k, best: best}
-	for i := x.heads.find(x.group, t); i >= 0; i = x.heads.up[i] {
+	for i := x.heads.find(x.file, t); i >= 0; i = x.heads.up[i] {
 		switch r := x.heads.parts[i]; {
 		case r.bits&ruleStar != 0:
 			q.star(i, r.size())
@@ -122,7 +122,7 @@ func (x *index) match(t string, k kinds, best rule) rule {
 
 // offer notes a rule that matches.
 func (q *question) offer(r rule) {
-	if q.kinds.has(r) && q.group.outranks(r, q.best) {
+	if q.kinds.has(r) && q.file.outranks(r, q.best) {
 		q.best = r
 	}
 }
@@ -205,7 +205,7 @@ func (q *question) run(t string) {
 		if len(lane) == 0 || !x.begins(t, i) {
 			continue
 		}
-		p := x.pieces.find(x.group, t[i:])
+		p := x.pieces.find(x.file, t[i:])
 		if p >= 0 && i+x.pieces.parts[p].size() == len(t) {
 			q.follow(x.edges[x.first[2*p+1]:x.first[2*p+2]], lane, len(t))
 		}

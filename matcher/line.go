@@ -82,10 +82,13 @@ func (s *scanner) skipBlank() {
 	}
 }
 
+// byteOrderMark is the one of UTF-8.
+const byteOrderMark = "\xEF\xBB\xBF"
+
 // decode returns text as UTF-8 octets without a byte order mark. The result
 // may alias text.
 func (d *Dialect) decode(text []byte) string {
-	const mark = "\xEF\xBB\xBF"
+	const mark = byteOrderMark
 	switch {
 	case d.halfBOM:
 		n := 0
@@ -129,7 +132,7 @@ func decode16(text []byte, order binary.ByteOrder) string {
 // comment, no white space around it, no octets past the limit.
 func (d *Dialect) strip(line string, comment int) string {
 	if d.lineMax > 0 {
-		comment = min(comment, d.lineMax)
+		comment = min(comment, int(d.lineMax))
 	}
 	line = line[:comment]
 	if d.nulEnds {

@@ -1,9 +1,6 @@
 package matcher
 
 import (
-	"cmp"
-	"encoding/binary"
-	"slices"
 	"strings"
 )
 
@@ -23,119 +20,64 @@ type Rule struct {
 	Pattern string // as written
 }
 
-// rule is a pattern ready to be compared: the octets text[off:off+size], where
-// text is Group.own if the own bit is set and File.text otherwise. In File.text
-// the line follows; in Group.own the place of the pattern as written does.
+// rule is a pattern ready to be compared: the octets File.text[off:off+size].
 type rule struct {
 	off  uint32
 	bits uint32 // size, shifted, and flags
+	item uint32 // where in File.text its item begins
 }
 
 const (
 	ruleAllow = 1 << iota // an allow line
 	ruleWhole             // ends in an anchor
 	ruleQuery             // has a literal "?"
-	ruleOwn               // stands in Group.own
 	ruleStar              // has a star
 	ruleShift = iota
 )
 
 func (r rule) size() int { return int(r.bits >> ruleShift) }
 
-// ruleBuilder collects the rules of a group.
-type ruleBuilder struct {
-	file  *File
-	rules []rule
-	own   []byte
-	tmp   []byte
+// all returns the rules, ready for an index.
+func (r *rules) all() []rule {
+	var list []rule
+	for i := -1; i < len(r.more); i++ {
+		f := r.file
+		for pos := r.start(i); pos < len(f.text); {
+			h := f.head(pos)
+			if h.kind == agent || h.kind == ended {
+				break
+			}
+			if h.kind&kindRule != 0 {
+				list = append(list, f.rule(h, pos))
+			}
+			pos = f.after(h)
+		}
+	}
+	return list
 }
 
-// add adds one rule, unless it can never match.
-func (b *ruleBuilder) add(e entry) {
-	d := &b.file.dialect
-	r := rule{off: uint32(e.off)}
-	if e.kind == allow {
-		r.bits = ruleAllow
+// rule returns the rule of the item h at pos.
+func (f *File) rule(h header, pos int) rule {
+	p := f.text[h.off:h.end]
+	flags := uint32(h.kind & kindAllow)
+	if h.kind&kindSpecial != 0 && strings.IndexByte(p, '*') >= 0 {
+		flags |= ruleStar
 	}
-	flags, ok := clean(e.value)
-	switch {
-	case !ok:
-		b.addUnclean(r, e)
-	case !d.idle(e.value):
-		b.push(r, flags, len(e.value))
+	if h.kind&kindSpecial != 0 && p[len(p)-1] == '$' {
+		flags |= ruleWhole
 	}
-	if d.indexHTML && e.kind == allow {
-		b.addIndex(e)
+	if f.dialect.form.folds() && strings.IndexByte(p, '?') >= 0 {
+		flags |= ruleQuery
 	}
+	return rule{uint32(h.off), uint32(len(p))<<ruleShift | flags, uint32(pos)}
 }
 
-// addUnclean adds a rule whose pattern has to be normalised.
-func (b *ruleBuilder) addUnclean(r rule, e entry) {
-	if b.file.dialect.idle(e.value) {
-		return
+// start returns where the rules of one group begin: of the first for -1.
+func (r *rules) start(i int) int {
+	if i < 0 {
+		return int(r.from)
 	}
-	var flags uint32
-	b.tmp, flags = b.file.dialect.form.rule(b.tmp[:0], e.value)
-	if string(b.tmp) != e.value {
-		r.off = b.keep(e)
-		flags |= ruleOwn
-	}
-	b.push(r, flags, len(b.tmp))
-}
-
-// addIndex adds the rule for a directory that the Google dialect takes an allow
-// rule for its index page to be.
-func (b *ruleBuilder) addIndex(e entry) {
-	slash := strings.LastIndexByte(e.value, '/')
-	if slash < 0 || !strings.HasPrefix(e.value[slash:], "/index.htm") {
-		return
-	}
-	e2 := e
-	e2.value = e.value[:slash+1] + "$"
-	if b.file.dialect.idle(e2.value) {
-		return
-	}
-	var flags uint32
-	b.tmp, flags = b.file.dialect.form.rule(b.tmp[:0], e2.value)
-	b.push(rule{b.keep(e), ruleAllow | ruleOwn}, flags, len(b.tmp))
-}
-
-// push adds r with more flags and the size of its normalised pattern.
-func (b *ruleBuilder) push(r rule, flags uint32, size int) {
-	if b.file.dialect.literal {
-		flags &^= ruleWhole | ruleStar
-	}
-	if !b.file.dialect.form.folds() {
-		flags &^= ruleQuery
-	}
-	r.bits |= flags | uint32(size)<<ruleShift
-	b.rules = append(b.rules, r)
-}
-
-// keep stores apart the normalised pattern in b.tmp, of the rule e.
-func (b *ruleBuilder) keep(e entry) uint32 {
-	off := len(b.own)
-	b.own = append(b.own, b.tmp...)
-	b.own = binary.AppendUvarint(b.own, uint64(e.off))
-	b.own = binary.AppendUvarint(b.own, uint64(len(e.value)))
-	return uint32(off)
-}
-
-// plan returns how the rules are tried. Few rules are in the order in which
-// they are tried: the longest first, of equal ones allow first, of those the
-// first line.
-func (b *ruleBuilder) plan() *plan {
-	p := &plan{rules: b.rules}
-	if len(p.rules) < cap(p.rules) {
-		p.rules = slices.Clone(p.rules)
-	}
-	if b.file.dialect.inOrder {
-		p.ordered = true
-	} else if len(p.rules) <= few {
-		slices.SortStableFunc(p.rules, func(x, y rule) int { return cmp.Compare(y.rank(), x.rank()) })
-		p.ordered = true
-	}
-	return p
+	return int(r.more[i])
 }
 
 // rank orders rules by the octets of their patterns, then allow before
@@ -144,11 +86,11 @@ func (r rule) rank() uint32 { return r.bits>>ruleShift<<1 | r.bits&ruleAllow }
 
 // outranks reports whether r is to be used rather than o, if both match. Of
 // rules of one rank it is the one that stands first. The zero rule is none.
-func (g *Group) outranks(r, o rule) bool {
+func (f *File) outranks(r, o rule) bool {
 	if r.rank() != o.rank() {
 		return r.rank() > o.rank()
 	}
-	return g.written(r).Line < g.written(o).Line
+	return r.item < o.item
 }
 
 // idle reports whether a rule with this pattern can never match: it is empty,
@@ -172,19 +114,42 @@ func hasControl(s string) bool {
 // Match rules on a request target: "/path?query" as it is sent, or an absolute
 // URL, whose scheme and authority are set aside. A fragment is cut off.
 func (f *File) Match(token, target string) Match {
-	return f.Group(token).Match(target)
+	g, r := f.obeyed(token)
+	if g != nil {
+		return g.Match(target)
+	}
+	return r.match(nil, target)
 }
 
 // Match is as [File.Match], for the crawler the group was made for.
 func (g *Group) Match(target string) Match {
-	d := &g.file.dialect
+	return g.match(g.ready(), target)
+}
+
+// ready returns the index of a group of many rules. It is made when the group
+// is asked for the second time.
+func (g *Group) ready() *index {
+	if g.weight <= few || g.file.dialect.inOrder {
+		return nil
+	}
+	x := g.index.Load()
+	if x == nil && g.asked.Add(1) == 2 {
+		x = newIndex(g.file, g.all())
+		g.index.Store(x)
+	}
+	return x
+}
+
+// match rules on a target as it was given.
+func (r *rules) match(x *index, target string) Match {
+	d := &r.file.dialect
 	target = d.origin(target)
-	if d.form == googleForm {
-		return g.decide(target, false)
+	if d.form == googleForm || isNormal(target) {
+		return r.decide(x, target, false)
 	}
 	var buf [bufSize]byte
 	t, folds := d.form.target(buf[:0], target, false)
-	return g.decide(view(t), folds)
+	return r.decide(x, view(t), folds)
 }
 
 // origin returns the path and query of a target, at least "/".
@@ -210,20 +175,24 @@ func (d *Dialect) origin(target string) string {
 	return target
 }
 
-// decide tries the rules on the normalised target t.
-func (g *Group) decide(t string, folds bool) Match {
-	m := Match{Allowed: true, Agent: g.agent}
-	if !g.file.dialect.noExempt && t == "/robots.txt" {
+// decide tries the rules on the normalised target t. folds says that rules with
+// a query see it otherwise.
+func (r *rules) decide(x *index, t string, folds bool) Match {
+	m := Match{Allowed: true, Agent: r.agent}
+	if r.weight == 0 || !r.file.dialect.noExempt && t == "/robots.txt" {
 		return m
 	}
 	var best rule
-	if folds {
-		best = g.bestFolded(t)
-	} else {
-		best = g.best(t, kinds{}, best)
+	switch {
+	case folds:
+		best = r.bestFolded(x, t)
+	case x != nil:
+		best = x.match(t, kinds{}, best)
+	default:
+		best = r.scan(t, "")
 	}
 	if best.bits != 0 {
-		m.Rule = g.written(best)
+		m.Rule = r.file.written(int(best.item))
 		m.Allowed = m.Rule.Allow
 	}
 	return m
@@ -231,10 +200,14 @@ func (g *Group) decide(t string, folds bool) Match {
 
 // bestFolded returns the best rule for a target that rules with a query see
 // otherwise than rules without.
-func (g *Group) bestFolded(t string) rule {
+func (r *rules) bestFolded(x *index, t string) rule {
 	var buf [bufSize]byte
-	best := g.best(t, kinds{mask: ruleQuery}, rule{})
-	return g.best(view(fold(buf[:0], t)), kinds{ruleQuery, ruleQuery}, best)
+	folded := view(fold(buf[:0], t))
+	if x == nil {
+		return r.scan(t, folded)
+	}
+	best := x.match(t, kinds{mask: ruleQuery}, rule{})
+	return x.match(folded, kinds{ruleQuery, ruleQuery}, best)
 }
 
 // kinds selects rules by their flags.
@@ -242,55 +215,51 @@ type kinds struct{ mask, want uint32 }
 
 func (k kinds) has(r rule) bool { return r.bits&k.mask == k.want }
 
-// few is the number of rules up to which they are tried one after another.
-const few = 32
-
-// plan is how the rules of a group are tried: one after another, or by index.
-type plan struct {
-	rules   []rule
-	ordered bool // the first rule that matches decides
-	index   *index
-}
-
-// best returns the best rule of the given kinds for t, if it outranks best. A
-// group of many rules gets its index when it is asked for the second time.
-func (g *Group) best(t string, k kinds, best rule) rule {
-	p := g.plan.Load()
-	if p.index == nil && !p.ordered && g.asked.Add(1) == 2 {
-		p = &plan{index: newIndex(g, p.rules)}
-		g.plan.Store(p)
-	}
-	if p.index != nil {
-		return p.index.match(t, k, best)
-	}
-	return g.scan(p, t, k, best)
-}
-
-// scan tries rules one after another.
-func (g *Group) scan(p *plan, t string, k kinds, best rule) rule {
-	for _, r := range p.rules {
-		if !k.has(r) || best.bits != 0 && !g.outranks(r, best) || !g.matches(r, t) {
-			continue
-		}
-		if best = r; p.ordered {
-			break
+// scan tries the rules one after another. Those with a literal "?" see folded,
+// unless it is empty.
+func (r *rules) scan(t, folded string) (best rule) {
+	f := r.file
+	for i := -1; i < len(r.more); i++ {
+		for pos := r.start(i); pos < len(f.text); {
+			h := f.head(pos)
+			if h.kind == agent || h.kind == ended {
+				break
+			}
+			if h.kind&kindRule != 0 && h.rank() > best.rank() && f.matches(h, t, folded) {
+				best = rule{uint32(h.off), uint32(h.end-h.off)<<ruleShift | uint32(h.kind&kindAllow), uint32(pos)}
+				if f.dialect.inOrder {
+					return best
+				}
+			}
+			pos = f.after(h)
 		}
 	}
 	return best
 }
 
-// matches reports whether the pattern of r matches t.
-func (g *Group) matches(r rule, t string) bool {
-	p, whole := g.literal(r), r.bits&ruleWhole != 0
-	if r.bits&ruleStar == 0 {
-		return strings.HasPrefix(t, p) && (!whole || len(t) == len(p))
+// rank is as rule.rank.
+func (h header) rank() uint32 { return uint32(h.end-h.off)<<1 | uint32(h.kind&kindAllow) }
+
+// matches reports whether the rule h matches a target, in the form that the
+// rule sees.
+func (f *File) matches(h header, t, folded string) bool {
+	p := f.text[h.off:h.end]
+	if folded != "" && strings.IndexByte(p, '?') >= 0 {
+		t = folded
+	}
+	if h.kind&kindSpecial == 0 {
+		return len(t) >= len(p) && t[len(p)-1] == p[len(p)-1] && t[:len(p)] == p
+	}
+	whole := p[len(p)-1] == '$'
+	if whole {
+		p = p[:len(p)-1]
 	}
 	return matches(p, t, whole)
 }
 
 // literal returns the normalised pattern of r without its anchor.
-func (g *Group) literal(r rule) string {
-	p := g.pattern(r)
+func (f *File) literal(r rule) string {
+	p := f.pattern(r)
 	if r.bits&ruleWhole != 0 {
 		p = p[:len(p)-1]
 	}
@@ -298,22 +267,17 @@ func (g *Group) literal(r rule) string {
 }
 
 // pattern returns the normalised pattern of r.
-func (g *Group) pattern(r rule) string {
-	text := g.file.text
-	if r.bits&ruleOwn != 0 {
-		text = g.own
-	}
-	return text[r.off : int(r.off)+r.size()]
+func (f *File) pattern(r rule) string {
+	return f.text[r.off : int(r.off)+r.size()]
 }
 
-// written returns r as the file has it.
-func (g *Group) written(r rule) Rule {
-	off, size := int(r.off), r.size()
-	if r.bits&ruleOwn != 0 {
-		o, n := uvarint(g.own, off+size)
-		s, _ := uvarint(g.own, off+size+n)
-		off, size = int(o), int(s)
+// written returns the rule of an item as the file has it.
+func (f *File) written(item int) Rule {
+	e, _ := f.next(item)
+	if e.line == 0 {
+		h := f.head(item)
+		back, _ := uvarint(f.text, h.number)
+		e, _ = f.next(item - int(back))
 	}
-	line, _ := uvarint(g.file.text, off+size)
-	return Rule{int(line), r.bits&ruleAllow != 0, g.file.text[off : off+size]}
+	return Rule{e.line, e.kind == allow, e.value}
 }

@@ -1,5 +1,7 @@
 package matcher
 
+import "strings"
+
 // This file normalises octets before comparison: RFC 9309, section 2.2.2,
 // paragraphs 3 and 4, Figure 4, and section 2.2.3, Figure 6.
 
@@ -82,29 +84,58 @@ func oneInQuery(c byte) bool {
 	return c == '/' || c == ':' || c == '?' || c == '@'
 }
 
-// clean reports whether a pattern is in normal form already, by all forms, and
-// returns the flags it has as a rule.
-func clean(p string) (flags uint32, ok bool) {
-	for i := range len(p) {
-		switch classes[p[i]] {
-		case percent, foreign:
-			return 0, false
-		case query:
-			flags |= ruleQuery
-		case special:
-			if p[i] == '$' && i+1 < len(p) {
-				return 0, false
-			}
-			flags |= flagOf(p[i], true)
+// marks says of every octet what it may be part of as it stands.
+var marks = func() (t [256]uint8) {
+	for c := range t {
+		if classes[c] <= letter || classes[c] == query {
+			t[c] |= inTarget | inRule
+		}
+		if classes[c] == letter || strings.IndexByte("/:@&=+,;", byte(c)) >= 0 {
+			t[c] |= inPath | inRawPath
+		}
+		if strings.IndexByte("$!'()*[]", byte(c)) >= 0 {
+			t[c] |= inRawPath
 		}
 	}
-	return flags, true
+	t['*'] |= inRule
+	return t
+}()
+
+const (
+	inTarget  = 1 << iota // a target in normal form, by every form
+	inRule                // a pattern in normal form, by every form
+	inPath                // a path that net/url makes of a decoded one
+	inRawPath             // a path that net/url takes as encoded
+)
+
+// all reports whether every octet of s has the mark.
+func all(s string, mark uint8) bool {
+	for i := range len(s) {
+		mark &= marks[s[i]]
+	}
+	return mark != 0
 }
 
-// rule appends the normal form of a pattern and returns the flags it has as a
-// rule. A "*", and a "$" at the end, stay what they are; any other "$" becomes
-// a literal. What follows a literal "?" is a query.
-func (f form) rule(dst []byte, p string) (out []byte, flags uint32) {
+// isNormal reports whether a target is in normal form, by every form.
+func isNormal(t string) bool { return all(t, inTarget) }
+
+// clean reports whether a pattern is in normal form, by every form, and whether
+// an octet of it is special.
+func clean(p string) (special, ready bool) {
+	body, anchored := strings.CutSuffix(p, "$")
+	return anchored || strings.IndexByte(body, '*') >= 0, all(body, inRule)
+}
+
+// isSpecial reports whether an octet of a pattern in normal form is special.
+func isSpecial(p string) bool {
+	return strings.IndexByte(p, '*') >= 0 || strings.HasSuffix(p, "$")
+}
+
+// rule appends the normal form of a pattern. A "*", and a "$" at the end, stay
+// what they are; any other "$" becomes a literal. What follows a literal "?" is
+// a query.
+func (f form) rule(dst []byte, p string) []byte {
+	inQuery := false
 	for i := 0; i < len(p); i++ {
 		c := p[i]
 		v, ok := triplet(p, i)
@@ -112,34 +143,21 @@ func (f form) rule(dst []byte, p string) (out []byte, flags uint32) {
 		case f == decodedForm:
 			dst, i = appendDecoded(dst, p, i)
 			continue
-		case ok && f == rfcForm && (classes[v] == letter || flags&ruleQuery != 0 && oneInQuery(v)):
+		case ok && f == rfcForm && (classes[v] == letter || inQuery && oneInQuery(v)):
 			dst = append(dst, v)
 		case ok:
 			dst = appendTriplet(dst, v)
 		case f == googleForm && c >= 0x80, f == rfcForm && (classes[c] == foreign || c == '$' && i+1 < len(p)):
 			dst = appendTriplet(dst, c)
 		default:
-			flags |= flagOf(c, i+1 == len(p))
+			inQuery = inQuery || c == '?'
 			dst = append(dst, c)
 		}
 		if ok {
 			i += 2
 		}
 	}
-	return dst, flags
-}
-
-// flagOf returns the flag that an octet of a normalised pattern sets.
-func flagOf(c byte, last bool) uint32 {
-	switch {
-	case c == '?':
-		return ruleQuery
-	case c == '*':
-		return ruleStar
-	case c == '$' && last:
-		return ruleWhole
-	}
-	return 0
+	return dst
 }
 
 // appendDecoded appends the octet at p[i], a triplet decoded, in decodedForm,

@@ -16,7 +16,7 @@ func (f *File) entries() iter.Seq[entry] {
 		for pos := 0; pos < len(f.text); {
 			var e entry
 			e, pos = f.next(pos)
-			if !yield(e) {
+			if e.line > 0 && !yield(e) {
 				return
 			}
 		}

@@ -13,8 +13,29 @@ const (
 	sitemap              // sitemap
 	delay                // crawl-delay
 	junk                 // nothing but the reason why the line says nothing
-	blank                // the blank line that ends a record (1996)
+	ended                // the blank line that ends a record (1996); the end of a group, if without line
+
+	kindAllow   kind = 1 << 0 // of a rule: an allow line
+	kindSpecial kind = 1 << 1 // of a rule: a star or an anchor in the pattern
+	kindApart   kind = 1 << 2 // of a rule: no record, but the normal form of one
+	kindRule    kind = 1 << 3 // a rule that can match something
+	kindAgain   kind = 1 << 4 // of a rule: its value stands before
+
+	kindBits = 5
+	kindMask = 1<<kindBits - 1
 )
+
+// ruleKind returns the kind of a rule that can match something.
+func ruleKind(k kind, isSpecial bool) kind {
+	r := kindRule
+	if k == allow {
+		r |= kindAllow
+	}
+	if isSpecial {
+		r |= kindSpecial
+	}
+	return r
+}
 
 // names says which spellings of a record name are accepted.
 type names uint8

@@ -70,7 +70,7 @@ func (d Dialect) refGroups(text string) (groups []refGroup) {
 
 func (d Dialect) refRecord(line string) (name, value string, ok bool) {
 	if d.lineMax > 0 {
-		line = line[:min(len(line), d.lineMax)]
+		line = line[:min(len(line), int(d.lineMax))]
 	}
 	if d.nulEnds {
 		line, _, _ = strings.Cut(line, "\x00")
@@ -309,8 +309,8 @@ func compare(t *testing.T, d Dialect, robots, token string, targets ...string) (
 	f := Parse([]byte(robots), d)
 	g := f.Group(token)
 	var x *index
-	if rules := g.plan.Load().rules; !d.inOrder && len(rules) > 0 {
-		x = newIndex(g, rules)
+	if list := g.all(); !d.inOrder && len(list) > 0 {
+		x = newIndex(f, list)
 	}
 	for _, target := range targets {
 		allowed, line := d.refMatch(robots, token, target)
@@ -323,10 +323,7 @@ func compare(t *testing.T, d Dialect, robots, token string, targets ...string) (
 		if x == nil {
 			continue
 		}
-		indexed := &Group{file: f, agent: g.agent, own: g.own}
-		indexed.plan.Store(&plan{index: x})
-		x.group = indexed
-		if m := indexed.Match(target); m.Allowed != allowed || m.Rule.Line != line {
+		if m := g.match(x, target); m.Allowed != allowed || m.Rule.Line != line {
 			t.Fatalf("with index: file %q token %q target %q\ngot %+v\nwant allowed %v line %d", robots, token, target, m, allowed, line)
 		}
 	}

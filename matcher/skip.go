@@ -12,7 +12,7 @@ func (f *File) Skipped() iter.Seq2[int, string] {
 			switch e.kind {
 			case agent:
 				grouped = true
-			case blank:
+			case ended:
 				grouped = false
 			}
 			if why := f.why(e, grouped); why != "" && !yield(e.line, why) {
@@ -25,6 +25,8 @@ func (f *File) Skipped() iter.Seq2[int, string] {
 // why returns what is to be said of e, or "".
 func (f *File) why(e entry, grouped bool) string {
 	switch {
+	case e.kind == junk && e.value == cutMark:
+		return "past the limit: what follows here is not read"
 	case e.kind == junk:
 		return "not a record: no name before a colon"
 	case e.kind == other:
@@ -36,7 +38,7 @@ func (f *File) why(e entry, grouped bool) string {
 	case e.kind == agent && f.dialect.token(e.value) == "":
 		return "user-agent line that names no crawler"
 	}
-	if e.odd {
+	if e.name != "" && e.kind != other {
 		return "misspelling accepted"
 	}
 	return ""

@@ -8,25 +8,49 @@ import "unsafe"
 // The error is always nil. It implements encoding.TextAppender.
 func (f *File) AppendText(b []byte) ([]byte, error) {
 	line, start := 1, len(b)
+	from := start  // of the present line
+	blank := false // it has to stay so
 	for e := range f.entries() {
 		for ; line < e.line; line++ {
-			if f.dialect.blankEnds {
+			if f.dialect.blankEnds && !blank {
 				b = append(b, '#')
 			}
 			b = append(b, '\n')
+			from, blank = len(b), false
 		}
 		if len(b) == start {
-			b = append(b, "\xEF\xBB\xBF"...)
+			b = append(b, byteOrderMark...)
+			from = len(b)
 		}
-		b = f.appendEntry(b, e)
+		if e.kind == junk && e.value == cutMark {
+			b = f.appendCut(b, len(b)-from)
+		} else {
+			b = f.appendEntry(b, e)
+		}
+		blank = e.kind == ended
+	}
+	if blank {
+		b = append(b, '\n')
 	}
 	return b, nil
+}
+
+// appendCut fills up a line that has size octets until it is too long. Where
+// only the whole file is bounded, there is nothing to say.
+func (f *File) appendCut(b []byte, size int) []byte {
+	for ; size < int(f.dialect.lineMax); size++ {
+		b = append(b, ' ')
+	}
+	if f.dialect.lineMax > 0 {
+		b = append(b, cutMark...)
+	}
+	return b
 }
 
 // appendEntry appends the line of e, without its end.
 func (f *File) appendEntry(b []byte, e entry) []byte {
 	switch {
-	case e.kind == blank:
+	case e.kind == ended:
 		return b
 	case e.kind == junk:
 		return append(b, '?')
@@ -40,7 +64,8 @@ func (f *File) appendEntry(b []byte, e entry) []byte {
 
 // verbatim returns the whole line of an entry of kind other.
 func (f *File) verbatim(e entry) string {
-	return f.text[e.start : e.off+len(e.value)]
+	h := f.head(e.start)
+	return f.text[h.off:h.end]
 }
 
 // Equal reports whether f and o answer everything alike.
@@ -96,7 +121,7 @@ func (f *File) Rules() int {
 		switch e.kind {
 		case agent:
 			grouped = true
-		case blank:
+		case ended:
 			grouped = false
 		case allow, disallow:
 			if grouped && !f.dialect.idle(e.value) {

@@ -2,7 +2,6 @@ package matcher
 
 import (
 	"net/url"
-	"strings"
 )
 
 // This file finds the request target of a parsed URL without building it.
@@ -10,18 +9,29 @@ import (
 // MatchURL is as [File.Match] on the request target that net/http sends for u.
 // It allocates nothing for targets of usual length.
 func (f *File) MatchURL(token string, u *url.URL) Match {
-	return f.Group(token).MatchURL(u)
+	g, r := f.obeyed(token)
+	if g != nil {
+		return g.MatchURL(u)
+	}
+	return r.matchURL(nil, u)
 }
 
 // MatchURL is as [Group.Match] on the request target that net/http sends for u.
 func (g *Group) MatchURL(u *url.URL) Match {
+	return g.matchURL(g.ready(), u)
+}
+
+func (r *rules) matchURL(x *index, u *url.URL) Match {
 	if u.Opaque != "" || u.Path != "" && u.Path[0] != '/' {
-		return g.Match(u.RequestURI())
+		return r.match(x, u.RequestURI())
+	}
+	if u.RawPath == "" && u.RawQuery == "" && !u.ForceQuery && u.Path != "" && all(u.Path, inPath) {
+		return r.decide(x, u.Path, false)
 	}
 	var buf [bufSize]byte
-	f := g.file.dialect.form
+	f := r.file.dialect.form
 	if f != rfcForm {
-		return g.Match(view(appendTarget(buf[:0], u)))
+		return r.match(x, view(appendTarget(buf[:0], u)))
 	}
 	t, folds := buf[:0], false
 	if encodes(u.RawPath, u.Path) {
@@ -32,7 +42,7 @@ func (g *Group) MatchURL(u *url.URL) Match {
 	if u.ForceQuery || u.RawQuery != "" {
 		t, folds = f.target(append(t, '?'), until(u.RawQuery, '#'), true)
 	}
-	return g.decide(view(t), folds)
+	return r.decide(x, view(t), folds)
 }
 
 // bufSize is the size of a target up to which no memory is allocated for it.
@@ -58,12 +68,18 @@ func appendPath(dst []byte, path string, normal bool) []byte {
 	if path == "" {
 		return append(dst, '/')
 	}
-	for i := range len(path) {
-		c := path[i]
-		if classes[c] == letter || strings.IndexByte("/:@&=+,;", c) >= 0 || c == '$' && !normal {
-			dst = append(dst, c)
+	for i := 0; i < len(path); i++ {
+		n := i
+		for n < len(path) && marks[path[n]]&inPath != 0 {
+			n++
+		}
+		if dst = append(dst, path[i:n]...); n == len(path) {
+			break
+		}
+		if i = n; path[i] == '$' && !normal {
+			dst = append(dst, '$')
 		} else {
-			dst = appendTriplet(dst, c)
+			dst = appendTriplet(dst, path[i])
 		}
 	}
 	return dst
@@ -84,7 +100,7 @@ func encodes(raw, path string) bool {
 				return false
 			}
 			c, i = v, i+2
-		} else if classes[c] != letter && strings.IndexByte("/:@&=+,;$!'()*[]", c) < 0 {
+		} else if marks[c]&inRawPath == 0 {
 			return false
 		}
 		if n >= len(path) || path[n] != c {

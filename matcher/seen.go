@@ -1,0 +1,67 @@
+package matcher
+
+// seen finds patterns that stand in File.text already, for groups of one file
+// often say the same. It is a hint: a slot knows the pattern that came last.
+type seen struct {
+	slots []uint32 // where in File.text a pattern begins, or 0
+}
+
+const (
+	seenFrom  = 1 << 10 // octets of a file from which it is worth to look
+	seenLeast = 4       // octets of a pattern from which it is worth to look
+	seenMost  = 1 << 16 // slots
+)
+
+// newSeen returns a seen that knows the rules of text, for a file of size octets.
+func newSeen(text string, size int) seen {
+	n := 16
+	for n < size/32 && n < seenMost {
+		n *= 2
+	}
+	s := seen{make([]uint32, n)}
+	f := File{text: text}
+	for pos := 0; pos < len(text); {
+		h := f.head(pos)
+		if h.kind&kindRule != 0 {
+			*s.slot(text[h.off:h.end]) = uint32(h.off)
+		}
+		pos = f.after(h)
+	}
+	return s
+}
+
+// find returns where in text the pattern stands, or 0. It will find it at next,
+// if it is asked again.
+func (s *seen) find(text, pattern string, next int) int {
+	if s.slots == nil || len(pattern) < seenLeast {
+		return 0
+	}
+	slot := s.slot(pattern)
+	at := int(*slot)
+	if at > 0 && at+len(pattern) <= len(text) && text[at:at+len(pattern)] == pattern {
+		return at
+	}
+	*slot = uint32(next)
+	return 0
+}
+
+// slot returns the place of a pattern.
+func (s *seen) slot(pattern string) *uint32 {
+	const prime = 0x9E3779B97F4A7C15
+	h := uint64(len(pattern))
+	for ; len(pattern) >= 8; pattern = pattern[8:] {
+		h = (h ^ word(pattern)) * prime
+		h ^= h >> 32
+	}
+	for i := range len(pattern) {
+		h = (h ^ uint64(pattern[i])) * prime
+	}
+	h ^= h >> 32
+	return &s.slots[h&uint64(len(s.slots)-1)]
+}
+
+// word returns the first eight octets of s as a number.
+func word(s string) uint64 {
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
