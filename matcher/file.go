@@ -12,17 +12,10 @@ import (
 // [File.MatchURL]; [File.Group] is for many targets of one crawler.
 type File struct {
 	dialect Dialect
-	text    string                   // the records, see entry
-	agents  []name                   // what the user-agent lines name, by hash unless dialect.within
-	first   atomic.Pointer[Group]    // of the first token asked for, mostly the only one
-	kept    atomic.Pointer[[]*Group] // those too costly to make again, by agent
-}
-
-// A name is the token of one user-agent line.
-type name struct {
-	hash  uint32 // of the token, without case
-	off   uint32 // where in File.text the line stands
-	group uint32 // where in File.text the first line of its group stands
+	size    uint32                   // of the records in text
+	text    string                   // the records, see entry, an item that ends the last group, and the table of agents
+	first   atomic.Pointer[Group]    // asked for, mostly the only one
+	kept    atomic.Pointer[[]*Group] // more that are costly to make again, by agent
 }
 
 // textMax bounds what is read of a file, so that offsets fit. House rule: far
@@ -37,7 +30,7 @@ const textMax = 1 << 26
 // to 500 KiB at least (RFC 9309, section 2.5), and drops a line cut in two.
 func Parse(text []byte, d Dialect) *File {
 	s := newScanner(d.decode(text[:min(len(text), textMax)]))
-	p := parser{dialect: d, agents: make([]name, 0, 8), out: make([]byte, 0, len(s.text)), size: len(s.text)}
+	p := parser{dialect: d, agents: make([]uint64, 0, 8), out: make([]byte, 0, len(s.text)), size: len(s.text)}
 	for {
 		if !d.blankEnds {
 			s.skipBlank()
@@ -61,8 +54,11 @@ func Parse(text []byte, d Dialect) *File {
 // the line. A rule that can match something has a kind with kindRule, and its
 // value is ready to be compared. If it is not ready as it is written, its record
 // has a kind without kindRule, and the normal form of the pattern follows as an
-// item apart, whose number says how far before it the record begins. In place of
-// a value that stands in the text before, a rule has the distance to it.
+// item apart, whose number says how far before it the record begins.
+//
+// With kindBack, a distance stands after the header: of a rule, back to its
+// value, which stands in the text already; of a user-agent line, back to the
+// first line of its group.
 type entry struct {
 	kind  kind   // allow and disallow for rules of any sort
 	value string // of an item of kind other, the whole line, until it is read again
@@ -92,9 +88,10 @@ func (f *File) next(pos int) (entry, int) {
 
 // header says what an item is and where in File.text its parts are.
 type header struct {
-	kind     kind // as it stands there, but for kindAgain
+	kind     kind // without kindBack
 	off, end int  // the value
 	number   int
+	back     int // what the distance leads to, if there is one
 }
 
 // head reads the header at pos.
@@ -105,14 +102,29 @@ func (f *File) head(pos int) header {
 		v, n = uvarint(f.text, pos)
 		off = pos + n
 	}
-	size := int(v >> kindBits)
-	h := header{kind(v & kindMask), off, off + size, off + size}
-	if h.kind&kindAgain != 0 {
-		back, n := uvarint(f.text, off)
-		h = header{h.kind &^ kindAgain, pos - int(back), pos - int(back) + size, off + n}
+	end := off + int(v>>kindBits)
+	h := header{kind(v & kindMask), off, end, end, 0}
+	if h.kind&kindBack != 0 {
+		f.headBack(&h, pos)
 	}
 	return h
 }
+
+// headBack reads the distance of an item at pos.
+func (f *File) headBack(h *header, pos int) {
+	v, n := uvarint(f.text, h.off)
+	h.kind &^= kindBack
+	h.back = pos - int(v)
+	if h.kind&kindRule != 0 {
+		h.number = h.off + n
+		h.off, h.end = h.back, h.back+h.end-h.off
+	} else {
+		h.off, h.end, h.number = h.off+n, h.end+n, h.end+n
+	}
+}
+
+// ends reports whether no rule of a group, past the first, stands after h.
+func (h header) ends() bool { return h.kind == agent || h.kind == ended }
 
 // after returns where the item after h begins.
 func (f *File) after(h header) int {
@@ -150,9 +162,9 @@ const cutMark = "+"
 // parser builds a File. The agents from open on belong to the group being read.
 type parser struct {
 	dialect Dialect
-	agents  []name
-	out     []byte // becomes File.text
-	tmp     []byte // the normal form of a pattern
+	agents  []uint64 // hash of the token, then where in out the item begins
+	out     []byte   // becomes File.text
+	tmp     []byte   // the normal form of a pattern
 	seen    seen
 	size    int // of the file
 	start   int // where in out the group being read begins
@@ -245,7 +257,7 @@ func (p *parser) putRule(k kind, pattern string, number int) {
 		p.put(k, pattern, number)
 		return
 	}
-	p.out = binary.AppendUvarint(p.out, uint64(len(pattern))<<kindBits|uint64(k|kindAgain))
+	p.putHead(k|kindBack, len(pattern))
 	p.out = binary.AppendUvarint(p.out, uint64(pos-at))
 	p.out = binary.AppendUvarint(p.out, uint64(number))
 }
@@ -255,7 +267,11 @@ func headSize(n int) int { return (bits.Len(uint(n)<<kindBits|kindMask) + 6) / 7
 
 // put appends an item.
 func (p *parser) put(k kind, value string, number int) {
-	p.out = binary.AppendUvarint(p.out, uint64(len(value))<<kindBits|uint64(k))
+	p.putHead(k, len(value))
 	p.out = append(p.out, value...)
 	p.out = binary.AppendUvarint(p.out, uint64(number))
+}
+
+func (p *parser) putHead(k kind, size int) {
+	p.out = binary.AppendUvarint(p.out, uint64(size)<<kindBits|uint64(k))
 }

@@ -2,6 +2,7 @@ package matcher
 
 import (
 	"cmp"
+	"encoding/binary"
 	"iter"
 	"slices"
 	"sync/atomic"
@@ -23,8 +24,15 @@ func (p *parser) agent(stored kind, value, line string, number int) {
 		p.open, p.start = len(p.agents), len(p.out)
 	}
 	h := hashFold(p.dialect.token(value))
-	p.agents = append(p.agents, name{h, uint32(len(p.out)), uint32(p.start)})
-	p.put(stored, line, number)
+	p.agents = append(p.agents, uint64(h)<<32|uint64(len(p.out)))
+	if pos := len(p.out); pos == p.start {
+		p.putHead(stored, len(line))
+	} else {
+		p.putHead(stored|kindBack, len(line))
+		p.out = binary.AppendUvarint(p.out, uint64(pos-p.start))
+	}
+	p.out = append(p.out, line...)
+	p.out = binary.AppendUvarint(p.out, uint64(number))
 }
 
 // blank ends a record of the 1996 draft; without rules it is none.
@@ -49,26 +57,30 @@ func (p *parser) finish() *File {
 	if p.dialect.blankEnds {
 		p.drop()
 	}
-	return &File{dialect: p.dialect, text: string(p.out), agents: p.sorted()}
+	if !p.dialect.within {
+		slices.Sort(p.agents)
+	}
+	f := &File{dialect: p.dialect, size: uint32(len(p.out))}
+	p.put(ended, "", 0)
+	for _, a := range p.agents {
+		p.out = binary.LittleEndian.AppendUint32(p.out, uint32(a))
+	}
+	f.text = string(p.out)
+	return f
 }
 
-// sorted returns the agents by hash, those of one hash in the order of the file.
-func (p *parser) sorted() []name {
-	agents := make([]name, len(p.agents))
-	if p.dialect.within {
-		copy(agents, p.agents)
-		return agents
-	}
-	var some [16]uint64
-	keys := some[:0]
-	for i, n := range p.agents {
-		keys = append(keys, uint64(n.hash)<<32|uint64(i))
-	}
-	slices.Sort(keys)
-	for i, k := range keys {
-		agents[i] = p.agents[uint32(k)]
-	}
-	return agents
+// agents returns the number of user-agent lines. They are in the order of the
+// file if dialect.within is set; otherwise by the hash of the token, and those
+// of one token in the order of the file.
+func (f *File) agents() int { return (len(f.text) - int(f.size) - endSize) / 4 }
+
+// endSize is the size of the item after the records.
+const endSize = 2
+
+// agent returns where in File.text the item of agent i begins.
+func (f *File) agent(i int) int {
+	t := f.text[int(f.size)+endSize+4*i:][:4]
+	return int(t[0]) | int(t[1])<<8 | int(t[2])<<16 | int(t[3])<<24
 }
 
 // isDefault reports whether the value of a user-agent line names the default
@@ -125,12 +137,13 @@ type Group struct {
 // rules are the rules of a Group where they stand. They cost nothing to keep
 // and little to find.
 type rules struct {
-	file   *File
-	agent  string   // see Group.Agent
-	first  int32    // the first agent of the file that names the crawler, or len(File.agents)
-	weight uint32   // see few
-	from   uint32   // where in File.text the rules of the first group begin
-	more   []uint32 // and those of further groups
+	file    *File
+	name    uint32 // where in File.text the first agent that names the crawler
+	nameEnd uint32 // has its value; see Agent
+	first   int32  // that agent, or File.agents()
+	from    uint32 // where in File.text the first rule stands
+	weight  int32  // see few
+	merged  bool   // they stand in several groups
 }
 
 // Group returns the group that the crawler with the given product token obeys.
@@ -146,17 +159,21 @@ func (f *File) Group(token string) *Group {
 // obeyed returns the group that token obeys if it is kept, and otherwise its
 // rules.
 func (f *File) obeyed(token string) (*Group, rules) {
-	if g := f.first.Load(); g != nil && g.token == token {
-		return g, rules{}
+	first := f.first.Load()
+	if first != nil && first.token == token {
+		return first, rules{}
 	}
 	i := int32(f.find(token))
+	if first != nil && first.first == i {
+		return first, rules{}
+	}
 	if list := f.kept.Load(); list != nil {
 		if at, ok := findKept(*list, i); ok {
 			return (*list)[at], rules{}
 		}
 	}
 	r := f.rules(i)
-	if r.costly() || f.first.Load() == nil {
+	if first == nil || r.weight > few {
 		return f.keep(&Group{rules: r, token: token}), rules{}
 	}
 	return nil, r
@@ -164,13 +181,13 @@ func (f *File) obeyed(token string) (*Group, rules) {
 
 // keep keeps a group, or returns the one kept in its place.
 func (f *File) keep(g *Group) *Group {
-	if g.costly() {
-		g = f.insert(g)
+	if f.first.CompareAndSwap(nil, g) {
+		return g
 	}
-	if f.first.Load() == nil {
-		f.first.CompareAndSwap(nil, g)
+	if first := f.first.Load(); first.first == g.first {
+		return first
 	}
-	return g
+	return f.insert(g)
 }
 
 // insert puts a group into the list of those kept.
@@ -197,7 +214,7 @@ func findKept(list []*Group, first int32) (int, bool) {
 	return slices.BinarySearchFunc(list, first, func(g *Group, i int32) int { return cmp.Compare(g.first, i) })
 }
 
-// find returns the index of the first agent that token obeys, or len(f.agents).
+// find returns the first agent that token obeys, or f.agents().
 func (f *File) find(token string) int {
 	if f.dialect.within {
 		return f.findWithin(token)
@@ -210,16 +227,27 @@ func (f *File) find(token string) int {
 	if i, ok := f.lookup("*"); ok {
 		return i
 	}
-	return len(f.agents)
+	return f.agents()
 }
 
 // lookup finds the first agent named token.
 func (f *File) lookup(token string) (int, bool) {
 	h := hashFold(token)
-	i, _ := slices.BinarySearchFunc(f.agents, h, func(n name, h uint32) int { return cmp.Compare(n.hash, h) })
-	for ; i < len(f.agents) && f.agents[i].hash == h; i++ {
-		if equalFold(f.token(i), token) {
-			return i, true
+	lo, hi := 0, f.agents()
+	for lo < hi {
+		if mid := int(uint(lo+hi) >> 1); hashFold(f.token(mid)) < h {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	for ; lo < f.agents(); lo++ {
+		name := f.token(lo)
+		if equalFold(name, token) {
+			return lo, true
+		}
+		if hashFold(name) != h {
+			break
 		}
 	}
 	return 0, false
@@ -227,14 +255,14 @@ func (f *File) lookup(token string) (int, bool) {
 
 // token returns what agent i names.
 func (f *File) token(i int) string {
-	e, _ := f.next(int(f.agents[i].off))
+	e, _ := f.next(f.agent(i))
 	return f.dialect.token(e.value)
 }
 
 // findWithin finds the first agent whose name is contained in token.
 func (f *File) findWithin(token string) int {
-	star := len(f.agents)
-	for i := range f.agents {
+	star := f.agents()
+	for i := range f.agents() {
 		n := f.token(i)
 		switch {
 		case n == "*":
@@ -259,34 +287,27 @@ func containsFold(s, part string) bool {
 // rules finds the rules of agent i and of all that name the same.
 func (f *File) rules(i int32) rules {
 	r := rules{file: f, first: i}
-	if int(i) == len(f.agents) {
+	if int(i) == f.agents() {
 		return r
 	}
-	e, _ := f.next(int(f.agents[i].off))
-	if r.agent = e.value; f.dialect.isDefault(e.value) {
-		r.agent = "*"
+	pos := f.agent(int(i))
+	h := f.head(pos)
+	e, _ := f.next(pos)
+	r.name, r.nameEnd = uint32(h.end-len(e.value)), uint32(h.end)
+	if f.dialect.isDefault(e.value) {
+		r.nameEnd = r.name + 1
 	}
-	for from := range r.begins() {
-		if at, weight := f.weigh(from); weight > 0 {
-			r.addGroup(at, weight)
+	for i, from := r.begin(int(i), -1); i >= 0; i, from = r.begin(i+1, from) {
+		at, weight := f.weigh(from)
+		if weight > 0 && r.weight > 0 {
+			r.merged = true
+		} else if weight > 0 {
+			r.from = uint32(at)
 		}
+		r.weight += int32(weight)
 	}
 	return r
 }
-
-// addGroup adds a group whose first rule stands at from.
-func (r *rules) addGroup(from, weight int) {
-	if r.weight == 0 {
-		r.from = uint32(from)
-	} else {
-		r.more = append(r.more, uint32(from))
-	}
-	r.weight += uint32(weight)
-}
-
-// costly reports whether to find the rules, or to try them one after another,
-// takes a time that should not be spent on each question.
-func (r *rules) costly() bool { return r.weight > few || r.more != nil }
 
 // few is the weight of rules up to which they are tried one after another. A
 // rule with a star weighs as many as it costs.
@@ -298,7 +319,7 @@ const (
 // weigh returns where in the group at pos the first rule stands, and the weight
 // of the rules, as far as that matters.
 func (f *File) weigh(pos int) (first, weight int) {
-	for pos < len(f.text) && weight <= few {
+	for weight <= few {
 		h := f.head(pos)
 		switch {
 		case h.kind&kindRule != 0:
@@ -321,9 +342,9 @@ func (f *File) weigh(pos int) (first, weight int) {
 // it.
 func (r *rules) records() iter.Seq[entry] {
 	return func(yield func(entry) bool) {
-		for from := range r.begins() {
+		for i, from := r.begin(int(r.first), -1); i >= 0; i, from = r.begin(i+1, from) {
 			inRules := false
-			for pos := from; pos < len(r.file.text); {
+			for pos := from; pos < int(r.file.size); {
 				var e entry
 				e, pos = r.file.next(pos)
 				if e.kind == ended || e.kind == agent && inRules {
@@ -338,32 +359,44 @@ func (r *rules) records() iter.Seq[entry] {
 	}
 }
 
-// begins yields where in File.text the groups of r begin.
-func (r *rules) begins() iter.Seq[int] {
-	return func(yield func(int) bool) {
-		f, last := r.file, -1
-		if int(r.first) == len(f.agents) {
-			return
+// begin finds, from agent i on, one that names the same crawler as the first
+// but in another group than last. It returns the agent and where in File.text
+// its group begins; or -1, if that was all. To begin with, last is -1.
+func (r *rules) begin(i, last int) (next, from int) {
+	f := r.file
+	if i == f.agents() {
+		return -1, 0
+	}
+	name := f.token(int(r.first))
+	if i > int(r.first) && (f.dialect.within || f.dialect.firstStar && name == "*") {
+		return -1, 0
+	}
+	for hash := hashFold(name); i < f.agents(); i++ {
+		n := f.token(i)
+		if hashFold(n) != hash {
+			break
 		}
-		token := f.token(int(r.first))
-		for _, n := range f.agents[r.first:] {
-			if n.hash != f.agents[r.first].hash {
-				return
-			}
-			e, _ := f.next(int(n.off))
-			if int(n.group) == last || !equalFold(f.dialect.token(e.value), token) {
-				continue
-			}
-			if last = int(n.group); !yield(last) || f.dialect.within || f.dialect.firstStar && token == "*" {
-				return
-			}
+		if from = f.groupOf(f.agent(i)); from != last && equalFold(n, name) {
+			return i, from
 		}
 	}
+	return -1, 0
+}
+
+// groupOf returns where in File.text the group begins of the user-agent line at
+// pos.
+func (f *File) groupOf(pos int) int {
+	if h := f.head(pos); h.back > 0 || kind(f.text[pos])&kindBack != 0 {
+		return h.back
+	}
+	return pos
 }
 
 // Agent returns the user-agent value of the group, as written in the first line
 // that names the crawler; "*" for the default group; "" if no group applies.
-func (g *Group) Agent() string { return g.agent }
+func (g *Group) Agent() string { return g.agent() }
+
+func (r *rules) agent() string { return r.file.text[r.name:r.nameEnd] }
 
 // Rules returns the rules that can match something, in the order of the file.
 func (g *Group) Rules() iter.Seq[Rule] {

@@ -40,13 +40,10 @@ func (r rule) size() int { return int(r.bits >> ruleShift) }
 // all returns the rules, ready for an index.
 func (r *rules) all() []rule {
 	var list []rule
-	for i := -1; i < len(r.more); i++ {
-		f := r.file
-		for pos := r.start(i); pos < len(f.text); {
-			h := f.head(pos)
-			if h.kind == agent || h.kind == ended {
-				break
-			}
+	f := r.file
+	for i, from := r.begin(int(r.first), -1); i >= 0; i, from = r.begin(i+1, from) {
+		pos, weight := f.weigh(from)
+		for h := f.head(pos); weight > 0 && !h.ends(); h = f.head(pos) {
 			if h.kind&kindRule != 0 {
 				list = append(list, f.rule(h, pos))
 			}
@@ -70,14 +67,6 @@ func (f *File) rule(h header, pos int) rule {
 		flags |= ruleQuery
 	}
 	return rule{uint32(h.off), uint32(len(p))<<ruleShift | flags, uint32(pos)}
-}
-
-// start returns where the rules of one group begin: of the first for -1.
-func (r *rules) start(i int) int {
-	if i < 0 {
-		return int(r.from)
-	}
-	return int(r.more[i])
 }
 
 // rank orders rules by the octets of their patterns, then allow before
@@ -178,7 +167,7 @@ func (d *Dialect) origin(target string) string {
 // decide tries the rules on the normalised target t. folds says that rules with
 // a query see it otherwise.
 func (r *rules) decide(x *index, t string, folds bool) Match {
-	m := Match{Allowed: true, Agent: r.agent}
+	m := Match{Allowed: true, Agent: r.agent()}
 	if r.weight == 0 || !r.file.dialect.noExempt && t == "/robots.txt" {
 		return m
 	}
@@ -217,21 +206,35 @@ func (k kinds) has(r rule) bool { return r.bits&k.mask == k.want }
 
 // scan tries the rules one after another. Those with a literal "?" see folded,
 // unless it is empty.
-func (r *rules) scan(t, folded string) (best rule) {
+func (r *rules) scan(t, folded string) rule {
 	f := r.file
-	for i := -1; i < len(r.more); i++ {
-		for pos := r.start(i); pos < len(f.text); {
-			h := f.head(pos)
-			if h.kind == agent || h.kind == ended {
-				break
-			}
-			if h.kind&kindRule != 0 && h.rank() > best.rank() && f.matches(h, t, folded) {
-				best = rule{uint32(h.off), uint32(h.end-h.off)<<ruleShift | uint32(h.kind&kindAllow), uint32(pos)}
-				if f.dialect.inOrder {
-					return best
-				}
-			}
-			pos = f.after(h)
+	if !r.merged {
+		return f.scan(int(r.from), t, folded, rule{})
+	}
+	var best rule
+	for i, from := r.begin(int(r.first), -1); i >= 0; i, from = r.begin(i+1, from) {
+		if pos, weight := f.weigh(from); weight > 0 {
+			best = f.scan(pos, t, folded, best)
+		}
+		if best.bits != 0 && f.dialect.inOrder {
+			break
+		}
+	}
+	return best
+}
+
+// scan tries the rules of one group, the first of which stands at pos. It
+// returns best if none outranks it.
+func (f *File) scan(pos int, t, folded string, best rule) rule {
+	for h := f.head(pos); !h.ends(); h = f.head(pos) {
+		at := pos
+		pos = f.after(h)
+		if h.kind&kindRule == 0 || h.rank() <= best.rank() || !f.matches(h, t, folded) {
+			continue
+		}
+		best = rule{uint32(h.off), uint32(h.end-h.off)<<ruleShift | uint32(h.kind&kindAllow), uint32(at)}
+		if f.dialect.inOrder {
+			break
 		}
 	}
 	return best

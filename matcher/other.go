@@ -13,7 +13,7 @@ import (
 // entries yields the records of the file in order.
 func (f *File) entries() iter.Seq[entry] {
 	return func(yield func(entry) bool) {
-		for pos := 0; pos < len(f.text); {
+		for pos := 0; pos < int(f.size); {
 			var e entry
 			e, pos = f.next(pos)
 			if e.line > 0 && !yield(e) {

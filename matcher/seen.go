@@ -7,7 +7,7 @@ type seen struct {
 }
 
 const (
-	seenFrom  = 1 << 10 // octets of a file from which it is worth to look
+	seenFrom  = 256     // octets of a file from which it is worth to look
 	seenLeast = 4       // octets of a pattern from which it is worth to look
 	seenMost  = 1 << 16 // slots
 )
@@ -15,11 +15,11 @@ const (
 // newSeen returns a seen that knows the rules of text, for a file of size octets.
 func newSeen(text string, size int) seen {
 	n := 16
-	for n < size/32 && n < seenMost {
+	for n < size/8 && n < seenMost {
 		n *= 2
 	}
 	s := seen{make([]uint32, n)}
-	f := File{text: text}
+	f := File{text: text, size: uint32(len(text))}
 	for pos := 0; pos < len(text); {
 		h := f.head(pos)
 		if h.kind&kindRule != 0 {

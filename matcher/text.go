@@ -77,9 +77,13 @@ func (f *File) Equal(o *File) bool {
 // records, and the groups that were asked for so far, with the index that those
 // of many rules get.
 func (f *File) Size() int {
-	n := int(unsafe.Sizeof(*f)) + len(f.text) + len(f.agents)*int(unsafe.Sizeof(name{}))
-	if made := f.groups.Load(); made != nil {
-		for _, g := range *made {
+	n := int(unsafe.Sizeof(*f)) + len(f.text)
+	first := f.first.Load()
+	if first != nil {
+		n += first.size()
+	}
+	if list := f.kept.Load(); list != nil {
+		for _, g := range *list {
 			n += g.size()
 		}
 	}
@@ -90,18 +94,17 @@ func (f *File) Size() int {
 // index that it gets when it is asked again.
 func (g *Group) size() int {
 	const (
-		fixed   = 160 // group, plan, and places in the lists of the file
-		indexed = 27  // for each rule, as measured on real files
+		place   = 16 // in the list of the file, and the token
+		indexed = 32 // for each rule, as measured on real files
 	)
-	p := g.plan.Load()
-	n := fixed + len(g.own)
-	switch {
-	case p.index != nil:
-		return n + p.index.size()
-	case !p.ordered:
-		return n + int(unsafe.Sizeof(index{})) + len(p.rules)*indexed
+	n := int(unsafe.Sizeof(*g)) + place
+	if x := g.index.Load(); x != nil {
+		return n + x.size()
 	}
-	return n + len(p.rules)*int(unsafe.Sizeof(rule{}))
+	if g.tried() {
+		return n
+	}
+	return n + int(unsafe.Sizeof(index{})) + len(g.all())*indexed
 }
 
 // size is the number of octets that x retains, but for what one question needs.
@@ -109,7 +112,7 @@ func (x *index) size() int {
 	const place = 4 // one number in a list
 	part := int(unsafe.Sizeof(rule{})) + place
 	return int(unsafe.Sizeof(*x)) + (len(x.heads.parts)+len(x.pieces.parts))*part + len(x.stars)*int(unsafe.Sizeof(star{})) +
-		len(x.edges)*int(unsafe.Sizeof(edge{})) + len(x.first)*place + len(x.ends)*int(unsafe.Sizeof(rule{}))
+		len(x.edges)*int(unsafe.Sizeof(edge{})) + len(x.first)*place + len(x.after)*2*place + len(x.ends)*int(unsafe.Sizeof(rule{}))
 }
 
 // Rules returns the number of rules of all groups that can match something.
