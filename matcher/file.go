@@ -47,8 +47,8 @@ func Parse(text []byte, d Dialect) *File {
 	return p.finish()
 }
 
-// entry is one item of File.text: a header, which is kind and length of the
-// value in one uvarint, then the value, then a number as a uvarint.
+// entry is one item of File.text: its kind in one octet, the length of the
+// value as a uvarint, the value, and a number as a uvarint.
 //
 // Most items are records, in the order of the file, and their number is that of
 // the line. A rule that can match something has a kind with kindRule, and its
@@ -56,7 +56,7 @@ func Parse(text []byte, d Dialect) *File {
 // has a kind without kindRule, and the normal form of the pattern follows as an
 // item apart, whose number says how far before it the record begins.
 //
-// With kindBack, a distance stands after the header: of a rule, back to its
+// With kindBack, a distance stands before the value: of a rule, back to its
 // value, which stands in the text already; of a user-agent line, back to the
 // first line of its group.
 type entry struct {
@@ -91,36 +91,43 @@ type header struct {
 	kind     kind // without kindBack
 	off, end int  // the value
 	number   int
-	back     int // what the distance leads to, if there is one
 }
 
-// head reads the header at pos.
+// head reads the item at pos up to its number.
 func (f *File) head(pos int) header {
-	v, off := uint64(f.text[pos]), pos+1
-	if v >= 0x80 {
-		var n int
-		v, n = uvarint(f.text, pos)
-		off = pos + n
+	k, size := kind(f.text[pos]), int(f.text[pos+1])
+	if k&kindBack != 0 || size >= 0x80 {
+		return f.longHead(pos)
 	}
-	end := off + int(v>>kindBits)
-	h := header{kind(v & kindMask), off, end, end, 0}
-	if h.kind&kindBack != 0 {
-		f.headBack(&h, pos)
-	}
-	return h
+	return header{k, pos + 2, pos + 2 + size, pos + 2 + size}
 }
 
-// headBack reads the distance of an item at pos.
-func (f *File) headBack(h *header, pos int) {
-	v, n := uvarint(f.text, h.off)
-	h.kind &^= kindBack
-	h.back = pos - int(v)
-	if h.kind&kindRule != 0 {
-		h.number = h.off + n
-		h.off, h.end = h.back, h.back+h.end-h.off
-	} else {
-		h.off, h.end, h.number = h.off+n, h.end+n, h.end+n
+// longHead is head for all items.
+func (f *File) longHead(pos int) header {
+	k := kind(f.text[pos])
+	size, n := uvarint(f.text, pos+1)
+	off := pos + 1 + n
+	if k&kindBack == 0 {
+		return header{k, off, off + int(size), off + int(size)}
 	}
+	k &^= kindBack
+	back, n := uvarint(f.text, off)
+	off += n
+	if k&kindRule != 0 {
+		at := pos - int(back)
+		return header{k, at, at + int(size), off}
+	}
+	return header{k, off, off + int(size), off + int(size)}
+}
+
+// groupOf returns where the group begins of the user-agent line at pos.
+func (f *File) groupOf(pos int) int {
+	if kind(f.text[pos])&kindBack == 0 {
+		return pos
+	}
+	_, n := uvarint(f.text, pos+1)
+	back, _ := uvarint(f.text, pos+1+n)
+	return pos - int(back)
 }
 
 // ends reports whether no rule of a group, past the first, stands after h.
@@ -252,9 +259,12 @@ func (p *parser) normal(pattern string) (normal string, special bool) {
 // putRule appends a rule that can match something.
 func (p *parser) putRule(k kind, pattern string, number int) {
 	pos := len(p.out)
-	at := p.seen.find(view(p.out), pattern, pos+headSize(len(pattern)))
+	at, slot := p.seen.find(view(p.out), pattern)
 	if at == 0 {
 		p.put(k, pattern, number)
+		if slot != nil {
+			*slot = uint32(len(p.out) - sizeOf(number) - len(pattern))
+		}
 		return
 	}
 	p.putHead(k|kindBack, len(pattern))
@@ -262,8 +272,8 @@ func (p *parser) putRule(k kind, pattern string, number int) {
 	p.out = binary.AppendUvarint(p.out, uint64(number))
 }
 
-// headSize returns the size of the header of an item with a value of n octets.
-func headSize(n int) int { return (bits.Len(uint(n)<<kindBits|kindMask) + 6) / 7 }
+// sizeOf returns how many octets the uvarint n takes.
+func sizeOf(n int) int { return max(1, (bits.Len(uint(n))+6)/7) }
 
 // put appends an item.
 func (p *parser) put(k kind, value string, number int) {
@@ -272,6 +282,7 @@ func (p *parser) put(k kind, value string, number int) {
 	p.out = binary.AppendUvarint(p.out, uint64(number))
 }
 
+// putHead appends what stands before the value, or the distance.
 func (p *parser) putHead(k kind, size int) {
-	p.out = binary.AppendUvarint(p.out, uint64(size)<<kindBits|uint64(k))
+	p.out = binary.AppendUvarint(append(p.out, byte(k)), uint64(size))
 }

@@ -75,7 +75,7 @@ func (p *parser) finish() *File {
 func (f *File) agents() int { return (len(f.text) - int(f.size) - endSize) / 4 }
 
 // endSize is the size of the item after the records.
-const endSize = 2
+const endSize = 3
 
 // agent returns where in File.text the item of agent i begins.
 func (f *File) agent(i int) int {
@@ -173,7 +173,7 @@ func (f *File) obeyed(token string) (*Group, rules) {
 		}
 	}
 	r := f.rules(i)
-	if first == nil || r.weight > few {
+	if first == nil || r.weight > few || r.merged {
 		return f.keep(&Group{rules: r, token: token}), rules{}
 	}
 	return nil, r
@@ -371,25 +371,16 @@ func (r *rules) begin(i, last int) (next, from int) {
 	if i > int(r.first) && (f.dialect.within || f.dialect.firstStar && name == "*") {
 		return -1, 0
 	}
-	for hash := hashFold(name); i < f.agents(); i++ {
-		n := f.token(i)
-		if hashFold(n) != hash {
+	for ; i < f.agents(); i++ {
+		if n := f.token(i); equalFold(n, name) {
+			if from = f.groupOf(f.agent(i)); from != last {
+				return i, from
+			}
+		} else if hashFold(n) != hashFold(name) {
 			break
-		}
-		if from = f.groupOf(f.agent(i)); from != last && equalFold(n, name) {
-			return i, from
 		}
 	}
 	return -1, 0
-}
-
-// groupOf returns where in File.text the group begins of the user-agent line at
-// pos.
-func (f *File) groupOf(pos int) int {
-	if h := f.head(pos); h.back > 0 || kind(f.text[pos])&kindBack != 0 {
-		return h.back
-	}
-	return pos
 }
 
 // Agent returns the user-agent value of the group, as written in the first line

@@ -118,7 +118,7 @@ func (g *Group) Match(target string) Match {
 // ready returns the index of a group of many rules. It is made when the group
 // is asked for the second time.
 func (g *Group) ready() *index {
-	if g.weight <= few || g.file.dialect.inOrder {
+	if g.weight <= few && !g.merged || g.file.dialect.inOrder {
 		return nil
 	}
 	x := g.index.Load()

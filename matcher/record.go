@@ -19,10 +19,7 @@ const (
 	kindSpecial kind = 1 << 1 // of a rule: a star or an anchor in the pattern
 	kindApart   kind = 1 << 2 // of a rule: no record, but the normal form of one
 	kindRule    kind = 1 << 3 // a rule that can match something
-	kindBack    kind = 1 << 4 // a distance stands after the header
-
-	kindBits = 5
-	kindMask = 1<<kindBits - 1
+	kindBack    kind = 1 << 4 // a distance stands before the value
 )
 
 // ruleKind returns the kind of a rule that can match something.

@@ -30,19 +30,18 @@ func newSeen(text string, size int) seen {
 	return s
 }
 
-// find returns where in text the pattern stands, or 0. It will find it at next,
-// if it is asked again.
-func (s *seen) find(text, pattern string, next int) int {
+// find returns where in text the pattern stands, or 0 and the slot, if there is
+// one, that is to say where it will stand.
+func (s *seen) find(text, pattern string) (at int, slot *uint32) {
 	if s.slots == nil || len(pattern) < seenLeast {
-		return 0
+		return 0, nil
 	}
-	slot := s.slot(pattern)
-	at := int(*slot)
+	slot = s.slot(pattern)
+	at = int(*slot)
 	if at > 0 && at+len(pattern) <= len(text) && text[at:at+len(pattern)] == pattern {
-		return at
+		return at, nil
 	}
-	*slot = uint32(next)
-	return 0
+	return 0, slot
 }
 
 // slot returns the place of a pattern.
