@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/rfc9309/polite/matcher"
 )
 
 // A job is a file and targets to ask it for.
@@ -39,17 +41,19 @@ func mixedRule(i int) string {
 	return plainRule(i)
 }
 
-// generated are files of growing numbers of rules, asked for a hit and a miss.
-func generated() (hits, misses []job) {
-	for _, n := range []int{10, 100, 1000, 10000, 100000} {
-		for name, rule := range map[string]func(int) string{"plain": plainRule, "mixed": mixedRule} {
-			body := lines(n, rule)
-			i := n/2 - n/2%10 + 5
-			hits = append(hits, job{fmt.Sprintf("%d %s rules, hit", n, name), body, []string{fmt.Sprintf("/section%d/page%d/x.html", i%97, i)}})
-			misses = append(misses, job{fmt.Sprintf("%d %s rules, miss", n, name), body, []string{"/article/2024/some-title.html?ref=home"}})
-		}
+// ruleFiles are files of n rules, without and with wildcards, asked for a hit
+// and for a miss.
+func ruleFiles(n int) []job {
+	hit := n/2 - n/2%10 + 5
+	targets := []string{fmt.Sprintf("/section%d/page%d/x.html", hit%97, hit), "/article/2024/some-title.html?ref=home"}
+	var jobs []job
+	for i, target := range targets {
+		name := fmt.Sprintf("%d rules, %s", n, []string{"hit", "miss"}[i])
+		jobs = append(jobs,
+			job{name, lines(n, plainRule), []string{target}},
+			job{name + ", wildcards", lines(n, mixedRule), []string{target}})
 	}
-	return hits, misses
+	return jobs
 }
 
 // agents is a file of 5,000 groups, the one asked for last.
@@ -75,7 +79,7 @@ func full(line func(i int) string) []byte {
 	}
 }
 
-// grams are three octets each, all different, that stand in gramTarget.
+// gram returns three octets, of which there are 46,656.
 func gram(i int) string {
 	const abc = "abcdefghijklmnopqrstuvwxyz0123456789"
 	return string([]byte{abc[i%36], abc[i/36%36], abc[i/36/36%36]})
@@ -114,35 +118,49 @@ func hostile() []job {
 	}
 }
 
-// real reads a folder of robots.txt files. Targets are made of their rules:
-// the rule with its stars filled, the same in a folder that no rule names.
-func real(dir string) ([]job, error) {
+// real reads at most most robots.txt files of a folder. The targets are made of
+// their rules, a hit and a miss of each.
+func real(dir string, most int) ([]job, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
 	var jobs []job
-	for _, name := range names {
+	for _, name := range every(names, len(names)/most) {
 		body, err := os.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}
-		j := job{name: filepath.Base(name), body: body}
-		f := matcherGroup(body)
-		for r := range f.Rules() {
-			if len(j.targets) == 8 {
-				break
-			}
-			t := strings.TrimSuffix(strings.ReplaceAll(r.Pattern, "*", "x"), "$")
-			if strings.ContainsFunc(t, func(c rune) bool { return c <= ' ' || c > '~' }) {
-				continue
-			}
-			if !strings.HasPrefix(t, "/") {
-				t = "/" + t
-			}
-			j.targets = append(j.targets, t+"a", "/zq7"+t)
-		}
-		if len(j.targets) == 0 {
-			j.targets = []string{"/", "/index.html"}
-		}
-		jobs = append(jobs, j)
+		jobs = append(jobs, job{filepath.Base(name), body, targets(body)})
+	}
+	if len(jobs) == 0 && err == nil {
+		err = fmt.Errorf("%s has no files", dir)
 	}
 	return jobs, err
+}
+
+// every returns every nth of list.
+func every[T any](list []T, n int) []T {
+	var some []T
+	for i := 0; i < len(list); i += max(n, 1) {
+		some = append(some, list[i])
+	}
+	return some
+}
+
+// targets makes request targets of the rules of a file: what the rule begins,
+// with its stars filled, and the same in a folder that no rule names.
+func targets(body []byte) []string {
+	list := []string{"/", "/index.html"}
+	for r := range matcher.Parse(body, matcher.Dialect{}).Group(token).Rules() {
+		if len(list) == 10 {
+			break
+		}
+		t := strings.TrimSuffix(strings.ReplaceAll(r.Pattern, "*", "x"), "$")
+		if strings.ContainsFunc(t, func(c rune) bool { return c <= ' ' || c > '~' }) {
+			continue
+		}
+		if !strings.HasPrefix(t, "/") {
+			t = "/" + t
+		}
+		list = append(list, t+"a", "/zq7"+t)
+	}
+	return list
 }

@@ -12,37 +12,37 @@ import (
 
 const token = "ExampleBot"
 
-// A library reads a file and answers for it.
+// A library reads a file and answers for it. parse returns nil if it fails.
 type library struct {
 	name  string
-	parse func(body []byte) (answers any, allowed func(target string) bool)
+	parse func(body []byte) (allowed func(target string) bool)
 }
 
 // libraries returns this project first, then its peers.
 func libraries() []library {
 	return []library{
-		{"polite", func(body []byte) (any, func(string) bool) {
+		{"polite", func(body []byte) func(string) bool {
 			f := matcher.Parse(body, matcher.Dialect{})
-			return f, func(target string) bool { return f.Match(token, target).Allowed }
+			return func(target string) bool { return f.Match(token, target).Allowed }
 		}},
-		{"temoto", func(body []byte) (any, func(string) bool) {
+		{"temoto", func(body []byte) func(string) bool {
 			d, err := robotstxt.FromBytes(body)
 			if err != nil {
-				return nil, nil
+				return nil
 			}
-			return d, func(target string) bool { return d.TestAgent(target, token) }
+			return func(target string) bool { return d.TestAgent(target, token) }
 		}},
-		{"benjaminestes", func(body []byte) (any, func(string) bool) {
+		{"benjaminestes", func(body []byte) func(string) bool {
 			r := readBJ(body)
 			if r == nil {
-				return nil, nil
+				return nil
 			}
-			return r, func(target string) bool { return r.Test(token, target) }
+			return func(target string) bool { return r.Test(token, target) }
 		}},
 		// It has no parsed form: each question reads the file.
-		{"grobotstxt", func(body []byte) (any, func(string) bool) {
+		{"grobotstxt", func(body []byte) func(string) bool {
 			s := string(body)
-			return s, func(target string) bool { return grobotstxt.AgentAllowed(s, token, target) }
+			return func(target string) bool { return grobotstxt.AgentAllowed(s, token, target) }
 		}},
 	}
 }

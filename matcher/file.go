@@ -1,6 +1,7 @@
 package matcher
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"strings"
@@ -95,11 +96,12 @@ type header struct {
 
 // head reads the item at pos up to its number.
 func (f *File) head(pos int) header {
-	k, size := kind(f.text[pos]), int(f.text[pos+1])
-	if k&kindBack != 0 || size >= 0x80 {
+	t := f.text[pos:]
+	if t[0]&byte(kindBack)|t[1]&0x80 != 0 {
 		return f.longHead(pos)
 	}
-	return header{k, pos + 2, pos + 2 + size, pos + 2 + size}
+	end := pos + 2 + int(t[1])
+	return header{kind(t[0]), pos + 2, end, end}
 }
 
 // longHead is head for all items.
@@ -227,33 +229,41 @@ func (p *parser) record(k, stored kind, value, line string, number int) {
 func (p *parser) rule(k, stored kind, pattern, line string, number int) {
 	d, from := &p.dialect, len(p.out)
 	p.inRules = p.grouped
-	if !p.grouped || d.idle(pattern) {
+	isSpecial, clean := survey(pattern)
+	if !p.grouped || d.neverBegins(pattern) || !clean && d.idle(pattern) {
 		p.put(stored, line, number)
 		return
 	}
 	p.ready = true
-	if normal, special := p.normal(pattern); normal == line {
-		p.putRule(ruleKind(k, special), line, number)
+	if clean && stored != other {
+		p.putRule(ruleKind(k, isSpecial && !d.literal), line, number)
+	} else if normal, r := p.normal(k, pattern); normal == line {
+		p.putRule(r, line, number)
 	} else {
 		p.put(stored, line, number)
-		p.putRule(ruleKind(k, special)|kindApart, normal, len(p.out)-from)
+		p.putRule(r|kindApart, normal, len(p.out)-from)
 	}
-	if slash := strings.LastIndexByte(pattern, '/'); d.indexHTML && k == allow && slash >= 0 &&
-		strings.HasPrefix(pattern[slash:], "/index.htm") {
-		normal, special := p.normal(pattern[:slash+1] + "$")
-		p.putRule(ruleKind(k, special)|kindApart, normal, len(p.out)-from)
+	if d.indexHTML && k == allow {
+		p.indexPage(pattern, from)
 	}
 }
 
-// normal returns a pattern in normal form, and whether an octet of it is special.
-func (p *parser) normal(pattern string) (normal string, special bool) {
-	special, ready := clean(pattern)
-	if !ready {
-		p.tmp = p.dialect.form.rule(p.tmp[:0], pattern)
-		pattern = view(p.tmp)
-		special = isSpecial(pattern)
+// indexPage adds to an allow rule for an index page, whose record is at from,
+// that the Google dialect takes it to be for the directory as well.
+func (p *parser) indexPage(pattern string, from int) {
+	slash := strings.LastIndexByte(pattern, '/')
+	if slash >= 0 && strings.HasPrefix(pattern[slash:], "/index.htm") {
+		normal, r := p.normal(allow, pattern[:slash+1]+"$")
+		p.putRule(r|kindApart, normal, len(p.out)-from)
 	}
-	return pattern, special && !p.dialect.literal
+}
+
+// normal returns a pattern in normal form, until it is called again, and the
+// kind of its rule.
+func (p *parser) normal(k kind, pattern string) (string, kind) {
+	p.tmp = p.dialect.form.rule(p.tmp[:0], pattern)
+	special := !p.dialect.literal && (bytes.IndexByte(p.tmp, '*') >= 0 || bytes.HasSuffix(p.tmp, []byte("$")))
+	return view(p.tmp), ruleKind(k, special)
 }
 
 // putRule appends a rule that can match something.

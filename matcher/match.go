@@ -85,10 +85,12 @@ func (f *File) outranks(r, o rule) bool {
 // idle reports whether a rule with this pattern can never match: it is empty,
 // or begins as no path does, or has an octet no path has.
 func (d *Dialect) idle(pattern string) bool {
-	if pattern == "" || pattern[0] != '/' && (d.literal || pattern[0] != '*') {
-		return true
-	}
-	return !d.loose && hasControl(pattern)
+	return d.neverBegins(pattern) || !d.loose && hasControl(pattern)
+}
+
+// neverBegins reports whether no path begins as the pattern does.
+func (d *Dialect) neverBegins(pattern string) bool {
+	return pattern == "" || pattern[0] != '/' && (d.literal || pattern[0] != '*')
 }
 
 func hasControl(s string) bool {
@@ -150,18 +152,25 @@ func (d *Dialect) origin(target string) string {
 	if strings.HasPrefix(target, "/") {
 		return target
 	}
-	start := 0
-	if i := strings.Index(target, "://"); i >= 0 && !strings.ContainsAny(target[:i], "/?;") {
-		start = i + 3
+	i := delimiter(target, 0)
+	if i > 0 && strings.HasPrefix(target[i-1:], "://") {
+		i = delimiter(target, i+2)
 	}
-	i := strings.IndexAny(target[start:], "/?;")
-	if i < 0 {
+	switch {
+	case i == len(target):
 		return "/"
+	case target[i] != '/':
+		return "/" + target[i:]
 	}
-	if target = target[start+i:]; target[0] != '/' {
-		return "/" + target
+	return target[i:]
+}
+
+// delimiter returns where the path can begin in s, from octet i on.
+func delimiter(s string, i int) int {
+	for i < len(s) && s[i] != '/' && s[i] != '?' && s[i] != ';' {
+		i++
 	}
-	return target
+	return i
 }
 
 // decide tries the rules on the normalised target t. folds says that rules with
@@ -276,11 +285,11 @@ func (f *File) pattern(r rule) string {
 
 // written returns the rule of an item as the file has it.
 func (f *File) written(item int) Rule {
-	e, _ := f.next(item)
-	if e.line == 0 {
-		h := f.head(item)
-		back, _ := uvarint(f.text, h.number)
-		e, _ = f.next(item - int(back))
+	h := f.head(item)
+	number, _ := uvarint(f.text, h.number)
+	if h.kind&kindApart == 0 {
+		return Rule{int(number), h.kind&kindAllow != 0, f.text[h.off:h.end]}
 	}
+	e, _ := f.next(item - int(number))
 	return Rule{e.line, e.kind == allow, e.value}
 }

@@ -84,7 +84,7 @@ func oneInQuery(c byte) bool {
 	return c == '/' || c == ':' || c == '?' || c == '@'
 }
 
-// marks says of every octet what it may be part of as it stands.
+// marks says of every octet what it may be part of, as it stands.
 var marks = func() (t [256]uint8) {
 	for c := range t {
 		if classes[c] <= letter || classes[c] == query {
@@ -97,7 +97,7 @@ var marks = func() (t [256]uint8) {
 			t[c] |= inRawPath
 		}
 	}
-	t['*'] |= inRule
+	t['*'] |= inRule | isStar
 	return t
 }()
 
@@ -106,6 +106,7 @@ const (
 	inRule                // a pattern in normal form, by every form
 	inPath                // a path that net/url makes of a decoded one
 	inRawPath             // a path that net/url takes as encoded
+	isStar                // "*"
 )
 
 // all reports whether every octet of s has the mark.
@@ -119,16 +120,19 @@ func all(s string, mark uint8) bool {
 // isNormal reports whether a target is in normal form, by every form.
 func isNormal(t string) bool { return all(t, inTarget) }
 
-// clean reports whether a pattern is in normal form, by every form, and whether
-// an octet of it is special.
-func clean(p string) (special, ready bool) {
-	body, anchored := strings.CutSuffix(p, "$")
-	return anchored || strings.IndexByte(body, '*') >= 0, all(body, inRule)
-}
-
-// isSpecial reports whether an octet of a pattern in normal form is special.
-func isSpecial(p string) bool {
-	return strings.IndexByte(p, '*') >= 0 || strings.HasSuffix(p, "$")
+// survey reports whether an octet of a pattern is special, and whether it is in
+// normal form, by every form.
+func survey(p string) (special, clean bool) {
+	if strings.HasSuffix(p, "$") {
+		special, p = true, p[:len(p)-1]
+	}
+	is, all := uint8(0), uint8(inRule)
+	for i := range len(p) {
+		m := marks[p[i]]
+		is |= m
+		all &= m
+	}
+	return special || is&isStar != 0, all != 0
 }
 
 // rule appends the normal form of a pattern. A "*", and a "$" at the end, stay

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/rfc9309/polite/matcher"
+)
+
+// bench measures libraries against each other.
+type bench struct {
+	out       io.Writer
+	libraries []library // this project first
+}
+
+// A task is a piece of work with a file: n calls of what is measured.
+type task func(l library, j job) (do func(), n int)
+
+// matching asks a file, parsed before, for all targets.
+func matching(l library, j job) (func(), int) {
+	allowed := l.parse(j.body)
+	return func() {
+		for _, t := range j.targets {
+			allowed(t)
+		}
+	}, len(j.targets)
+}
+
+// parsing reads a file.
+func parsing(l library, j job) (func(), int) {
+	return func() { l.parse(j.body) }, 1
+}
+
+// both returns the task to read a file and to ask it n times.
+func both(n int) task {
+	return func(l library, j job) (func(), int) {
+		return func() {
+			allowed := l.parse(j.body)
+			for i := range n {
+				allowed(j.targets[i%len(j.targets)])
+			}
+		}, 1
+	}
+}
+
+// row prints what a task costs us with all jobs, and how many times that it
+// costs each peer that can do it.
+func (b *bench) row(title, goal string, jobs []job, t task) {
+	fmt.Fprintf(b.out, "%s\n", title)
+	if goal != "" {
+		fmt.Fprintf(b.out, "    goal: %s\n", goal)
+	}
+	ours, octets := make([]time.Duration, len(jobs)), 0
+	for i, j := range jobs {
+		ours[i] = least(t(b.libraries[0], j))
+		octets += len(j.body)
+	}
+	b.printOurs(jobs, t, ours, octets)
+	for _, l := range b.libraries[1:] {
+		b.printPeer(l, jobs, t, ours)
+	}
+	fmt.Fprintln(b.out)
+}
+
+// printOurs prints what a task costs this project.
+func (b *bench) printOurs(jobs []job, t task, times []time.Duration, octets int) {
+	var sum time.Duration
+	for _, d := range times {
+		sum += d
+	}
+	fmt.Fprintf(b.out, "    %-14s %10v a call, %.1f allocations", "polite", sum/time.Duration(len(jobs)), allocations(b.libraries[0], jobs, t))
+	if len(jobs[0].targets) > 0 {
+		fmt.Fprintf(b.out, ", %.0f MB/s if the whole file counts", float64(octets)/sum.Seconds()/1e6)
+	}
+	fmt.Fprintln(b.out)
+}
+
+// printPeer prints how many times as long a peer takes, on jobs where it gives
+// our answers.
+func (b *bench) printPeer(l library, jobs []job, t task, ours []time.Duration) {
+	var mine, theirs time.Duration
+	left := 0
+	for i, j := range jobs {
+		if !slices.Equal(answers(l, j), answers(b.libraries[0], j)) {
+			continue
+		}
+		left++
+		mine += ours[i]
+		theirs += least(t(l, j))
+	}
+	if left == 0 {
+		fmt.Fprintf(b.out, "    %-14s answers otherwise or fails: left out\n", l.name)
+		return
+	}
+	ratio := float64(theirs) / float64(mine)
+	fmt.Fprintf(b.out, "    %-14s %10.1fx", l.name, ratio)
+	if left < len(jobs) {
+		fmt.Fprintf(b.out, "   left out where it answers otherwise or fails: %d of %d files", len(jobs)-left, len(jobs))
+	}
+	fmt.Fprintln(b.out)
+}
+
+// answers returns what a library says of all targets, twice; nil if it fails.
+func answers(l library, j job) (list []bool) {
+	defer func() {
+		if recover() != nil {
+			list = nil
+		}
+	}()
+	allowed := l.parse(j.body)
+	if allowed == nil {
+		return nil
+	}
+	for range 2 {
+		for _, t := range j.targets {
+			list = append(list, allowed(t))
+		}
+	}
+	return list
+}
+
+// A time is the least of several samples, which are long enough for the clock
+// and mostly too short to be interrupted.
+const (
+	samples = 7
+	sample  = 200 * time.Microsecond
+)
+
+// least returns the time of one of the n calls that do makes.
+func least(do func(), n int) time.Duration {
+	do()
+	best := time.Duration(math.MaxInt64)
+	for range samples {
+		start, rounds := time.Now(), 0
+		var took time.Duration
+		for took < sample {
+			do()
+			rounds++
+			took = time.Since(start)
+		}
+		best = min(best, took/time.Duration(rounds*n))
+	}
+	return best
+}
+
+// allocations returns how many there are in a call, over all jobs.
+func allocations(l library, jobs []job, t task) float64 {
+	calls := 0
+	var list []func()
+	for _, j := range jobs {
+		do, n := t(l, j)
+		do()
+		list = append(list, do)
+		calls += n
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for _, do := range list {
+		do()
+	}
+	runtime.ReadMemStats(&after)
+	return float64(after.Mallocs-before.Mallocs) / float64(calls)
+}
+
+// worst prints the times of hostile files, and the longest.
+func (b *bench) worst(jobs []job) {
+	fmt.Fprintf(b.out, "hostile files of up to 500 KiB, targets of 2 KiB\n    goal: match: must 3 ms, aim 1 ms; parse: must 5 ms, aim 2 ms\n")
+	fmt.Fprintf(b.out, "    %-28s %12s %12s %12s\n", "", "parse", "first two", "match")
+	var parse, match time.Duration
+	for _, j := range jobs {
+		for _, t := range j.targets {
+			f := matcher.Parse(j.body, matcher.Dialect{})
+			start := time.Now()
+			f.Match(token, t)
+			f.Match(token, t)
+			first := time.Since(start)
+			p := least(func() { matcher.Parse(j.body, matcher.Dialect{}) }, 1)
+			m := least(func() { f.Match(token, t) }, 1)
+			fmt.Fprintf(b.out, "    %-28s %12v %12v %12v\n", j.name, p, first, m)
+			parse, match = max(parse, p), max(match, m)
+		}
+	}
+	fmt.Fprintf(b.out, "    %-28s %12v %12s %12v\n", "the longest", parse, "", match)
+}
+
+// retained prints the memory of parsed files as a part of their octets: as
+// parsed, and after all groups were asked for.
+func (b *bench) retained(jobs []job) {
+	fmt.Fprintf(b.out, "retained by parsed files, as a part of the octets read\n    goal: must 0.8, aim 0.5\n")
+	raw := 0
+	for _, j := range jobs {
+		raw += len(j.body)
+	}
+	files := make([]*matcher.File, len(jobs))
+	start := heap()
+	for i, j := range jobs {
+		files[i] = matcher.Parse(j.body, matcher.Dialect{})
+	}
+	parsed := heap() - start
+	for _, f := range files {
+		for _, agent := range f.Agents() {
+			f.Group(agent)
+		}
+	}
+	fmt.Fprintf(b.out, "    parsed %.2f, with all groups %.2f\n", float64(parsed)/float64(raw), float64(heap()-start)/float64(raw))
+	runtime.KeepAlive(files)
+}
+
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
