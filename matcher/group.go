@@ -173,7 +173,7 @@ func (f *File) obeyed(token string) (*Group, rules) {
 		}
 	}
 	r := f.rules(i)
-	if first == nil || r.weight > few || r.merged {
+	if first == nil || !r.tried() {
 		return f.keep(&Group{rules: r, token: token}), rules{}
 	}
 	return nil, r

@@ -117,10 +117,15 @@ func (g *Group) Match(target string) Match {
 	return g.match(g.ready(), target)
 }
 
+// tried reports whether the rules are tried one after another, however often.
+func (r *rules) tried() bool {
+	return r.weight <= few && !r.merged || r.file.dialect.inOrder
+}
+
 // ready returns the index of a group of many rules. It is made when the group
 // is asked for the second time.
 func (g *Group) ready() *index {
-	if g.weight <= few && !g.merged || g.file.dialect.inOrder {
+	if g.tried() {
 		return nil
 	}
 	x := g.index.Load()
