@@ -188,11 +188,11 @@ func TestTextsOfOneHash(t *testing.T) {
 	}
 }
 
-// The rules of every token that asks count, up to a bound.
+// The rules of every token that asks count, where there are many, up to a bound.
 func TestEveryTokenCounts(t *testing.T) {
 	var robots strings.Builder
 	for i := range 20 {
-		fmt.Fprintf(&robots, "User-agent: bot%c\nDisallow: /%d\n", 'a'+i, i)
+		fmt.Fprintf(&robots, "User-agent: bot%c\n%s", 'a'+i, strings.Repeat("Disallow: /\n", 100))
 	}
 	size := func(tokens int) int64 {
 		m := newMemory(1 << 20)
