@@ -91,12 +91,12 @@ func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
 	if t.pacer != nil {
 		req = timed(req, turn)
 	}
-	req = t.bounded(req)
+	req, heard := t.bounded(req)
 	resp, err := t.path.roundTrip(req)
 	if err == nil {
 		resp, err = t.head(resp)
-	} else if context.Cause(req.Context()) == errRefusing {
-		err = errRefusing
+	} else {
+		err = unanswered(req.Context(), classify(t.ctx, err), heard.Load())
 	}
 	if err != nil {
 		t.done(classify(t.ctx, err))
@@ -109,18 +109,36 @@ func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
 // errRefusing ends a try that takes one connection after the other.
 var errRefusing error = &policy.Failure{Class: policy.Protocol, Err: fmt.Errorf("no answer by %d connections", maxConns)}
 
-// bounded is req with maxConns connections to live by: for a server that takes
-// HTTP/2 connections and refuses every request on them, net/http dials anew
-// without a pause for as long as the context lasts.
-func (t *tries) bounded(req *http.Request) *http.Request {
+// bounded is req with maxConns connections to live by, and whether an answer to
+// it began to arrive. For a server that takes HTTP/2 connections and refuses
+// every request on them, net/http dials anew without a pause for as long as the
+// context lasts.
+func (t *tries) bounded(req *http.Request) (*http.Request, *atomic.Bool) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	t.end = func() { cancel(nil) }
 	var conns atomic.Int32
-	return req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GetConn: func(string) {
-		if conns.Add(1) > maxConns {
-			cancel(errRefusing)
-		}
-	}}))
+	heard := new(atomic.Bool)
+	return req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) {
+			if conns.Add(1) > maxConns {
+				cancel(errRefusing)
+			}
+		},
+		GotFirstResponseByte: func() { heard.Store(true) },
+	})), heard
+}
+
+// unanswered is a failure seen in the light of what net/http told of the try:
+// before the first octet of an answer nothing can be wrong with the answer, so
+// what has no class of its own is a failure of the connection.
+func unanswered(ctx context.Context, f *policy.Failure, heard bool) error {
+	switch {
+	case context.Cause(ctx) == errRefusing:
+		return errRefusing
+	case f.Class == policy.Protocol && !heard:
+		return &policy.Failure{Class: policy.Connect, Err: f.Err}
+	}
+	return f
 }
 
 // head takes what counts in the head of an answer. The answer it returns is for
