@@ -196,12 +196,12 @@ func TestThousandAuthorities(t *testing.T) {
 // are as different and as long as they like. The bound is on what is held, as the
 // Transport counts it and as the runtime does.
 func TestMemoryIsBounded(t *testing.T) {
-	many := 25_000
+	many := 6_000
 	if testing.Short() {
-		many = 5_000
+		many = 2_000
 	}
 	// Each worker may be about to put a record in, before another goes for it.
-	const workers, bound = 8, 1 << 20
+	const workers, bound = 8, 256 << 10
 	const slack = workers * 8 << 10
 	line := strings.Repeat("Disallow: /x*y$\nSitemap: http://example.com/"+strings.Repeat("s", 200)+"\n", 4)
 	base := roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -239,11 +239,11 @@ func TestMemoryIsBounded(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	s := tr.Stats()
-	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 2*bound {
-		t.Errorf("the heap grew by %d octets for %d authorities; want at most twice MaxBytes, %d", grown, s.Authorities, 2*bound)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 1<<20+2*bound {
+		t.Errorf("the heap grew by %d octets for %d authorities; want at most twice MaxBytes and some for the rest, %d", grown, s.Authorities, 1<<20+2*bound)
 	}
-	if s.Authorities < 100 || s.Bytes > bound || s.Retrievals < int64(many) {
-		t.Errorf("got  %d authorities in %d octets after %d retrievals\nwant at least 100 in %d after %d", s.Authorities, s.Bytes, s.Retrievals, bound, many)
+	if s.Authorities < 50 || s.Bytes > bound || s.Retrievals < int64(many) {
+		t.Errorf("got  %d authorities in %d octets after %d retrievals\nwant at least 50 in %d after %d", s.Authorities, s.Bytes, s.Retrievals, bound, many)
 	}
 }
 

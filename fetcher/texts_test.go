@@ -84,7 +84,7 @@ func TestCodings(t *testing.T) {
 		named("2.3.1.1/commas_alone", rules, obeyed, 1, " , ,"),
 		named("2.3.1.1/two_members", gzipped(rules[:20])+gzipped(rules[20:]), obeyed, 1, "gzip"),
 		named("2.3.1.1/an_empty_member_first", gzipped("")+z, obeyed, 1, "gzip"),
-		named("2.5/a_bomb_in_a_bomb", gzipped(gzipped(strings.Repeat("\x00", 50<<20))), nothing, 1, "gzip, gzip"),
+		named("2.5/a_bomb_in_a_bomb", gzipped(gzipped(strings.Repeat("\x00", 4<<20))), nothing, 1, "gzip, gzip"),
 		named("2.3.1.4/gzip_once_said_twice", z, down, 1, "gzip, gzip"),
 		named("2.3.1.4/gzip_with_a_weight", z, down, 1, "gzip;q=1"),
 		named("2.3.1.4/gzip_head_alone", z[:10], down, 2, "gzip"),
