@@ -502,21 +502,54 @@ func (s *leaseStore) Lease(_ context.Context, key string, ttl time.Duration) (fu
 }
 
 // A process whose turn to ask for robots.txt comes after its lease has run out
-// does not ask for what another has learnt meanwhile.
+// does not ask for what another has learnt meanwhile, as long as that holds.
 func TestPaceOutlastsTheLease(t *testing.T) {
-	store := &leaseStore{ends: map[string]time.Time{}}
-	inPace(t, pace.Limits{Gap: 2 * time.Minute}, fetcher.Options{Store: store}, func(p *paced) {
-		store.Store = cache.NewMemory(1 << 20)
-		p.web.Site("http://a.test").Robots(open.Header("Cache-Control", "max-age=150")).Path("/*", page)
-		p.read("http://a.test/1")
-		time.Sleep(31 * time.Second)
-		p.crowd("http://a.test/2") // the file is due, and its turn is at 4m
-		time.Sleep(39 * time.Second)
-		other := newTransport(t, &fetcher.Options{Base: p.web.Transport(), Store: store})
-		if _, err := other.Check(context.Background(), must("http://a.test/")); err != nil {
+	for _, test := range []struct {
+		name, fresh string
+		gap         time.Duration
+		want        []string
+	}{
+		{"learnt_by_another", "max-age=150", 2 * time.Minute,
+			[]string{"0s a.test/robots.txt", "2m0s a.test/1", "3m10s a.test/robots.txt", "6m0s a.test/2"}},
+		{"learnt_by_another_and_due_again", "max-age=60", 4 * time.Minute,
+			[]string{"0s a.test/robots.txt", "4m0s a.test/1", "5m10s a.test/robots.txt", "8m0s a.test/robots.txt", "12m0s a.test/2"}},
+	} {
+		t.Run("house/"+test.name, func(t *testing.T) {
+			store := &leaseStore{ends: map[string]time.Time{}}
+			inPace(t, pace.Limits{Gap: test.gap}, fetcher.Options{Store: store}, func(p *paced) {
+				store.Store = cache.NewMemory(1 << 20)
+				p.web.Site("http://a.test").Robots(open.Header("Cache-Control", test.fresh)).Path("/*", page)
+				p.read("http://a.test/1")
+				time.Sleep(31 * time.Second)
+				p.crowd("http://a.test/2") // the file is due, and its turn a gap after the page
+				time.Sleep(39 * time.Second)
+				other := newTransport(t, &fetcher.Options{Base: p.web.Transport(), Store: store})
+				if _, err := other.Check(context.Background(), must("http://a.test/")); err != nil {
+					t.Fatal(err)
+				}
+				p.saw(test.want...)
+			})
+		})
+	}
+}
+
+// An answer that switches protocols keeps its connection, and its turn is over:
+// what follows are no requests.
+func TestPaceOfAnUpgrade(t *testing.T) {
+	inPace(t, pace.Limits{Parallel: 1}, fetcher.Options{}, func(p *paced) {
+		p.web.Site("http://a.test").Robots(open).
+			Path("/1", httptest.Status(101).Header("Connection", "Upgrade").Header("Upgrade", "echo")).
+			Path("/2", page)
+		resp, err := p.get(context.Background(), "http://a.test/1")
+		if err != nil {
 			t.Fatal(err)
 		}
-		p.saw("0s a.test/robots.txt", "2m0s a.test/1", "3m10s a.test/robots.txt", "6m0s a.test/2")
+		defer resp.Body.Close()
+		if _, ok := resp.Body.(io.Writer); !ok || resp.StatusCode != 101 {
+			t.Errorf("status %d with a body of type %T, want 101 with one to write to", resp.StatusCode, resp.Body)
+		}
+		p.crowd("http://a.test/2")
+		p.saw("0s a.test/robots.txt", "0s a.test/1", "0s a.test/2")
 	})
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
 	"time"
 
 	"github.com/rfc9309/polite/pace"
@@ -42,4 +44,81 @@ func ExampleNew() {
 	fmt.Println(err)
 	// Output:
 	// pace: Limits.Gap is -1s; want a positive duration, or 0 for none
+}
+
+// What is not obeyed in full is said once, and Peek tells what it comes to
+// without taking a turn.
+func ExampleOptions() {
+	p, err := pace.New(pace.Limits{Gap: time.Second, DelayCap: 30 * time.Minute}, &pace.Options{
+		OnDelay: func(authority string, asked, obeyed time.Duration) {
+			fmt.Printf("%s asks for %v between requests and gets %v\n", authority, asked, obeyed)
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	const day = 24 * time.Hour // Crawl-delay: 86400
+	turn, err := p.Wait(context.Background(), "https://example.com", day)
+	if err != nil {
+		panic(err)
+	}
+	turn.Done()
+	at, why := p.Peek("https://example.com", day)
+	fmt.Printf("the next one in %v, because of %s\n", time.Until(at).Round(time.Minute), why)
+	// Output:
+	// https://example.com asks for 24h0m0s between requests and gets 30m0s
+	// the next one in 30m0s, because of crawl_delay
+}
+
+// The gap counts from when the request was written, however long the connection
+// took, if the turn is told of it.
+func ExampleTurn_Sent() {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	p, err := pace.New(pace.Limits{Gap: time.Second}, nil)
+	if err != nil {
+		panic(err)
+	}
+	turn, err := p.Wait(context.Background(), server.URL, 0)
+	if err != nil {
+		panic(err)
+	}
+	defer turn.Done()
+	ctx := httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{
+		WroteRequest: func(httptrace.WroteRequestInfo) { turn.Sent() },
+	})
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
+	if err != nil {
+		panic(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		panic(err)
+	}
+	defer resp.Body.Close()
+	turn.Answer(resp.StatusCode, resp.Header)
+	fmt.Println(resp.StatusCode)
+	// Output:
+	// 404
+}
+
+// Retry-After holds for all who ask for this authority, and for no other.
+func ExampleTurn_Answer() {
+	p, err := pace.New(pace.Limits{}, nil)
+	if err != nil {
+		panic(err)
+	}
+	turn, err := p.Wait(context.Background(), "https://example.com", 0)
+	if err != nil {
+		panic(err)
+	}
+	turn.Answer(http.StatusServiceUnavailable, http.Header{"Retry-After": {"120"}})
+	turn.Done()
+	for _, authority := range []string{"https://example.com", "https://example.net"} {
+		at, why := p.Peek(authority, 0)
+		fmt.Printf("%s: %v %q\n", authority, max(time.Until(at).Round(time.Minute), 0), why)
+	}
+	// Output:
+	// https://example.com: 2m0s "pause"
+	// https://example.net: 0s ""
 }

@@ -266,6 +266,9 @@ func TestFleetAway(t *testing.T) {
 		if want := []string{"down", "<nil>"}; !slices.Equal(said, want) {
 			t.Errorf("OnShared got %q, want %q", said, want)
 		}
+		if got := all[0].Stats(); got.Unshared != 3 || got.Turns != 6 {
+			t.Errorf("Stats() = %+v, want 6 turns, 3 of them unshared", got)
+		}
 	})
 }
 
@@ -389,20 +392,23 @@ func TestFleetRefusesTheLine(t *testing.T) {
 // Nobody waits past MaxWait for the requests of other processes.
 func TestFleetMaxWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all, s := fleetOf(t, 2, Limits{Parallel: 1, MaxWait: 10 * time.Second}, Options{})
+		all, s := fleetOf(t, 2, Limits{Parallel: 1, MaxWait: 10*time.Second + 20*ms}, Options{})
 		take(t, all[0], host1, 0)
 		zero := time.Now()
 		_, err := all[1].Wait(context.Background(), host1, 0)
 		refused, ok := err.(*RefusedError)
-		if got := time.Since(zero); !ok || refused.Reason != ReasonShared || got > 10*time.Second || got < 9*time.Second {
-			t.Errorf("Wait = %v after %v, want a refusal by the fleet at MaxWait, 10s", err, got)
+		if got := time.Since(zero); !ok || refused.Reason != ReasonShared || got != 10*time.Second+20*ms {
+			t.Errorf("Wait = %v after %v, want a refusal by the fleet at MaxWait, 10.02s", err, got)
+		}
+		if again := refused.RetryAt.Sub(zero); again != 10*time.Second+50*ms {
+			t.Errorf("RetryAt is %v after the call, want when the store said to ask again, 10.05s", again)
 		}
 		// No answer comes before the time is up.
 		s.set(nil, 900*ms, 900*ms, 900*ms, 900*ms, 900*ms, 900*ms, 900*ms, 900*ms, 900*ms, 900*ms, 900*ms)
 		zero = time.Now()
 		_, err = all[1].Wait(context.Background(), host1, 0)
-		if got := time.Since(zero); !errors.As(err, &refused) || got > 11*time.Second {
-			t.Errorf("Wait = %v after %v, want a refusal at MaxWait and one exchange, 11s", err, got)
+		if got := time.Since(zero); !errors.As(err, &refused) || refused.Reason != ReasonShared || got > 11*time.Second {
+			t.Errorf("Wait = %v after %v, want a refusal by the fleet at MaxWait and one exchange, 11s", err, got)
 		}
 	})
 }

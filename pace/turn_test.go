@@ -135,6 +135,27 @@ func TestPauseOfRequestsInFlight(t *testing.T) {
 	})
 }
 
+// No answer makes a running pause shorter, though each draws its length anew.
+func TestNoAnswerMakesAPauseShorter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pacer(t, Limits{}, nil)
+		var out []Turn
+		for range 50 {
+			out = append(out, take(t, p, host1, 0))
+		}
+		var until time.Time
+		for i, turn := range out {
+			turn.Answer([]int{429, 503, 200, 500}[i%4], nil)
+			turn.Done()
+			at, _ := p.Peek(host1, 0)
+			if at.Before(until) {
+				t.Errorf("answer %d: the pause ends %v sooner than before", i, until.Sub(at))
+			}
+			until = at
+		}
+	})
+}
+
 // Jitter is real: crawlers that were turned away together come back apart.
 func TestPauseJitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

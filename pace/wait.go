@@ -98,7 +98,8 @@ func (p *Pacer) Obeyed(delay time.Duration) time.Duration {
 // time, and puts the caller in line otherwise: one of its results is not zero.
 func (p *Pacer) enter(ctx context.Context, h *host, delay time.Duration, now instant) (Turn, *waiter, error) {
 	if h.line.first != nil {
-		// Nobody overtakes one whose timer is about to run.
+		// One whose timer is about to run goes first, or it would seem to
+		// be held by something else.
 		p.pump(h, now)
 	}
 	at, why := h.arrival(delay, p.limits, now)

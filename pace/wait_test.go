@@ -258,6 +258,72 @@ func TestUndo(t *testing.T) {
 	})
 }
 
+// A turn given back after another has started leaves that one's gap alone.
+func TestUndoLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, zero := pacer(t, Limits{Gap: time.Second}, nil), time.Now()
+		take(t, p, host1, 0).Done()
+		b := take(t, p, host1, 0)
+		take(t, p, host1, 0).Done()
+		p.mu.Lock()
+		p.undo(b.flight, p.now())
+		p.mu.Unlock()
+		if at, why := p.Peek(host1, 0); at.Sub(zero) != 3*time.Second || why != ReasonGap {
+			t.Errorf("Peek = %v, %q; want the gap after the start at 2s, 3s", at.Sub(zero), why)
+		}
+	})
+}
+
+// A caller that left at the moment at which it was given its turn gives it back
+// as if it had never come.
+func TestSettleAfterLeaving(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pacer(t, Limits{Gap: time.Second, Parallel: 1}, nil)
+		take(t, p, host1, 0).Done()
+		ctx, cancel := context.WithCancel(context.Background())
+		p.mu.Lock()
+		_, w, _ := p.enter(ctx, p.hosts.find(host1), 0, p.now())
+		p.mu.Unlock()
+		time.Sleep(time.Second)
+		synctest.Wait() // w has its turn
+		cancel()
+		p.mu.Lock()
+		err := p.settle(ctx, w, true, p.now())
+		p.mu.Unlock()
+		if err != context.Canceled {
+			t.Errorf("settle = %v, want %v", err, context.Canceled)
+		}
+		if at, why := p.Peek(host1, 0); !at.Equal(time.Now()) || why != ReasonNone {
+			t.Errorf("Peek = %v from now, %q; want a free turn", time.Until(at), why)
+		}
+		if got, want := p.Stats(), (Stats{Authorities: 1, Turns: 1, Cancelled: 1}); got != want {
+			t.Errorf("Stats() = %+v, want %+v", got, want)
+		}
+	})
+}
+
+// One who comes at the very moment at which the first in line is due, and has no
+// time for the gap behind it, is told that it is the gap.
+func TestRefusalAtTheTurnOfAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, zero := pacer(t, Limits{Gap: time.Second}, nil), time.Now()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			time.Sleep(time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), 500*ms)
+			defer cancel()
+			_, err := p.Wait(ctx, host1, 0)
+			if want := (&RefusedError{host1, zero.Add(2 * time.Second), ReasonGap}); !reflect.DeepEqual(err, want) {
+				t.Errorf("Wait = %v, want %v", err, want)
+			}
+		})
+		synctest.Wait() // its timer is the older one
+		take(t, p, host1, 0).Done()
+		take(t, p, host1, 0).Done()
+		wg.Wait()
+	})
+}
+
 // One who comes at the very moment at which the first in line is due does not
 // overtake it, whichever of the two is woken first.
 func TestNoOvertaking(t *testing.T) {
