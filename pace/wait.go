@@ -277,7 +277,7 @@ func (p *Pacer) settle(ctx context.Context, w *waiter, gone bool, now instant) e
 	}
 	p.stats.Refused++
 	at, _ := h.arrival(w.delay, p.limits, now)
-	return p.refusal(h, max(at, w.shared), w.why, now)
+	return p.refusal(h, at, w.why, now)
 }
 
 // undo takes back a turn whose request was never sent. The gap it opened
