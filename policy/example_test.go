@@ -3,63 +3,12 @@ package policy_test
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"log"
-	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"time"
 
 	"github.com/rfc9309/polite/policy"
 )
-
-// A crawler with its own HTTP stack fills an Attempt from what the stack gives
-// it and gets the whole decision table. This one follows no redirects of its
-// own accord, as a fetcher must, and leaves the rest to the record.
-func Example() {
-	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, "User-agent: ExampleBot\nDisallow: /search\n")
-	}))
-	defer site.Close()
-
-	p := policy.RFC9309()
-	stack := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	retrieve := func(old *policy.Record, robots string) policy.Attempt {
-		a := policy.Attempt{Robots: robots, Sent: time.Now()}
-		req, err := http.NewRequest(http.MethodGet, robots, nil)
-		if err != nil {
-			log.Fatal(err)
-		}
-		for field, lines := range old.Validators() {
-			req.Header[field] = lines
-		}
-		res, err := stack.Do(req)
-		if a.Err = err; err == nil {
-			a.Status, a.Header = res.StatusCode, res.Header
-			a.Body, a.Err = io.ReadAll(io.LimitReader(res.Body, int64(p.Limit)+1))
-			a.Cut = len(a.Body) > p.Limit
-			res.Body.Close()
-		}
-		a.Received = time.Now()
-		return a
-	}
-
-	var rec *policy.Record // one for each scheme and authority
-	for _, page := range []string{"/about", "/search?q=x"} {
-		target, err := url.Parse(site.URL + page)
-		if err != nil {
-			log.Fatal(err)
-		}
-		if rec.Due(time.Now()) {
-			rec = p.Learn(rec, retrieve(rec, site.URL+"/robots.txt"))
-		}
-		d := rec.Decide("ExampleBot", target, time.Now())
-		fmt.Printf("%s: %s by section %s, %q\n", page, d.Verdict, d.Clause, d.Match.Rule.Pattern)
-	}
-	// Output:
-	// /about: allow by section 2.2.2, ""
-	// /search?q=x: disallow by section 2.2.2, "/search"
-}
 
 // An outage in a site whose robots.txt has never been seen: nothing may be
 // crawled for 30 days.
