@@ -1,0 +1,305 @@
+//go:build unix
+
+package fetcher_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net/http"
+	nethttptest "net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rfc9309/polite/cache/redis"
+	"github.com/rfc9309/polite/fetcher"
+)
+
+// A fleet shares what it knows through a redis-server: real processes, this
+// test binary started anew for each, ask for the same authorities, each in an
+// order of its own, and an origin counts the requests for robots.txt.
+
+// A sharer, one process of such a fleet, finds its task in this variable.
+const sharerTask = "POLITE_TEST_SHARER_TASK"
+
+// A task is what a sharer has to do: rule on two pages of each site.
+type task struct {
+	Store   string
+	Delay   time.Duration // of the store
+	Timeout time.Duration // of a retrieval; a lease is three seconds longer
+	Origin  string        // where all sites are
+	Sites   int
+	Later   int // further sites, once the store answers
+}
+
+// A word is what a sharer says in the end.
+type word struct {
+	Wrong   []string
+	Longest time.Duration // that a ruling took
+	Failed  int64         // calls of the store, for the first sites
+	Later   int64         // for the further ones
+}
+
+// sharerWorkers is how many sites a sharer asks for at once.
+const sharerWorkers = 6
+
+// lease is how long a lease of the task lasts.
+func (k task) lease() time.Duration { return k.Timeout + 3*time.Second }
+
+// toOrigin takes every request to the origin, whatever its host.
+type toOrigin struct{ origin *url.URL }
+
+func (o toOrigin) RoundTrip(req *http.Request) (*http.Response, error) {
+	there := req.Clone(req.Context())
+	there.Host = req.URL.Host
+	there.URL.Scheme, there.URL.Host = o.origin.Scheme, o.origin.Host
+	return http.DefaultTransport.RoundTrip(there)
+}
+
+// TestSharer is one process of a fleet.
+func TestSharer(t *testing.T) {
+	text := os.Getenv(sharerTask)
+	if text == "" {
+		t.Skip("a process of the tests of sharing; no test by itself")
+	}
+	var k task
+	if err := json.Unmarshal([]byte(text), &k); err != nil {
+		t.Fatal(err)
+	}
+	store, err := redis.Open(k.Store, &redis.Options{Delay: k.Delay})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	tr := newTransport(t, &fetcher.Options{Store: store, Base: toOrigin{must(k.Origin)}, Timeout: k.Timeout})
+	var sum word
+	sum.visit(tr, 0, k.Sites)
+	sum.Failed = tr.Stats().StoreFailures
+	if k.Later > 0 {
+		await(t, func() bool { _, err := store.Get(t.Context(), "any"); return errors.Is(err, fs.ErrNotExist) })
+		sum.visit(tr, k.Sites, k.Sites+k.Later)
+		sum.Later = tr.Stats().StoreFailures - sum.Failed
+	}
+	printer()(sum)
+}
+
+// visit asks for the sites from one number up to another, some at once.
+func (sum *word) visit(tr *fetcher.Transport, from, to int) {
+	todo := make(chan int, to-from)
+	for _, i := range rand.Perm(to - from) {
+		todo <- from + i
+	}
+	close(todo)
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for range sharerWorkers {
+		wg.Go(func() {
+			for i := range todo {
+				wrong, took := ask(tr, fmt.Sprintf("http://host%d.test", i))
+				mu.Lock()
+				sum.Wrong, sum.Longest = append(sum.Wrong, wrong...), max(sum.Longest, took)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// ask rules on two pages of a site, of which its own rules allow the second. It
+// returns what is wrong and how long the first ruling took.
+func ask(tr *fetcher.Transport, site string) (wrong []string, took time.Duration) {
+	began := time.Now()
+	for page, want := range map[string]bool{"/of/" + must(site).Host: false, "/of/others": true} {
+		d, err := tr.Check(context.Background(), must(site+page))
+		if err != nil || d.Allowed() != want {
+			wrong = append(wrong, fmt.Sprintf("%s: got %v, %v; want allowed %v", site+page, d, err, want))
+		}
+	}
+	return wrong, time.Since(began)
+}
+
+// A census is the origin of all sites. It counts the requests for each site's
+// robots.txt, which shuts off a path that has the site's name.
+type census struct {
+	hold chan struct{} // the first request waits for its end, if not nil
+	seen atomic.Int64
+
+	mu  sync.Mutex
+	per map[string]int
+}
+
+func (c *census) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	c.per[r.Host+r.URL.Path]++
+	c.mu.Unlock()
+	if n := c.seen.Add(1); n == 1 && c.hold != nil {
+		<-c.hold
+	}
+	<-time.After(20 * time.Millisecond)
+	fmt.Fprintf(w, "User-agent: *\nDisallow: /of/%s\n", r.Host)
+}
+
+// crew is a fleet at work.
+type crew struct {
+	t      *testing.T
+	census *census
+	task   task
+	stop   func() // kills the redis-server
+	start  func()
+}
+
+func newCrew(t *testing.T, sites int, delay, timeout time.Duration) *crew {
+	c := &crew{t: t, census: &census{per: map[string]int{}}}
+	web := nethttptest.NewServer(c.census)
+	t.Cleanup(web.Close)
+	var store string
+	store, c.stop, c.start = redisServer(t)
+	c.task = task{Store: store, Delay: delay, Timeout: timeout, Origin: web.URL, Sites: sites}
+	return c
+}
+
+// sharer is a process of the crew; its word comes when it has ended.
+type sharer struct {
+	*exec.Cmd
+	printed strings.Builder
+}
+
+// launch starts a process, which ends with the test.
+func (c *crew) launch() *sharer {
+	c.t.Helper()
+	text, err := json.Marshal(c.task)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	s := &sharer{Cmd: exec.CommandContext(c.t.Context(), os.Args[0], "-test.run=^TestSharer$", "-test.timeout=5m")}
+	s.Env = append(os.Environ(), sharerTask+"="+string(text))
+	s.Stdout, s.Stderr = &s.printed, os.Stderr
+	if err := s.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	return s
+}
+
+// join waits for the processes. All have every ruling right; it returns the sum
+// of what they said.
+func (c *crew) join(all []*sharer) (sum word) {
+	c.t.Helper()
+	for _, s := range all {
+		if err := s.Wait(); err != nil {
+			c.t.Errorf("a process ended with %v\n%s", err, s.printed.String())
+			continue
+		}
+		var w word
+		if err := json.NewDecoder(strings.NewReader(s.printed.String())).Decode(&w); err != nil {
+			c.t.Errorf("a process said %q", s.printed.String())
+		}
+		for _, wrong := range w.Wrong {
+			c.t.Error(wrong)
+		}
+		sum.Longest = max(sum.Longest, w.Longest)
+		sum.Failed += w.Failed
+		sum.Later += w.Later
+	}
+	return sum
+}
+
+// askedOnce fails the test unless each of the sites saw one request.
+func (c *crew) askedOnce(from, to int) {
+	c.t.Helper()
+	for i := from; i < to; i++ {
+		robots := fmt.Sprintf("host%d.test/robots.txt", i)
+		if n := c.census.per[robots]; n != 1 {
+			c.t.Errorf("%s was asked for %d times, want once in the fleet", robots, n)
+		}
+	}
+}
+
+// size is that of the fleet, and the number of its sites.
+func size() (processes, sites int) {
+	if testing.Short() {
+		return 3, 150
+	}
+	return 8, 1000
+}
+
+// Eight processes that know nothing ask for a thousand sites, and each site sees
+// one request.
+func TestFleetAsksOnce(t *testing.T) {
+	processes, sites := size()
+	c := newCrew(t, sites, 10*time.Second, 30*time.Second)
+	var all []*sharer
+	for range processes {
+		all = append(all, c.launch())
+	}
+	sum := c.join(all)
+	if sum.Failed > 0 {
+		t.Skipf("this machine is too busy for its own redis-server: %d calls failed", sum.Failed)
+	}
+	c.askedOnce(0, sites)
+	if len(c.census.per) != sites {
+		t.Errorf("%d files were asked for, want the robots.txt of %d sites", len(c.census.per), sites)
+	}
+	t.Logf("%d processes, %d sites, %d requests, longest ruling %v", processes, sites, c.census.seen.Load(), sum.Longest)
+}
+
+// The redis-server is killed in the middle, with all it has, and comes back: no
+// ruling is wrong or missing, and when it is back each site is asked once again.
+// What it costs is requests meanwhile, as many as it happens to be away for.
+func TestFleetLosesItsServer(t *testing.T) {
+	processes, sites := size()
+	c := newCrew(t, sites, 10*time.Second, 30*time.Second)
+	c.task.Later = sites / 2
+	var all []*sharer
+	for range processes {
+		all = append(all, c.launch())
+	}
+	await(t, func() bool { return int(c.census.seen.Load()) >= sites/4 })
+	c.stop()
+	<-time.After(300 * time.Millisecond)
+	c.start()
+	sum := c.join(all)
+	n := int(c.census.seen.Load())
+	if want := sites + c.task.Later; len(c.census.per) != want {
+		t.Errorf("%d files were asked for, want the robots.txt of %d sites", len(c.census.per), want)
+	}
+	t.Logf("%d processes: %d requests for %d sites with %d calls of the store failed, then %d for %d; longest ruling %v",
+		processes, n-c.task.Later, sites, sum.Failed, c.task.Later, c.task.Later, sum.Longest)
+	if sum.Later > 0 {
+		t.Skipf("this machine is too busy for its own redis-server: %d calls failed when it was back", sum.Later)
+	}
+	c.askedOnce(sites, sites+c.task.Later)
+}
+
+// A process that is killed while it retrieves leaves its lease behind. When that
+// has run out one of the others takes over, and the site sees one request more.
+func TestFleetLeaseHolderKilled(t *testing.T) {
+	processes, _ := size()
+	c := newCrew(t, 1, 10*time.Second, 2*time.Second)
+	c.census.hold = make(chan struct{})
+	defer close(c.census.hold)
+	dies := c.launch()
+	await(t, func() bool { return c.census.seen.Load() == 1 })
+	dies.Process.Kill()
+	dies.Wait()
+	var all []*sharer
+	for range processes - 1 {
+		all = append(all, c.launch())
+	}
+	sum := c.join(all)
+	if sum.Failed > 0 {
+		t.Skipf("this machine is too busy for its own redis-server: %d calls failed", sum.Failed)
+	}
+	if n := c.census.seen.Load(); n != 2 {
+		t.Errorf("%d requests, want the dead process's and one more", n)
+	}
+	t.Logf("%d processes took over after a lease of %v, longest ruling %v", len(all), c.task.lease(), sum.Longest)
+}
