@@ -413,6 +413,22 @@ func TestFleetMaxWait(t *testing.T) {
 	})
 }
 
+// It is the fleet that is in the way also when MaxWait ends at the very moment at
+// which the store is to be asked again.
+func TestFleetMaxWaitAtTheAsking(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			all, _ := fleetOf(t, 2, Limits{Parallel: 1, MaxWait: time.Second}, Options{})
+			take(t, all[0], host1, 0)
+			_, err := all[1].Wait(context.Background(), host1, 0)
+			refused, ok := err.(*RefusedError)
+			if !ok || refused.Reason != ReasonShared || !refused.RetryAt.After(time.Now()) {
+				t.Errorf("Wait = %v, want a refusal by the fleet", err)
+			}
+		})
+	}
+}
+
 // A turn that is free is no wait, though the store was asked for it.
 func TestFleetFreeTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
