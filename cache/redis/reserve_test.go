@@ -99,6 +99,19 @@ func TestReserve(t *testing.T) {
 			t.Errorf("%d tickets alive, want c alone: a dead one is not brought back", got)
 		}
 	})
+	t.Run("house/dead_in_line_hold_up_nobody", func(t *testing.T) {
+		s := fresh(t)
+		ask(t, s, "a", time.Minute, 0)
+		ask(t, s, "b", time.Minute, 0)
+		// It is to come again after five seconds, and has two more.
+		alive := time.Duration(number(srv, "ZSCORE", "alive", "b")-number(srv, "HGET", "state", "last")) * time.Microsecond
+		if alive < 7*time.Second {
+			t.Errorf("a ticket in line is taken for dead %v after the start before it, want at least 7s", alive)
+		}
+		within(t, "behind it", ask(t, s, "c", time.Minute, 0), 2*time.Minute)
+		number(srv, "ZADD", "alive", "1", "b") // long ago
+		within(t, "behind the dead", ask(t, s, "c", time.Minute, 0), time.Minute)
+	})
 	t.Run("house/pause", func(t *testing.T) {
 		s := fresh(t)
 		ask(t, s, "a", 0, 0)
