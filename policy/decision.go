@@ -113,10 +113,10 @@ func (d Decision) reason() string {
 		return fmt.Sprintf("no rule of group %s matches in %s", quote(d.Match.Agent), robots)
 	case d.Match.Allowed:
 		return "no group applies in " + robots
+	case d.Verdict == Defer && (d.Clause == "2.4" || d.Cause == ""):
+		return robots + " must be asked for first" // nothing is known, or nothing that still counts
 	case d.Cause != "":
 		return fmt.Sprintf("%s is %s (%s)", robots, d.Access, clean(d.Cause))
-	case d.Clause == "2.4", d.Access == Unreachable:
-		return robots + " must be asked for first"
 	}
 	return fmt.Sprintf("%s is %s (status %d)", robots, d.Access, d.Status)
 }

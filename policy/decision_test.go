@@ -21,7 +21,7 @@ import (
 func TestString(t *testing.T) {
 	for _, tt := range []struct {
 		name, profile string
-		events        []string // one a day
+		events        []string // one a day, "" for none
 		want          string
 	}{
 		{"2.3/nothing_known", "rfc9309", nil,
@@ -40,6 +40,10 @@ func TestString(t *testing.T) {
 			`DEFER https://example.com/private: https://example.com/robots.txt is unreachable (status 503 Service Unavailable) [RFC 9309, section 2.3.1.4; profile rfc9309]; unreachable since 2026-05-01T00:00:00Z; not before 2026-05-01T00:01:00Z`},
 		{"2.3.1.4/dns", "rfc9309", []string{"dns"},
 			`DEFER https://example.com/private: https://example.com/robots.txt is unreachable (retrieval: dns: it broke) [RFC 9309, section 2.3.1.4; profile rfc9309]; unreachable since 2026-05-01T00:00:00Z; not before 2026-05-01T00:01:00Z`},
+		{"2.4/an_expired_copy", "rfc9309", []string{"200 rules", ""},
+			`DEFER https://example.com/private: https://example.com/robots.txt must be asked for first [RFC 9309, section 2.4; profile rfc9309]; not before 2026-05-02T00:00:00Z`},
+		{"2.4/an_expired_404", "rfc9309", []string{"404", ""},
+			`DEFER https://example.com/private: https://example.com/robots.txt must be asked for first [RFC 9309, section 2.4; profile rfc9309]; not before 2026-05-02T00:00:00Z`},
 		{"2.4/a_stale_copy", "rfc9309", []string{"200 rules", "999 + Retry-After: 3600"},
 			`DISALLOW https://example.com/private: line 2 "Disallow: /private" in group "*" of a copy, past its time, of https://example.com/robots.txt [RFC 9309, section 2.4; profile rfc9309]; fetched 2026-05-01T00:00:00Z; unreachable since 2026-05-02T00:00:00Z; asked again 2026-05-02T01:00:00Z`},
 		{"house/401", "koster1996", []string{"401"},
@@ -53,7 +57,9 @@ func TestString(t *testing.T) {
 			now := start
 			for i, e := range tt.events {
 				now = start.AddDate(0, 0, i)
-				rec = learn(t, p, rec, attempt(t, e, now))
+				if e != "" {
+					rec = learn(t, p, rec, attempt(t, e, now))
+				}
 			}
 			if got := decide(t, rec, private, now).String(); got != tt.want {
 				t.Errorf("after %q:\ngot  %s\nwant %s", tt.events, got, tt.want)
@@ -240,6 +246,12 @@ func TestLogValue(t *testing.T) {
 			"rule": `line 2 "Disallow: /private" in group "*"`, "robots": robots, "status": "200",
 			"fetched": "2026-05-01 00:00:00 +0000 UTC", "expires": "2026-05-02 00:00:00 +0000 UTC",
 		}},
+		{"2.4/stale", "200 rules + Cache-Control: max-age=0, then 503 + Retry-After: 3600", map[string]string{
+			"verdict": "disallow", "url": "https://example.com/private", "clause": "2.4", "access": "unreachable", "profile": "rfc9309",
+			"rule": `line 2 "Disallow: /private" in group "*"`, "robots": robots, "status": "503", "stale": "true",
+			"fetched": "2026-04-30 23:00:00 +0000 UTC", "expires": "2026-05-01 01:00:00 +0000 UTC",
+			"down_since": "2026-05-01 00:00:00 +0000 UTC", "cause": "status 503 Service Unavailable",
+		}},
 		{"2.3.1.4/dns", "dns + Retry-After: 3600", map[string]string{
 			"verdict": "defer", "url": "https://example.com/private", "clause": "2.3.1.4", "access": "unreachable", "profile": "rfc9309",
 			"robots": robots, "expires": "2026-05-01 01:00:00 +0000 UTC", "down_since": "2026-05-01 00:00:00 +0000 UTC",
@@ -248,7 +260,12 @@ func TestLogValue(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := map[string]string{}
-			for _, a := range decide(t, learn(t, p, nil, attempt(t, tt.event, start)), private, start).LogValue().Group() {
+			var rec *policy.Record
+			events := strings.Split(tt.event, ", then ")
+			for i, e := range events { // an hour apart, the last at the start
+				rec = learn(t, p, rec, attempt(t, e, start.Add(time.Duration(i+1-len(events))*time.Hour)))
+			}
+			for _, a := range decide(t, rec, private, start).LogValue().Group() {
 				got[a.Key] = a.Value.String()
 			}
 			if !reflect.DeepEqual(got, tt.want) {

@@ -65,6 +65,7 @@ func TestForeignAttempts(t *testing.T) {
 		{"2.3.1.1/a_body_of_its_length", false, policy.Attempt{Status: 200, Body: []byte(file), Header: http.Header{"Content-Length": {fmt.Sprint(len(file))}}}, "rules 2.2.2", days},
 		{"2.3.1.1/a_decoded_body_has_another_length", false, policy.Attempt{Status: 200, Body: []byte(file), Header: http.Header{"Content-Length": {"1000"}, "Content-Encoding": {"gzip"}}}, "rules 2.2.2", days},
 		{"2.3.1.1/a_length_that_is_none", false, policy.Attempt{Status: 200, Body: []byte(file), Header: http.Header{"Content-Length": {"-1"}}}, "rules 2.2.2", days},
+		{"2.5/a_body_that_was_cut_in_silence", false, policy.Attempt{Status: 200, Body: lines(500<<10, file+" "), Header: http.Header{"Content-Length": {"1000000"}}}, "rules 2.2.2", days},
 		{"2.5/a_cut_body_is_short", false, policy.Attempt{Status: 200, Body: []byte(file), Cut: true, Header: http.Header{"Content-Length": {"1000000"}}}, "rules 2.2.2", days},
 		{"house/204_has_no_length", false, policy.Attempt{Status: 204, Header: http.Header{"Content-Length": {"10"}}}, "allow 2.2.1", days},
 
