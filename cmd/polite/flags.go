@@ -101,12 +101,12 @@ func (o *online) transport(c *cli, trace *fetcher.Trace, limits *pace.Limits) (*
 }
 
 // storeTrouble returns a hook that tells of the first failure of the store: it
-// changes no ruling, and one that is down fails for every site.
+// changes no ruling, and a store that is down fails for every site.
 func (c *cli) storeTrouble() func(op, authority string, err error) {
 	var once sync.Once
 	return func(op, authority string, err error) {
 		once.Do(func() {
-			c.warn("the store failed and is passed over: %s of %s: %v; further failures are not shown", op, authority, err)
+			c.warn("store trouble, passed over: %s of %s: %v; further trouble is not shown", op, authority, err)
 		})
 	}
 }

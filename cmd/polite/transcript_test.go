@@ -56,11 +56,26 @@ func playAll(t *testing.T, pattern string, terminals func(t *testing.T, columns 
 						t.Fatal(err)
 					}
 				} else if got != string(text) {
-					t.Errorf("%s\ngot\n%s\nwant\n%s", name, got, text)
+					t.Errorf("%s: %s", name, difference(got, string(text)))
 				}
 			})
 		})
 	}
+}
+
+// difference tells of the first line that is not as it should be.
+func difference(got, want string) string {
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	command := ""
+	for i := range min(len(g), len(w)) {
+		if strings.HasPrefix(w[i], "$ ") {
+			command = w[i]
+		}
+		if g[i] != w[i] {
+			return fmt.Sprintf("line %d, %s\ngot  %s\nwant %s", i+1, command, g[i], w[i])
+		}
+	}
+	return fmt.Sprintf("the first %d lines are the same\ngot  %d lines\nwant %d lines", min(len(g), len(w)), len(g), len(w))
 }
 
 // stage is where a transcript plays.

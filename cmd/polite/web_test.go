@@ -39,6 +39,19 @@ func many() string {
 	return b.String()
 }
 
+// named is a robots.txt that names more crawlers than are told of.
+func named() string {
+	var b strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&b, "User-agent: Bot%c\nDisallow: /x\n", 'A'+i)
+	}
+	b.WriteString("User-agent: *\n")
+	for i := range 10 {
+		fmt.Fprintf(&b, "Disallow: /x/%d\n", i)
+	}
+	return b.String()
+}
+
 // newWeb is the web that the transcripts ask.
 func newWeb(t *testing.T) *httptest.Web {
 	web := httptest.New(t)
@@ -51,13 +64,15 @@ func newWeb(t *testing.T) *httptest.Web {
 		Path("/broken", httptest.Text(strings.Repeat("page ", 99)).Cut(100))
 	robots("https://www.example.com", httptest.Redirect(301, "https://example.com/robots.txt").After(120*time.Millisecond))
 	robots("https://many.example", httptest.Text(many()).Header("Cache-Control", "max-age=7200").ETag(`"v1"`).After(45*time.Millisecond))
+	robots("https://named.example", httptest.Text(named()))
 	robots("https://missing.example", httptest.Status(404))
 	robots("https://busy.example", httptest.Status(503).Header("Retry-After", "120"))
 	robots("https://late.example", httptest.Text("User-agent: *\nDisallow: /a\n").After(900*time.Millisecond))
+	robots("https://failing.example", httptest.Text(orderly), httptest.Status(500))
 	robots("https://slow.example", httptest.Hang())
 	robots("https://html.example", httptest.Text("<!doctype html>\n<title>Hello</title>\n").Header("Content-Type", "text/html"))
 	robots("https://hostile.example", httptest.Text(hostile))
 	robots("https://long.example", httptest.Text("User-agent: *\nDisallow: /"+strings.Repeat("A", 500<<10)+"\nDisallow: /b\n"))
-	web.Site("https://dead.example").Connect(httptest.Refused)
+	web.Site("https://dead.example").At("203.0.113.7").Connect(httptest.Refused)
 	return web
 }

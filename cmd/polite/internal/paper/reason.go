@@ -27,8 +27,8 @@ func Reason(d policy.Decision, now time.Time) string {
 // when it is asked for again; "" if there is nothing to say.
 func Lifetime(d policy.Decision, now time.Time) string {
 	var parts []string
-	if now.Sub(d.DownSince) >= time.Second && !d.DownSince.IsZero() {
-		parts = append(parts, "unreachable for "+Span(now.Sub(d.DownSince)))
+	if down := outage(d, now); down != "" {
+		parts = append(parts, down)
 	}
 	again := ""
 	if wait, ok := Wait(d, now); ok && wait < time.Second {
@@ -50,6 +50,23 @@ func Lifetime(d policy.Decision, now time.Time) string {
 		parts = append(parts, again)
 	}
 	return strings.Join(parts, "; ")
+}
+
+// outage says for how long the file has been unreachable, and why where that is
+// not what decided: a copy did.
+func outage(d policy.Decision, now time.Time) string {
+	long := now.Sub(d.DownSince) >= time.Second
+	if d.DownSince.IsZero() || !long && !d.Stale {
+		return ""
+	}
+	down := "unreachable"
+	if long {
+		down += " for " + Span(now.Sub(d.DownSince))
+	}
+	if d.Stale && d.Cause != "" {
+		down += ": " + Clean(d.Cause, 200)
+	}
+	return down
 }
 
 // Wait is the time until the file is asked for again; ok is false if it is not.
