@@ -232,7 +232,7 @@ type Stats struct {
 	Renewed     int64 `json:"renewed"`     // retrievals answered 304
 	Unreachable int64 `json:"unreachable"` // retrievals that ended in a failure or a server error
 
-	StoreHits     int64 `json:"store_hits"`     // records read from the store, due or not
+	StoreHits     int64 `json:"store_hits"`     // records taken from the store
 	StoreFailures int64 `json:"store_failures"` // calls of the store that failed
 
 	Authorities int   `json:"authorities"` // held in memory now

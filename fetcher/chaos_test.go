@@ -1,0 +1,201 @@
+package fetcher_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rfc9309/polite/cache"
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/internal/httptest"
+	"github.com/rfc9309/polite/pace"
+	"github.com/rfc9309/polite/policy"
+)
+
+// A gate is a base that sees how many requests for one robots.txt are under way.
+type gate struct {
+	http.RoundTripper
+	mu      sync.Mutex
+	flying  map[string]int
+	crowded []string // hosts that were asked for it twice at once
+}
+
+func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Path != "/robots.txt" {
+		return g.RoundTripper.RoundTrip(r)
+	}
+	g.add(r.URL.Host, 1)
+	defer g.add(r.URL.Host, -1)
+	return g.RoundTripper.RoundTrip(r)
+}
+
+func (g *gate) add(host string, n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.flying[host] += n
+	if g.flying[host] > 1 {
+		g.crowded = append(g.crowded, host)
+	}
+}
+
+// acts are what anybody may do with a Transport at any time. Each reports what
+// went wrong with what it got.
+var chaos = []func(ctx context.Context, tr *fetcher.Transport, u *url.URL) error{
+	func(ctx context.Context, tr *fetcher.Transport, u *url.URL) error {
+		d, err := tr.Check(ctx, u)
+		return sound(d, err, u)
+	},
+	func(ctx context.Context, tr *fetcher.Transport, u *url.URL) error {
+		d, err := tr.Refresh(ctx, u)
+		return sound(d, err, u)
+	},
+	func(_ context.Context, tr *fetcher.Transport, u *url.URL) error {
+		if d, ok := tr.Peek(u); ok {
+			return sound(d, nil, u)
+		}
+		return nil
+	},
+	func(ctx context.Context, tr *fetcher.Transport, u *url.URL) error {
+		rec, err := tr.Record(ctx, u)
+		if err == nil && rec.Robots() != "http://"+u.Host+"/robots.txt" {
+			return fmt.Errorf("%s got the record of %s", u, rec.Robots())
+		}
+		return nil
+	},
+	func(ctx context.Context, tr *fetcher.Transport, u *url.URL) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+		if err != nil {
+			return err
+		}
+		resp, err := tr.RoundTrip(req)
+		if (resp == nil) == (err == nil) {
+			return fmt.Errorf("%s got %v and %v", u, resp, err)
+		}
+		if resp != nil {
+			io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+		}
+		return nil
+	},
+	func(ctx context.Context, tr *fetcher.Transport, u *url.URL) error {
+		tr.Invalidate(ctx, u)
+		return nil
+	},
+	func(ctx context.Context, tr *fetcher.Transport, u *url.URL) error {
+		var two iter.Seq[*url.URL] = func(yield func(*url.URL) bool) {
+			_ = yield(u) && yield(must("http://s0.test/"))
+		}
+		tr.Prefetch(ctx, two)
+		return nil
+	},
+	func(_ context.Context, tr *fetcher.Transport, _ *url.URL) error {
+		for key, rec := range tr.All() {
+			if rec.Robots() != key+"/robots.txt" {
+				return fmt.Errorf("%s holds the record of %s", key, rec.Robots())
+			}
+		}
+		tr.CloseIdleConnections()
+		return nil
+	},
+}
+
+// sound holds a ruling against what is true of all the sites here: nobody may
+// fetch /private, and nobody fails but those who leave.
+func sound(d policy.Decision, err error, u *url.URL) error {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%s: no ruling: %w", u, err)
+	case d.URL != u.String() || u.Path == "/private" && d.Allowed():
+		return fmt.Errorf("%s: got %v", u, d)
+	}
+	return nil
+}
+
+// TestEverythingAtOnce lets many goroutines do everything to a few sites that
+// fail in every way, for days. No site is asked for one file twice at a time, the
+// private page is never asked for, and everybody comes home.
+func TestEverythingAtOnce(t *testing.T) {
+	for name, limits := range map[string]*pace.Limits{"unpaced": nil, "paced": {Gap: time.Second, Parallel: 2}} {
+		t.Run("house/"+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const sites, workers, turns = 8, 24, 60
+				web := httptest.New(t)
+				for i := range sites {
+					web.Site(fmt.Sprintf("http://s%d.test", i)).Path("/*", httptest.Text("page")).Robots(troubles(i)...)
+				}
+				web.Site("http://hub.test").Path("/r", text)
+				base := &gate{RoundTripper: web.Transport(), flying: map[string]int{}}
+				var told atomic.Int32
+				tr := newTransport(t, &fetcher.Options{
+					Base: base, Store: cache.NewMemory(1 << 16), MaxBytes: 1 << 16, Pace: limits,
+					Trace: &fetcher.Trace{Fetched: func(policy.Attempt, *policy.Record) {
+						if told.Add(1)%5 == 0 {
+							panic("a hook")
+						}
+					}},
+				})
+				tr.SetLookup(web.LookupNetIP)
+				var all sync.WaitGroup
+				for w := range workers {
+					all.Go(func() {
+						dice := rand.New(rand.NewPCG(9309, uint64(w)))
+						for range turns {
+							u := must(fmt.Sprintf("http://s%d.test/%s", dice.IntN(sites), []string{"private", "public"}[dice.IntN(2)]))
+							ctx, cancel := context.WithTimeout(t.Context(), time.Duration(dice.ExpFloat64()*float64(20*time.Second)))
+							if err := chaos[dice.IntN(len(chaos))](ctx, tr, u); err != nil {
+								t.Error(err)
+							}
+							cancel()
+							time.Sleep(time.Duration(dice.ExpFloat64() * float64(time.Hour)))
+						}
+					})
+				}
+				all.Wait()
+				time.Sleep(time.Hour) // what callers left ends by itself
+				if len(base.crowded) > 0 {
+					t.Errorf("asked twice at once: %q", base.crowded)
+				}
+				pages := 0
+				for _, r := range web.Requests() {
+					if r.Target == "/private" {
+						t.Errorf("%v was asked for", r)
+					}
+					if r.Target == "/public" {
+						pages++
+					}
+				}
+				if s := tr.Stats(); pages == 0 || s.Bytes > 1<<16 || s.Retrievals == 0 {
+					t.Errorf("got  %d pages, %+v\nwant some pages, some retrievals, and at most %d octets", pages, s, 1<<16)
+				}
+			})
+		})
+	}
+}
+
+// troubles is the story of a site's robots.txt. Whenever it is there it has the
+// same rules, and it is never missing.
+func troubles(i int) []httptest.Step {
+	all := steps(
+		text.Header("Cache-Control", "no-store"), httptest.Status(503), httptest.Reset(), httptest.Hang(), text.ETag(`"1"`), text.Cut(10),
+		httptest.Redirect(302, "http://hub.test/r"), text.After(10*time.Second), httptest.Status(429).Header("Retry-After", "3600"),
+		text.Gzip(), httptest.Status(999), httptest.Raw(strings.Repeat("rubbish", 1000)), text.Header("Content-Encoding", "br"),
+	)
+	var story []httptest.Step
+	for n := range 200 {
+		story = append(story, all[(n*(2*i+1)+i)%len(all)])
+	}
+	return story
+}
