@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	nethttptest "net/http/httptest"
@@ -34,7 +35,6 @@ const sharerTask = "POLITE_TEST_SHARER_TASK"
 // A task is what a sharer has to do: rule on two pages of each site.
 type task struct {
 	Store   string
-	Delay   time.Duration // of the store
 	Timeout time.Duration // of a retrieval; a lease is three seconds longer
 	Origin  string        // where all sites are
 	Sites   int
@@ -75,7 +75,7 @@ func TestSharer(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &k); err != nil {
 		t.Fatal(err)
 	}
-	store, err := redis.Open(k.Store, &redis.Options{Delay: k.Delay})
+	store, err := redis.Open(k.Store, &redis.Options{Delay: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,6 +148,13 @@ func (c *census) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "User-agent: *\nDisallow: /of/%s\n", r.Host)
 }
 
+// asked is a copy of the counts.
+func (c *census) asked() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.per)
+}
+
 // crew is a fleet at work.
 type crew struct {
 	t      *testing.T
@@ -157,13 +164,13 @@ type crew struct {
 	start  func()
 }
 
-func newCrew(t *testing.T, sites int, delay, timeout time.Duration) *crew {
-	c := &crew{t: t, census: &census{per: map[string]int{}}}
+func newCrew(t *testing.T, sites int, timeout time.Duration, hold chan struct{}) *crew {
+	c := &crew{t: t, census: &census{hold: hold, per: map[string]int{}}}
 	web := nethttptest.NewServer(c.census)
 	t.Cleanup(web.Close)
 	var store string
 	store, c.stop, c.start = redisServer(t)
-	c.task = task{Store: store, Delay: delay, Timeout: timeout, Origin: web.URL, Sites: sites}
+	c.task = task{Store: store, Timeout: timeout, Origin: web.URL, Sites: sites}
 	return c
 }
 
@@ -215,9 +222,10 @@ func (c *crew) join(all []*sharer) (sum word) {
 // askedOnce fails the test unless each of the sites saw one request.
 func (c *crew) askedOnce(from, to int) {
 	c.t.Helper()
+	per := c.census.asked()
 	for i := from; i < to; i++ {
 		robots := fmt.Sprintf("host%d.test/robots.txt", i)
-		if n := c.census.per[robots]; n != 1 {
+		if n := per[robots]; n != 1 {
 			c.t.Errorf("%s was asked for %d times, want once in the fleet", robots, n)
 		}
 	}
@@ -235,7 +243,7 @@ func size() (processes, sites int) {
 // one request.
 func TestFleetAsksOnce(t *testing.T) {
 	processes, sites := size()
-	c := newCrew(t, sites, 10*time.Second, 30*time.Second)
+	c := newCrew(t, sites, 30*time.Second, nil)
 	var all []*sharer
 	for range processes {
 		all = append(all, c.launch())
@@ -245,8 +253,8 @@ func TestFleetAsksOnce(t *testing.T) {
 		t.Skipf("this machine is too busy for its own redis-server: %d calls failed", sum.Failed)
 	}
 	c.askedOnce(0, sites)
-	if len(c.census.per) != sites {
-		t.Errorf("%d files were asked for, want the robots.txt of %d sites", len(c.census.per), sites)
+	if len(c.census.asked()) != sites {
+		t.Errorf("%d files were asked for, want the robots.txt of %d sites", len(c.census.asked()), sites)
 	}
 	t.Logf("%d processes, %d sites, %d requests, longest ruling %v", processes, sites, c.census.seen.Load(), sum.Longest)
 }
@@ -256,7 +264,7 @@ func TestFleetAsksOnce(t *testing.T) {
 // What it costs is requests meanwhile, as many as it happens to be away for.
 func TestFleetLosesItsServer(t *testing.T) {
 	processes, sites := size()
-	c := newCrew(t, sites, 10*time.Second, 30*time.Second)
+	c := newCrew(t, sites, 30*time.Second, nil)
 	c.task.Later = sites / 2
 	var all []*sharer
 	for range processes {
@@ -268,8 +276,8 @@ func TestFleetLosesItsServer(t *testing.T) {
 	c.start()
 	sum := c.join(all)
 	n := int(c.census.seen.Load())
-	if want := sites + c.task.Later; len(c.census.per) != want {
-		t.Errorf("%d files were asked for, want the robots.txt of %d sites", len(c.census.per), want)
+	if want := sites + c.task.Later; len(c.census.asked()) != want {
+		t.Errorf("%d files were asked for, want the robots.txt of %d sites", len(c.census.asked()), want)
 	}
 	t.Logf("%d processes: %d requests for %d sites with %d calls of the store failed, then %d for %d; longest ruling %v",
 		processes, n-c.task.Later, sites, sum.Failed, c.task.Later, c.task.Later, sum.Longest)
@@ -283,9 +291,9 @@ func TestFleetLosesItsServer(t *testing.T) {
 // has run out one of the others takes over, and the site sees one request more.
 func TestFleetLeaseHolderKilled(t *testing.T) {
 	processes, _ := size()
-	c := newCrew(t, 1, 10*time.Second, 2*time.Second)
-	c.census.hold = make(chan struct{})
-	defer close(c.census.hold)
+	hold := make(chan struct{})
+	defer close(hold)
+	c := newCrew(t, 1, 2*time.Second, hold)
 	dies := c.launch()
 	await(t, func() bool { return c.census.seen.Load() == 1 })
 	dies.Process.Kill()
