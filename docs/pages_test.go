@@ -17,7 +17,7 @@ func TestLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, page := range append(pages, "../README.md", "../CHANGELOG.md") {
+	for _, page := range append(pages, "../README.md", "../CHANGELOG.md", "../examples/README.md") {
 		for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {
 			target, heading := filepath.Join(filepath.Dir(page), m[1]), strings.TrimPrefix(m[2], "#")
 			if m[1] == "" {
@@ -55,5 +55,21 @@ func TestReadme(t *testing.T) {
 	neat, err := format.Source([]byte(program))
 	if err != nil || string(neat) != program {
 		t.Errorf("the README's program\n%s\ngot  %v\nwant it as gofmt writes it", program, err)
+	}
+}
+
+// Every example is in the list of examples and in the README.
+func TestExamples(t *testing.T) {
+	programs, err := filepath.Glob("../examples/*/main.go")
+	if err != nil || len(programs) == 0 {
+		t.Fatal(programs, err)
+	}
+	for _, page := range []string{"../README.md", "../examples/README.md"} {
+		text := read(t, page)
+		for _, p := range programs {
+			if name := "`" + filepath.Base(filepath.Dir(p)) + "`"; !strings.Contains(text, name) {
+				t.Errorf("%s\ngot  no %s\nwant a word on it", page, name)
+			}
+		}
 	}
 }
