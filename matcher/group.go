@@ -16,8 +16,8 @@ func (p *parser) agent(stored kind, value, line string, number int) {
 	if p.inRules && (stored == other || !p.ready) {
 		p.put(ended, "", 0) // otherwise the kinds of the items tell
 	}
-	if p.inRules && p.seen.slots == nil && p.size >= seenFrom {
-		p.seen = newSeen(view(p.out), p.size)
+	if p.inRules && p.seen.full(len(p.out)) {
+		p.seen = newSeen(view(p.out))
 	}
 	if p.inRules || !p.grouped {
 		p.inRules, p.ready, p.grouped = false, false, true

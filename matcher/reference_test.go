@@ -98,11 +98,22 @@ func (d Dialect) refNames(value, token string) bool {
 	case token == "*":
 		return false
 	case d.within:
-		return value != "" && strings.Contains(strings.ToLower(token), strings.ToLower(value))
+		return value != "" && strings.Contains(refLower(token), refLower(value))
 	case d.lettersOnly:
-		return strings.EqualFold(refTokens[1].FindString(value), token)
+		return refLower(refTokens[1].FindString(value)) == refLower(token)
 	}
-	return token != "" && strings.EqualFold(refTokens[0].FindString(value), token)
+	return token != "" && refLower(refTokens[0].FindString(value)) == refLower(token)
+}
+
+// refLower returns s with letters of ASCII in lower case.
+func refLower(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
 }
 
 // refFind returns the rules to obey, and whether there is a group.

@@ -7,15 +7,17 @@ type seen struct {
 }
 
 const (
-	seenFrom  = 256     // octets of a file from which it is worth to look
-	seenLeast = 4       // octets of a pattern from which it is worth to look
-	seenMost  = 1 << 16 // slots
+	seenOctets = 8       // of text for a slot, or more slots are made
+	seenLeast  = 4       // octets of a pattern from which it is worth to look
+	seenMost   = 1 << 16 // slots
 )
 
-// newSeen returns a seen that knows the rules of text, for a file of size octets.
-func newSeen(text string, size int) seen {
-	n := 16
-	for n < size/8 && n < seenMost {
+// newSeen returns a seen that knows the rules of text, with room for as much
+// again. It depends on nothing but the text, so that equal records make equal
+// files.
+func newSeen(text string) seen {
+	n := 32
+	for n < 2*len(text)/seenOctets && n < seenMost {
 		n *= 2
 	}
 	s := seen{make([]uint32, n)}
@@ -28,6 +30,11 @@ func newSeen(text string, size int) seen {
 		pos = f.after(h)
 	}
 	return s
+}
+
+// full reports whether there are too few slots for a text of size octets.
+func (s *seen) full(size int) bool {
+	return size/seenOctets >= len(s.slots) && len(s.slots) < seenMost
 }
 
 // find returns where in text the pattern stands, or 0 and the slot, if there is

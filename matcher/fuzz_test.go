@@ -1,0 +1,161 @@
+package matcher
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// seeds are a few files that have something of everything.
+var seeds = []string{
+	"",
+	"user-agent: *\ndisallow: /\nallow: /a*b$\n",
+	"\uFEFFUser-agent: ExampleBot/1.0 # me\r\nUser-Agent: b\rDisallow: /a%2fb?c=%3A\n\nAllow: /index.html\nsitemap: http://example.com/s\n",
+	"disallow: /\nuser-agent: a\ncrawl-delay: 1.5\nuser-agent: b\n\nuser agent: a\ndisalow: /é\nx: y\n:\nz\nDisallow: /$a\n",
+	"user-agent * \ndisallow /x\nuser-agent: a\x00b\nallow: *\x01\n",
+	"\xFF\xFEu\x00s\x00e\x00r\x00-\x00a\x00g\x00e\x00n\x00t\x00:\x00*\x00\n\x00a\x00l\x00l\x00o\x00w\x00:\x00/\x00",
+	"user-agent: bot\ndisallow: /same\nuser-agent: other\ndisallow: /same\n" + strings.Repeat("#", 300),
+	"user-agent: bot\n" + strings.Repeat("disallow: /a*a*a*a*a*b\n", 40),
+}
+
+// wellMarked reports whether what stands before text is no part of a byte order
+// mark of its own.
+func wellMarked(text string) bool {
+	return text == "" || text[0] != 0xEF && text[0] != 0xFE && text[0] != 0xFF
+}
+
+// oneLine returns s without line ends.
+func oneLine(s string) string { return strings.NewReplacer("\r", "", "\n", "").Replace(s) }
+
+// FuzzParse holds that any octets make a file, that it takes no more memory than
+// is due, and that it can be written and read again.
+func FuzzParse(f *testing.F) {
+	for _, s := range seeds {
+		f.Add([]byte(s), "ExampleBot", "/a/b")
+	}
+	f.Fuzz(func(t *testing.T, text []byte, token, target string) {
+		for _, d := range dialects {
+			file := Parse(text, d.dialect)
+			if got, most := len(file.text), 12*len(text)+64; got > most {
+				t.Errorf("%s: file %q\ngot %d octets\nwant %d at most", d.name, text, got, most)
+			}
+			file.Match(token, target)
+			last := 0
+			for line := range file.Skipped() {
+				if line < last {
+					t.Errorf("%s: file %q\ngot line %d after line %d", d.name, text, line, last)
+				}
+				last = line
+			}
+			for line, value := range file.Agents() {
+				if line < 1 {
+					t.Errorf("%s: file %q: agent %q has line %d", d.name, text, value, line)
+				}
+			}
+			file.Sitemaps()
+			file.CrawlDelay(token)
+			again(t, file)
+		}
+	})
+}
+
+// FuzzOutside holds that a rule before any group changes no verdict: RFC 9309,
+// section 2.2.1.
+func FuzzOutside(f *testing.F) {
+	for _, s := range seeds {
+		f.Add(s, "/", "ExampleBot", "/a/b")
+	}
+	f.Fuzz(func(t *testing.T, text, rule, token, target string) {
+		if !wellMarked(text) {
+			return
+		}
+		for _, d := range dialects {
+			want := Parse([]byte(text), d.dialect).Match(token, target)
+			if want.Rule.Line > 0 {
+				want.Rule.Line++
+			}
+			with := "disallow: " + oneLine(rule) + "\n" + text
+			if got := Parse([]byte(with), d.dialect).Match(token, target); got != want {
+				t.Errorf("%s: file %q token %q target %q\ngot %+v\nwant %+v", d.name, with, token, target, got, want)
+			}
+		}
+	})
+}
+
+// FuzzUnknownRecord holds that an unknown record, wherever it stands, changes no
+// verdict: RFC 9309, section 2.2.4.
+func FuzzUnknownRecord(f *testing.F) {
+	for i, s := range seeds {
+		f.Add(s, i, "Content-Signal: ai-train=no", "ExampleBot", "/a/b")
+	}
+	f.Fuzz(func(t *testing.T, text string, at int, record, token, target string) {
+		lines := strings.SplitAfter(text, "\n")
+		if at < 1 || at >= len(lines) || !wellMarked(text) {
+			return
+		}
+		unknown := "x-" + oneLine(record) + "\n"
+		with := strings.Join(lines[:at], "") + unknown + strings.Join(lines[at:], "")
+		for _, d := range dialects {
+			want := Parse([]byte(text), d.dialect).Match(token, target)
+			got := Parse([]byte(with), d.dialect).Match(token, target)
+			if got.Rule.Line, want.Rule.Line = 0, 0; got != want {
+				t.Errorf("%s: file %q token %q target %q\ngot %+v\nwant %+v", d.name, with, token, target, got, want)
+			}
+		}
+	})
+}
+
+// FuzzTokenCase holds that a token is the same in any case: RFC 9309, section
+// 2.2.1.
+func FuzzTokenCase(f *testing.F) {
+	for _, s := range seeds {
+		f.Add(s, "ExampleBot", "/a/b")
+	}
+	f.Fuzz(func(t *testing.T, text, token, target string) {
+		other := []byte(token)
+		for i, c := range other {
+			if l := c | 0x20; 'a' <= l && l <= 'z' {
+				other[i] = c ^ 0x20
+			}
+		}
+		for _, d := range dialects {
+			file := Parse([]byte(text), d.dialect)
+			if got, want := file.Match(string(other), target), file.Match(token, target); got != want {
+				t.Errorf("%s: file %q token %q target %q\ngot %+v\nwant %+v, as for %q", d.name, text, other, target, got, want, token)
+			}
+		}
+	})
+}
+
+// FuzzReference compares with the reference, with and without an index.
+func FuzzReference(f *testing.F) {
+	for _, s := range seeds {
+		f.Add(s, "ExampleBot", "/a/b?c=:%2f")
+	}
+	f.Fuzz(func(t *testing.T, text, token, target string) {
+		if len(text) > 4096 || len(target) > 512 || strings.HasPrefix(text, "\xFF\xFE") || strings.HasPrefix(text, "\xFE\xFF") {
+			return
+		}
+		for _, d := range dialects {
+			compare(t, d.dialect, text, token, "/"+target)
+		}
+	})
+}
+
+// FuzzMatchURL holds that a URL is judged by the request target that net/http
+// sends for it.
+func FuzzMatchURL(f *testing.F) {
+	for _, s := range seeds {
+		f.Add(s, "/a(b)", "/a%28b)", "q=%3A", false)
+		f.Add(s, "/a", "", "", true)
+	}
+	f.Fuzz(func(t *testing.T, text, path, rawPath, query string, force bool) {
+		u := url.URL{Path: path, RawPath: rawPath, RawQuery: query, ForceQuery: force}
+		for _, d := range dialects {
+			g := Parse([]byte(text), d.dialect).Group("bot")
+			if got, want := g.MatchURL(&u), g.Match(u.RequestURI()); got != want {
+				t.Errorf("%s: file %q %#v target %q\ngot %+v\nwant %+v", d.name, text, u, u.RequestURI(), got, want)
+			}
+		}
+	})
+}
