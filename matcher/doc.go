@@ -1,3 +1,72 @@
 // Package matcher reads robots.txt files as RFC 9309 says and answers what a
-// crawler may ask for. It does no I/O.
+// crawler may ask for. It does no I/O: it takes the octets of a file and the
+// target of a request, and gives a verdict with its reason.
+//
+//	f := matcher.Parse(body, matcher.Dialect{})
+//	m := f.Match("ExampleBot", "/private/report?id=1")
+//	if !m.Allowed {
+//		log.Printf("line %d forbids it: %s", m.Rule.Line, m.Rule.Pattern)
+//	}
+//
+// # What to think about
+//
+// The token is the product token of the crawler, such as "ExampleBot": letters,
+// digits, "-" and "_". It is not the whole User-Agent header. It is compared
+// without case, and as a whole: "Example" and "ExampleBot" are two crawlers, as
+// are "ExampleBot" and "ExampleBot-News".
+//
+// The target is path and query as the request line has them, "/path?query". If
+// there is a [net/url.URL] at hand, [File.MatchURL] does the same without making
+// that string. An absolute URL may stand for its target; nothing checks that it
+// belongs to the site of the file, which is for the caller to see to.
+//
+// A body is only a robots.txt file if the answer said so. What a missing file,
+// an error, a redirect or an old copy mean, package policy says; and how to get
+// the file, package fetcher.
+//
+// # How a verdict comes about
+//
+// Of the file, a crawler obeys the groups that name its token, all taken
+// together; if there are none, those of "*"; if there are none either, nothing
+// is forbidden ([RFC 9309, section 2.2.1]). A group that names the crawler and
+// has no rules allows everything.
+//
+// Of the rules it obeys, the one with the longest pattern that matches decides,
+// and of two equally long ones the one that allows (section 2.2.2). Without a
+// match, the target is allowed, and so is /robots.txt always.
+//
+// A pattern matches from the beginning of the target on. "*" stands for any run
+// of octets, a "$" at the end for the end of the target. Both sides are brought
+// to one normal form first: %7E is "~", "ä" is %C3%A4, %2f is %2F, but never "/".
+// In a query, as Figure 4 of the RFC has it, ":" "/" "?" "@" and their triplets
+// are one, in rules with a "?".
+//
+// # What is done with bad input
+//
+// Nothing in a body is an error (section 2.3.1.5). A line that makes no sense is
+// passed, and so is a rule outside any group; common misspellings of the records
+// are taken for what they mean; line ends may be CR, LF or both. [File.Skipped]
+// lists every such line with its reason. Any other record, such as
+// Content-Signal or Clean-param, is kept as it is written ([File.Other]), and
+// never ends a group (section 2.2.4).
+//
+// # Dialects
+//
+// The zero [Dialect] is RFC 9309. [Google] is the open-source parser of that
+// name as it behaves, [Draft2019] and [Koster1996] are the older texts. A dialect
+// is data; one program can use all of them.
+//
+// # Limits
+//
+// To read a file takes time in proportion to its octets, whatever they are. To
+// match takes time in proportion to the target, and no memory for targets of up
+// to 512 octets. A group of many rules gets an index when it is asked for the
+// second time, so that its questions hardly cost more than those of a small one.
+// Patterns made to be slow, such as a rule of a thousand stars, are not.
+//
+// Files and groups are immutable and safe for concurrent use. A parsed file
+// takes less memory than the octets it was read from, see [File.Size]; it keeps
+// every line that says something, but no comments.
+//
+// [RFC 9309, section 2.2.1]: https://www.rfc-editor.org/rfc/rfc9309#section-2.2.1
 package matcher
