@@ -175,7 +175,6 @@ type parser struct {
 	out     []byte   // becomes File.text
 	tmp     []byte   // the normal form of a pattern
 	seen    seen
-	size    int // of the file
 	start   int // where in out the group being read begins
 	open    int
 	grouped bool // a user-agent line stands before
