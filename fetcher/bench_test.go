@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/pace"
 )
 
 // ruled is a file of n rules, none of which closes /page.
@@ -78,6 +79,13 @@ func BenchmarkRoundTrip(b *testing.B) {
 			run(b, t)
 		})
 	}
+	b.Run("paced", func(b *testing.B) {
+		t, err := fetcher.New(agent, &fetcher.Options{Base: &stub{robots: ruled(13)}, Pace: &pace.Limits{Parallel: 1}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		run(b, t)
+	})
 }
 
 // BenchmarkCheck is a ruling from memory with all that explains it.

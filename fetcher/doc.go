@@ -76,6 +76,21 @@
 // into OpenTelemetry and Prometheus. Options.Logger takes a log/slog logger,
 // [Transport.Stats] has counts, and package inspect is a page for operators.
 //
+// # Pacing
+//
+// With Options.Pace every request to an authority takes its turn: pages, the
+// robots.txt and each hop and second try of it, each at the host it goes to.
+// Turns come in order of arrival and at least the gap apart, counted from when
+// the request was written; the first page waits the gap, or the Crawl-delay,
+// after its robots.txt. A page is in flight until its body is closed or read to
+// its end. An answer 429 or 503 pauses the host for everybody who asks for it.
+//
+// A turn that cannot come before the caller's deadline, or within
+// Limits.MaxWait, is refused at once with Defer and RetryAt. Decision.Turn says
+// when an allowed page would have its turn, Decision.Pacing why, and whether a
+// Crawl-delay is cut short or ignored; [Trace] and [Stats] tell the rest. See
+// package pace for the numbers.
+//
 // # Under and over other clients
 //
 // Under http.Client, every redirect of a page is judged by the robots.txt of the

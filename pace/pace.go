@@ -66,13 +66,20 @@
 // takes longer than a second. [Options.OnShared] says what happens when the
 // store is away.
 //
+// Where a process is slow between its turn and its connection, [Turn.Sent]
+// moves the start at the store as well. With Limits.Parallel at 1 nobody can
+// start before that, and the gap at the server is exact however busy the
+// machines are. Otherwise one that stands still for longer than the gap may
+// send its request close to another's.
+//
 // # Limits
 //
 // State is kept only while it can matter, about 250 octets an authority, and
 // at most for 262 144 authorities at rest; past that some are forgotten early
-// and [Stats.Forgotten] counts them. A turn never ended keeps its authority. There is no goroutine
-// and no timer for an authority that nobody waits for. The clock is the
-// monotonic one: steps of the wall clock do not matter.
+// and [Stats.Forgotten] counts them. A turn never ended keeps its authority.
+// There is no goroutine and no timer for an authority that nobody waits for. A
+// turn that is free costs a fraction of a microsecond and no memory. The clock
+// is the monotonic one: steps of the wall clock do not matter.
 package pace
 
 import (

@@ -85,6 +85,7 @@ func (t Turn) Sent() {
 		return
 	}
 	h.last = now
+	p.refuseLate(h, now)
 	p.pump(h, now)
 	if f.lease != nil && !p.fleet.fresh(f.lease.asked, now) {
 		p.restart(h.authority, f.lease)
@@ -208,14 +209,15 @@ func (h *host) learn(took time.Duration, well bool) {
 	}
 }
 
-// refuseLate refuses, at the moment a pause is set, all in line whose turn can
-// no longer come in time.
+// refuseLate refuses, at the moment a pause is set or a start moves, all in line
+// whose turn can no longer come in time, for the reason that holds the first.
 func (p *Pacer) refuseLate(h *host, now instant) {
 	var at instant
+	var why Reason
 	slow := h.adaptive(p.limits)
 	for w := h.line.first; w != nil; {
 		next := w.next
-		mine, why := at+max(w.gap, slow), ReasonPause
+		mine := at + max(w.gap, slow)
 		if w == h.line.first {
 			mine, why = h.due(p.limits)
 		}

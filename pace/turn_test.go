@@ -237,6 +237,35 @@ func TestSent(t *testing.T) {
 	})
 }
 
+// Those whose time is too short for a start that came later than foreseen are
+// refused at that moment.
+func TestSentRefusesTheLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, r := pacer(t, Limits{Gap: time.Second}, nil), newTrail()
+		a := take(t, p, host1, 0)
+		var wg sync.WaitGroup
+		for i, left := range []time.Duration{1500 * ms, time.Hour, 2500 * ms} {
+			wg.Go(func() {
+				ctx, cancel := context.WithTimeout(context.Background(), left)
+				defer cancel()
+				_, err := p.Wait(ctx, host1, 0)
+				if refused, ok := err.(*RefusedError); ok {
+					r.add("%d refused until %v: %s", i, refused.RetryAt.Sub(r.zero), refused.Reason)
+					return
+				}
+				r.add("%d %v", i, err)
+			})
+			synctest.Wait()
+			if i == 1 {
+				time.Sleep(900 * ms)
+			}
+		}
+		a.Sent()
+		wg.Wait()
+		r.check(t, "900ms 0 refused until 1.9s: gap", "1.9s 1 <nil>", "2.9s 2 <nil>")
+	})
+}
+
 // Only the first answer of a turn counts, and none after its end.
 func TestAnswerOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
