@@ -2,6 +2,7 @@ package matcher
 
 import (
 	"encoding/binary"
+	"iter"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -105,6 +106,22 @@ func (d *Dialect) decode(text []byte) string {
 		return decode16(text[2:], binary.BigEndian)
 	}
 	return view(text)
+}
+
+// Lines yields the lines of a file with the numbers that [Parse] gives them, so
+// that what a File says of a line can be shown below it. They are UTF-8 where
+// Parse makes it so, without a byte order mark and without their ends, and do not
+// alias text.
+func (d Dialect) Lines(text []byte) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		s := newScanner(strings.Clone(d.decode(text[:min(len(text), textMax)])))
+		for {
+			line, _, ok := s.next()
+			if !ok || !yield(s.line, line) {
+				return
+			}
+		}
+	}
 }
 
 // view returns b as a string that must not outlive the next change of b.

@@ -1,16 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
-	"unicode/utf16"
 
 	"github.com/spf13/cobra"
 
@@ -86,9 +83,9 @@ func (l *linting) write(p *paper.Paper, text []byte, profile *policy.Profile) in
 		remarks[line] = append(remarks[line], why)
 		total++
 	}
-	n := 0
-	for line := range textLines(text) {
-		n++
+	last := 0
+	for n, line := range profile.Dialect.Lines(text) {
+		last = n
 		if l.json {
 			for _, why := range remarks[n] {
 				p.JSON(remark{n, paper.Clean(line, 1<<10), why})
@@ -99,7 +96,7 @@ func (l *linting) write(p *paper.Paper, text []byte, profile *policy.Profile) in
 	}
 	if !l.json {
 		p.Flush()
-		paper.Say(l.err, fmt.Sprintf("%s, %s, %s; profile %s", paper.Count(n, "line", "lines"),
+		paper.Say(l.err, fmt.Sprintf("%s, %s, %s; profile %s", paper.Count(last, "line", "lines"),
 			paper.Count(f.Rules(), "rule", "rules"), paper.Count(total, "remark", "remarks"), profile.Name))
 	}
 	return total
@@ -185,44 +182,4 @@ func (l *linting) get(ctx context.Context, crawler *fetcher.Transport, target *u
 		text = cases.Cut(text, profile.Limit)
 	}
 	return resp.StatusCode, append([]byte{}, text...), nil
-}
-
-// textLines yields the lines of a file as package matcher counts them: they end
-// at CR, LF or CRLF (RFC 9309, section 2.2).
-func textLines(text []byte) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for s := utf8Text(text); s != ""; {
-			i := strings.IndexAny(s, "\r\n")
-			if i < 0 {
-				yield(s)
-				return
-			}
-			if !yield(s[:i]) {
-				return
-			}
-			if strings.HasPrefix(s[i:], "\r\n") {
-				i++
-			}
-			s = s[i+1:]
-		}
-	}
-}
-
-// utf8Text is the text without a byte order mark, and from UTF-16 if it has
-// the mark of that.
-func utf8Text(text []byte) string {
-	var order binary.ByteOrder
-	switch {
-	case bytes.HasPrefix(text, []byte{0xFF, 0xFE}):
-		order = binary.LittleEndian
-	case bytes.HasPrefix(text, []byte{0xFE, 0xFF}):
-		order = binary.BigEndian
-	default:
-		return string(bytes.TrimPrefix(text, []byte("\xEF\xBB\xBF")))
-	}
-	units := make([]uint16, (len(text)-2)/2)
-	for i := range units {
-		units[i] = order.Uint16(text[2+2*i:])
-	}
-	return string(utf16.Decode(units))
 }

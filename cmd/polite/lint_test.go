@@ -1,0 +1,43 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/rfc9309/polite/cmd/polite/internal/paper"
+	"github.com/rfc9309/polite/policy"
+)
+
+// FuzzLint shows any file under any profile: each remark of the matcher finds its
+// line, so the two count lines alike, and nothing commands a terminal.
+func FuzzLint(f *testing.F) {
+	for _, text := range []string{
+		orderly, hostile, "\xef\xbb\xbfUser-agent: *\r\rDisallow: x\r\n\nx", "\xff\xfea\x00\n\x00b\x00", "\xfe\xff\x00a\x00\r\x00", "\xff\xfe\x00\xd8x", "\xff\xfe", "",
+	} {
+		f.Add([]byte(text), uint8(0))
+		f.Add([]byte(text), uint8(3))
+		f.Add([]byte(text), uint8(5))
+	}
+	f.Fuzz(func(t *testing.T, text []byte, n uint8) {
+		profile, _ := policy.ByName(profiles[int(n)%len(profiles)])
+		var out, errs bytes.Buffer
+		l := &linting{cli: &cli{out: &out, err: &errs}}
+		l.json = true
+		p := paper.New(&out)
+		total := l.write(p, text, profile)
+		p.Flush()
+		if got := bytes.Count(out.Bytes(), []byte("\n")); got != total {
+			t.Errorf("%q under %s: %d remarks shown of %d\n%s", text, profile.Name, got, total, &out)
+		}
+		out.Reset()
+		l.json = false
+		l.write(p, text, profile)
+		p.Flush()
+		for line := range bytes.Lines(out.Bytes()) {
+			line = bytes.TrimSuffix(line, []byte("\n"))
+			if got := paper.Clean(string(line), len(line)); got != string(line) {
+				t.Errorf("%q under %s\ngot %q, which is not clean", text, profile.Name, line)
+			}
+		}
+	})
+}
