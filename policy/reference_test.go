@@ -1,0 +1,365 @@
+package policy_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rfc9309/polite/policy"
+)
+
+// A reference is the decision table once more, written down from its text
+// without a look at the record: what each profile makes of an answer, for how
+// long, and what holds in between. It is slow and plain, knows only the events
+// of the histories, and agrees with Learn and Decide on every ruling, its
+// clause and the time of the next try.
+type reference struct {
+	profile        string
+	asked          time.Time // the last retrieval; zero if there was none
+	copied         bool      // there is a copy
+	ruled          bool      // it has rules; they close every page
+	html           bool      // it is a page
+	tag            string    // its entity tag
+	dated          bool      // it has a date
+	fetched, until time.Time // its lifetime
+	access         policy.Access
+	clause         string
+	down           time.Time // the first failure of an outage; zero if there is none
+	answered, held bool
+	failures       int
+	first, last    time.Time // between them lies the next try
+}
+
+// A meaning is what an attempt comes to.
+type meaning int
+
+const (
+	asBroken    meaning = iota // no answer, or none that is whole
+	asFailing                  // the answer of a server that fails
+	asRefused                  // a redirect that must not be followed
+	asPatience                 // an answer that asks for patience
+	asBusy                     // one that Google takes for a failing server
+	asShut                     // too many redirects, in a careful profile
+	asBeyond                   // too many redirects
+	asGone                     // there is no file
+	asDenied                   // nor is there, but not for sure
+	asClosed                   // the site is closed
+	asFile                     // a file
+	asMaybe                    // a file if it has rules
+	asNothing                  // an empty file
+	asConfirmed                // the copy is confirmed
+)
+
+// meanings of the statuses that no profile reads in a way of its own; what is
+// missing is broken.
+var meanings = map[int]meaning{
+	101: asFailing, 200: asFile, 202: asMaybe, 204: asNothing, 301: asFailing, 302: asFailing, 304: asFailing, 400: asDenied, 401: asDenied, 403: asDenied,
+	404: asGone, 410: asGone, 429: asPatience, 500: asFailing, 503: asFailing, 599: asFailing, 600: asFailing, 999: asFailing,
+}
+
+// exceptions are those that a profile does.
+var exceptions = map[string]map[int]meaning{
+	"strict":     {401: asPatience, 403: asPatience},
+	"google":     {429: asBusy},
+	"google2019": {429: asDenied},
+	"koster1996": {410: asPatience, 400: asPatience, 401: asClosed, 403: asClosed},
+}
+
+// own is what the profile makes of a status by itself.
+func (r *reference) own(status int) meaning {
+	if m, ok := exceptions[r.profile][status]; ok {
+		return m
+	}
+	return meanings[status]
+}
+
+// means says what an attempt comes to.
+func (r *reference) means(a policy.Attempt) meaning {
+	hops, careful := 5, r.profile == "strict" || r.profile == "koster1996"
+	if r.profile == "koster1996" {
+		hops = 10
+	}
+	m, redirect := r.own(a.Status), a.Status == 301 || a.Status == 302
+	switch {
+	case a.Err != nil && strings.Contains(a.Err.Error(), "redirect_refused"):
+		return asRefused
+	case a.Err != nil:
+		return asBroken
+	case redirect && (len(a.Hops) >= hops || a.Header.Get("Location") == "/robots.txt"):
+		if careful {
+			return asShut
+		}
+		return asBeyond
+	case a.Status == 304 && r.validators():
+		return asConfirmed
+	case m == asMaybe && strings.Contains(string(a.Body), "Disallow"):
+		return asFile
+	case m == asMaybe:
+		return asFailing
+	}
+	return m
+}
+
+// validators reports whether the next request is conditional.
+func (r *reference) validators() bool {
+	return r.copied && (r.tag != "" || r.dated) && !strings.HasPrefix(r.profile, "google")
+}
+
+// lifetime is how long a file lives that came with the header line.
+func (r *reference) lifetime(header string) time.Duration {
+	usual, most := days, days
+	if r.profile == "koster1996" {
+		usual, most = 7*days, 365*days
+	}
+	life := usual
+	switch header {
+	case " + Cache-Control: no-store", " + Expires: 0", " + Age: 99999999999":
+		life = time.Minute
+	case " + Cache-Control: max-age=3600":
+		life = time.Hour
+	case " + Cache-Control: max-age=99999999999", " + Expires: Fri, 31 Dec 9999 23:59:59 GMT":
+		life = most
+	case " + Age: 3600":
+		life = usual - time.Hour
+	}
+	if r.html {
+		return min(life, time.Hour)
+	}
+	return life
+}
+
+// learn goes on by one attempt, which came with the header line.
+func (r *reference) learn(a policy.Attempt, header string, now time.Time) {
+	m := r.means(a)
+	future := r.copied && r.fetched.After(now.Add(time.Minute))
+	if future {
+		r.fetched, r.until = now, now
+	}
+	r.asked = now
+	switch m {
+	case asFile, asNothing:
+		text := string(a.Body)
+		if m == asNothing {
+			text = ""
+		}
+		r.reached(policy.Successful, "")
+		r.copied, r.ruled, r.html = true, strings.Contains(text, "Disallow"), strings.HasPrefix(text, "<")
+		r.tag, r.dated = a.Header.Get("Etag"), a.Header.Get("Last-Modified") != ""
+		r.live(now, header)
+	case asConfirmed:
+		r.reached(policy.Successful, "")
+		if tag := a.Header.Get("Etag"); tag != "" && r.tag != "" && tag != r.tag {
+			r.tag, r.dated, r.until = "", false, time.Time{}
+			r.next(now, -time.Minute, 0)
+			return
+		}
+		r.live(now, header)
+	case asGone, asDenied, asClosed, asBeyond:
+		r.without(m, now, future)
+	default:
+		r.fails(m, r.own(a.Status), header, now)
+	}
+}
+
+// reached ends an outage.
+func (r *reference) reached(access policy.Access, clause string) {
+	r.access, r.clause, r.down, r.failures, r.answered, r.held = access, clause, time.Time{}, 0, false, false
+}
+
+// live begins the lifetime of the copy.
+func (r *reference) live(now time.Time, header string) {
+	life := r.lifetime(header)
+	r.fetched, r.until = now, now.Add(life)
+	r.next(now, life, life)
+}
+
+func (r *reference) next(now time.Time, first, last time.Duration) {
+	r.first, r.last = now.Add(first), now.Add(last)
+}
+
+// without follows an answer that says that there is no file.
+func (r *reference) without(m meaning, now time.Time, future bool) {
+	again, keep := time.Hour, time.Time{}
+	r.reached(policy.Unavailable, "2.3.1.3")
+	switch m {
+	case asGone:
+		again = days
+	case asClosed:
+		r.access, r.clause, again = policy.Restricted, "house", days
+	case asBeyond:
+		r.clause = "2.3.1.2"
+	}
+	switch {
+	case !r.copied || future || m == asClosed || m == asBeyond:
+	case r.profile == "draft2019":
+		if keep = r.fetched.Add(days); keep.Before(r.until) {
+			keep = r.until
+		}
+	case m == asDenied && r.profile != "google2019":
+		keep = r.until
+	}
+	if r.until = keep; keep.After(now) {
+		again = min(again, keep.Sub(now))
+	} else {
+		r.copied, r.tag, r.dated, r.html = false, "", false, false
+	}
+	again = max(again, time.Minute)
+	r.next(now, again, again)
+}
+
+// fails begins an outage or goes on with it. What the status by itself says of
+// the server is true of an answer that broke off as well.
+func (r *reference) fails(m, status meaning, header string, now time.Time) {
+	if r.down.IsZero() {
+		r.down, r.failures = now, 0
+	}
+	if now.Before(r.down) {
+		r.down = now
+	}
+	r.access, r.clause = policy.Unreachable, "2.3.1.4"
+	switch m {
+	case asPatience, asBusy:
+		r.clause = "house"
+	case asShut:
+		r.clause = "2.3.1.2"
+	}
+	r.held = status == asPatience
+	for _, sign := range []meaning{asFailing, asBusy, asRefused, asShut} {
+		r.answered = r.answered || m == sign || status == sign
+	}
+	lasted := now.Sub(r.down)
+	step := time.Hour
+	if lasted >= days {
+		step = 6 * time.Hour
+	}
+	step = min(step, time.Minute<<min(r.failures, 20))
+	first, last := step/2, step
+	switch {
+	case lasted >= 30*days:
+		first, last = days, days
+	case m == asRefused || m == asShut:
+		first, last = time.Hour, time.Hour
+	}
+	asked := map[string]time.Duration{" + Retry-After: 7200": 2 * time.Hour, " + Retry-After: 99999999999999999999": days}[header]
+	least := max(asked, time.Minute)
+	r.next(now, max(first, least), max(last, least))
+	r.failures++
+}
+
+// rules is the ruling of the copy.
+func (r *reference) rules(stale, clause string) string {
+	switch {
+	case r.ruled && clause == "":
+		clause = "2.2.2"
+	case clause == "":
+		clause = "2.2.1"
+	}
+	if r.ruled {
+		return "disallow" + stale + " " + clause
+	}
+	return "allow" + stale + " " + clause
+}
+
+// ask is the ruling at a moment, when the next try is to be at next.
+func (r *reference) ask(now, next time.Time) string {
+	future := now.Before(r.asked.Add(-time.Minute))
+	switch {
+	case r.copied && now.Before(r.until) && !future:
+		return r.rules("", "")
+	case !r.down.IsZero():
+		return r.outage(now.Sub(r.down))
+	case !now.Before(next) || future:
+		return "defer 2.4"
+	case r.access == policy.Unavailable:
+		return "allow " + r.clause
+	}
+	return "disallow " + r.clause
+}
+
+// outage is the ruling in an outage that has lasted for some time.
+func (r *reference) outage(lasted time.Duration) string {
+	long, old, open := lasted >= 30*days, "", "" // the clauses of a copy past its time, and of access without one
+	switch r.profile {
+	case "rfc9309", "draft2019":
+		old = "2.4"
+		if long {
+			old = "2.3.1.4"
+		}
+		if long && r.answered {
+			open = "2.3.1.4"
+		}
+	case "google":
+		switch {
+		case long && r.answered:
+			open = "2.3.1.4"
+		case !long && lasted >= 12*time.Hour:
+			old, open = "house", "house"
+		}
+	case "google2019":
+		if long {
+			old, open = "2.3.1.4", "2.3.1.4"
+		}
+	}
+	switch {
+	case old != "" && r.copied:
+		return r.rules(" stale", old)
+	case open != "" && !r.held:
+		return "allow " + open
+	}
+	return "defer " + r.clause
+}
+
+// TestReference lets both live the same random histories, each record stored
+// and loaded after every step.
+func TestReference(t *testing.T) {
+	n := 600
+	if testing.Short() {
+		n = 150
+	}
+	for seed := range n {
+		for _, name := range names {
+			if agree(t, name, rand.New(rand.NewPCG(uint64(seed), 2022))); t.Failed() {
+				t.Fatalf("seed %d", seed)
+			}
+		}
+	}
+}
+
+// agree plays one history.
+func agree(t *testing.T, name string, draw *rand.Rand) {
+	p, r := profile(t, name), &reference{profile: name}
+	texts := []string{"User-agent: *\nDisallow: /\n", "User-agent: *\nDisallow: /p\n", "", "<html>"}
+	var rec *policy.Record
+	var log strings.Builder
+	now := start
+	for steps := 1 + draw.IntN(12); steps > 0 && !t.Failed(); steps-- {
+		event, header := events[draw.IntN(len(events))], headers[draw.IntN(len(headers))]
+		a := attempt(t, event+header, now)
+		a.Body = []byte(texts[draw.IntN(len(texts))])
+		fmt.Fprintf(&log, "%v: %s%s %q\n", now.Sub(start), event, header, a.Body)
+		r.learn(a, header, now)
+		rec = reload(t, p, p.Learn(rec, a))
+		for _, after := range append([]time.Duration{12*time.Hour - 1, 12 * time.Hour, 30*days - time.Hour, 30*days + time.Hour}, delays...) {
+			d := rec.Decide("ExampleBot", private, now.Add(after))
+			got := d.Verdict.String() + " " + d.Clause
+			if d.Stale {
+				got = d.Verdict.String() + " stale " + d.Clause
+			}
+			if want := r.ask(now.Add(after), rec.NextTry()); got != want {
+				t.Errorf("%s, %v after\n%sgot  %s\nwant %s", name, after, &log, got, want)
+			}
+		}
+		if next := rec.NextTry(); next.Before(r.first) || next.After(r.last) {
+			t.Errorf("%s, after\n%sgot  next try after %v\nwant %v to %v", name, &log, next.Sub(now), r.first.Sub(now), r.last.Sub(now))
+		}
+		if got := rec.Validators() != nil; got != r.validators() {
+			t.Errorf("%s, after\n%sgot  validators %v\nwant %v", name, &log, rec.Validators(), r.validators())
+		}
+		now = now.Add(delays[draw.IntN(len(delays))])
+		if draw.IntN(3) == 0 {
+			now = rec.NextTry()
+		}
+	}
+}
