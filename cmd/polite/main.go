@@ -20,8 +20,17 @@
 //
 // Results go to standard output in the order of the URLs, one line each when
 // it is not a terminal; all else goes to standard error. With --json each line
-// is an object. Text of a server never reaches the terminal as it stands: control
-// characters are replaced, and everything is cut to a bound.
+// is an object: for check and match a policy.Decision, its fields in snake_case.
+// Colours are for terminals, unless NO_COLOR is set. Text of a server never reaches
+// the terminal as it stands: control characters are replaced, and everything is cut
+// to a bound.
+//
+// # Lists
+//
+// polite check --from reads a list of any length in bounded memory. Sites are asked
+// in parallel, but each by one worker, so that a slow one stops no other. With
+// --store the copies outlive the run, in a file or on a Redis server that a fleet
+// shares; what is fresh there is not asked for again.
 package main
 
 import (
