@@ -288,7 +288,7 @@ func TestFleetHolderDies(t *testing.T) {
 	if n := f.count(); n != 2 {
 		t.Errorf("%d retrievals, want the dead holder's and one more", n)
 	}
-	if f.longest > ttl+2*time.Second {
+	if f.longest > ttl+grace {
 		t.Errorf("the longest wait was %v, want little more than the lease's %v", f.longest, ttl)
 	}
 }
