@@ -3,6 +3,8 @@ package cache_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io/fs"
 	"sync"
 	"testing"
@@ -44,6 +46,20 @@ func Example() {
 	var store cache.Store = new(Plain)
 	_ = store // fetcher.New("ExampleBot/1.0", &fetcher.Options{Store: store})
 	// Output:
+}
+
+// Two crawlers of one program have their copies in common.
+func ExampleNewMemory() {
+	store := cache.NewMemory(64 << 20)
+	ctx := context.Background()
+	store.Put(ctx, "https://example.com", []byte("a record"), time.Hour)
+	value, err := store.Get(ctx, "https://example.com")
+	fmt.Printf("%s, %v\n", value, err)
+	_, err = store.Get(ctx, "http://example.com")
+	fmt.Println(errors.Is(err, fs.ErrNotExist))
+	// Output:
+	// a record, <nil>
+	// true
 }
 
 func TestPlainKeepsThePromises(t *testing.T) {

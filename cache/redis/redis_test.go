@@ -14,7 +14,7 @@ import (
 )
 
 // opened returns a store on the server and closes it at the end of the test.
-func opened(t *testing.T, url string, o *Options) *Store {
+func opened(t testing.TB, url string, o *Options) *Store {
 	t.Helper()
 	s, err := Open(url, o)
 	if err != nil {

@@ -3,11 +3,13 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -17,14 +19,14 @@ import (
 
 // A server is a redis-server of the test's own, on a free port of the loopback interface.
 type server struct {
-	t    *testing.T
+	t    testing.TB
 	port int
 	args []string
 	cmd  *exec.Cmd
 }
 
 // start starts a server and waits until it answers. It is ended with the test.
-func start(t *testing.T, args ...string) *server {
+func start(t testing.TB, args ...string) *server {
 	t.Helper()
 	s := &server{t: t, port: freePort(t), args: args}
 	s.start()
@@ -37,14 +39,18 @@ func (s *server) url() string { return fmt.Sprintf("redis://127.0.0.1:%d", s.por
 // start starts the server on its port, with nothing in it.
 func (s *server) start() {
 	s.t.Helper()
-	program, err := exec.LookPath("redis-server")
+	// Any server that speaks the protocol will do, such as valkey-server.
+	program, err := exec.LookPath(cmp.Or(os.Getenv("POLITE_REDIS_SERVER"), "redis-server"))
 	if err != nil {
 		if os.Getenv("POLITE_REQUIRE_REDIS") == "1" {
 			s.t.Fatalf("POLITE_REQUIRE_REDIS=1, but there is no redis-server: %v", err)
 		}
 		s.t.Skip("no redis-server on this machine")
 	}
-	args := append([]string{"--port", fmt.Sprint(s.port), "--bind", "127.0.0.1", "--save", "", "--dir", s.t.TempDir()}, s.args...)
+	args := append([]string{"--port", "PORT", "--bind", "127.0.0.1", "--save", "", "--dir", s.t.TempDir()}, s.args...)
+	for i := range args {
+		args[i] = strings.Replace(args[i], "PORT", fmt.Sprint(s.port), 1)
+	}
 	s.cmd = exec.Command(program, args...)
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
@@ -101,7 +107,7 @@ func (s *server) do(words ...string) string {
 }
 
 // freePort returns a port that nothing listens on.
-func freePort(t *testing.T) int {
+func freePort(t testing.TB) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1,0 +1,59 @@
+package disk
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// benchmarked is a store of n values of a kilobyte, all in the file.
+func benchmarked(b *testing.B, n int) *Store {
+	s, err := openWith(filepath.Join(b.TempDir(), "robots.db"), nil, bbolt.Options{NoSync: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { s.Close() })
+	value := make([]byte, 1000)
+	for i := range n {
+		if err := s.Put(context.Background(), host(i), value, time.Hour); err != nil {
+			b.Fatal(err)
+		}
+	}
+	flushing{s}.flushNow()
+	return s
+}
+
+func host(i int) string { return fmt.Sprintf("https://host%d.example", i) }
+
+func BenchmarkGet(b *testing.B) {
+	const n = 20_000
+	s := benchmarked(b, n)
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for i := 0; pb.Next(); i = (i + 7919) % n {
+			if _, err := s.Get(context.Background(), host(i)); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+}
+
+// BenchmarkPut takes the writer along: what is put faster than the file takes has
+// to wait.
+func BenchmarkPut(b *testing.B) {
+	const n = 20_000
+	s := benchmarked(b, n)
+	value := make([]byte, 1000)
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for i := 0; pb.Next(); i = (i + 7919) % n {
+			if err := s.Put(context.Background(), host(i), value, time.Hour); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+}
