@@ -28,7 +28,7 @@ func TestSurface(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff != "" {
-		t.Logf("the module exports other names than %s says:\n%sIf that is meant, run\n\tgo test ./internal/surface -update", file, diff)
+		t.Errorf("the module exports other names than %s says:\n%sIf that is meant, run\n\tgo test ./internal/surface -update", file, diff)
 	}
 }
 
