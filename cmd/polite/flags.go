@@ -83,7 +83,8 @@ func (o *online) transport(c *cli, trace *fetcher.Trace, limits *pace.Limits) (*
 	if trace == nil {
 		trace = &fetcher.Trace{}
 	}
-	trace.Store = c.storeTrouble()
+	heard := &trouble{}
+	trace.Store = heard.hear
 	t, err := fetcher.New(o.agent, &fetcher.Options{
 		Token: o.token, Profile: profile, Store: store, Base: c.base, Timeout: o.timeout, Pace: limits, Trace: trace, Identify: true,
 	})
@@ -93,6 +94,7 @@ func (o *online) transport(c *cli, trace *fetcher.Trace, limits *pace.Limits) (*
 	}
 	return t, func() error {
 		t.CloseIdleConnections()
+		heard.tell(c, t.Stats().StoreFailures)
 		if err := closeStore(); err != nil {
 			return fmt.Errorf("closing the store: %w", err)
 		}
@@ -100,14 +102,26 @@ func (o *online) transport(c *cli, trace *fetcher.Trace, limits *pace.Limits) (*
 	}, nil
 }
 
-// storeTrouble returns a hook that tells of the first failure of the store: it
-// changes no ruling, and a store that is down fails for every site.
-func (c *cli) storeTrouble() func(op, authority string, err error) {
-	var once sync.Once
-	return func(op, authority string, err error) {
-		once.Do(func() {
-			c.warn("store trouble, passed over: %s of %s: %v; further trouble is not shown", op, authority, err)
-		})
+// trouble is what a store had. It changes no ruling and is told of when all is
+// done: a store that is down fails for every site.
+type trouble struct {
+	mu    sync.Mutex
+	first string
+}
+
+func (t *trouble) hear(op, authority string, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.first == "" {
+		t.first = fmt.Sprintf("%s of %s: %v", op, authority, err)
+	}
+}
+
+func (t *trouble) tell(c *cli, times int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.first != "" {
+		c.warn("the store was of no help %s, first: %s", paper.Count(times, "time", "times"), t.first)
 	}
 }
 

@@ -152,7 +152,7 @@ func TestStoreDown(t *testing.T) {
 	site, requests := counted(t, orderly)
 	socket := filepath.Join(t.TempDir(), "none.sock")
 	code, out, errs := polite(t, "", "check", "--store", "unix://"+socket, site+"/private", site+"/public")
-	if code != 1 || strings.Count(out, "\n") != 2 || strings.Count(errs, "polite: store trouble, passed over: ") != 1 {
+	if code != 1 || strings.Count(out, "\n") != 2 || strings.Count(errs, "polite: the store was of no help ") != 1 {
 		t.Errorf("got exit %d, stdout %q, stderr %q; want 1, two rulings and one warning", code, out, errs)
 	}
 	if got := requests.Load(); got != 1 {
