@@ -136,3 +136,25 @@ func BenchmarkRealFirst(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(sites)), "ns/file")
 }
+
+// BenchmarkWarmURL asks a file of 13 rules as a transport does on each request.
+func BenchmarkWarmURL(b *testing.B) {
+	f := Parse(generated(13), Dialect{})
+	for _, c := range []struct{ name, url string }{
+		{"path", "https://example.com/section5/none.html"},
+		{"hit", "https://example.com/section5/page5/x.html"},
+		{"query", "https://example.com/section5/none.html?id=17&ref=home"},
+		{"encoded", "https://example.com/caf%C3%A9/none%2Fx.html"},
+	} {
+		u, err := url.Parse(c.url)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				f.MatchURL("ExampleBot", u)
+			}
+		})
+	}
+}
