@@ -19,7 +19,8 @@ import (
 //
 // An authority has one retrieval at a time. The Hops told with its robots.txt
 // since the Fetched before are those of the Attempt that Fetched is told next,
-// which is how a tracer puts them below one span.
+// which is how a tracer puts them below one span. An authority is written as in
+// "https://example.com" or "http://[2001:db8::1]:8080".
 type Trace struct {
 	// Decided is told every ruling of Check and RoundTrip, one a call. A request
 	// that may go out is told of when it does, after the wait for its turn.
@@ -42,7 +43,8 @@ type Trace struct {
 	// so that each process keeps its own, and nil when it does so again.
 	Fleet func(err error)
 
-	// Waited is told every wait for a turn when it is over.
+	// Waited is told every wait for a turn when it is over. The reason is the
+	// text of a [pace.Reason], fit for a metric's label.
 	Waited func(authority string, wait time.Duration, reason string)
 
 	// Delay is told once per authority when a Crawl-delay is not obeyed in full.
