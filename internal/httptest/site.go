@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -188,8 +189,12 @@ func (s *Site) Up() *Site {
 	return s
 }
 
-// HTTP2 makes an https site offer HTTP/2 beside HTTP/1.1.
+// HTTP2 makes an https site offer HTTP/2 beside HTTP/1.1. With Go 1.25 it skips the test: the server there keeps channels in
+// a pool of the whole process, and one that a bubble has left behind must not be used in the next.
 func (s *Site) HTTP2() *Site {
+	if strings.HasPrefix(runtime.Version(), "go1.25") {
+		s.web.t.Skip("net/http serves HTTP/2 in one bubble only before Go 1.26")
+	}
 	s.web.mu.Lock()
 	defer s.web.mu.Unlock()
 	s.http2 = true
