@@ -147,15 +147,23 @@ type origin struct {
 	busy int // the first page from this arrival on is, with a Retry-After of a second; 0: none
 	hold chan struct{}
 
-	mu     sync.Mutex
-	log    []arrival
-	turned int       // the arrival it was
-	away   time.Time // when its answer left, at the earliest
+	mu           sync.Mutex
+	log          []arrival
+	flying, most int
+	turned       int       // the arrival it was
+	away         time.Time // when its answer left, at the earliest
 }
 
 func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o.mu.Lock()
 	o.log = append(o.log, arrival{time.Now(), r.URL.Path, r.Header.Get(byWorker), r.Header.Get(bySerial)})
+	o.flying++
+	o.most = max(o.most, o.flying)
+	defer func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.flying--
+	}()
 	n, isPage := len(o.log), r.URL.Path != "/robots.txt" && r.URL.Path != "/rules"
 	busy := o.busy > 0 && n >= o.busy && o.turned == 0 && isPage
 	if busy {
@@ -312,6 +320,9 @@ func TestFleetKeepsOnePace(t *testing.T) {
 	if counts["/1"] != workers || counts["/2"] != workers || counts["/moved"] != workers || counts["/robots.txt"] == 0 || counts["/rules"] == 0 || o.turned == 0 {
 		t.Errorf("arrived %v, number %d turned away; want %d of each page, robots.txt and what it leads to, and one turned away", counts, o.turned, workers)
 	}
+	if o.most != 1 {
+		t.Errorf("%d requests in flight at once, want 1", o.most)
+	}
 	t.Logf("%d requests of %d processes: %v; gap %v, shortest seen %v", len(log), workers, counts, gap, shortest)
 }
 
@@ -335,6 +346,58 @@ func apart(t *testing.T, log []arrival, written map[[2]string]time.Time, least t
 		shortest = min(shortest, d)
 	}
 	return shortest
+}
+
+// One process asks one host: at the origin the requests of twenty callers are in
+// order of arrival, one at a time, and the gap apart.
+func TestOneProcessKeepsOnePace(t *testing.T) {
+	const callers, gap, off = 20, 20 * time.Millisecond, 5 * time.Millisecond
+	o := &origin{hold: make(chan struct{})}
+	web := nethttptest.NewServer(o)
+	defer web.Close()
+	var mu sync.Mutex
+	written := map[[2]string]time.Time{}
+	tr := newTransport(t, &fetcher.Options{
+		Pace: &pace.Limits{Gap: gap, Parallel: 1},
+		Base: &stamping{name: "alone", say: func(v any) {
+			mu.Lock()
+			defer mu.Unlock()
+			s := v.(stamp)
+			written[[2]string{s.Worker, s.Serial}] = s.Written
+		}},
+	})
+	var wg sync.WaitGroup
+	get := func(page string) {
+		wg.Go(func() {
+			resp, err := (&http.Client{Transport: tr}).Get(web.URL + page)
+			if err != nil {
+				t.Errorf("GET %s: %v", page, err)
+				return
+			}
+			io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+		})
+	}
+	get("/hold")
+	await(t, func() bool { return len(o.seen()) == 3 }) // behind robots.txt and what it leads to
+	want := []string{"/robots.txt", "/rules", "/hold"}
+	for i := range callers {
+		page := "/" + strconv.Itoa(i)
+		get(page)
+		want = append(want, page)
+		await(t, func() bool { return tr.Stats().Pace.Waiting == i+1 })
+	}
+	close(o.hold)
+	wg.Wait()
+	log := o.seen()
+	var got []string
+	for _, a := range log {
+		got = append(got, a.path)
+	}
+	if !slices.Equal(got, want) || o.most != 1 {
+		t.Errorf("arrived %v, %d at once at the most; want %v, one at a time", got, o.most, want)
+	}
+	t.Logf("gap %v, shortest seen %v", gap, apart(t, log, written, gap-off))
 }
 
 // A worker that is killed frees its place among the requests in flight.
