@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"os"
 	"path/filepath"
 	"time"
@@ -11,50 +12,49 @@ import (
 	"github.com/rfc9309/polite/cache/disk"
 )
 
-// What was put is there again when the program starts anew.
+// What was put is there after the file is opened again.
 func ExampleOpen() {
-	folder, err := os.MkdirTemp("", "polite")
+	dir, err := os.MkdirTemp("", "polite")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
-	defer os.RemoveAll(folder)
-	path := filepath.Join(folder, "robots.db")
+	defer os.RemoveAll(dir)
+	path, ctx := filepath.Join(dir, "robots.db"), context.Background()
 
 	store, err := disk.Open(path, nil)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err) // ErrInUse, ErrDamaged, or that of the file system
 	}
-	store.Put(context.Background(), "https://example.com", []byte("a record"), 24*time.Hour)
-	if err := store.Close(); err != nil {
-		fmt.Println(err) // what was put last may be lost
+	if err := store.Put(ctx, "https://example.com", []byte("a record"), time.Hour); err != nil {
+		log.Fatal(err)
+	}
+	if err := store.Close(); err != nil { // writes what is pending
+		log.Fatal(err)
 	}
 
-	store, err = disk.Open(path, &disk.Options{Wait: 5 * time.Second})
+	// The predecessor may still be finishing: wait for it.
+	store, err = disk.Open(path, &disk.Options{Wait: 10 * time.Second})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer store.Close()
-	value, err := store.Get(context.Background(), "https://example.com")
-	fmt.Printf("%s, %v\n", value, err)
-	// Output: a record, <nil>
+	value, err := store.Get(ctx, "https://example.com")
+	fmt.Println(string(value), err)
+	// Output:
+	// a record <nil>
 }
 
 // One process at a time has the file.
 func ExampleOpen_inUse() {
 	folder, err := os.MkdirTemp("", "polite")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer os.RemoveAll(folder)
 	path := filepath.Join(folder, "robots.db")
 	first, err := disk.Open(path, nil)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer first.Close()
 	_, err = disk.Open(path, nil)

@@ -4,18 +4,42 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"time"
 
 	"github.com/rfc9309/polite/cache"
 	"github.com/rfc9309/polite/cache/redis"
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/pace"
 )
 
-// A server that is down is no error of Open, and costs little of each call.
+// Every process of a fleet does this, with the same server and the same limits.
+// Each robots.txt is then retrieved once, and the limits hold for all together.
 func ExampleOpen() {
+	store, err := redis.Open("rediss://crawler:secret@redis.example:6380/0", &redis.Options{
+		Delay: time.Second, // a server on another continent
+	})
+	if err != nil {
+		log.Fatal(err) // the URL is wrong; a server that is down is no error here
+	}
+	defer store.Close()
+	t, err := fetcher.New("ExampleBot/0.1 (+https://example.com/bot)", &fetcher.Options{
+		Store: store,
+		Pace:  &pace.Limits{Gap: time.Second, Parallel: 2, MaxWait: time.Second},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	crawl(t)
+}
+
+func crawl(*fetcher.Transport) {}
+
+// A server that is down is no error of Open, and costs little of each call.
+func ExampleOpen_down() {
 	store, err := redis.Open("redis://127.0.0.1:1", &redis.Options{Prefix: "news", Delay: 5 * time.Second})
 	if err != nil {
-		fmt.Println(err) // the URL is wrong
-		return
+		log.Fatal(err) // the URL is wrong
 	}
 	defer store.Close()
 	_, err = store.Get(context.Background(), "https://example.com")
@@ -28,8 +52,7 @@ func ExampleStore_Lease() {
 	ctx := context.Background()
 	store, err := redis.Open("redis://localhost", nil)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer store.Close()
 	const key = "https://example.com"
