@@ -149,6 +149,9 @@ type rules struct {
 // Group returns the group that the crawler with the given product token obeys.
 // It is never nil: a Group without rules allows everything.
 func (f *File) Group(token string) *Group {
+	if g := f.known(token); g != nil {
+		return g
+	}
 	g, r := f.obeyed(token)
 	if g == nil {
 		g = &Group{rules: r, token: token}
@@ -156,13 +159,18 @@ func (f *File) Group(token string) *Group {
 	return g
 }
 
+// known returns the group for token if it was the first asked for.
+func (f *File) known(token string) *Group {
+	if g := f.first.Load(); g != nil && g.token == token {
+		return g
+	}
+	return nil
+}
+
 // obeyed returns the group that token obeys if it is kept, and otherwise its
 // rules.
 func (f *File) obeyed(token string) (*Group, rules) {
 	first := f.first.Load()
-	if first != nil && first.token == token {
-		return first, rules{}
-	}
 	i := int32(f.find(token))
 	if first != nil && first.first == i {
 		return first, rules{}

@@ -105,6 +105,9 @@ func hasControl(s string) bool {
 // Match rules on a request target: "/path?query" as it is sent, or an absolute
 // URL, whose scheme and authority are set aside. A fragment is cut off.
 func (f *File) Match(token, target string) Match {
+	if g := f.known(token); g != nil {
+		return g.Match(target)
+	}
 	g, r := f.obeyed(token)
 	if g != nil {
 		return g.Match(target)
@@ -240,18 +243,41 @@ func (r *rules) scan(t, folded string) rule {
 // scan tries the rules of one group, the first of which stands at pos. It
 // returns best if none outranks it.
 func (f *File) scan(pos int, t, folded string, best rule) rule {
-	for h := f.head(pos); !h.ends(); h = f.head(pos) {
-		at := pos
-		pos = f.after(h)
-		if h.kind&kindRule == 0 || h.rank() <= best.rank() || !f.matches(h, t, folded) {
-			continue
+	for {
+		if folded == "" {
+			pos = f.pass(pos, t)
 		}
-		best = rule{uint32(h.off), uint32(h.end-h.off)<<ruleShift | uint32(h.kind&kindAllow), uint32(at)}
-		if f.dialect.inOrder {
-			break
+		h := f.head(pos)
+		if h.ends() {
+			return best
+		}
+		if h.kind&kindRule != 0 && h.rank() > best.rank() && f.matches(h, t, folded) {
+			best = rule{uint32(h.off), uint32(h.end-h.off)<<ruleShift | uint32(h.kind&kindAllow), uint32(pos)}
+			if f.dialect.inOrder {
+				return best
+			}
+		}
+		pos = f.after(h)
+	}
+}
+
+// pass returns the first item, from pos on, that is not in haste told to be a
+// rule without effect on t: a short literal of which t lacks one of the last
+// two octets.
+func (f *File) pass(pos int, t string) int {
+	text := f.text
+	for {
+		k, size := kind(text[pos]), int(text[pos+1])
+		if k&^kindAllow != kindRule || size >= 0x80 {
+			return pos
+		}
+		end := pos + 2 + size
+		if size <= len(t) && text[end-1] == t[size-1] && (size == 1 || text[end-2] == t[size-2]) {
+			return pos
+		}
+		for pos = end + 1; text[pos-1] >= 0x80; pos++ {
 		}
 	}
-	return best
 }
 
 // rank is as rule.rank.

@@ -9,6 +9,9 @@ import (
 // MatchURL is as [File.Match] on the request target that net/http sends for u.
 // It allocates nothing for targets of usual length.
 func (f *File) MatchURL(token string, u *url.URL) Match {
+	if g := f.known(token); g != nil {
+		return g.MatchURL(u)
+	}
 	g, r := f.obeyed(token)
 	if g != nil {
 		return g.MatchURL(u)
