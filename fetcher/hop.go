@@ -19,7 +19,7 @@ import (
 const (
 	// maxHeader bounds the header of an answer, in octets.
 	maxHeader = 64 << 10
-	// maxConns bounds the connections that one try may take.
+	// maxConns bounds the connections that one try may take of an *http.Transport.
 	maxConns = 3
 	// retryWait is the time between two tries of a hop. Longer waits are not
 	// sat out: the record says when to come back.
@@ -111,8 +111,8 @@ var errRefusing error = &policy.Failure{Class: policy.Protocol, Err: fmt.Errorf(
 
 // bounded is req with maxConns connections to live by, and whether an answer to
 // it began to arrive. For a server that takes HTTP/2 connections and refuses
-// every request on them, net/http dials anew without a pause for as long as the
-// context lasts.
+// every request on them, an *http.Transport dials anew without a pause for as
+// long as the context lasts. Another base may have retries of its own.
 func (t *tries) bounded(req *http.Request) (*http.Request, *atomic.Bool) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	t.end = func() { cancel(nil) }
@@ -120,7 +120,7 @@ func (t *tries) bounded(req *http.Request) (*http.Request, *atomic.Bool) {
 	heard := new(atomic.Bool)
 	return req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) {
-			if conns.Add(1) > maxConns {
+			if conns.Add(1) > maxConns && t.path.dials {
 				cancel(errRefusing)
 			}
 		},
