@@ -173,23 +173,24 @@ func TestUnderRetryablehttp(t *testing.T) {
 func TestOverRetryablehttp(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		answer httptest.Step
+		robots []httptest.Step
 		want   string
 	}{
-		{"rules", text, obeyed},
-		{"redirect", httptest.Redirect(302, "http://b.test/r"), obeyed},
-		{"loop", httptest.Redirect(302, "/robots.txt"), nothing},
-		{"bad_location", httptest.Redirect(302, "ftp://b.test/"), down},
-		{"missing", httptest.Status(404), nothing},
-		{"down", httptest.Status(503), down},
-		{"busy", httptest.Status(429).Header("Retry-After", "10000"), down},
-		{"reset", httptest.Reset(), down},
-		{"hang", httptest.Hang(), down},
+		{"rules", steps(text), obeyed},
+		{"redirect", steps(httptest.Redirect(302, "http://b.test/r")), obeyed},
+		{"loop", steps(httptest.Redirect(302, "/robots.txt")), nothing},
+		{"bad_location", steps(httptest.Redirect(302, "ftp://b.test/")), down},
+		{"missing", steps(httptest.Status(404)), nothing},
+		{"down", steps(httptest.Status(503)), down},
+		{"up_at_the_fifth_try", steps(httptest.Status(503), httptest.Status(502), httptest.Reset(), httptest.Reset(), text), obeyed},
+		{"busy", steps(httptest.Status(429).Header("Retry-After", "10000")), down},
+		{"reset", steps(httptest.Reset()), down},
+		{"hang", steps(httptest.Hang()), down},
 	} {
 		t.Run("2.3.1/"+tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				web := sites(t)
-				web.Site(site).Robots(tt.answer)
+				web.Site(site).Robots(tt.robots...)
 				web.Site("http://b.test").Path("/r", text)
 				below := retrying(web.Transport())
 				below.HTTPClient.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -87,6 +87,43 @@ func TestHerd(t *testing.T) {
 	}
 }
 
+// TestHerdOfRequests is the same for page requests, of two crawlers that share a
+// Transport, each by its own group.
+func TestHerdOfRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		s := web.Site(site).Path("/page", httptest.Text("page")).Robots(
+			httptest.Text("User-agent: ExampleBot\nAllow: /\n\nUser-agent: ImageBot\nDisallow: /\n").After(time.Second))
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport()})
+		images, err := tr.As("ImageBot")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var pages, refused atomic.Int32
+		var callers sync.WaitGroup
+		for i := range flock {
+			client := &http.Client{Transport: []http.RoundTripper{tr, images}[i%2]}
+			callers.Go(func() {
+				resp, err := client.Get(site + "/page")
+				switch {
+				case errors.Is(err, fetcher.ErrDisallowed):
+					refused.Add(1)
+				case err == nil:
+					resp.Body.Close()
+					pages.Add(1)
+				default:
+					t.Error(err)
+				}
+			})
+		}
+		callers.Wait()
+		robots := len(s.Requests("/robots.txt"))
+		if pages.Load() != flock/2 || refused.Load() != flock/2 || robots != 1 {
+			t.Errorf("got  %d pages, %d refusals, %d requests for robots.txt\nwant %d, %d, 1", pages.Load(), refused.Load(), robots, flock/2, flock/2)
+		}
+	})
+}
+
 // TestHerdAtExpiry is the same when a copy ends: with an answer, without one,
 // and after an outage.
 func TestHerdAtExpiry(t *testing.T) {

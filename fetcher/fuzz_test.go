@@ -1,6 +1,11 @@
 package fetcher_test
 
 import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -42,5 +47,41 @@ func FuzzAnswer(f *testing.F) {
 			}
 			time.Sleep(time.Minute)
 		})
+	})
+}
+
+// FuzzLocation redirects from a public site to wherever the octets lead. Nothing
+// is asked of an address that only the crawler's own network has, and there is
+// no access, since nobody answers but by errors, unless it is a loop.
+func FuzzLocation(f *testing.F) {
+	for _, seed := range []string{
+		"/r", "//b.test/r", "http://127.0.0.1/", "http://[::1]:80/", "http://0x7f.1/", "http://2130706433/", "http://127.1/",
+		"http://[::ffff:10.0.0.1]/", "http://localhost./", "https://user@[fe80::1%25eth0]:443/", "http://\uff11\uff12\uff17.0.0.1/", `\\10.0.0.1\`,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, location string) {
+		var asked []string
+		base := roundTripper(func(r *http.Request) (*http.Response, error) {
+			asked = append(asked, r.URL.Host)
+			if len(asked) == 1 {
+				return answerOf(r, 302, http.Header{"Location": {location}}, ""), nil
+			}
+			return answerOf(r, 500, http.Header{}, ""), nil
+		})
+		tr := newTransport(t, &fetcher.Options{Base: base, Attempts: 1})
+		tr.SetLookup(func(_ context.Context, _, host string) ([]netip.Addr, error) {
+			return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+		})
+		d, err := tr.Check(t.Context(), must(private))
+		if err != nil || d.Allowed() && d.Clause != "2.3.1.2" || len(asked) > 2 {
+			t.Fatalf("Location %q:\ngot  %v, %v, by way of %q\nwant no access, but for a loop, and no third request", location, d, err, asked)
+		}
+		for _, host := range asked {
+			a, err := netip.ParseAddr(strings.Trim((&url.URL{Host: host}).Hostname(), "[]"))
+			if a = a.Unmap(); err == nil && (!a.IsGlobalUnicast() || a.IsPrivate()) {
+				t.Errorf("Location %q: %s was asked", location, host)
+			}
+		}
 	})
 }
