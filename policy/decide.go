@@ -126,7 +126,10 @@ func (r *Record) state(d *Decision) {
 	more := r.detail()
 	d.Access, d.Profile = r.access, r.profile.Name
 	d.Robots, d.Served, d.Status = r.robots, r.served(), int(r.status)
-	d.Expires, d.DownSince, d.Cause = unix(r.next), unix(more.down), more.cause
+	d.Expires, d.Cause = unix(r.next), more.cause
+	if more.down != latest { // else nobody said when
+		d.DownSince = unix(more.down)
+	}
 }
 
 // clean makes text that may hold words of a server safe for a log: one line of

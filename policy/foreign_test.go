@@ -135,6 +135,9 @@ func TestTimesLeftOut(t *testing.T) {
 			if got := ruling(t, rec, start); got != tt.want {
 				t.Errorf("%s without a time:\ngot  %s\nwant %s", tt.event, got, tt.want)
 			}
+			if d := decide(t, rec, private, start); !d.DownSince.IsZero() {
+				t.Errorf("%s without a time: down since %v; want no time", tt.event, d.DownSince)
+			}
 			rec = reload(t, p, learn(t, p, rec, attempt(t, "503", start)))
 			for _, now := range []time.Time{start, start.Add(29*days + 23*time.Hour)} {
 				if got := ruling(t, rec, now); got != tt.later {
