@@ -31,8 +31,11 @@ type Options struct {
 	// Store keeps records beyond this process; see package cache. Nil keeps
 	// them in memory alone, which forgets at restart since when a site is down.
 	// That is unwise for a crawler that restarts more often than every 30 days.
+	// The caller closes it, after its last use here.
+	//
 	// If it is also a cache.Leaser, all who share it retrieve each robots.txt
-	// once; see Pace for what else a fleet shares. The caller closes it, after its last use here.
+	// once; see Pace for what else a fleet shares. When a process dies while it
+	// retrieves, one of the others takes over three seconds after its Timeout.
 	Store cache.Store
 
 	// Base makes the requests, for pages and for robots.txt. Nil is
