@@ -98,69 +98,80 @@ var (
 	delayed = func(value string) httptest.Step { return httptest.Text("User-agent: *\nCrawl-delay: " + value + "\n") }
 )
 
+// robotsPaces are webs, pages asked for one behind the other, and what arrives.
+var robotsPaces = []struct {
+	name  string
+	gap   time.Duration
+	web   func(*httptest.Web)
+	pages []string
+	want  []string
+}{
+	{"house/first_page_waits_the_gap_after_robots", 1234 * time.Millisecond, func(w *httptest.Web) {
+		w.Site("http://a.test").Robots(open).Path("/*", page)
+	}, []string{"http://a.test/1", "http://a.test/2"},
+		[]string{"0s a.test/robots.txt", "1.234s a.test/1", "2.468s a.test/2"}},
+	{"house/first_page_waits_the_crawl_delay_after_robots", time.Second, func(w *httptest.Web) {
+		w.Site("http://a.test").Robots(delayed("2.5")).Path("/*", page)
+	}, []string{"http://a.test/1", "http://a.test/2"},
+		[]string{"0s a.test/robots.txt", "2.5s a.test/1", "5s a.test/2"}},
+	{"2.3.1.2/each_hop_at_its_own_host", time.Second, func(w *httptest.Web) {
+		w.Site("http://a.test").Robots(httptest.Redirect(301, "http://b.test/1")).Path("/3", open).Path("/*", page)
+		w.Site("http://b.test").
+			Path("/1", httptest.Redirect(302, "/2")).
+			Path("/2", httptest.Redirect(302, "http://a.test/3"))
+	}, []string{"http://a.test/page"},
+		[]string{"0s a.test/robots.txt", "0s b.test/1", "1s b.test/2", "1s a.test/3", "2s a.test/page"}},
+	{"house/a_second_try_takes_a_turn", 3 * time.Second, func(w *httptest.Web) {
+		w.Site("http://a.test").Robots(httptest.Reset(), open).Path("/*", page)
+	}, []string{"http://a.test/1"},
+		[]string{"0s a.test/robots.txt", "3s a.test/robots.txt", "6s a.test/1"}},
+	{"2.4/next_retrieval_waits_after_a_page", time.Minute, func(w *httptest.Web) {
+		w.Site("http://a.test").Robots(open.Header("Cache-Control", "max-age=90")).Path("/*", page)
+	}, []string{"http://a.test/1", "http://a.test/2", "", "http://a.test/3"},
+		[]string{"0s a.test/robots.txt", "1m0s a.test/1", "2m0s a.test/2", "3m0s a.test/robots.txt", "4m0s a.test/3"}},
+}
+
 // The robots.txt request and each of its hops take their turn at their own host,
-// and the first page waits the gap after it.
+// and the first page waits the gap after it. Where there is no page to ask for,
+// those asked for before have been read.
 func TestPaceOfRobots(t *testing.T) {
-	t.Run("house/first_page_waits_the_gap_after_robots", func(t *testing.T) {
-		inPace(t, pace.Limits{Gap: 1234 * time.Millisecond}, fetcher.Options{}, func(p *paced) {
-			p.web.Site("http://a.test").Robots(open).Path("/*", page)
-			p.crowd("http://a.test/1", "http://a.test/2")
-			p.saw("0s a.test/robots.txt", "1.234s a.test/1", "2.468s a.test/2")
+	for _, test := range robotsPaces {
+		t.Run(test.name, func(t *testing.T) {
+			inPace(t, pace.Limits{Gap: test.gap}, fetcher.Options{}, func(p *paced) {
+				test.web(p.web)
+				for _, page := range test.pages {
+					if page == "" {
+						p.pages.Wait()
+						continue
+					}
+					p.crowd(page)
+				}
+				p.saw(test.want...)
+			})
 		})
-	})
-	t.Run("house/first_page_waits_the_crawl_delay_after_robots", func(t *testing.T) {
-		inPace(t, pace.Limits{Gap: time.Second}, fetcher.Options{}, func(p *paced) {
-			p.web.Site("http://a.test").Robots(delayed("2.5")).Path("/*", page)
-			p.crowd("http://a.test/1", "http://a.test/2")
-			p.saw("0s a.test/robots.txt", "2.5s a.test/1", "5s a.test/2")
-		})
-	})
-	t.Run("2.3.1.2/each_hop_at_its_own_host", func(t *testing.T) {
-		inPace(t, pace.Limits{Gap: time.Second}, fetcher.Options{}, func(p *paced) {
-			p.web.Site("http://a.test").Robots(httptest.Redirect(301, "http://b.test/1")).Path("/*", page)
-			p.web.Site("http://b.test").
-				Path("/1", httptest.Redirect(302, "/2")).
-				Path("/2", httptest.Redirect(302, "http://a.test/3"))
-			p.web.Site("http://a.test").Path("/3", open)
-			p.crowd("http://a.test/page")
-			p.saw("0s a.test/robots.txt", "0s b.test/1", "1s b.test/2", "1s a.test/3", "2s a.test/page")
-		})
-	})
-	t.Run("house/a_second_try_takes_a_turn", func(t *testing.T) {
-		inPace(t, pace.Limits{Gap: 3 * time.Second}, fetcher.Options{}, func(p *paced) {
-			p.web.Site("http://a.test").Robots(httptest.Reset(), open).Path("/*", page)
-			p.crowd("http://a.test/1")
-			p.saw("0s a.test/robots.txt", "3s a.test/robots.txt", "6s a.test/1")
-		})
-	})
-	t.Run("2.4/next_retrieval_waits_after_a_page", func(t *testing.T) {
-		inPace(t, pace.Limits{Gap: time.Minute}, fetcher.Options{}, func(p *paced) {
-			p.web.Site("http://a.test").Robots(open.Header("Cache-Control", "max-age=90")).Path("/*", page)
-			p.crowd("http://a.test/1", "http://a.test/2")
-			p.pages.Wait() // a robots.txt, then pages at 1m and 2m
-			p.crowd("http://a.test/3")
-			p.saw("0s a.test/robots.txt", "1m0s a.test/1", "2m0s a.test/2", "3m0s a.test/robots.txt", "4m0s a.test/3")
-		})
-	})
-	t.Run("house/prefetch_is_paced", func(t *testing.T) {
-		inPace(t, pace.Limits{Gap: time.Second}, fetcher.Options{}, func(p *paced) {
-			var targets []*url.URL
-			for _, site := range []string{"http://a.test", "http://b.test", "http://c.test"} {
-				p.web.Site(site).Robots(httptest.Redirect(302, "http://cdn.test/r"))
-				targets = append(targets, must(site+"/1"), must(site+"/2"))
-			}
-			p.web.Site("http://cdn.test").Path("/r", open)
-			if err := p.tr.Prefetch(context.Background(), slices.Values(targets)); err != nil {
-				t.Errorf("Prefetch = %v, want nil", err)
-			}
-			var at []time.Duration
-			for _, r := range p.web.Site("http://cdn.test").Requests() {
-				at = append(at, r.Time.Sub(p.start))
-			}
-			if want := []time.Duration{0, time.Second, 2 * time.Second}; !slices.Equal(at, want) {
-				t.Errorf("requests at the host of all hops: %v, want %v", at, want)
-			}
-		})
+	}
+}
+
+// Prefetch is paced: where many robots.txt lead to one host, that host is asked
+// no faster than any other.
+func TestPrefetchIsPaced(t *testing.T) {
+	inPace(t, pace.Limits{Gap: time.Second}, fetcher.Options{}, func(p *paced) {
+		var targets []*url.URL
+		for _, site := range []string{"http://a.test", "http://b.test", "http://c.test"} {
+			p.web.Site(site).Robots(httptest.Redirect(302, "http://cdn.test/r"))
+			targets = append(targets, must(site+"/1"), must(site+"/2"))
+		}
+		p.web.Site("http://cdn.test").Path("/r", open)
+		if err := p.tr.Prefetch(context.Background(), slices.Values(targets)); err != nil {
+			t.Errorf("Prefetch = %v, want nil", err)
+		}
+		var at []time.Duration
+		for _, r := range p.web.Site("http://cdn.test").Requests() {
+			at = append(at, r.Time.Sub(p.start))
+		}
+		if want := []time.Duration{0, time.Second, 2 * time.Second}; !slices.Equal(at, want) {
+			t.Errorf("requests at the host of all hops: %v, want %v", at, want)
+		}
 	})
 }
 
