@@ -94,8 +94,10 @@ func properKind(name string) kind {
 	return other
 }
 
+// kindIf returns k if name is its canonical spelling, which is as long. Mostly
+// only the first letter differs in case.
 func kindIf(name string, k kind) kind {
-	if equalFold(name, proper[k]) {
+	if p := proper[k]; name[1:] == p[1:] && lower(name[0]) == p[0] || equalFold(name, p) {
 		return k
 	}
 	return other
