@@ -31,7 +31,7 @@ const textMax = 1 << 26
 // to 500 KiB at least (RFC 9309, section 2.5), and drops a line cut in two.
 func Parse(text []byte, d Dialect) *File {
 	s := newScanner(d.decode(text[:min(len(text), textMax)]))
-	p := parser{dialect: d, agents: make([]uint64, 0, 8), out: make([]byte, 0, len(s.text))}
+	p := parser{dialect: d, agents: make([]uint64, 0, 16), out: make([]byte, 0, len(s.text))}
 	for {
 		if !d.blankEnds {
 			s.skipBlank()

@@ -12,12 +12,12 @@ const (
 	seenMost   = 1 << 16 // slots
 )
 
-// newSeen returns a seen that knows the rules of text, with room for as much
-// again. It depends on nothing but the text, so that equal records make equal
+// newSeen returns a seen that knows the rules of text, with room for seven times
+// as much again. It depends on nothing but the text, so that equal records make equal
 // files.
 func newSeen(text string) seen {
-	n := 32
-	for n < 2*len(text)/seenOctets && n < seenMost {
+	n := 64
+	for n < 8*len(text)/seenOctets && n < seenMost {
 		n *= 2
 	}
 	s := seen{make([]uint32, n)}
