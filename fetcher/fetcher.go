@@ -168,7 +168,7 @@ func productToken(agent, token string) (string, error) {
 			return "", fmt.Errorf("%w; begin the agent %q with one, or set Options.Token", err, agent)
 		}
 		if strings.EqualFold(token, "Mozilla") { // what browsers begin with; rules for the crawler would be missed
-			return "", fmt.Errorf("fetcher: the agent %q begins with %q, which names no crawler; set Options.Token", agent, token)
+			return "", fmt.Errorf("fetcher: the agent %q begins with %q, which names no crawler; give the product token", agent, token)
 		}
 		return token, nil
 	}

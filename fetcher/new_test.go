@@ -24,7 +24,7 @@ func TestNew(t *testing.T) {
 		{"2.2.1/a_token_that_is_not_in_the_agent", agent, &fetcher.Options{Token: "OtherBot"}, `"OtherBot" is not part of the agent`},
 		{"2.2.1/digits_are_no_part_of_a_token", "Bot2/1.0", nil, `"Bot2" is no product token; want letters, "-" and "_" only`},
 		{"2.2.1/no_token_of_that_grammar", agent, &fetcher.Options{Token: "Example Bot"}, `"Example Bot" is no product token`},
-		{"house/a_browsers_name_is_no_crawlers", "Mozilla/5.0 (compatible; ExampleBot/0.1)", nil, `begins with "Mozilla", which names no crawler; set Options.Token`},
+		{"house/a_browsers_name_is_no_crawlers", "Mozilla/5.0 (compatible; ExampleBot/0.1)", nil, `begins with "Mozilla", which names no crawler; give the product token`},
 		{"house/an_empty_agent", " ", nil, "the agent is empty; want a User-Agent"},
 		{"house/a_line_end_in_the_agent", "ExampleBot\r\nCookie: x", nil, "control octet 0x0d"},
 		{"house/a_negative_size", agent, &fetcher.Options{MaxBytes: -1}, "MaxBytes is -1; want a number of octets, or 0 for 64 MiB"},
