@@ -181,7 +181,7 @@ func (f *File) obeyed(token string) (*Group, rules) {
 		}
 	}
 	r := f.rules(i)
-	if first == nil || !r.tried() {
+	if first == nil || r.weight > few {
 		return f.keep(&Group{rules: r, token: token}), rules{}
 	}
 	return nil, r
