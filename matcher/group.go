@@ -138,9 +138,9 @@ type Group struct {
 // and little to find.
 type rules struct {
 	file    *File
-	name    uint32 // where in File.text the first agent that names the crawler
-	nameEnd uint32 // has its value; see Agent
-	first   int32  // that agent, or File.agents()
+	name    uint32 // where in File.text Agent stands
+	nameEnd uint32
+	first   int32  // the first agent that names the crawler, or File.agents()
 	from    uint32 // where in File.text the first rule stands
 	weight  int32  // see few
 	merged  bool   // they stand in several groups
@@ -317,11 +317,11 @@ func (f *File) rules(i int32) rules {
 	return r
 }
 
-// few is the weight of rules up to which they are tried one after another. A
-// rule with a star weighs as many as it costs.
+// A literal weighs 1; rules of a weight up to few are tried one after another,
+// beyond that an index is quicker.
 const (
 	few        = 32
-	starWeight = 3
+	starWeight = 3 // of a rule with a star or an anchor, by what it costs to try
 )
 
 // weigh returns where in the group at pos the first rule stands, and the weight
