@@ -276,9 +276,8 @@ func (p *parser) putRule(k kind, pattern string, number int) {
 		}
 		return
 	}
-	p.putHead(k|kindBack, len(pattern))
-	p.out = binary.AppendUvarint(p.out, uint64(pos-at))
-	p.out = binary.AppendUvarint(p.out, uint64(number))
+	out := binary.AppendUvarint(appendHead(p.out, k|kindBack, len(pattern)), uint64(pos-at))
+	p.out = binary.AppendUvarint(out, uint64(number))
 }
 
 // sizeOf returns how many octets the uvarint n takes.
@@ -286,12 +285,11 @@ func sizeOf(n int) int { return max(1, (bits.Len(uint(n))+6)/7) }
 
 // put appends an item.
 func (p *parser) put(k kind, value string, number int) {
-	p.putHead(k, len(value))
-	p.out = append(p.out, value...)
-	p.out = binary.AppendUvarint(p.out, uint64(number))
+	out := append(appendHead(p.out, k, len(value)), value...)
+	p.out = binary.AppendUvarint(out, uint64(number))
 }
 
-// putHead appends what stands before the value, or the distance.
-func (p *parser) putHead(k kind, size int) {
-	p.out = binary.AppendUvarint(append(p.out, byte(k)), uint64(size))
+// appendHead appends what stands before the value of an item, or the distance.
+func appendHead(dst []byte, k kind, size int) []byte {
+	return binary.AppendUvarint(append(dst, byte(k)), uint64(size))
 }

@@ -25,14 +25,13 @@ func (p *parser) agent(stored kind, value, line string, number int) {
 	}
 	h := hashFold(p.dialect.token(value))
 	p.agents = append(p.agents, uint64(h)<<32|uint64(len(p.out)))
-	if pos := len(p.out); pos == p.start {
-		p.putHead(stored, len(line))
+	out := p.out
+	if pos := len(out); pos == p.start {
+		out = appendHead(out, stored, len(line))
 	} else {
-		p.putHead(stored|kindBack, len(line))
-		p.out = binary.AppendUvarint(p.out, uint64(pos-p.start))
+		out = binary.AppendUvarint(appendHead(out, stored|kindBack, len(line)), uint64(pos-p.start))
 	}
-	p.out = append(p.out, line...)
-	p.out = binary.AppendUvarint(p.out, uint64(number))
+	p.out = binary.AppendUvarint(append(out, line...), uint64(number))
 }
 
 // blank ends a record of the 1996 draft; without rules it is none.

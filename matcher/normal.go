@@ -96,8 +96,9 @@ var marks = func() (t [256]uint8) {
 		if strings.IndexByte("$!'()*[]", byte(c)) >= 0 {
 			t[c] |= inRawPath
 		}
+		t[c] |= notStar
 	}
-	t['*'] |= inRule | isStar
+	t['*'] = t['*']&^notStar | inRule
 	return t
 }()
 
@@ -106,19 +107,23 @@ const (
 	inRule                // a pattern in normal form, by every form
 	inPath                // a path that net/url makes of a decoded one
 	inRawPath             // a path that net/url takes as encoded
-	isStar                // "*"
+	notStar               // anything but "*"
 )
 
-// all reports whether every octet of s has the mark.
-func all(s string, mark uint8) bool {
-	for i := range len(s) {
-		mark &= marks[s[i]]
+// shared returns the marks that all octets of s have.
+func shared(s string) uint8 {
+	m := uint8(0xFF)
+	for ; len(s) >= 4; s = s[4:] {
+		m &= marks[s[0]] & marks[s[1]] & marks[s[2]] & marks[s[3]]
 	}
-	return mark != 0
+	for i := range len(s) {
+		m &= marks[s[i]]
+	}
+	return m
 }
 
 // isNormal reports whether a target is in normal form, by every form.
-func isNormal(t string) bool { return all(t, inTarget) }
+func isNormal(t string) bool { return shared(t)&inTarget != 0 }
 
 // survey reports whether an octet of a pattern is special, and whether it is in
 // normal form, by every form.
@@ -126,13 +131,8 @@ func survey(p string) (special, clean bool) {
 	if strings.HasSuffix(p, "$") {
 		special, p = true, p[:len(p)-1]
 	}
-	is, all := uint8(0), uint8(inRule)
-	for i := range len(p) {
-		m := marks[p[i]]
-		is |= m
-		all &= m
-	}
-	return special || is&isStar != 0, all != 0
+	m := shared(p)
+	return special || m&notStar == 0, m&inRule != 0
 }
 
 // rule appends the normal form of a pattern. A "*", and a "$" at the end, stay

@@ -28,7 +28,7 @@ func (r *rules) matchURL(x *index, u *url.URL) Match {
 	if u.Opaque != "" || u.Path != "" && u.Path[0] != '/' {
 		return r.match(x, u.RequestURI())
 	}
-	if u.RawPath == "" && u.RawQuery == "" && !u.ForceQuery && u.Path != "" && all(u.Path, inPath) {
+	if u.RawPath == "" && u.RawQuery == "" && !u.ForceQuery && u.Path != "" && shared(u.Path)&inPath != 0 {
 		return r.decide(x, u.Path, false)
 	}
 	var buf [bufSize]byte
