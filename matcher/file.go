@@ -33,7 +33,7 @@ func Parse(text []byte, d Dialect) *File {
 	s := newScanner(d.decode(text[:min(len(text), textMax)]))
 	p := parser{dialect: d, agents: make([]uint64, 0, 16), out: make([]byte, 0, len(s.text))}
 	for {
-		if !d.blankEnds {
+		if !d.blankEnds && s.atBlank() {
 			s.skipBlank()
 		}
 		line, comment, ok := s.next()
@@ -204,11 +204,14 @@ func (p *parser) words(rest string, number int) {
 		p.put(junk, "", number)
 		return
 	}
-	if k := properKind(name); k != other && rest[sep] == ':' {
-		p.record(k, k, value, value, number)
-	} else {
-		p.record(d.kindOf(name), other, value, rest, number)
+	k, stored, line := properKind(name), other, rest
+	switch {
+	case k == other:
+		k = d.names.oddKind(name)
+	case rest[sep] == ':':
+		stored, line = k, value
 	}
+	p.record(k, stored, value, line, number)
 }
 
 // record takes a record of kind k. Its line is stored as the value alone, of

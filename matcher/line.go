@@ -3,6 +3,7 @@ package matcher
 import (
 	"encoding/binary"
 	"iter"
+	"math/bits"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -51,13 +52,33 @@ func (s *scanner) next() (line string, comment int, ok bool) {
 		s.cr = find(s.text, min(s.pos, len(s.text)), '\r')
 	}
 	if s.lf < s.pos {
-		s.lf = find(s.text, min(s.pos, len(s.text)), '\n')
+		s.lf = lineFeed(s.text, min(s.pos, len(s.text)))
 	}
 	comment = min(s.hash, end)
 	if s.hash < s.pos {
 		s.hash = find(s.text, min(s.pos, len(s.text)), '#')
 	}
 	return s.text[from:end], comment - from, true
+}
+
+// lineFeed is find for LF, and looks at the next eight octets first, all at once:
+// a file of very short lines has the most of them. An octet of x is zero where
+// the text has LF, and the lowest such octet is the lowest set in the mask.
+func lineFeed(s string, i int) int {
+	const ones = 0x0101010101010101
+	if i+8 > len(s) {
+		return find(s, i, '\n')
+	}
+	x := word(s[i:]) ^ '\n'*ones
+	if m := (x - ones) &^ x & (ones << 7); m != 0 {
+		return i + bits.TrailingZeros64(m)/8
+	}
+	return find(s, i+8, '\n')
+}
+
+// atBlank reports whether the next line has no octet.
+func (s *scanner) atBlank() bool {
+	return s.pos < len(s.text) && (s.text[s.pos] == '\n' || s.text[s.pos] == '\r')
 }
 
 // skipBlank passes lines without any octet.
@@ -76,7 +97,7 @@ func (s *scanner) skipBlank() {
 		return
 	}
 	if s.lf < i {
-		s.lf = find(s.text, i, '\n')
+		s.lf = lineFeed(s.text, i)
 	}
 	if s.cr < i {
 		s.cr = find(s.text, i, '\r')
@@ -184,7 +205,12 @@ func (d *Dialect) isSpace(c byte) bool {
 // split divides a stripped line into name and value. sep is the index of the
 // separator, or -1 if there is none.
 func (d *Dialect) split(line string) (name, value string, sep int) {
-	sep = strings.IndexByte(line, ':')
+	for sep < len(line) && line[sep] != ':' { // a name is short
+		sep++
+	}
+	if sep == len(line) {
+		sep = -1
+	}
 	if sep < 0 && d.twoWords {
 		sep = strings.IndexAny(line, " \t")
 		if sep >= 0 && strings.ContainsAny(strings.TrimLeft(line[sep:], " \t"), " \t") {
