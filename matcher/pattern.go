@@ -12,16 +12,18 @@ import "strings"
 // exists, this one does, so nothing is ever tried again and the time is linear
 // in t. Only the last piece of a whole match is bound to the end.
 func matches(p, t string, whole bool) bool {
-	star := strings.IndexByte(p, '*')
-	if star < 0 {
-		return strings.HasPrefix(t, p) && (!whole || len(t) == len(p))
+	n := 0
+	for ; n < len(p) && p[n] != '*'; n++ { // mostly few
+		if n == len(t) || t[n] != p[n] {
+			return false
+		}
 	}
-	if !strings.HasPrefix(t, p[:star]) {
-		return false
+	if n == len(p) {
+		return !whole || len(t) == len(p)
 	}
-	t, p = t[star:], p[star+1:]
+	t, p = t[n:], p[n+1:]
 	for {
-		star = strings.IndexByte(p, '*')
+		star := strings.IndexByte(p, '*')
 		if star < 0 {
 			break
 		}
