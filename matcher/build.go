@@ -66,7 +66,7 @@ func (b *builder) sortHeads() {
 		return c
 	})
 	l.parts = slices.Clone(slices.CompactFunc(l.parts, func(x, y rule) bool { return order(x, y) == 0 }))
-	l.link(f)
+	l.link(f, 1) // a head begins with "/"
 	for i, r := range l.parts {
 		if r.bits&ruleStar != 0 {
 			b.stars = append(b.stars, star{at: int32(i)})
@@ -75,9 +75,20 @@ func (b *builder) sortHeads() {
 	b.states = len(b.stars)
 }
 
-// link fills up.
-func (l *list) link(f *File) {
-	l.up = make([]int32, len(l.parts))
+// link fills up and first. The octets of a part before depth are the same in all
+// that have more.
+func (l *list) link(f *File, depth int) {
+	l.depth, l.up = depth, make([]int32, len(l.parts))
+	for i, r := range l.parts {
+		if p := f.literal(r); len(p) > depth {
+			l.first[p[depth]/bucketSize+1] = int32(i + 1)
+		} else {
+			l.first[0] = int32(i + 1)
+		}
+	}
+	for b := range bucketCount {
+		l.first[b+1] = max(l.first[b+1], l.first[b])
+	}
 	for i := range l.parts {
 		j := int32(i - 1)
 		for j >= 0 && !strings.HasPrefix(f.literal(l.parts[i]), f.literal(l.parts[j])) {
@@ -157,7 +168,7 @@ func (b *builder) sortEdges() {
 		b.after[d.from] |= 1 << (text[0] % lanes)
 	}
 	b.first = append(b.first, uint32(len(b.edges)))
-	b.pieces.link(f)
+	b.pieces.link(f, 0)
 }
 
 // mark notes how a piece begins.

@@ -52,21 +52,33 @@ type edge struct{ from, to int32 }
 // a prefix of t and t begins with that prefix as well.
 type list struct {
 	parts []rule
-	up    []int32 // the last part before that is a prefix of this one, or -1
+	up    []int32                // the last part before that is a prefix of this one, or -1
+	depth int                    // the first octet that may differ
+	first [bucketCount + 1]int32 // by that octet: where its parts begin, those of the next end
 }
+
+// bucketSize is how many octets, neighbours, share a place in list.first.
+const (
+	bucketSize  = 4
+	bucketCount = 256 / bucketSize
+)
 
 // find returns the last part that is a prefix of t, or -1.
 func (l *list) find(f *File, t string) int32 {
-	lo, hi := 0, len(l.parts)
+	lo, hi := int32(0), l.first[0]
+	if len(t) > l.depth {
+		b := t[l.depth] / bucketSize
+		lo, hi = l.first[b], l.first[b+1]
+	}
 	for lo < hi {
-		mid := int(uint(lo+hi) >> 1)
+		mid := int32(uint32(lo+hi) >> 1)
 		if f.literal(l.parts[mid]) <= t {
 			lo = mid + 1
 		} else {
 			hi = mid
 		}
 	}
-	i := int32(lo - 1)
+	i := lo - 1
 	for i >= 0 && !strings.HasPrefix(t, f.literal(l.parts[i])) {
 		i = l.up[i]
 	}
