@@ -23,7 +23,8 @@ import (
 // dialled.
 //
 // With an *http.Transport as base, open and guarded are clones of it without
-// keep-alive: no connection, and no goroutine of one, outlives its retrieval.
+// keep-alive: no connection, and no goroutine of one, outlives its retrieval by
+// more than a second.
 // With any other RoundTripper both are the base itself.
 type ways struct {
 	open    http.RoundTripper
@@ -53,6 +54,9 @@ func newWays(base http.RoundTripper, standard bool, egress func(netip.Addr) erro
 	open, guarded := t.Clone(), t.Clone()
 	for _, c := range []*http.Transport{open, guarded} {
 		c.DisableKeepAlives = true
+		// An HTTP/2 connection that was dialled for a request that has ended
+		// meanwhile has none to end with. Without this it stays.
+		c.IdleConnTimeout = time.Second
 		c.MaxResponseHeaderBytes = maxHeader
 	}
 	plain, secure := dialers(t)
