@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 )
 
@@ -31,10 +33,15 @@ const textMax = 1 << 26
 // to 500 KiB at least (RFC 9309, section 2.5), and drops a line cut in two.
 func Parse(text []byte, d Dialect) *File {
 	s := newScanner(d.decode(text[:min(len(text), textMax)]))
-	p := parser{dialect: d, agents: make([]uint64, 0, 16), out: make([]byte, 0, len(s.text))}
+	b := spare.Get().(*buffers)
+	p := parser{dialect: d, buffers: buffers{b.agents[:0], slices.Grow(b.out[:0], len(s.text)), b.tmp[:0], seen{b.seen.slots[:0]}}}
 	for {
 		if !d.blankEnds && s.atBlank() {
 			s.skipBlank()
+		}
+		if k, value, special := s.usual(d.lineMax); k != other {
+			p.usual(k, value, special, s.line)
+			continue
 		}
 		line, comment, ok := s.next()
 		if !ok {
@@ -45,7 +52,12 @@ func Parse(text []byte, d Dialect) *File {
 	if len(text) > textMax {
 		p.put(junk, cutMark, s.line)
 	}
-	return p.finish()
+	f := p.finish()
+	if cap(p.out) <= spareMax {
+		*b = p.buffers
+		spare.Put(b)
+	}
+	return f
 }
 
 // entry is one item of File.text: its kind in one octet, the length of the
@@ -170,17 +182,26 @@ const cutMark = "+"
 
 // parser builds a File. The agents from open on belong to the group being read.
 type parser struct {
+	buffers
 	dialect Dialect
-	agents  []uint64 // hash of the token, then where in out the item begins
-	out     []byte   // becomes File.text
-	tmp     []byte   // the normal form of a pattern
-	seen    seen
 	start   int // where in out the group being read begins
 	open    int
 	grouped bool // a user-agent line stands before
 	inRules bool // a rule of the present group stands before
 	ready   bool // so does an item with kindRule
 }
+
+// buffers are what a parser writes to. They are used again, unless they are large.
+type buffers struct {
+	agents []uint64 // hash of the token, then where in out the item begins
+	out    []byte   // becomes File.text
+	tmp    []byte   // the normal form of a pattern
+	seen   seen
+}
+
+var spare = sync.Pool{New: func() any { return new(buffers) }}
+
+const spareMax = 1 << 21 // octets of out: enough for any file of 500 KiB
 
 // line reads one line, whose comment begins at comment.
 func (p *parser) line(line string, comment, number int) {
@@ -227,6 +248,18 @@ func (p *parser) record(k, stored kind, value, line string, number int) {
 	}
 }
 
+// usual takes a record that scanner.usual has read.
+func (p *parser) usual(k kind, value string, special bool, number int) {
+	switch {
+	case k == agent:
+		p.agent(k, value, value, number)
+	case p.grouped && !p.dialect.neverBegins(value):
+		p.normalRule(k, value, special, number)
+	default:
+		p.rule(k, k, value, value, number)
+	}
+}
+
 // rule takes a rule, and makes of its pattern what targets are compared with.
 func (p *parser) rule(k, stored kind, pattern, line string, number int) {
 	d, from := &p.dialect, len(p.out)
@@ -236,16 +269,29 @@ func (p *parser) rule(k, stored kind, pattern, line string, number int) {
 		p.put(stored, line, number)
 		return
 	}
-	p.ready = true
 	if clean && stored != other {
-		p.putRule(ruleKind(k, isSpecial && !d.literal), line, number)
-	} else if normal, r := p.normal(k, pattern); normal == line {
+		p.normalRule(k, pattern, isSpecial, number)
+		return
+	}
+	p.ready = true
+	if normal, r := p.normal(k, pattern); normal == line {
 		p.putRule(r, line, number)
 	} else {
 		p.put(stored, line, number)
 		p.putRule(r|kindApart, normal, len(p.out)-from)
 	}
 	if d.indexHTML && k == allow {
+		p.indexPage(pattern, from)
+	}
+}
+
+// normalRule takes a rule that can match something and whose pattern is in
+// normal form as it is written.
+func (p *parser) normalRule(k kind, pattern string, special bool, number int) {
+	from := len(p.out)
+	p.inRules, p.ready = true, true
+	p.putRule(ruleKind(k, special && !p.dialect.literal), pattern, number)
+	if p.dialect.indexHTML && k == allow {
 		p.indexPage(pattern, from)
 	}
 }

@@ -55,8 +55,29 @@ func FuzzParse(f *testing.F) {
 			file.Sitemaps()
 			file.CrawlDelay(token)
 			again(t, file)
+			spaced(t, file, text)
 		}
 	})
+}
+
+// spaced holds that white space before a record says nothing (RFC 9309, section
+// 2.2). No line of the changed file is one that the scanner reads in one pass, so
+// both ways to read a line are compared.
+func spaced(t *testing.T, f *File, text []byte) {
+	t.Helper()
+	var b strings.Builder
+	for _, line := range f.dialect.Lines(text) {
+		if f.dialect.lineMax > 0 && len(line) >= int(f.dialect.lineMax) {
+			return
+		}
+		if line != "" {
+			b.WriteByte(' ')
+		}
+		b.WriteString(line + "\n")
+	}
+	if got := Parse([]byte(b.String()), f.dialect); !got.Equal(f) {
+		t.Errorf("file %q, with a space before each line\ngot  %q\nwant %q", text, got.text, f.text)
+	}
 }
 
 // FuzzOutside holds that a rule before any group changes no verdict: RFC 9309,

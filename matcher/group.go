@@ -17,7 +17,7 @@ func (p *parser) agent(stored kind, value, line string, number int) {
 		p.put(ended, "", 0) // otherwise the kinds of the items tell
 	}
 	if p.inRules && p.seen.full(len(p.out)) {
-		p.seen = newSeen(view(p.out))
+		p.seen.learn(view(p.out))
 	}
 	if p.inRules || !p.grouped {
 		p.inRules, p.ready, p.grouped = false, false, true

@@ -3,7 +3,6 @@ package matcher
 import (
 	"encoding/binary"
 	"iter"
-	"math/bits"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -19,13 +18,13 @@ type scanner struct {
 	text string
 	pos  int // start of the next line
 	line int // number of the line returned last, from 1
-	lf   int // the first LF at or after pos, or len(text)
-	cr   int // the first CR, likewise
-	hash int // the first "#", likewise
+	lf   int // where LF was found last, or len(text); to be found again if before pos
+	cr   int // CR, likewise
+	hash int // "#", likewise
 }
 
 func newScanner(text string) scanner {
-	return scanner{text: text, lf: find(text, 0, '\n'), cr: find(text, 0, '\r'), hash: find(text, 0, '#')}
+	return scanner{text: text, lf: -1, cr: -1, hash: -1}
 }
 
 // find returns the first c at or after i in s, or len(s).
@@ -39,42 +38,111 @@ func find(s string, i int, c byte) int {
 // next returns the next line without its end, which is CR, LF or CRLF.
 // comment is where "#" stands in it, or its length.
 func (s *scanner) next() (line string, comment int, ok bool) {
-	if s.pos >= len(s.text) {
+	const few = 8 // octets looked at one after another: a file of very short lines has the most of them
+	from, text := s.pos, s.text
+	if from >= len(text) {
 		return "", 0, false
 	}
-	s.line++
-	from, end := s.pos, min(s.lf, s.cr)
-	s.pos = end + 1
-	if end == s.cr && s.lf == end+1 {
-		s.pos++
+	end, hash := from, len(text)
+	for end < len(text) && text[end] != '\n' && text[end] != '\r' {
+		if text[end] == '#' {
+			hash = min(hash, end)
+		}
+		if end++; end == from+few {
+			end = s.lineEnd(end)
+			hash = min(hash, s.comment(from+few))
+			break
+		}
 	}
-	if s.cr < s.pos {
-		s.cr = find(s.text, min(s.pos, len(s.text)), '\r')
-	}
-	if s.lf < s.pos {
-		s.lf = lineFeed(s.text, min(s.pos, len(s.text)))
-	}
-	comment = min(s.hash, end)
-	if s.hash < s.pos {
-		s.hash = find(s.text, min(s.pos, len(s.text)), '#')
-	}
-	return s.text[from:end], comment - from, true
+	s.endLine(end)
+	return text[from:end], min(hash, end) - from, true
 }
 
-// lineFeed is find for LF, and looks at the next eight octets first, all at once:
-// a file of very short lines has the most of them. An octet of x is zero where
-// the text has LF, and the lowest such octet is the lowest set in the mask.
-func lineFeed(s string, i int) int {
-	const ones = 0x0101010101010101
-	if i+8 > len(s) {
-		return find(s, i, '\n')
+// lineEnd returns the first end of a line from i on.
+func (s *scanner) lineEnd(i int) int {
+	if s.lf < i {
+		s.lf = find(s.text, i, '\n')
 	}
-	x := word(s[i:]) ^ '\n'*ones
-	if m := (x - ones) &^ x & (ones << 7); m != 0 {
-		return i + bits.TrailingZeros64(m)/8
+	if s.cr < i {
+		s.cr = find(s.text, i, '\r')
 	}
-	return find(s, i+8, '\n')
+	return min(s.lf, s.cr)
 }
+
+// comment returns the first "#" from i on.
+func (s *scanner) comment(i int) int {
+	if s.hash < i {
+		s.hash = find(s.text, i, '#')
+	}
+	return s.hash
+}
+
+// endLine passes the end of the line, which stands at end.
+func (s *scanner) endLine(end int) {
+	s.line++
+	s.pos = min(end+1, len(s.text))
+	if s.pos < len(s.text) && s.text[end] == '\r' && s.text[s.pos] == '\n' {
+		s.pos++
+	}
+}
+
+// usual returns a record that is written as nearly all are: the name of a rule
+// or of a user-agent line, a colon, spaces, a value of octets that a pattern in
+// normal form has, and the end of the line. It looks at each octet once. For any
+// other line the kind is other, and the line is still the next one. special is
+// as of survey.
+func (s *scanner) usual(lineMax uint16) (k kind, value string, special bool) {
+	t := s.text[s.pos:]
+	if len(t) < 12 || !initial[t[0]] {
+		return other, "", false
+	}
+	k, from := nameOf(t)
+	if k == other {
+		return other, "", false
+	}
+	for from < len(t) && t[from] == ' ' {
+		from++
+	}
+	end, m := from, uint8(notStar)
+	for end < len(t) && marks[t[end]]&inRule != 0 {
+		m &= marks[t[end]]
+		end++
+	}
+	if special = m == 0; end+1 < len(t) && t[end] == '$' {
+		special = true
+		end++
+	}
+	if end == len(t) || t[end] != '\n' && t[end] != '\r' || lineMax > 0 && end > int(lineMax) {
+		return other, "", false
+	}
+	s.endLine(s.pos + end)
+	return k, t[from:end], special
+}
+
+// nameOf returns which record begins with its name and a colon, of those that
+// are the most, and how long both are; or other.
+func nameOf(t string) (k kind, n int) {
+	switch w := word(t); {
+	case w|letters == disallowWord && t[8] == ':':
+		return disallow, 9
+	case w|letters&^(0xFF<<32) == agentWord && equalFold(t[8:11], "nt:"):
+		return agent, 11
+	case w&(1<<48-1)|letters>>24 == allowWord:
+		return allow, 6
+	}
+	return other, 0
+}
+
+// letters has what makes a letter of ASCII a small one in each octet.
+const letters = 0x2020202020202020
+
+var initial = [256]bool{'d': true, 'D': true, 'u': true, 'U': true, 'a': true, 'A': true}
+
+var (
+	disallowWord = word("disallow")
+	agentWord    = word("user-age")
+	allowWord    = word("allow:\x00\x00")
+)
 
 // atBlank reports whether the next line has no octet.
 func (s *scanner) atBlank() bool {
@@ -93,15 +161,7 @@ func (s *scanner) skipBlank() {
 			s.line++
 		}
 	}
-	if s.pos = i; i >= len(s.text) {
-		return
-	}
-	if s.lf < i {
-		s.lf = lineFeed(s.text, i)
-	}
-	if s.cr < i {
-		s.cr = find(s.text, i, '\r')
-	}
+	s.pos = i
 }
 
 // byteOrderMark is the one of UTF-8.

@@ -99,6 +99,7 @@ var marks = func() (t [256]uint8) {
 		t[c] |= notStar
 	}
 	t['*'] = t['*']&^notStar | inRule
+	t['#'] &^= inRule // it begins a comment
 	return t
 }()
 

@@ -28,6 +28,7 @@ func (s *site) hold(t *testing.T, d Dialect) {
 	t.Helper()
 	f := Parse(s.body, d)
 	again(t, f)
+	spaced(t, f, s.body)
 	s.explained(t, f)
 	changed := map[string]*File{"X-Unknown: record\n in each line": Parse(s.withUnknown(), d)}
 	if wellMarked(string(s.body)) {

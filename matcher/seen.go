@@ -1,5 +1,7 @@
 package matcher
 
+import "slices"
+
 // seen finds patterns that stand in File.text already, for groups of one file
 // often say the same. It is a hint: a slot knows the pattern that came last.
 type seen struct {
@@ -12,15 +14,16 @@ const (
 	seenMost   = 1 << 16 // slots
 )
 
-// newSeen returns a seen that knows the rules of text, with room for seven times
-// as much again. It depends on nothing but the text, so that equal records make equal
+// learn makes s know the rules of text, with room for seven times as much
+// again. It depends on nothing but the text, so that equal records make equal
 // files.
-func newSeen(text string) seen {
+func (s *seen) learn(text string) {
 	n := 64
 	for n < 8*len(text)/seenOctets && n < seenMost {
 		n *= 2
 	}
-	s := seen{make([]uint32, n)}
+	s.slots = slices.Grow(s.slots[:0], n)[:n]
+	clear(s.slots)
 	f := File{text: text, size: uint32(len(text))}
 	for pos := 0; pos < len(text); {
 		h := f.head(pos)
@@ -29,7 +32,6 @@ func newSeen(text string) seen {
 		}
 		pos = f.after(h)
 	}
-	return s
 }
 
 // full reports whether there are too few slots for a text of size octets.
@@ -40,7 +42,7 @@ func (s *seen) full(size int) bool {
 // find returns where in text the pattern stands, or 0 and the slot, if there is
 // one, that is to say where it will stand.
 func (s *seen) find(text, pattern string) (at int, slot *uint32) {
-	if s.slots == nil || len(pattern) < seenLeast {
+	if len(s.slots) == 0 || len(pattern) < seenLeast {
 		return 0, nil
 	}
 	slot = s.slot(pattern)
@@ -68,6 +70,7 @@ func (s *seen) slot(pattern string) *uint32 {
 
 // word returns the first eight octets of s as a number.
 func word(s string) uint64 {
+	_ = s[7] // one check for all
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
