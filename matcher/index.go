@@ -103,6 +103,7 @@ type walk struct {
 	next   []int32        // by state: one entered at the same position, plus one
 	due    []int32        // by position: a state entered there, plus one
 	active [lanes][]int32 // by lane: states entered that have pieces in it, in order of position
+	used   uint64         // the lanes that have any
 	from   int            // no state is entered before
 }
 
@@ -188,8 +189,9 @@ func (x *index) newWalk(n int) *walk {
 	}
 	w.due = w.due[:n]
 	clear(w.due)
-	for i := range w.active {
-		w.active[i] = w.active[i][:0]
+	for ; w.used != 0; w.used &= w.used - 1 {
+		lane := &w.active[bits.TrailingZeros64(w.used)]
+		*lane = (*lane)[:0]
 	}
 	w.from = n
 	return w
@@ -230,6 +232,7 @@ func (q *question) run(t string) {
 // activate makes a state look for its pieces.
 func (w *walk) activate(s int32, after uint64) {
 	w.states[s].n = 1
+	w.used |= after
 	for ; after != 0; after &= after - 1 {
 		lane := &w.active[bits.TrailingZeros64(after)]
 		*lane = append(*lane, s)

@@ -104,20 +104,38 @@ func hasControl(s string) bool {
 
 // Match rules on a request target: "/path?query" as it is sent, or an absolute
 // URL, whose scheme and authority are set aside. A fragment is cut off.
-func (f *File) Match(token, target string) Match {
-	if g := f.known(token); g != nil {
-		return g.Match(target)
-	}
-	g, r := f.obeyed(token)
-	if g != nil {
-		return g.Match(target)
-	}
-	return r.match(nil, target)
+func (f *File) Match(token, target string) (m Match) {
+	var own rules
+	r, x := f.obeys(token, &own)
+	r.say(&m, r.match(x, target))
+	return m
 }
 
 // Match is as [File.Match], for the crawler the group was made for.
-func (g *Group) Match(target string) Match {
-	return g.match(g.ready(), target)
+func (g *Group) Match(target string) (m Match) {
+	g.say(&m, g.match(g.ready(), target))
+	return m
+}
+
+// obeys returns the rules that token obeys, in own if they are of no group that
+// is kept, and their index, if they have one.
+func (f *File) obeys(token string, own *rules) (*rules, *index) {
+	g := f.known(token)
+	if g == nil {
+		if g, *own = f.obeyed(token); g == nil {
+			return own, nil
+		}
+	}
+	return &g.rules, g.ready()
+}
+
+// say makes the verdict of the best rule, or of none.
+func (r *rules) say(m *Match, best rule) {
+	m.Allowed, m.Agent = true, r.agent()
+	if best.bits != 0 {
+		m.Rule = r.file.written(int(best.item))
+		m.Allowed = m.Rule.Allow
+	}
 }
 
 // tried reports whether the rules are tried one after another, however often.
@@ -139,8 +157,11 @@ func (g *Group) ready() *index {
 	return x
 }
 
-// match rules on a target as it was given.
-func (r *rules) match(x *index, target string) Match {
+// match returns the best rule for a target as it was given, or a zero rule.
+func (r *rules) match(x *index, target string) rule {
+	if strings.HasPrefix(target, "/") && isNormal(target) {
+		return r.decide(x, target, false)
+	}
 	d := &r.file.dialect
 	target = d.origin(target)
 	if d.form == googleForm || isNormal(target) {
@@ -181,27 +202,18 @@ func delimiter(s string, i int) int {
 	return i
 }
 
-// decide tries the rules on the normalised target t. folds says that rules with
-// a query see it otherwise.
-func (r *rules) decide(x *index, t string, folds bool) Match {
-	m := Match{Allowed: true, Agent: r.agent()}
-	if r.weight == 0 || !r.file.dialect.noExempt && t == "/robots.txt" {
-		return m
-	}
-	var best rule
+// decide returns the best rule for the normalised target t, or a zero rule.
+// folds says that rules with a query see the target otherwise.
+func (r *rules) decide(x *index, t string, folds bool) rule {
 	switch {
+	case r.weight == 0 || !r.file.dialect.noExempt && t == "/robots.txt":
+		return rule{}
 	case folds:
-		best = r.bestFolded(x, t)
+		return r.bestFolded(x, t)
 	case x != nil:
-		best = x.match(t, kinds{}, best)
-	default:
-		best = r.scan(t, "")
+		return x.match(t, kinds{}, rule{})
 	}
-	if best.bits != 0 {
-		m.Rule = r.file.written(int(best.item))
-		m.Allowed = m.Rule.Allow
-	}
-	return m
+	return r.scan(t, "")
 }
 
 // bestFolded returns the best rule for a target that rules with a query see

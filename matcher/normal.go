@@ -99,7 +99,7 @@ var marks = func() (t [256]uint8) {
 		t[c] |= notStar
 	}
 	t['*'] = t['*']&^notStar | inRule
-	t['#'] &^= inRule // it begins a comment
+	t['#'] = 0 // it begins a comment, or a fragment
 	return t
 }()
 
@@ -123,7 +123,8 @@ func shared(s string) uint8 {
 	return m
 }
 
-// isNormal reports whether a target is in normal form, by every form.
+// isNormal reports whether a target is in normal form, by every form, and has no
+// fragment.
 func isNormal(t string) bool { return shared(t)&inTarget != 0 }
 
 // survey reports whether an octet of a pattern is special, and whether it is in

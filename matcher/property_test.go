@@ -104,7 +104,9 @@ func (s *site) indexed(t *testing.T, f *File) {
 	}
 	x := newIndex(f, g.all())
 	for _, target := range s.urls {
-		if got, want := g.match(x, target), g.match(nil, target); got != want {
+		var got, want Match
+		g.say(&got, g.match(x, target))
+		if g.say(&want, g.match(nil, target)); got != want {
 			t.Errorf("file %s target %s\nwith index %+v\nwithout    %+v", s.id, target, got, want)
 		}
 	}

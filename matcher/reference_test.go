@@ -334,7 +334,8 @@ func compare(t *testing.T, d Dialect, robots, token string, targets ...string) (
 		if x == nil {
 			continue
 		}
-		if m := g.match(x, target); m.Allowed != allowed || m.Rule.Line != line {
+		var m Match
+		if g.say(&m, g.match(x, target)); m.Allowed != allowed || m.Rule.Line != line {
 			t.Fatalf("with index: file %q token %q target %q\ngot %+v\nwant allowed %v line %d", robots, token, target, m, allowed, line)
 		}
 	}

@@ -8,23 +8,20 @@ import (
 
 // MatchURL is as [File.Match] on the request target that net/http sends for u.
 // It allocates nothing for targets of usual length.
-func (f *File) MatchURL(token string, u *url.URL) Match {
-	if g := f.known(token); g != nil {
-		return g.MatchURL(u)
-	}
-	g, r := f.obeyed(token)
-	if g != nil {
-		return g.MatchURL(u)
-	}
-	return r.matchURL(nil, u)
+func (f *File) MatchURL(token string, u *url.URL) (m Match) {
+	var own rules
+	r, x := f.obeys(token, &own)
+	r.say(&m, r.matchURL(x, u))
+	return m
 }
 
 // MatchURL is as [Group.Match] on the request target that net/http sends for u.
-func (g *Group) MatchURL(u *url.URL) Match {
-	return g.matchURL(g.ready(), u)
+func (g *Group) MatchURL(u *url.URL) (m Match) {
+	g.say(&m, g.matchURL(g.ready(), u))
+	return m
 }
 
-func (r *rules) matchURL(x *index, u *url.URL) Match {
+func (r *rules) matchURL(x *index, u *url.URL) rule {
 	if u.Opaque != "" || u.Path != "" && u.Path[0] != '/' {
 		return r.match(x, u.RequestURI())
 	}
