@@ -4,18 +4,14 @@ package fetcher_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	nethttptest "net/http/httptest"
 	"net/http/httptrace"
-	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,9 +31,6 @@ import (
 // nothing happens too early, and never that anything happens soon. With one
 // request in flight at a time that holds however late a process runs: the next
 // turn comes only after the one before has said when it was written.
-
-// A worker process finds its order in this variable; without it it is none.
-const workerOrder = "POLITE_TEST_WORKER_ORDER"
 
 // An order is what a worker has to do.
 type order struct {
@@ -79,27 +72,10 @@ func (s *stamping) RoundTrip(req *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(named)
 }
 
-// printer returns what prints one line a value, for the test to read.
-func printer() func(any) {
-	var mu sync.Mutex
-	return func(v any) {
-		line, _ := json.Marshal(v)
-		mu.Lock()
-		defer mu.Unlock()
-		fmt.Printf("%s\n", line)
-	}
-}
-
 // TestFleetWorker is one process of a fleet.
 func TestFleetWorker(t *testing.T) {
-	text := os.Getenv(workerOrder)
-	if text == "" {
-		t.Skip("a process of the fleet tests; no test by itself")
-	}
 	var o order
-	if err := json.Unmarshal([]byte(text), &o); err != nil {
-		t.Fatal(err)
-	}
+	readOrder(t, &o)
 	store, err := redis.Open(o.Store, &redis.Options{Delay: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -197,37 +173,11 @@ func (o *origin) seen() []arrival {
 	return slices.Clone(o.log)
 }
 
-// A worker is a process at work.
-type worker struct {
-	*exec.Cmd
-	printed bytes.Buffer // until it has ended
-	failed  bytes.Buffer
-}
-
-// launch starts a worker, which ends with the test.
-func launch(t *testing.T, o order) *worker {
-	t.Helper()
-	text, err := json.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &worker{Cmd: exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFleetWorker$", "-test.timeout=3m")}
-	w.Env = append(os.Environ(), workerOrder+"="+string(text))
-	w.Stdout, w.Stderr = &w.printed, &w.failed
-	if err := w.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return w
-}
-
 // stamps are what the worker said of its requests. Whatever else it said but
 // the words of package testing is trouble with the store.
-func (w *worker) stamps(t *testing.T) (all []stamp, trouble []string) {
+func stamps(t *testing.T, p *process) (all []stamp, trouble []string) {
 	t.Helper()
-	if err := w.Wait(); err != nil {
-		t.Errorf("worker: %v\n%s%s", err, w.printed.String(), w.failed.String())
-	}
-	for lines := bufio.NewScanner(&w.printed); lines.Scan(); {
+	for lines := bufio.NewScanner(strings.NewReader(p.end(t))); lines.Scan(); {
 		var s stamp
 		switch line := lines.Text(); {
 		case strings.HasPrefix(line, "{") && json.Unmarshal([]byte(line), &s) == nil:
@@ -237,48 +187,6 @@ func (w *worker) stamps(t *testing.T) (all []stamp, trouble []string) {
 		}
 	}
 	return all, trouble
-}
-
-// redisServer starts a redis-server that ends with the test.
-func redisServer(t *testing.T) (url string, stop, start func()) {
-	t.Helper()
-	program, err := exec.LookPath("redis-server")
-	if err != nil {
-		if os.Getenv("POLITE_REQUIRE_REDIS") == "1" {
-			t.Fatalf("POLITE_REQUIRE_REDIS=1, but there is no redis-server: %v", err)
-		}
-		t.Skip("no redis-server on this machine")
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
-	_, port, _ := net.SplitHostPort(address)
-	var server *exec.Cmd
-	stop = func() {
-		server.Process.Kill()
-		server.Wait()
-	}
-	start = func() {
-		server = exec.Command(program, "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir())
-		if err := server.Start(); err != nil {
-			t.Fatal(err)
-		}
-		for end := time.Now().Add(30 * time.Second); ; <-time.After(10 * time.Millisecond) {
-			if conn, err := net.Dial("tcp", address); err == nil {
-				conn.Close()
-				return
-			}
-			if time.Now().After(end) {
-				t.Fatal("redis-server does not answer")
-			}
-		}
-	}
-	start()
-	t.Cleanup(func() { stop() })
-	return "redis://" + address, stop, start
 }
 
 // Eight processes ask one host for pages, redirects and its robots.txt. Between
@@ -291,16 +199,16 @@ func TestFleetKeepsOnePace(t *testing.T) {
 	web := nethttptest.NewServer(o)
 	defer web.Close()
 	store, _, _ := redisServer(t)
-	var fleet []*worker
+	var fleet []*process
 	for i := range workers {
-		fleet = append(fleet, launch(t, order{
+		fleet = append(fleet, launch(t, "TestFleetWorker", order{
 			Name: strconv.Itoa(i), Store: store, Origin: web.URL, Gap: gap, Parallel: 1,
 			Pages: []string{"/1", "/2", "/moved"}, Refresh: i%2 == 0,
 		}))
 	}
 	written := map[[2]string]time.Time{}
 	for _, w := range fleet {
-		all, trouble := w.stamps(t)
+		all, trouble := stamps(t, w)
 		if len(trouble) > 0 {
 			t.Skipf("this machine is too busy for its own redis-server: %v", trouble)
 		}
@@ -411,13 +319,13 @@ func TestFleetWorkerKilled(t *testing.T) {
 	defer web.Close()
 	defer close(o.hold)
 	store, _, _ := redisServer(t)
-	dies := launch(t, order{Name: "dies", Store: store, Origin: web.URL, Parallel: 1, Pages: []string{"/hold"}})
+	dies := launch(t, "TestFleetWorker", order{Name: "dies", Store: store, Origin: web.URL, Parallel: 1, Pages: []string{"/hold"}})
 	await(t, func() bool { return slices.ContainsFunc(o.seen(), func(a arrival) bool { return a.path == "/hold" }) })
-	lives := launch(t, order{Name: "lives", Store: store, Origin: web.URL, Parallel: 1, Pages: []string{"/1"}})
+	lives := launch(t, "TestFleetWorker", order{Name: "lives", Store: store, Origin: web.URL, Parallel: 1, Pages: []string{"/1"}})
 	killed := time.Now()
 	dies.Process.Kill()
 	dies.Wait()
-	if _, trouble := lives.stamps(t); len(trouble) > 0 {
+	if _, trouble := stamps(t, lives); len(trouble) > 0 {
 		t.Skipf("this machine is too busy for its own redis-server: %v", trouble)
 	}
 	log := o.seen()

@@ -13,8 +13,6 @@ import (
 	"net/http"
 	nethttptest "net/http/httptest"
 	"net/url"
-	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,10 +27,7 @@ import (
 // test binary started anew for each, ask for the same authorities, each in an
 // order of its own, and an origin counts the requests for robots.txt.
 
-// A sharer, one process of such a fleet, finds its task in this variable.
-const sharerTask = "POLITE_TEST_SHARER_TASK"
-
-// A task is what a sharer has to do: rule on two pages of each site.
+// A task is what a sharer, one process of such a fleet, has to do: rule on two pages of each site.
 type task struct {
 	Store   string
 	Timeout time.Duration // of a retrieval; a lease is three seconds longer
@@ -67,14 +62,8 @@ func (o toOrigin) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // TestSharer is one process of a fleet.
 func TestSharer(t *testing.T) {
-	text := os.Getenv(sharerTask)
-	if text == "" {
-		t.Skip("a process of the tests of sharing; no test by itself")
-	}
 	var k task
-	if err := json.Unmarshal([]byte(text), &k); err != nil {
-		t.Fatal(err)
-	}
+	readOrder(t, &k)
 	store, err := redis.Open(k.Store, &redis.Options{Delay: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -174,40 +163,15 @@ func newCrew(t *testing.T, sites int, timeout time.Duration, hold chan struct{})
 	return c
 }
 
-// sharer is a process of the crew; its word comes when it has ended.
-type sharer struct {
-	*exec.Cmd
-	printed strings.Builder
-}
-
-// launch starts a process, which ends with the test.
-func (c *crew) launch() *sharer {
-	c.t.Helper()
-	text, err := json.Marshal(c.task)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	s := &sharer{Cmd: exec.CommandContext(c.t.Context(), os.Args[0], "-test.run=^TestSharer$", "-test.timeout=5m")}
-	s.Env = append(os.Environ(), sharerTask+"="+string(text))
-	s.Stdout, s.Stderr = &s.printed, os.Stderr
-	if err := s.Start(); err != nil {
-		c.t.Fatal(err)
-	}
-	return s
-}
-
 // join waits for the processes. All have every ruling right; it returns the sum
 // of what they said.
-func (c *crew) join(all []*sharer) (sum word) {
+func (c *crew) join(all []*process) (sum word) {
 	c.t.Helper()
-	for _, s := range all {
-		if err := s.Wait(); err != nil {
-			c.t.Errorf("a process ended with %v\n%s", err, s.printed.String())
-			continue
-		}
+	for _, p := range all {
+		printed := p.end(c.t)
 		var w word
-		if err := json.NewDecoder(strings.NewReader(s.printed.String())).Decode(&w); err != nil {
-			c.t.Errorf("a process said %q", s.printed.String())
+		if err := json.NewDecoder(strings.NewReader(printed)).Decode(&w); err != nil {
+			c.t.Errorf("a process said %q", printed)
 		}
 		for _, wrong := range w.Wrong {
 			c.t.Error(wrong)
@@ -244,9 +208,9 @@ func size() (processes, sites int) {
 func TestFleetAsksOnce(t *testing.T) {
 	processes, sites := size()
 	c := newCrew(t, sites, 30*time.Second, nil)
-	var all []*sharer
+	var all []*process
 	for range processes {
-		all = append(all, c.launch())
+		all = append(all, launch(t, "TestSharer", c.task))
 	}
 	sum := c.join(all)
 	if sum.Failed > 0 {
@@ -266,9 +230,9 @@ func TestFleetLosesItsServer(t *testing.T) {
 	processes, sites := size()
 	c := newCrew(t, sites, 30*time.Second, nil)
 	c.task.Later = sites / 2
-	var all []*sharer
+	var all []*process
 	for range processes {
-		all = append(all, c.launch())
+		all = append(all, launch(t, "TestSharer", c.task))
 	}
 	await(t, func() bool { return int(c.census.seen.Load()) >= sites/4 })
 	c.stop()
@@ -294,13 +258,13 @@ func TestFleetLeaseHolderKilled(t *testing.T) {
 	hold := make(chan struct{})
 	defer close(hold)
 	c := newCrew(t, 1, 2*time.Second, hold)
-	dies := c.launch()
+	dies := launch(t, "TestSharer", c.task)
 	await(t, func() bool { return c.census.seen.Load() == 1 })
 	dies.Process.Kill()
 	dies.Wait()
-	var all []*sharer
+	var all []*process
 	for range processes - 1 {
-		all = append(all, c.launch())
+		all = append(all, launch(t, "TestSharer", c.task))
 	}
 	sum := c.join(all)
 	if sum.Failed > 0 {

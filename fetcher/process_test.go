@@ -1,0 +1,116 @@
+//go:build unix
+
+package fetcher_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A process is this test binary, started anew for one of its tests alone.
+type process struct {
+	*exec.Cmd
+	printed bytes.Buffer // until it has ended
+	failed  bytes.Buffer
+}
+
+// processOrder is the variable in which a process finds what it has to do.
+const processOrder = "POLITE_TEST_PROCESS_ORDER"
+
+// launch starts a process for the test of the given name, which reads its order
+// with readOrder. It ends with t.
+func launch(t *testing.T, test string, order any) *process {
+	t.Helper()
+	text, err := json.Marshal(order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{Cmd: exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+test+"$", "-test.timeout=5m")}
+	p.Env = append(os.Environ(), processOrder+"="+string(text))
+	p.Stdout, p.Stderr = &p.printed, &p.failed
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// readOrder reads what a process has to do. It skips the test in any other.
+func readOrder(t *testing.T, order any) {
+	t.Helper()
+	text := os.Getenv(processOrder)
+	if text == "" {
+		t.Skip("a process of other tests; no test by itself")
+	}
+	if err := json.Unmarshal([]byte(text), order); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// end waits for the end of a process and returns what it printed.
+func (p *process) end(t *testing.T) (printed string) {
+	t.Helper()
+	if err := p.Wait(); err != nil {
+		t.Errorf("a process ended with %v\n%s%s", err, p.printed.String(), p.failed.String())
+	}
+	return p.printed.String()
+}
+
+// printer returns what prints one line a value, for the test to read.
+func printer() func(any) {
+	var mu sync.Mutex
+	return func(v any) {
+		line, _ := json.Marshal(v)
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Printf("%s\n", line)
+	}
+}
+
+// redisServer starts a redis-server that ends with the test.
+func redisServer(t *testing.T) (url string, stop, start func()) {
+	t.Helper()
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		if os.Getenv("POLITE_REQUIRE_REDIS") == "1" {
+			t.Fatalf("POLITE_REQUIRE_REDIS=1, but there is no redis-server: %v", err)
+		}
+		t.Skip("no redis-server on this machine")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	_, port, _ := net.SplitHostPort(address)
+	var server *exec.Cmd
+	stop = func() {
+		server.Process.Kill()
+		server.Wait()
+	}
+	start = func() {
+		server = exec.Command(program, "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir())
+		if err := server.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(30 * time.Second); ; <-time.After(10 * time.Millisecond) {
+			if conn, err := net.Dial("tcp", address); err == nil {
+				conn.Close()
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatal("redis-server does not answer")
+			}
+		}
+	}
+	start()
+	t.Cleanup(func() { stop() })
+	return "redis://" + address, stop, start
+}
