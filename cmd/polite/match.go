@@ -19,6 +19,7 @@ type matching struct {
 	token, profileName string
 	json, jsonl        bool
 	profile            *policy.Profile
+	shut               *matcher.File // allows what no file can shut off
 }
 
 func (c *cli) matchCommand() *cobra.Command {
@@ -75,6 +76,7 @@ func (m *matching) run(name string, targets []string) error {
 		return err
 	}
 	g := matcher.Parse(text, m.profile.Dialect).Group(m.token)
+	m.shut = matcher.Parse([]byte("User-agent: *\nDisallow: /\n"), m.profile.Dialect)
 	p, column := paper.New(m.out), paper.Column(targets)
 	var tally tally
 	for _, t := range targets {
@@ -101,7 +103,10 @@ func (m *matching) decide(g *matcher.Group, target string) policy.Decision {
 	if d.Match.Allowed {
 		d.Verdict = policy.Allow
 	}
-	if d.Match.Agent == "" {
+	switch {
+	case m.shut.Match("", target).Allowed:
+		d.Match.Agent = "" // robots.txt itself, which no group is asked for
+	case d.Match.Agent == "":
 		d.Clause = "2.2.1"
 	}
 	return d
