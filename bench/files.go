@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/rfc9309/polite/matcher"
@@ -107,6 +109,21 @@ func hostile() []job {
 		{"nested pieces reached", full(func(i int) string { return "Disallow: /*" + repeat("a", i%1000) + "*c" }), []string{long("a")}},
 		{"states for every place", full(func(i int) string { return "Disallow: /*" + target[1+i%2000:1+i%2000+2+i/2000] + "*~" }), []string{target}},
 		{"states with one piece", full(func(i int) string { return "Disallow: /*" + target[1+i%2000:1+i%2000+2+i/2000] + "*a$" }), []string{target, long("a")}},
+		{"nested after nested pieces", full(func(i int) string { return "Disallow: /*" + repeat("a", 1+i%680) + "*" + repeat("a", 1+i%680) + "*b" }), []string{long("a")}},
+		{"nested pieces nearly", full(func(i int) string { return "Disallow: /*" + repeat("a", 1+i%980) + "*b" }), []string{long("aaab"), long("a")}},
+		{"a state at every place", full(func(i int) string {
+			if i == 0 {
+				return "Disallow: /" + repeat("*a", 2040) + "*b"
+			}
+			return "Disallow: /*x*" + repeat("a", 1+i%960) + "*b"
+		}), []string{long("a")}},
+		{"1,000 stars at random", full(stars(1000, "ab", "*~")), []string{long("ab")}},
+		{"100 stars at random", full(stars(100, "ab", "*~")), []string{long("ab"), "/?%2F" + repeat("ab", 1000)}},
+		{"15 stars at random", full(stars(15, "abcd", "*~")), []string{long("abcd")}},
+		{"300 pieces of the target", full(some(300, target)), []string{target}},
+		{"100 pieces of the target", full(some(100, target)), []string{target}},
+		{"10 pieces of the target", full(some(10, target)), []string{target}},
+		{"2 pieces of the target", full(some(2, target)), []string{target}},
 		{"one long line", []byte("User-agent: *\nDisallow: /" + repeat("a", 500<<10)), []string{long("a")}},
 		{"one long line of %41", []byte("User-agent: *\nDisallow: /" + repeat("%41", 170<<10)), []string{long("A")}},
 		{"agents", full(func(i int) string { return fmt.Sprintf("User-agent: a%d\nDisallow: /*%s", i, gram(i)) }), []string{target}},
@@ -115,6 +132,33 @@ func hostile() []job {
 		{"line ends", []byte(repeat("\r", 500<<10)), []string{target}},
 		{"other records", full(func(int) string { return "x:" }), []string{target}},
 		{"no records", full(func(int) string { return "x" }), []string{target}},
+	}
+}
+
+// stars returns rules of n stars, each before one of the octets, at random.
+func stars(n int, octets, end string) func(i int) string {
+	return func(i int) string {
+		r := rand.New(rand.NewPCG(uint64(i), 0))
+		var b strings.Builder
+		for range n {
+			b.WriteByte('*')
+			b.WriteByte(octets[r.IntN(len(octets))])
+		}
+		return "Disallow: /" + b.String() + end
+	}
+}
+
+// some returns rules that want n pieces of two octets in the order in which they
+// stand in the target, and something more.
+func some(n int, target string) func(i int) string {
+	return func(i int) string {
+		places := rand.New(rand.NewPCG(uint64(i), 0)).Perm(len(target) / 2)[:n]
+		slices.Sort(places)
+		var b strings.Builder
+		for _, p := range places {
+			b.WriteString("*" + target[2*p:2*p+2])
+		}
+		return "Disallow: /" + b.String() + "*~"
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 // builder collects what an index is made of.
 type builder struct {
 	*index
+	many    int     // parts, or edges, that are worth more tables
 	starred []rule  // rules with a star
 	drafts  []draft // edges, with their pieces
 	path    []draft // the edges of the pattern taken last
@@ -23,12 +24,17 @@ type draft struct {
 	whole bool // holds at the end of the target only
 }
 
-// newIndex returns the index of rules, which are of f.
-func newIndex(f *File, rules []rule) *index {
-	b := builder{index: &index{file: f}}
+// newIndex returns the index of rules, which are of f. It has tables that pay
+// beyond a number of parts, or edges, mostly many.
+func newIndex(f *File, rules []rule, many int) *index {
+	b := builder{index: &index{file: f}, many: many}
 	for _, r := range rules {
 		if r.bits&ruleStar == 0 {
 			b.heads.parts = append(b.heads.parts, r)
+			continue
+		}
+		if manyStars(f.pattern(r)) {
+			b.apart = append(b.apart, r)
 			continue
 		}
 		head := r.part(0, strings.IndexByte(f.pattern(r), '*'))
@@ -42,7 +48,22 @@ func newIndex(f *File, rules []rule) *index {
 		b.add(r)
 	}
 	b.sortEdges()
+	slices.SortFunc(b.apart, func(x, y rule) int {
+		return cmp.Or(cmp.Compare(y.rank(), x.rank()), cmp.Compare(x.item, y.item))
+	})
 	return b.index
+}
+
+// manyStars reports whether a pattern has more stars than starsMost, those in a
+// row counted once.
+func manyStars(p string) bool {
+	n := 0
+	for i := 1; i < len(p) && n <= starsMost; i++ {
+		if p[i-1] == '*' && p[i] != '*' {
+			n++
+		}
+	}
+	return n > starsMost
 }
 
 // part returns n octets of the pattern of r from octet i on.
@@ -67,16 +88,20 @@ func (b *builder) sortHeads() {
 	})
 	l.parts = slices.Clone(slices.CompactFunc(l.parts, func(x, y rule) bool { return order(x, y) == 0 }))
 	l.link(f, 1) // a head begins with "/"
+	if len(l.parts) > b.many {
+		l.linkJumps()
+	}
 	for i, r := range l.parts {
 		if r.bits&ruleStar != 0 {
 			b.stars = append(b.stars, star{at: int32(i)})
 		}
 	}
 	b.states = len(b.stars)
+	b.beyond = make([]uint8, b.states)
 }
 
-// link fills up and first. The octets of a part before depth are the same in all
-// that have more.
+// link fills the tables of the list. The octets of a part before depth are the
+// same in all that have more.
 func (l *list) link(f *File, depth int) {
 	l.depth, l.up = depth, make([]int32, len(l.parts))
 	for i, r := range l.parts {
@@ -95,6 +120,40 @@ func (l *list) link(f *File, depth int) {
 			j = l.up[j]
 		}
 		l.up[i] = j
+	}
+}
+
+// linkJumps fills jump, and returns what may be list.rank. A jump is as long as the two that it is made
+// of, if these are equally long, and otherwise one step; so the parts that are
+// passed on the way up at least double with every other jump.
+func (l *list) linkJumps() (rank []int32) {
+	rank, l.jump = make([]int32, len(l.parts)), make([]int32, len(l.parts))
+	of := func(i int32) int32 {
+		if i < 0 {
+			return 0
+		}
+		return rank[i]
+	}
+	for i, j := range l.up {
+		rank[i], l.jump[i] = of(j)+1, j
+		if j < 0 {
+			continue
+		}
+		if k := l.jump[j]; k >= 0 && of(j)-of(k) == of(k)-of(l.jump[k]) {
+			l.jump[i] = l.jump[k]
+		}
+	}
+	return rank
+}
+
+// linkEnds fills end.
+func (l *list) linkEnds() {
+	l.end = make([]int32, len(l.parts))
+	for i := len(l.parts) - 1; i >= 0; i-- {
+		l.end[i] = max(l.end[i], int32(i+1))
+		if j := l.up[i]; j >= 0 {
+			l.end[j] = max(l.end[j], l.end[i])
+		}
 	}
 }
 
@@ -122,8 +181,12 @@ func (b *builder) add(r rule) {
 
 // addPieces adds the edges of rule r for what stands in p from the star at on.
 func (b *builder) addPieces(r rule, p string, at int, d draft) {
-	whole := d.whole
+	whole, kind := d.whole, uint8(beyondPlain)
+	if r.bits&ruleQuery != 0 {
+		kind = beyondQuery
+	}
 	for depth := 0; ; depth++ {
+		b.beyond[d.from] |= kind
 		for p[at] == '*' {
 			at++
 		}
@@ -138,6 +201,7 @@ func (b *builder) addPieces(r rule, p string, at int, d draft) {
 		if depth >= len(b.path) || b.file.pattern(b.path[depth].piece) != p[at:at+n] {
 			d.to = int32(b.states)
 			b.states++
+			b.beyond = append(b.beyond, 0)
 			b.path = append(b.path[:depth], d)
 			b.drafts = append(b.drafts, d)
 		}
@@ -169,6 +233,40 @@ func (b *builder) sortEdges() {
 	}
 	b.first = append(b.first, uint32(len(b.edges)))
 	b.pieces.link(f, 0)
+	if len(b.edges) > b.many {
+		b.pieces.rank = b.pieces.linkJumps()
+		b.pieces.linkEnds()
+		b.listSteps()
+	}
+}
+
+// listSteps fills steps. The edges are in the order of their pieces, and so are
+// those of each state.
+func (b *builder) listSteps() {
+	first := make([]int32, b.states+2) // the second is where the first state's begin
+	anywhere := func(yield func(int, edge) bool) {
+		for p := range b.pieces.parts {
+			for _, e := range b.edges[b.first[2*p]:b.first[2*p+1]] {
+				if !yield(p, e) {
+					return
+				}
+			}
+		}
+	}
+	n := 0
+	for _, e := range anywhere {
+		first[e.from+2]++
+		n++
+	}
+	for s := range b.states {
+		first[s+2] += first[s+1]
+	}
+	b.steps.list = make([]step, n)
+	for p, e := range anywhere {
+		b.steps.list[first[e.from+1]] = step{int32(p), e.to}
+		first[e.from+1]++
+	}
+	b.steps.first = first[:b.states+1]
 }
 
 // mark notes how a piece begins.

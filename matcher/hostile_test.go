@@ -20,16 +20,26 @@ func hostile() map[string][2]string {
 	}
 	long := "/" + repeat("a", 64<<10)
 	return map[string][2]string{
-		"500_stars":         {"user-agent: *\ndisallow: /" + repeat("*a", 500) + "b\n", long},
-		"500_stars_hit":     {"user-agent: *\ndisallow: /" + repeat("*a", 500) + "\n", long},
-		"500_stars_to_end":  {"user-agent: *\ndisallow: /" + repeat("*a", 500) + "$\n", long},
-		"stars_alone":       {"user-agent: *\ndisallow: " + repeat("*", 500<<10) + "x\n", long},
-		"200,000_stars":     {"user-agent: *\ndisallow: /" + repeat("*a", 200000) + "\n", long},
-		"many_stars":        {lines(func(i int) string { return fmt.Sprint("disallow: /", repeat("*a", 1000), i) }), long},
-		"equal_rules":       {lines(func(int) string { return "disallow: /*xyz" }), "/" + repeat("xy", 32<<10)},
-		"shared_prefixes":   {lines(func(i int) string { return fmt.Sprint("disallow: /", repeat("a", i%1000), i) }), long},
-		"nested_pieces":     {lines(func(i int) string { return fmt.Sprint("disallow: /*", repeat("a", i%1000), "b") }), long},
-		"nested_states":     {lines(func(i int) string { return fmt.Sprint("disallow: /*", repeat("a", i%1000), "*c") }), long},
+		"500_stars":        {"user-agent: *\ndisallow: /" + repeat("*a", 500) + "b\n", long},
+		"500_stars_hit":    {"user-agent: *\ndisallow: /" + repeat("*a", 500) + "\n", long},
+		"500_stars_to_end": {"user-agent: *\ndisallow: /" + repeat("*a", 500) + "$\n", long},
+		"stars_alone":      {"user-agent: *\ndisallow: " + repeat("*", 500<<10) + "x\n", long},
+		"200,000_stars":    {"user-agent: *\ndisallow: /" + repeat("*a", 200000) + "\n", long},
+		"many_stars":       {lines(func(i int) string { return fmt.Sprint("disallow: /", repeat("*a", 1000), i) }), long},
+		"equal_rules":      {lines(func(int) string { return "disallow: /*xyz" }), "/" + repeat("xy", 32<<10)},
+		"shared_prefixes":  {lines(func(i int) string { return fmt.Sprint("disallow: /", repeat("a", i%1000), i) }), long},
+		"nested_pieces":    {lines(func(i int) string { return fmt.Sprint("disallow: /*", repeat("a", i%1000), "b") }), long},
+		"nested_states":    {lines(func(i int) string { return fmt.Sprint("disallow: /*", repeat("a", i%1000), "*c") }), long},
+		"after_nested": {lines(func(i int) string {
+			return fmt.Sprint("disallow: /*", repeat("a", i%680), "*", repeat("a", i%680), "*b")
+		}), long},
+		"nearly_nested": {lines(func(i int) string { return fmt.Sprint("disallow: /*", repeat("a", i%980), "*b") }), "/" + repeat("aab", 20<<10)},
+		"a_state_each": {lines(func(i int) string {
+			if i == 0 {
+				return "disallow: /" + repeat("*a", 20<<10) + "*b"
+			}
+			return fmt.Sprint("disallow: /*x*", repeat("a", i%960), "*b")
+		}), long},
 		"one_line":          {"user-agent: *\ndisallow: /" + repeat("a", 500<<10) + "\n", long},
 		"triplets":          {"user-agent: *\ndisallow: /" + repeat("%41", 170<<10) + "\n", "/" + repeat("%41", 20<<10)},
 		"slashes_in_query":  {lines(func(i int) string { return fmt.Sprint("disallow: /*?*%2F", i) }), "/?" + repeat("%2F", 20<<10)},

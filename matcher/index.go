@@ -1,7 +1,6 @@
 package matcher
 
 import (
-	"math/bits"
 	"strings"
 	"sync"
 )
@@ -15,10 +14,7 @@ import (
 // states. Invariant: a state is entered once, at its earliest position, for
 // whatever follows from there follows from any later position too.
 //
-// The target is read from left to right. At each position the pieces that
-// begin there are looked up once for all states, and each pair of a state and
-// a piece is looked at once. So time depends on what the target contains, and
-// hardly on the number of rules.
+// See walk.go for what is done with a target.
 
 // index is a group of many rules, made ready.
 type index struct {
@@ -30,10 +26,18 @@ type index struct {
 	edges  []edge     // by piece, those to rules that end the target last, then by state
 	first  []uint32   // edges[first[2p]:first[2p+1]] hold for piece p anywhere, those up to first[2p+2] at the end only
 	ends   []rule     // rules with a star
+	apart  []rule     // rules with more stars than starsMost, best first
 	begin  [64]uint64 // by pairHash: a piece begins with the two octets
 	after  []uint64   // by state: the lanes of the first octets of its pieces
-	spare  sync.Pool  // of *walk
+	beyond []uint8    // by state: rules beyond it, with a query or without
+	steps  steps
+	spare  sync.Pool // of *walk
 }
+
+const (
+	many      = 64 // parts, or edges, are worth tables that a few do without
+	starsMost = 4  // of an indexed rule: the more it has, the less it shares, and the more others there can be
+)
 
 // star is a head that a star follows.
 type star struct {
@@ -42,9 +46,35 @@ type star struct {
 	grant rule  // the best rule that ends with the star, or a zero rule
 }
 
+// What lies beyond a state.
+const (
+	beyondQuery = 1 << iota // a rule with a query
+	beyondPlain             // a rule without
+)
+
+// beyond returns what has to lie beyond a state that is of use; 0 for anything.
+func (k kinds) beyond() uint8 {
+	switch k {
+	case kinds{ruleQuery, ruleQuery}:
+		return beyondQuery
+	case kinds{ruleQuery, 0}:
+		return beyondPlain
+	}
+	return 0
+}
+
 // edge leads from a state over a piece to another state or, if to is
 // negative, to the rule ends[^to].
 type edge struct{ from, to int32 }
+
+// steps are the edges that hold anywhere again, in an index that has many:
+// list[first[s]:first[s+1]] are those from state s, by piece.
+type steps struct {
+	list  []step
+	first []int32
+}
+
+type step struct{ piece, to int32 }
 
 // list is a sorted list of parts of patterns. Of equal ones, a head before a
 // star stands last. All parts that are a prefix of some text t are found from
@@ -53,6 +83,9 @@ type edge struct{ from, to int32 }
 type list struct {
 	parts []rule
 	up    []int32                // the last part before that is a prefix of this one, or -1
+	jump  []int32                // of many parts: one some steps up, so that few jumps lead anywhere
+	rank  []int32                // of the pieces, with steps: how many steps lead all the way up
+	end   []int32                // likewise: the first part after this one that does not begin with it
 	depth int                    // the first octet that may differ
 	first [bucketCount + 1]int32 // by that octet: where its parts begin, those of the next end
 }
@@ -79,80 +112,42 @@ func (l *list) find(f *File, t string) int32 {
 		}
 	}
 	i := lo - 1
-	for i >= 0 && !strings.HasPrefix(t, f.literal(l.parts[i])) {
-		i = l.up[i]
+	if i < 0 || strings.HasPrefix(t, f.literal(l.parts[i])) {
+		return i
+	}
+	return l.climb(i, alike(t, f.literal(l.parts[i])))
+}
+
+// climb returns the first part, from i upwards, of n octets at most, or -1.
+func (l *list) climb(i int32, n int) int32 {
+	for i >= 0 && l.parts[i].octets() > n {
+		if l.jump != nil && l.jump[i] >= 0 && l.parts[l.jump[i]].octets() > n {
+			i = l.jump[i]
+		} else {
+			i = l.up[i]
+		}
 	}
 	return i
 }
 
-// question is one target put to an index.
-type question struct {
-	*index
-	size  int // of the target
-	kinds kinds
-	best  rule
-	walk  *walk // nil until a state is entered
+// octets returns the size of the pattern of r without its anchor.
+func (r rule) octets() int {
+	if r.bits&ruleWhole != 0 {
+		return r.size() - 1
+	}
+	return r.size()
 }
 
-// walk is what has been found of patterns with stars. It is used again for
-// other questions: what is not of the present epoch counts as zero.
-type walk struct {
-	epoch  uint32
-	states []mark         // 1 from the position on at which the state is entered
-	seen   []mark         // by piece: states of its lane looked at
-	next   []int32        // by state: one entered at the same position, plus one
-	due    []int32        // by position: a state entered there, plus one
-	active [lanes][]int32 // by lane: states entered that have pieces in it, in order of position
-	used   uint64         // the lanes that have any
-	from   int            // no state is entered before
-}
-
-// lanes is the number of classes of octets by which pieces begin.
-const lanes = 64
-
-type mark struct {
-	epoch uint32
-	n     int32
-}
-
-// match returns the best rule of the given kinds for t, if it outranks best.
-func (x *index) match(t string, k kinds, best rule) rule {
-	q := question{index: x, size: len(t), kinds: k, best: best}
-	for i := x.heads.find(x.file, t); i >= 0; i = x.heads.up[i] {
-		switch r := x.heads.parts[i]; {
-		case r.bits&ruleStar != 0:
-			q.star(i, r.size())
-		case r.bits&ruleWhole == 0 || r.size()-1 == len(t):
-			q.offer(r)
-		}
+// alike returns how many octets a and b begin with alike.
+func alike(a, b string) int {
+	n, most := 0, min(len(a), len(b))
+	for n+8 <= most && word(a[n:]) == word(b[n:]) {
+		n += 8
 	}
-	if q.walk != nil {
-		q.run(t)
-		x.spare.Put(q.walk)
+	for n < most && a[n] == b[n] {
+		n++
 	}
-	return q.best
-}
-
-// offer notes a rule that matches.
-func (q *question) offer(r rule) {
-	if q.kinds.has(r) && q.file.outranks(r, q.best) {
-		q.best = r
-	}
-}
-
-// star passes the head heads.parts[i], which ends at end.
-func (q *question) star(i int32, end int) {
-	state := q.state(i)
-	s := &q.stars[state]
-	if s.grant.bits != 0 {
-		q.offer(s.grant)
-	}
-	if s.open {
-		if q.walk == nil {
-			q.walk = q.newWalk(q.size)
-		}
-		q.enter(state, end)
-	}
+	return n
 }
 
 // state returns the state of the head heads.parts[i].
@@ -167,76 +162,6 @@ func (x *index) state(i int32) int32 {
 		}
 	}
 	return int32(lo)
-}
-
-// newWalk returns an empty walk over n octets.
-func (x *index) newWalk(n int) *walk {
-	w, _ := x.spare.Get().(*walk)
-	if w == nil {
-		w = &walk{
-			states: make([]mark, x.states),
-			next:   make([]int32, x.states),
-			seen:   make([]mark, len(x.pieces.parts)),
-		}
-	}
-	if w.epoch++; w.epoch == 0 {
-		clear(w.states)
-		clear(w.seen)
-		w.epoch = 1
-	}
-	if cap(w.due) < n {
-		w.due = make([]int32, n)
-	}
-	w.due = w.due[:n]
-	clear(w.due)
-	for ; w.used != 0; w.used &= w.used - 1 {
-		lane := &w.active[bits.TrailingZeros64(w.used)]
-		*lane = (*lane)[:0]
-	}
-	w.from = n
-	return w
-}
-
-// enter notes that state s is reached at octet pos.
-func (q *question) enter(s int32, pos int) {
-	w := q.walk
-	if pos >= q.size || w.states[s].epoch == w.epoch {
-		return
-	}
-	w.states[s] = mark{w.epoch, 0}
-	w.next[s], w.due[pos] = w.due[pos], s+1
-	w.from = min(w.from, pos)
-}
-
-// run reads the target.
-func (q *question) run(t string) {
-	w, x := q.walk, q.index
-	for i := w.from; i < len(t); i++ {
-		for s := w.due[i]; s != 0; s = w.next[s-1] {
-			w.activate(s-1, x.after[s-1])
-		}
-		lane := w.active[t[i]%lanes]
-		if len(lane) == 0 || !x.begins(t, i) {
-			continue
-		}
-		p := x.pieces.find(x.file, t[i:])
-		if p >= 0 && i+x.pieces.parts[p].size() == len(t) {
-			q.follow(x.edges[x.first[2*p+1]:x.first[2*p+2]], lane, len(t))
-		}
-		for p >= 0 && q.visit(p, lane, i+x.pieces.parts[p].size()) {
-			p = x.pieces.up[p]
-		}
-	}
-}
-
-// activate makes a state look for its pieces.
-func (w *walk) activate(s int32, after uint64) {
-	w.states[s].n = 1
-	w.used |= after
-	for ; after != 0; after &= after - 1 {
-		lane := &w.active[bits.TrailingZeros64(after)]
-		*lane = append(*lane, s)
-	}
 }
 
 // begins reports whether a piece may begin at t[i]: false is certain.
@@ -254,56 +179,20 @@ func pairHash(a, b byte) uint {
 	return (uint(a)*67 + uint(b)*5) & 4095
 }
 
-// visit follows the edges of piece p, which ends at end, from the states of
-// its lane that were entered since it was last found. It returns false if there
-// are none: then there are none either for the pieces up from p, since they
-// were visited whenever p was.
-func (q *question) visit(p int32, lane []int32, end int) bool {
-	m := &q.walk.seen[p]
-	if m.epoch != q.walk.epoch {
-		*m = mark{q.walk.epoch, 0}
-	}
-	if int(m.n) == len(lane) {
-		return false
-	}
-	fresh := lane[m.n:]
-	m.n = int32(len(lane))
-	q.follow(q.edges[q.first[2*p]:q.first[2*p+1]], fresh, end)
-	return true
+// holds reports whether piece at is p or up from it: false if that is not known.
+func (x *index) holds(at, p int32) bool {
+	return at <= p && x.pieces.end != nil && p < x.pieces.end[at]
 }
 
-// follow follows those of the edges, all of one piece, that come from one of
-// the states. It may follow more, from states entered before.
-func (q *question) follow(edges []edge, states []int32, end int) {
-	w := q.walk
-	if len(edges) <= len(states) {
-		for _, e := range edges {
-			if w.states[e.from] == (mark{w.epoch, 1}) {
-				q.take(e, end)
-			}
-		}
-		return
+// fewSteps reports whether there are at most n states and steps from them.
+func (x *index) fewSteps(states []int32, n int32) bool {
+	if 2*len(states) > int(n) {
+		return false // one step from each at least
 	}
 	for _, s := range states {
-		lo, hi := 0, len(edges)
-		for lo < hi {
-			mid := int(uint(lo+hi) >> 1)
-			if edges[mid].from < s {
-				lo = mid + 1
-			} else {
-				hi = mid
-			}
-		}
-		for ; lo < len(edges) && edges[lo].from == s; lo++ {
-			q.take(edges[lo], end)
+		if n -= 1 + x.steps.first[s+1] - x.steps.first[s]; n < 0 {
+			return false
 		}
 	}
-}
-
-func (q *question) take(e edge, end int) {
-	if e.to < 0 {
-		q.offer(q.ends[^e.to])
-	} else {
-		q.enter(e.to, end)
-	}
+	return true
 }

@@ -151,7 +151,7 @@ func (g *Group) ready() *index {
 	}
 	x := g.index.Load()
 	if x == nil && g.asked.Add(1) == 2 {
-		x = newIndex(g.file, g.all())
+		x = newIndex(g.file, g.all(), many)
 		g.index.Store(x)
 	}
 	return x

@@ -23,6 +23,9 @@ func matches(p, t string, whole bool) bool {
 	}
 	t, p = t[n:], p[n+1:]
 	for {
+		for p != "" && p[0] == '*' {
+			p = p[1:]
+		}
 		star := strings.IndexByte(p, '*')
 		if star < 0 {
 			break

@@ -102,12 +102,14 @@ func (s *site) indexed(t *testing.T, f *File) {
 	if f.dialect.inOrder || g.weight == 0 {
 		return
 	}
-	x := newIndex(f, g.all())
-	for _, target := range s.urls {
-		var got, want Match
-		g.say(&got, g.match(x, target))
-		if g.say(&want, g.match(nil, target)); got != want {
-			t.Errorf("file %s target %s\nwith index %+v\nwithout    %+v", s.id, target, got, want)
+	for _, many := range []int{many, 0} {
+		x := newIndex(f, g.all(), many)
+		for _, target := range s.urls {
+			var got, want Match
+			g.say(&got, g.match(x, target))
+			if g.say(&want, g.match(nil, target)); got != want {
+				t.Errorf("file %s target %s\nwith index %+v\nwithout    %+v", s.id, target, got, want)
+			}
 		}
 	}
 }

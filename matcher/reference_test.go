@@ -314,14 +314,44 @@ func TestReference(t *testing.T) {
 	}
 }
 
+// TestReferenceAlike is TestReference on patterns and targets of two letters,
+// where pieces stand in each other and all over the target.
+func TestReferenceAlike(t *testing.T) {
+	files := 1000
+	if testing.Short() {
+		files = 300
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	text := func(n int, of string) string {
+		var b strings.Builder
+		for range 1 + r.IntN(n) {
+			b.WriteByte(of[r.IntN(len(of))])
+		}
+		return b.String()
+	}
+	for range files {
+		robots := "user-agent: bot\n"
+		for range 1 + r.IntN(60) {
+			robots += []string{"allow: /", "disallow: /"}[r.IntN(2)] + text(12, "aaabb*?"[:5+r.IntN(3)]+"**") + []string{"", "", "$"}[r.IntN(3)] + "\n"
+		}
+		var targets []string
+		for range 6 {
+			targets = append(targets, "/"+text(40, "ab")+[]string{"", "?%2F" + text(20, "ab")}[r.IntN(2)])
+		}
+		for _, d := range []Dialect{{}, Google()} {
+			compare(t, d, robots, "bot", targets...)
+		}
+	}
+}
+
 // compare tries a file on targets in every way there is.
 func compare(t *testing.T, d Dialect, robots, token string, targets ...string) (hits int) {
 	t.Helper()
 	f := Parse([]byte(robots), d)
 	g := f.Group(token)
-	var x *index
+	var indexes []*index
 	if list := g.all(); !d.inOrder && len(list) > 0 {
-		x = newIndex(f, list)
+		indexes = []*index{newIndex(f, list, many), newIndex(f, list, 0)}
 	}
 	for _, target := range targets {
 		allowed, line := d.refMatch(robots, token, target)
@@ -331,12 +361,11 @@ func compare(t *testing.T, d Dialect, robots, token string, targets ...string) (
 		if line > 0 {
 			hits++
 		}
-		if x == nil {
-			continue
-		}
-		var m Match
-		if g.say(&m, g.match(x, target)); m.Allowed != allowed || m.Rule.Line != line {
-			t.Fatalf("with index: file %q token %q target %q\ngot %+v\nwant allowed %v line %d", robots, token, target, m, allowed, line)
+		for _, x := range indexes {
+			var m Match
+			if g.say(&m, g.match(x, target)); m.Allowed != allowed || m.Rule.Line != line {
+				t.Fatalf("with index: file %q token %q target %q\ngot %+v\nwant allowed %v line %d", robots, token, target, m, allowed, line)
+			}
 		}
 	}
 	return hits

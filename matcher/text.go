@@ -109,10 +109,18 @@ func (g *Group) size() int {
 
 // size is the number of octets that x retains, but for what one question needs.
 func (x *index) size() int {
-	const place = 4 // one number in a list
-	part := int(unsafe.Sizeof(rule{})) + place
-	return int(unsafe.Sizeof(*x)) + (len(x.heads.parts)+len(x.pieces.parts))*part + len(x.stars)*int(unsafe.Sizeof(star{})) +
-		len(x.edges)*int(unsafe.Sizeof(edge{})) + len(x.first)*place + len(x.after)*2*place + len(x.ends)*int(unsafe.Sizeof(rule{}))
+	return int(unsafe.Sizeof(*x)) + x.heads.size() + x.pieces.size() +
+		octets(x.stars) + octets(x.edges) + octets(x.first) + octets(x.ends) + octets(x.apart) + octets(x.after) + octets(x.beyond) + octets(x.steps.list) + octets(x.steps.first)
+}
+
+func (l *list) size() int {
+	return octets(l.parts) + octets(l.up) + octets(l.jump) + octets(l.rank) + octets(l.end)
+}
+
+// octets is the memory of a list.
+func octets[T any](list []T) int {
+	var one T
+	return cap(list) * int(unsafe.Sizeof(one))
 }
 
 // Rules returns the number of rules of all groups that can match something.
