@@ -23,20 +23,21 @@ type index struct {
 	stars  []star // by place in heads; their order numbers the first states
 	states int
 	pieces list
-	edges  []edge     // by piece, those to rules that end the target last, then by state
-	first  []uint32   // edges[first[2p]:first[2p+1]] hold for piece p anywhere, those up to first[2p+2] at the end only
-	ends   []rule     // rules with a star
-	apart  []rule     // rules with more stars than starsMost, best first
-	begin  [64]uint64 // by pairHash: a piece begins with the two octets
-	after  []uint64   // by state: the lanes of the first octets of its pieces
-	beyond []uint8    // by state: rules beyond it, with a query or without
+	edges  []edge                  // by piece, those to rules that end the target last, then by state
+	first  []uint32                // edges[first[2p]:first[2p+1]] hold for piece p anywhere, those up to first[2p+2] at the end only
+	ends   []rule                  // rules with a star
+	apart  []rule                  // rules with more stars than starsMost, best first
+	begin  [pairHashes / 64]uint64 // by pairHash: a piece begins with the two octets
+	after  []uint64                // by state: the lanes of the first octets of its pieces
+	beyond []uint8                 // by state: rules beyond it, with a query or without
 	steps  steps
-	spare  sync.Pool // of *walk
+	walks  sync.Pool // of *walk
+	pairs  sync.Pool // of *pairs
 }
 
 const (
-	many      = 64 // parts, or edges, are worth tables that a few do without
-	starsMost = 4  // of an indexed rule: the more it has, the less it shares, and the more others there can be
+	many      = 64 // parts, or edges, that are worth tables which fewer do without
+	starsMost = 4  // of a rule with edges: one of more shares little with others
 )
 
 // star is a head that a star follows.
@@ -174,10 +175,12 @@ func (x *index) begins(t string, i int) bool {
 	return x.begin[h>>6]&(1<<(h&63)) != 0
 }
 
-// pairHash maps two octets to a bit of index.begin.
+// pairHash maps two octets to a number below pairHashes.
 func pairHash(a, b byte) uint {
-	return (uint(a)*67 + uint(b)*5) & 4095
+	return (uint(a)*67 + uint(b)*5) % pairHashes
 }
+
+const pairHashes = 4096
 
 // holds reports whether piece at is p or up from it: false if that is not known.
 func (x *index) holds(at, p int32) bool {

@@ -309,7 +309,7 @@ func (f *File) matches(h header, t, folded string) bool {
 	if whole {
 		p = p[:len(p)-1]
 	}
-	return matches(p, t, whole)
+	return matches(p, t, whole, nil)
 }
 
 // literal returns the normalised pattern of r without its anchor.

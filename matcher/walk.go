@@ -1,15 +1,13 @@
 package matcher
 
-import (
-	"math/bits"
-)
+import "math/bits"
 
 // This file puts a target to an index. The target is read from left to right.
 // At each position the pieces that begin there are looked up once for all
 // states, and each pair of a state and a piece is looked at once, or not at all
 // where the edges from the state are fewer. So time depends on what the target
-// contains, and hardly on the number of rules; and a host that chooses both
-// finds no file that takes more than the time to read it a few times.
+// contains, and hardly on the number of rules. The rules of many stars are tried
+// one after another, with the places of all pairs of octets at hand.
 
 // question is one target put to an index.
 type question struct {
@@ -67,25 +65,49 @@ func (x *index) match(t string, k kinds, best rule) rule {
 			continue
 		}
 		state := x.state(i)
-		if s := &x.stars[state]; s.open && w == nil {
+		s := &x.stars[state]
+		if s.grant.bits != 0 {
+			q.offer(s.grant)
+		}
+		if s.open && w == nil {
 			w = x.newWalk(len(t))
 			q.walk = w
 		}
-		q.star(state, r.size())
+		if s.open {
+			q.enter(state, r.size())
+		}
 	}
 	if w != nil {
 		q.run()
-		x.spare.Put(w) // not q.walk, lest t be taken to live on
+		x.walks.Put(w) // not q.walk, lest t be taken to live on
 	}
-	for _, r := range x.apart {
-		if !x.file.outranks(r, q.best) {
-			break
-		}
-		if k.has(r) && matches(x.file.literal(r), t, r.bits&ruleWhole != 0) {
-			q.best = r
-		}
+	if len(x.apart) > 0 {
+		return x.matchApart(t, k, q.best)
 	}
 	return q.best
+}
+
+// matchApart is match for the rules of many stars, tried one after another.
+func (x *index) matchApart(t string, k kinds, best rule) rule {
+	var p *pairs
+	if len(x.apart) > few {
+		if p, _ = x.pairs.Get().(*pairs); p == nil {
+			p = new(pairs)
+		}
+		p.read(t)
+	}
+	for _, r := range x.apart {
+		if !x.file.outranks(r, best) {
+			break
+		}
+		if k.has(r) && matches(x.file.literal(r), t, r.bits&ruleWhole != 0, p) {
+			best = r
+		}
+	}
+	if p != nil {
+		x.pairs.Put(p)
+	}
+	return best
 }
 
 // offer notes a rule that matches.
@@ -95,20 +117,9 @@ func (q *question) offer(r rule) {
 	}
 }
 
-// star passes a star after a head that ends at end.
-func (q *question) star(state int32, end int) {
-	s := &q.stars[state]
-	if s.grant.bits != 0 {
-		q.offer(s.grant)
-	}
-	if s.open {
-		q.enter(state, end)
-	}
-}
-
 // newWalk returns an empty walk over n octets.
 func (x *index) newWalk(n int) *walk {
-	w, _ := x.spare.Get().(*walk)
+	w, _ := x.walks.Get().(*walk)
 	if w == nil {
 		w = &walk{states: make([]state, x.states), seen: make([]mark, len(x.pieces.parts))}
 	}
