@@ -123,9 +123,9 @@ func (l *list) link(f *File, depth int) {
 	}
 }
 
-// linkJumps fills jump, and returns what may be list.rank. A jump is as long as the two that it is made
-// of, if these are equally long, and otherwise one step; so the parts that are
-// passed on the way up at least double with every other jump.
+// linkJumps fills jump, and returns what may be list.rank. A jump goes one step
+// up, and on over the next two jumps if these are equally long; so any part up
+// is a few jumps away.
 func (l *list) linkJumps() (rank []int32) {
 	rank, l.jump = make([]int32, len(l.parts)), make([]int32, len(l.parts))
 	of := func(i int32) int32 {

@@ -188,12 +188,12 @@ func (x *index) holds(at, p int32) bool {
 }
 
 // fewSteps reports whether there are at most n states and steps from them.
-func (x *index) fewSteps(states []int32, n int32) bool {
-	if 2*len(states) > int(n) {
-		return false // one step from each at least
+func (x *index) fewSteps(states []int32, n int) bool {
+	if 2*len(states) > n {
+		return false // mostly there is a step from each
 	}
 	for _, s := range states {
-		if n -= 1 + x.steps.first[s+1] - x.steps.first[s]; n < 0 {
+		if n -= 1 + int(x.steps.first[s+1]-x.steps.first[s]); n < 0 {
 			return false
 		}
 	}

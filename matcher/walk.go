@@ -204,9 +204,12 @@ func (q *question) visit(p int32, l *lane, i int) {
 			break
 		}
 		fresh, edges := l.states[m.n:], x.edges[x.first[2*at]:x.first[2*at+1]]
-		if x.steps.list != nil && x.fewSteps(fresh, max(x.pieces.rank[at], int32(min(len(edges), search*len(fresh))))) {
-			q.step(fresh, at, i)
-			break
+		if x.steps.list != nil {
+			cost := max(int(x.pieces.rank[at]), min(len(edges), search*len(fresh))) // of going on up, piece by piece
+			if x.fewSteps(fresh, cost) {
+				q.step(fresh, at, i)
+				break
+			}
 		}
 		q.follow(edges, fresh, i+x.pieces.parts[at].size())
 	}
