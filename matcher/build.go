@@ -12,6 +12,7 @@ import (
 type builder struct {
 	*index
 	many    int     // parts, or edges, that are worth more tables
+	states  int     // so far
 	starred []rule  // rules with a star
 	drafts  []draft // edges, with their pieces
 	path    []draft // the edges of the pattern taken last
@@ -24,8 +25,8 @@ type draft struct {
 	whole bool // holds at the end of the target only
 }
 
-// newIndex returns the index of rules, which are of f. It has tables that pay
-// beyond a number of parts, or edges, mostly many.
+// newIndex returns the index of rules, which are of f, in lists without room to
+// spare. It has tables that pay beyond a number of parts, or edges, mostly many.
 func newIndex(f *File, rules []rule, many int) *index {
 	b := builder{index: &index{file: f}, many: many}
 	for _, r := range rules {
@@ -51,6 +52,8 @@ func newIndex(f *File, rules []rule, many int) *index {
 	slices.SortFunc(b.apart, func(x, y rule) int {
 		return cmp.Or(cmp.Compare(y.rank(), x.rank()), cmp.Compare(x.item, y.item))
 	})
+	b.stars, b.ends, b.apart = slices.Clone(b.stars), slices.Clone(b.ends), slices.Clone(b.apart)
+	b.pieces.parts, b.first, b.beyond = slices.Clone(b.pieces.parts), slices.Clone(b.first), slices.Clone(b.beyond)
 	return b.index
 }
 
@@ -103,7 +106,7 @@ func (b *builder) sortHeads() {
 // link fills the tables of the list. The octets of a part before depth are the
 // same in all that have more.
 func (l *list) link(f *File, depth int) {
-	l.depth, l.up = depth, make([]int32, len(l.parts))
+	l.depth, l.up = int32(depth), make([]int32, len(l.parts))
 	for i, r := range l.parts {
 		if p := f.literal(r); len(p) > depth {
 			l.first[p[depth]/bucketSize+1] = int32(i + 1)
@@ -123,7 +126,7 @@ func (l *list) link(f *File, depth int) {
 	}
 }
 
-// linkJumps fills jump, and returns what may be list.rank. A jump goes one step
+// linkJumps fills jump, and returns what may be steps.rank. A jump goes one step
 // up, and on over the next two jumps if these are equally long; so any part up
 // is a few jumps away.
 func (l *list) linkJumps() (rank []int32) {
@@ -146,15 +149,16 @@ func (l *list) linkJumps() (rank []int32) {
 	return rank
 }
 
-// linkEnds fills end.
-func (l *list) linkEnds() {
-	l.end = make([]int32, len(l.parts))
+// ends returns what may be steps.end.
+func (l *list) ends() []int32 {
+	end := make([]int32, len(l.parts))
 	for i := len(l.parts) - 1; i >= 0; i-- {
-		l.end[i] = max(l.end[i], int32(i+1))
+		end[i] = max(end[i], int32(i+1))
 		if j := l.up[i]; j >= 0 {
-			l.end[j] = max(l.end[j], l.end[i])
+			end[j] = max(end[j], end[i])
 		}
 	}
+	return end
 }
 
 // add takes apart a rule with a star. It is not before, in order, the one added
@@ -213,7 +217,7 @@ func (b *builder) addPieces(r rule, p string, at int, d draft) {
 // sortEdges puts the edges into order and lists the pieces.
 func (b *builder) sortEdges() {
 	f := b.file
-	b.after = make([]uint64, b.states)
+	b.after, b.edges = make([]uint64, b.states), make([]edge, 0, len(b.drafts))
 	slices.SortFunc(b.drafts, func(x, y draft) int {
 		return cmp.Or(strings.Compare(f.pattern(x.piece), f.pattern(y.piece)),
 			compareBool(x.whole, y.whole), cmp.Compare(x.from, y.from))
@@ -234,13 +238,12 @@ func (b *builder) sortEdges() {
 	b.first = append(b.first, uint32(len(b.edges)))
 	b.pieces.link(f, 0)
 	if len(b.edges) > b.many {
-		b.pieces.rank = b.pieces.linkJumps()
-		b.pieces.linkEnds()
+		b.steps = &steps{rank: b.pieces.linkJumps(), end: b.pieces.ends()}
 		b.listSteps()
 	}
 }
 
-// listSteps fills steps. The edges are in the order of their pieces, and so are
+// listSteps fills the lists of steps. The edges are in the order of their pieces, and so are
 // those of each state.
 func (b *builder) listSteps() {
 	first := make([]int32, b.states+2) // the second is where the first state's begin

@@ -21,7 +21,6 @@ type index struct {
 	file   *File
 	heads  list
 	stars  []star // by place in heads; their order numbers the first states
-	states int
 	pieces list
 	edges  []edge                  // by piece, those to rules that end the target last, then by state
 	first  []uint32                // edges[first[2p]:first[2p+1]] hold for piece p anywhere, those up to first[2p+2] at the end only
@@ -30,14 +29,13 @@ type index struct {
 	begin  [pairHashes / 64]uint64 // by pairHash: a piece begins with the two octets
 	after  []uint64                // by state: the lanes of the first octets of its pieces
 	beyond []uint8                 // by state: rules beyond it, with a query or without
-	steps  steps
-	walks  sync.Pool // of *walk
-	pairs  sync.Pool // of *pairs
+	steps  *steps                  // of many edges, or nil
+	walks  sync.Pool               // of *walk
 }
 
 const (
-	many      = 64 // parts, or edges, that are worth tables which fewer do without
-	starsMost = 4  // of a rule with edges: one of more shares little with others
+	many      = 256 // parts, or edges, that are worth tables which fewer do without
+	starsMost = 4   // of a rule with edges: one of more shares little with others
 )
 
 // star is a head that a star follows.
@@ -68,11 +66,13 @@ func (k kinds) beyond() uint8 {
 // negative, to the rule ends[^to].
 type edge struct{ from, to int32 }
 
-// steps are the edges that hold anywhere again, in an index that has many:
-// list[first[s]:first[s+1]] are those from state s, by piece.
+// steps are the edges that hold anywhere again: list[first[s]:first[s+1]] are
+// those from state s, by piece.
 type steps struct {
 	list  []step
 	first []int32
+	rank  []int32 // by piece: how many steps lead all the way up
+	end   []int32 // by piece: the first after it that does not begin with it
 }
 
 type step struct{ piece, to int32 }
@@ -85,9 +85,7 @@ type list struct {
 	parts []rule
 	up    []int32                // the last part before that is a prefix of this one, or -1
 	jump  []int32                // of many parts: one some steps up, so that few jumps lead anywhere
-	rank  []int32                // of the pieces, with steps: how many steps lead all the way up
-	end   []int32                // likewise: the first part after this one that does not begin with it
-	depth int                    // the first octet that may differ
+	depth int32                  // the first octet that may differ
 	first [bucketCount + 1]int32 // by that octet: where its parts begin, those of the next end
 }
 
@@ -100,7 +98,7 @@ const (
 // find returns the last part that is a prefix of t, or -1.
 func (l *list) find(f *File, t string) int32 {
 	lo, hi := int32(0), l.first[0]
-	if len(t) > l.depth {
+	if len(t) > int(l.depth) {
 		b := t[l.depth] / bucketSize
 		lo, hi = l.first[b], l.first[b+1]
 	}
@@ -182,18 +180,16 @@ func pairHash(a, b byte) uint {
 
 const pairHashes = 4096
 
-// holds reports whether piece at is p or up from it: false if that is not known.
-func (x *index) holds(at, p int32) bool {
-	return at <= p && x.pieces.end != nil && p < x.pieces.end[at]
-}
+// holds reports whether piece at is p or up from it.
+func (x *steps) holds(at, p int32) bool { return at <= p && p < x.end[at] }
 
-// fewSteps reports whether there are at most n states and steps from them.
-func (x *index) fewSteps(states []int32, n int) bool {
+// few reports whether there are at most n states and steps from them.
+func (x *steps) few(states []int32, n int) bool {
 	if 2*len(states) > n {
 		return false // mostly there is a step from each
 	}
 	for _, s := range states {
-		if n -= 1 + int(x.steps.first[s+1]-x.steps.first[s]); n < 0 {
+		if n -= 1 + int(x.first[s+1]-x.first[s]); n < 0 {
 			return false
 		}
 	}

@@ -3,6 +3,7 @@ package matcher
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // This file compares one pattern with a target: RFC 9309, section 2.2.3.
@@ -62,6 +63,8 @@ type pairs struct {
 	first [pairHashes + 1]int32
 	at    []int32
 }
+
+var sparePairs = sync.Pool{New: func() any { return new(pairs) }}
 
 // read takes a target.
 func (x *pairs) read(t string) {

@@ -109,13 +109,15 @@ func (g *Group) size() int {
 
 // size is the number of octets that x retains, but for what one question needs.
 func (x *index) size() int {
-	return int(unsafe.Sizeof(*x)) + x.heads.size() + x.pieces.size() +
-		octets(x.stars) + octets(x.edges) + octets(x.first) + octets(x.ends) + octets(x.apart) + octets(x.after) + octets(x.beyond) + octets(x.steps.list) + octets(x.steps.first)
+	n := int(unsafe.Sizeof(*x)) + x.heads.size() + x.pieces.size() + octets(x.stars) + octets(x.edges) +
+		octets(x.first) + octets(x.ends) + octets(x.apart) + octets(x.after) + octets(x.beyond)
+	if s := x.steps; s != nil {
+		n += int(unsafe.Sizeof(*s)) + octets(s.list) + octets(s.first) + octets(s.rank) + octets(s.end)
+	}
+	return n
 }
 
-func (l *list) size() int {
-	return octets(l.parts) + octets(l.up) + octets(l.jump) + octets(l.rank) + octets(l.end)
-}
+func (l *list) size() int { return octets(l.parts) + octets(l.up) + octets(l.jump) }
 
 // octets is the memory of a list.
 func octets[T any](list []T) int {

@@ -91,9 +91,7 @@ func (x *index) match(t string, k kinds, best rule) rule {
 func (x *index) matchApart(t string, k kinds, best rule) rule {
 	var p *pairs
 	if len(x.apart) > few {
-		if p, _ = x.pairs.Get().(*pairs); p == nil {
-			p = new(pairs)
-		}
+		p = sparePairs.Get().(*pairs)
 		p.read(t)
 	}
 	for _, r := range x.apart {
@@ -105,7 +103,7 @@ func (x *index) matchApart(t string, k kinds, best rule) rule {
 		}
 	}
 	if p != nil {
-		x.pairs.Put(p)
+		sparePairs.Put(p)
 	}
 	return best
 }
@@ -121,7 +119,7 @@ func (q *question) offer(r rule) {
 func (x *index) newWalk(n int) *walk {
 	w, _ := x.walks.Get().(*walk)
 	if w == nil {
-		w = &walk{states: make([]state, x.states), seen: make([]mark, len(x.pieces.parts))}
+		w = &walk{states: make([]state, len(x.after)), seen: make([]mark, len(x.pieces.parts))}
 	}
 	if w.epoch += 2; w.epoch == 0 {
 		clear(w.states)
@@ -196,7 +194,7 @@ func (q *question) visit(p int32, l *lane, i int) {
 		if m.epoch != w.epoch {
 			m.n = 0
 		}
-		if m.n < l.seen && x.holds(at, l.last) {
+		if x.steps != nil && m.n < l.seen && x.steps.holds(at, l.last) {
 			m.n = l.seen
 		}
 		w.seen[at] = mark{w.epoch, n}
@@ -204,9 +202,9 @@ func (q *question) visit(p int32, l *lane, i int) {
 			break
 		}
 		fresh, edges := l.states[m.n:], x.edges[x.first[2*at]:x.first[2*at+1]]
-		if x.steps.list != nil {
-			cost := max(int(x.pieces.rank[at]), min(len(edges), search*len(fresh))) // of going on up, piece by piece
-			if x.fewSteps(fresh, cost) {
+		if x.steps != nil {
+			cost := max(int(x.steps.rank[at]), min(len(edges), search*len(fresh))) // of going on up, piece by piece
+			if x.steps.few(fresh, cost) {
 				q.step(fresh, at, i)
 				break
 			}
@@ -221,7 +219,7 @@ func (q *question) visit(p int32, l *lane, i int) {
 func (q *question) step(states []int32, at int32, i int) {
 	for _, s := range states {
 		for _, e := range q.steps.list[q.steps.first[s]:q.steps.first[s+1]] {
-			if q.holds(e.piece, at) {
+			if q.steps.holds(e.piece, at) {
 				q.take(e.to, i+q.pieces.parts[e.piece].size())
 			}
 		}
