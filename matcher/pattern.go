@@ -26,6 +26,7 @@ func matches(p, t string, whole bool, pairs *pairs) bool {
 		return !whole || len(t) == len(p)
 	}
 	at, p := n, p[n:]
+	long := len(t) <= 4*len(p) // its pieces, if they stand in t at all, stand close together
 	for {
 		for p != "" && p[0] == '*' {
 			p = p[1:]
@@ -34,7 +35,7 @@ func matches(p, t string, whole bool, pairs *pairs) bool {
 		if star < 0 {
 			break
 		}
-		if at = pairs.find(t, at, p[:star]); at < 0 {
+		if at = pairs.find(t, at, p[:star], long); at < 0 {
 			return false
 		}
 		at, p = at+star, p[star:]
@@ -42,7 +43,7 @@ func matches(p, t string, whole bool, pairs *pairs) bool {
 	if whole {
 		return strings.HasSuffix(t[at:], p)
 	}
-	return pairs.find(t, at, p) >= 0
+	return pairs.find(t, at, p, false) >= 0
 }
 
 // nextStar returns where the first star of p is, but not its first octet, or -1.
@@ -56,86 +57,90 @@ func nextStar(p string) int {
 	return strings.IndexByte(p, '*')
 }
 
-// pairs has the positions of all pairs of octets in a target, in order, for a
-// target in which many pieces are looked for: at[first[h]:first[h+1]] are those
-// with pairHash h.
+// pairs says where each pair of octets stands in a target, for a target in which
+// many pieces are looked for. A pair is known by its pairHash.
 type pairs struct {
-	first [pairHashes + 1]int32
-	at    []int32
+	blocks []block  // by position divided by blockSize
+	next   []uint16 // by position: the next one of the same pair, or noPlace
 }
+
+// block has the first place of every pair that is not before the block.
+type block [pairHashes]uint16
+
+const (
+	blockSize = 16
+	pairsMost = 4096 // octets of a target, to bound the memory
+	noPlace   = 1<<16 - 1
+)
 
 var sparePairs = sync.Pool{New: func() any { return new(pairs) }}
 
-// read takes a target.
+// read takes a target of pairsMost octets at most.
 func (x *pairs) read(t string) {
-	clear(x.first[:])
-	if cap(x.at) < len(t) {
-		x.at = make([]int32, len(t))
+	n := len(t)/blockSize + 1
+	x.blocks = slices.Grow(x.blocks[:0], n)[:n]
+	x.next = slices.Grow(x.next[:0], len(t))[:len(t)]
+	last := &x.blocks[n-1]
+	for h := range last {
+		last[h] = noPlace
 	}
-	x.at = x.at[:max(0, len(t)-1)]
-	for i := range x.at {
-		x.first[pairHash(t[i], t[i+1])]++
-	}
-	n := int32(0)
-	for h, count := range x.first[:] {
-		n += count
-		x.first[h] = n // where they end, and in the end where they begin
-	}
-	for i := len(x.at) - 1; i >= 0; i-- {
-		h := pairHash(t[i], t[i+1])
-		x.first[h]--
-		x.at[x.first[h]] = int32(i)
+	done := n - 1
+	for i := len(t) - 2; i >= 0; i-- {
+		b := i / blockSize
+		if b < done {
+			x.blocks[b] = x.blocks[done]
+			done = b
+		}
+		place := &x.blocks[b][pairHash(t[i], t[i+1])]
+		x.next[i], *place = *place, uint16(i)
 	}
 }
 
-// find returns where piece p stands first in t, from octet i on, or -1.
-func (x *pairs) find(t string, i int, p string) int {
-	if x == nil || len(p) < 2 {
-		n := 0
-		if len(p) == 1 {
-			n = strings.IndexByte(t[i:], p[0])
-		} else {
-			n = strings.Index(t[i:], p)
-		}
-		if n < 0 {
-			return -1
-		}
-		return i + n
+// place returns the first place of the pair h from octet i on, or noPlace.
+func (x *pairs) place(h uint, i int) int {
+	at := x.blocks[i/blockSize][h]
+	for int(at) < i {
+		at = x.next[at]
 	}
-	const near = 63
-	list, off := x.rarest(p)
-	if len(list) > near { // it stands all over the place
+	return int(at)
+}
+
+// find returns where piece p stands first in t, from octet i on, or -1. A piece
+// that is near is looked for in the next octets first.
+func (x *pairs) find(t string, i int, p string, isNear bool) int {
+	switch {
+	case len(p) == 1:
+		return from(i, strings.IndexByte(t[i:], p[0]))
+	case x == nil || p == "":
+		return from(i, strings.Index(t[i:], p))
+	}
+	const near, most = 31, 8 // octets, and pairs that have to stand where p does
+	if isNear {
 		if n := strings.Index(t[i:min(i+near, len(t))], p); n >= 0 {
 			return i + n
 		}
 	}
-	from := int32(i + off)
-	if len(list) > 1 && list[0] < from {
-		k, _ := slices.BinarySearch(list, from)
-		list = list[k:]
-	}
-	for _, at := range list {
-		if at < from {
-			break // the only one
+	for i+len(p) <= len(t) {
+		first := i
+		for k := range min(most, len(p)-1) {
+			at := x.place(pairHash(p[k], p[k+1]), first+k)
+			if at == noPlace {
+				return -1
+			}
+			first = at - k
 		}
-		if n := int(at) - off; t[n] == p[0] && t[n+1] == p[1] && (len(p) == 2 || strings.HasPrefix(t[n:], p)) {
-			return n
+		if first == i && t[i] == p[0] && t[i+1] == p[1] && (len(p) == 2 || strings.HasPrefix(t[i:], p)) {
+			return i
 		}
+		i = max(first, i+1)
 	}
 	return -1
 }
 
-// rarest returns where a pair of octets of p stands that stands in few places,
-// and where it stands in p.
-func (x *pairs) rarest(p string) (list []int32, off int) {
-	const most = 8 // pairs that are looked at
-	h := pairHash(p[0], p[1])
-	list = x.at[x.first[h]:x.first[h+1]]
-	for k := 1; k < most && k < len(p)-1 && len(list) > 1; k++ {
-		h := pairHash(p[k], p[k+1])
-		if l := x.at[x.first[h]:x.first[h+1]]; len(l) < len(list) {
-			list, off = l, k
-		}
+// from returns where n octets after i is; n may be -1, for nowhere.
+func from(i, n int) int {
+	if n < 0 {
+		return -1
 	}
-	return list, off
+	return i + n
 }

@@ -30,7 +30,7 @@ func TestPairs(t *testing.T) {
 			if want >= 0 {
 				want += from
 			}
-			if got := x.find(target, from, piece); got != want {
+			if got := x.find(target, from, piece, r.IntN(2) == 0); got != want {
 				t.Fatalf("target %q piece %q from %d\ngot %d\nwant %d", target, piece, from, got, want)
 			}
 			pattern, whole := "/*"+piece+"*"+text(2, of)+"**"+text(1, of), r.IntN(2) == 0

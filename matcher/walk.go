@@ -90,7 +90,7 @@ func (x *index) match(t string, k kinds, best rule) rule {
 // matchApart is match for the rules of many stars, tried one after another.
 func (x *index) matchApart(t string, k kinds, best rule) rule {
 	var p *pairs
-	if len(x.apart) > few {
+	if len(x.apart) > few && len(t) <= pairsMost {
 		p = sparePairs.Get().(*pairs)
 		p.read(t)
 	}
