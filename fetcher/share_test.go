@@ -27,7 +27,8 @@ import (
 // test binary started anew for each, ask for the same authorities, each in an
 // order of its own, and an origin counts the requests for robots.txt.
 
-// A task is what a sharer, one process of such a fleet, has to do: rule on two pages of each site.
+// A task is what a sharer, one process of such a fleet, has to do: rule on two
+// pages of each site.
 type task struct {
 	Store   string
 	Timeout time.Duration // of a retrieval; a lease is three seconds longer

@@ -243,8 +243,8 @@ func (b *builder) sortEdges() {
 	}
 }
 
-// listSteps fills the lists of steps. The edges are in the order of their pieces, and so are
-// those of each state.
+// listSteps fills the lists of steps. The edges are in the order of their pieces,
+// and so are those of each state.
 func (b *builder) listSteps() {
 	first := make([]int32, b.states+2) // the second is where the first state's begin
 	anywhere := func(yield func(int, edge) bool) {

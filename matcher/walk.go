@@ -89,8 +89,11 @@ func (x *index) match(t string, k kinds, best rule) rule {
 
 // matchApart is match for the rules of many stars, tried one after another.
 func (x *index) matchApart(t string, k kinds, best rule) rule {
+	if !x.file.outranks(x.apart[0], best) {
+		return best
+	}
 	var p *pairs
-	if len(x.apart) > few && len(t) <= pairsMost {
+	if len(x.apart) > many && len(t) <= pairsMost {
 		p = sparePairs.Get().(*pairs)
 		p.read(t)
 	}
