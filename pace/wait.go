@@ -59,6 +59,17 @@ func (e *RefusedError) Error() string {
 // and otherwise as soon as that is known; or ctx.Err() if ctx ended first. In
 // both cases the turn goes to the next in line as if the caller had never come.
 func (p *Pacer) Wait(ctx context.Context, authority string, delay time.Duration) (Turn, error) {
+	return p.wait(ctx, authority, delay, p.limits.MaxWait)
+}
+
+// Follow is Wait without Limits.MaxWait, for a request that continues one that
+// was let in: the redirect of a page. It waits as long as ctx permits.
+func (p *Pacer) Follow(ctx context.Context, authority string, delay time.Duration) (Turn, error) {
+	return p.wait(ctx, authority, delay, ages)
+}
+
+// wait is Wait with a bound of its own on the wait.
+func (p *Pacer) wait(ctx context.Context, authority string, delay, most time.Duration) (Turn, error) {
 	if err := ctx.Err(); err != nil {
 		return Turn{}, err
 	}
@@ -70,7 +81,7 @@ func (p *Pacer) Wait(ctx context.Context, authority string, delay time.Duration)
 	if report {
 		p.stats.Delays++
 	}
-	t, w, err := p.enter(ctx, h, obeyed, now)
+	t, w, err := p.enter(ctx, h, obeyed, most, now)
 	p.mu.Unlock()
 
 	if report && p.opts.OnDelay != nil {
@@ -79,7 +90,7 @@ func (p *Pacer) Wait(ctx context.Context, authority string, delay time.Duration)
 	if w == nil {
 		return t, err
 	}
-	return p.await(ctx, w)
+	return p.await(ctx, w, most)
 }
 
 // Obeyed is what Limits.Delay makes of a Crawl-delay: all of it, as much as
@@ -96,7 +107,7 @@ func (p *Pacer) Obeyed(delay time.Duration) time.Duration {
 
 // enter gives the turn at once if it is free, refuses it if it cannot come in
 // time, and puts the caller in line otherwise: one of its results is not zero.
-func (p *Pacer) enter(ctx context.Context, h *host, delay time.Duration, now instant) (Turn, *waiter, error) {
+func (p *Pacer) enter(ctx context.Context, h *host, delay, most time.Duration, now instant) (Turn, *waiter, error) {
 	if h.line.first != nil {
 		// One whose timer is about to run goes first, or it would seem to
 		// be held by something else.
@@ -106,7 +117,7 @@ func (p *Pacer) enter(ctx context.Context, h *host, delay time.Duration, now ins
 	if why == ReasonNone && p.opts.Shared == nil {
 		return p.start(h, delay, now), nil, nil
 	}
-	limit := now + p.limits.MaxWait
+	limit := now + most
 	if deadline, ok := ctx.Deadline(); ok {
 		// A turn at the very deadline is of no use.
 		limit = min(limit, now+min(time.Until(deadline), ages)-1)
@@ -213,12 +224,12 @@ func (p *Pacer) leave(w *waiter) {
 }
 
 // await blocks until w has a turn, is refused, or its caller leaves.
-func (p *Pacer) await(ctx context.Context, w *waiter) (Turn, error) {
+func (p *Pacer) await(ctx context.Context, w *waiter, most time.Duration) (Turn, error) {
 	// The end of a wait is foreseen when the caller arrives, but not how
 	// long requests in flight take.
 	var late <-chan time.Time
-	if p.limits.MaxWait < ages {
-		timer := time.NewTimer(p.limits.MaxWait)
+	if most < ages {
+		timer := time.NewTimer(most)
 		defer timer.Stop()
 		late = timer.C
 	}

@@ -282,7 +282,7 @@ func TestSettleAfterLeaving(t *testing.T) {
 		take(t, p, host1, 0).Done()
 		ctx, cancel := context.WithCancel(context.Background())
 		p.mu.Lock()
-		_, w, _ := p.enter(ctx, p.hosts.find(host1), 0, p.now())
+		_, w, _ := p.enter(ctx, p.hosts.find(host1), 0, ages, p.now())
 		p.mu.Unlock()
 		time.Sleep(time.Second)
 		synctest.Wait() // w has its turn
@@ -518,6 +518,32 @@ func TestParallelHoldsWithoutDone(t *testing.T) {
 		}
 		if got := time.Since(zero); got != 10*time.Second {
 			t.Errorf("refused after %v, want MaxWait, 10s", got)
+		}
+	})
+}
+
+// Follow waits for gaps and for requests in flight however long, and no longer
+// than its context.
+func TestFollow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, zero := pacer(t, Limits{Parallel: 1, MaxWait: time.Second}, nil), time.Now()
+		time.AfterFunc(10*time.Second, take(t, p, host1, 0).Done)
+		turn, err := p.Follow(context.Background(), host1, 30*time.Second)
+		if got := time.Since(zero); err != nil || got != 30*time.Second {
+			t.Fatalf("Follow = %v after %v, want a turn after the Crawl-delay, 30s", err, got)
+		}
+		time.AfterFunc(50*time.Second, turn.Done)
+		turn, err = p.Follow(context.Background(), host1, 0)
+		if got := time.Since(zero); err != nil || got != 80*time.Second {
+			t.Fatalf("Follow = %v after %v, want a turn after the request in flight, 80s", err, got)
+		}
+		turn.Done()
+		ctx, cancel := context.WithTimeout(context.Background(), 29*time.Second)
+		defer cancel()
+		_, err = p.Follow(ctx, host1, 30*time.Second)
+		want := &RefusedError{Authority: host1, RetryAt: zero.Add(110 * time.Second), Reason: ReasonDelay}
+		if !reflect.DeepEqual(err, want) {
+			t.Errorf("with 29s left: Follow = %v, want %v", err, want)
 		}
 	})
 }
