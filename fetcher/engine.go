@@ -106,13 +106,11 @@ type flight struct {
 	forgotten atomic.Bool // the authority was invalidated meanwhile
 }
 
-// fly is one flight. Entries with a flight under way are never evicted.
+// fly is one flight.
 func (e *engine) fly(key string, force bool) landing {
 	f := &flight{}
 	e.aloft.Store(key, f)
 	defer e.aloft.Delete(key)
-	e.memory.Pin(key)
-	defer e.memory.Unpin(key)
 	l := e.find(key, force, f)
 	// What was invalidated meanwhile is asked for anew, as if nothing was known.
 	// Who invalidates faster than that gets what came of the last try.

@@ -229,6 +229,35 @@ func TestThousandAuthorities(t *testing.T) {
 	})
 }
 
+// TestEvictedInFlight fills the memory with other authorities while an expired copy is fetched again and
+// the fetch fails. The copy that the flight began with is still the one that is used.
+func TestEvictedInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site(site).Robots(text, httptest.Status(500).After(10*time.Second))
+		for i := range 50 {
+			web.Site(fmt.Sprintf("http://other%d.test", i)).Robots(text)
+		}
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), MaxBytes: 16 << 10, Attempts: 1})
+		tr.Check(t.Context(), must(private))
+		time.Sleep(day)
+		var got policy.Decision
+		var caller sync.WaitGroup
+		caller.Go(func() { got, _ = tr.Check(t.Context(), must(private)) })
+		time.Sleep(5 * time.Second)
+		for i := range 50 {
+			tr.Check(t.Context(), must(fmt.Sprintf("http://other%d.test/private", i)))
+		}
+		if _, ok := tr.Peek(must(private)); ok {
+			t.Error("the expired copy is still in memory, want it evicted by others")
+		}
+		caller.Wait()
+		if ruling(got) != "disallow 2.4 stale" {
+			t.Errorf("got  %s, want disallow 2.4 stale", ruling(got))
+		}
+	})
+}
+
 // TestMemoryIsBounded lets hostile authorities without number send files that
 // are as different and as long as they like. The bound is on what is held, as the
 // Transport counts it and as the runtime does.

@@ -5,7 +5,7 @@
 //
 // The bound holds for what the map really retains: the cost of each key and value as their owner states
 // it, the slots and index of the map itself, used or not, and each [Part] once. Bytes returns that sum.
-// It goes over the bound only for the time of one Put, or while pinned entries alone are larger than it.
+// It exceeds the bound only during a Put.
 //
 // The map keeps the string that is put as a key. Where the value has its key's octets somewhere, that
 // string should be a slice of them: it is one object less for the collector, and they are paid for once.
@@ -30,7 +30,6 @@ import (
 	"iter"
 	"math"
 	"math/bits"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -94,7 +93,7 @@ func (c *Cache[V, S]) Get(key string) (V, bool) {
 	e := &s.entries[id]
 	value := e.value
 	now := c.now()
-	old := e.state == listed && now-e.stamp > c.fresh(s)
+	old := now-e.stamp > c.fresh(s)
 	s.mu.RUnlock()
 	if old {
 		s.promote(hash, key, now)
@@ -170,7 +169,7 @@ func (c *Cache[V, S]) fits(cost int64, part *Part[S]) bool {
 	return size <= c.max
 }
 
-// Delete forgets the value under key and reports whether there was one. A pin on the key stays.
+// Delete removes the value under key and reports whether there was one.
 func (c *Cache[V, S]) Delete(key string) bool {
 	hash, s := c.home(key)
 	s.mu.Lock()
@@ -185,46 +184,6 @@ func (c *Cache[V, S]) Delete(key string) bool {
 	c.length.Add(-1)
 	c.Drop(part)
 	return true
-}
-
-// Pin keeps the value under key, now or later, from being evicted until Unpin has been called as often
-// as Pin. There need be no value yet. A pinned entry can be replaced and deleted.
-func (c *Cache[V, S]) Pin(key string) {
-	hash, s := c.home(key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.pins == nil {
-		s.pins = make(map[string]int)
-	}
-	if n, ok := s.pins[key]; ok {
-		s.pins[key] = n + 1
-		return
-	}
-	s.pins[strings.Clone(key)] = 1
-	if id, ok := s.find(hash, key); ok {
-		s.unlink(id)
-		s.entries[id].state = pinned
-	}
-}
-
-// Unpin takes back one Pin of key. After the last the entry is as one just used. Without a Pin before
-// it, it does nothing.
-func (c *Cache[V, S]) Unpin(key string) {
-	hash, s := c.home(key)
-	s.mu.Lock()
-	switch n := s.pins[key]; n {
-	case 0:
-	case 1:
-		delete(s.pins, key)
-		if id, ok := s.find(hash, key); ok {
-			s.entries[id].state = listed
-			s.pushFront(id, c.now())
-		}
-	default:
-		s.pins[key] = n - 1
-	}
-	s.mu.Unlock()
-	c.evict()
 }
 
 // All iterates over the entries in no order; it is not a use of them. Each shard is seen as it was at
@@ -256,8 +215,8 @@ func (c *Cache[V, S]) home(key string) (uint32, *shard[V, S]) {
 	return uint32(h), &c.shards[h>>c.shift]
 }
 
-// evict forgets the oldest entries until the bound holds, or only pinned ones are left. One goroutine
-// does so at a time: two would each make room for the same octets.
+// evict removes the oldest entries until the bound holds. One goroutine does so at a time: two would
+// each make room for the same bytes.
 func (c *Cache[V, S]) evict() {
 	if c.bytes.Load() <= c.max {
 		return

@@ -35,20 +35,12 @@ func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
 	for _, row := range []struct {
 		name, steps, want string
 	}{
-		// "+a" puts, "?a" gets, "-a" deletes, "(a" pins, ")a" unpins. Three entries have room.
+		// "+a" puts, "?a" gets, "-a" deletes. Three entries have room.
 		{"oldest_put", "+a +b +c +d", "b c d"},
 		{"hit_refreshes", "+a +b +c ?a +d", "a c d"},
 		{"put_refreshes", "+a +b +c +a +d", "a c d"},
 		{"miss_changes_nothing", "+a +b +c ?x +d", "b c d"},
 		{"deleted_makes_room", "+a +b +c -b +d", "a c d"},
-		{"pinned_stays", "+a (a +b +c +d +e", "a d e"},
-		{"pinned_before_put", "(a +a +b +c +d +e", "a d e"},
-		{"unpinned_is_as_just_used", "+a (a +b +c )a +d", "a c d"},
-		{"pins_are_counted", "+a (a (a )a +b +c +d +e", "a d e"},
-		{"unpinned_goes_again", "+a (a )a +b +c +d", "b c d"},
-		{"unpin_without_pin", ")a +a +b +c +d", "b c d"},
-		{"pinned_may_be_deleted", "+a (a -a +b +c +d", "b c d"},
-		{"pinned_leave_no_room_for_more", "(a (b (c +a +b +c +d", "a b c"},
 	} {
 		t.Run("house/"+row.name, func(t *testing.T) {
 			c := New[int, int](boundFor(3, 1000) + 500)
@@ -61,10 +53,6 @@ func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
 					c.Get(key)
 				case '-':
 					c.Delete(key)
-				case '(':
-					c.Pin(key)
-				case ')':
-					c.Unpin(key)
 				}
 			}
 			got := strings.ReplaceAll(strings.Join(keys(c), " "), "k", "")
@@ -110,7 +98,7 @@ func TestAgainstAPlainMap(t *testing.T) {
 	want := map[string]int{}
 	for i := range 60_000 {
 		key := fmt.Sprint(rnd.IntN(700 + i/30))
-		switch rnd.IntN(8) {
+		switch rnd.IntN(6) {
 		case 0, 1, 2:
 			c.Put(key, i, int64(rnd.IntN(300)), c.Share(uint64(byte(i)), 0, 50))
 			want[key] = i
@@ -120,10 +108,6 @@ func TestAgainstAPlainMap(t *testing.T) {
 				t.Fatalf("step %d: Delete(%s) = %v, want %v", i, key, got, there)
 			}
 			delete(want, key)
-		case 5:
-			c.Pin(key)
-		case 6:
-			c.Unpin(key)
 		default:
 			value, there := want[key]
 			if got, ok := c.Get(key); ok != there || got != value {
@@ -174,7 +158,7 @@ func checkShard[V, S any](t *testing.T, s *shard[V, S], holds map[*Part[S]]uint3
 	want := int64(cap(s.entries))*(slotCost[V, S]()-4) + int64(len(s.index))*4
 	var used, inOrder uint32
 	for i, e := range s.entries {
-		if e.state == unused {
+		if !e.used {
 			continue
 		}
 		used++
@@ -185,12 +169,7 @@ func checkShard[V, S any](t *testing.T, s *shard[V, S], holds map[*Part[S]]uint3
 		if id, ok := s.find(e.hash, e.key); !ok || id != uint32(i) {
 			t.Errorf("%q is not found where it is", e.key)
 		}
-		if pinnedNow := s.pins[e.key] > 0; pinnedNow != (e.state == pinned) {
-			t.Errorf("%q: pinned %v, state %d", e.key, pinnedNow, e.state)
-		}
-		if e.state == listed {
-			inOrder++
-		}
+		inOrder++
 	}
 	if used != s.live || s.size != want {
 		t.Errorf("%d used and %d octets, want %d and %d", s.live, s.size, used, want)
@@ -296,14 +275,11 @@ func TestManyGoroutines(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(uint64(g), 0))
 			for i := range 8_000 {
 				key := fmt.Sprint(rnd.IntN(3000))
-				switch rnd.IntN(6) {
+				switch rnd.IntN(5) {
 				case 0, 1:
 					c.Put(key, key, int64(rnd.IntN(500)), c.Share(uint64(byte(rnd.IntN(40))), 0, 500))
 				case 2:
 					c.Delete(key)
-				case 3:
-					c.Pin(key)
-					c.Unpin(key)
 				default:
 					if got, ok := c.Get(key); ok && got != key {
 						t.Errorf("Get(%s) = %s", key, got)
@@ -356,9 +332,7 @@ func TestAllRunsWithoutLocks(t *testing.T) {
 			t.Errorf("%s, %d: seen before %v", key, value, seen[key])
 		}
 		seen[key] = true
-		c.Pin(key)
 		c.Put(key, value, 1, nil)
-		c.Unpin(key)
 		c.Delete(key)
 	}
 	if len(seen) != 5000 || c.Len() != 0 {

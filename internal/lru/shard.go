@@ -10,7 +10,7 @@ import (
 // an open-addressed index of those numbers. Numbers instead of pointers make an entry half as large and
 // leave the collector few words of it to look at.
 //
-// Invariants, whenever mu is free: each slot in use is in the index once; the listed ones are linked
+// Invariants, whenever mu is free: each slot in use is in the index once; the slots in use are linked
 // from head to tail in falling order of their stamps; oldest says what the tail is; size is the sum of
 // what the slots, the index and the entries cost.
 type shard[V, S any] struct {
@@ -22,7 +22,6 @@ type shard[V, S any] struct {
 	free    uint32 // first of the unused slots, linked by next
 	head    uint32 // used last
 	tail    uint32 // used least recently
-	pins    map[string]int
 
 	// oldest is hasTail and the stamp of the tail, or 0: what evict compares without a lock.
 	oldest atomic.Uint64
@@ -38,16 +37,8 @@ type entry[V, S any] struct {
 	hash       uint32
 	prev, next uint32
 	stamp      uint32
-	state      state
+	used       bool
 }
-
-type state uint8
-
-const (
-	unused state = iota
-	listed       // in the order of use, may be evicted
-	pinned       // out of the order, stays
-)
 
 type pair[V any] struct {
 	key   string
@@ -112,11 +103,7 @@ func (s *shard[V, S]) insert(hash uint32, key string) (uint32, bool) {
 	if int(s.live)*8 > len(s.index)*7 {
 		s.reindex(max(8, len(s.index)*2))
 	}
-	state := listed
-	if s.pins[key] > 0 {
-		state = pinned
-	}
-	s.entries[id] = entry[V, S]{key: key, hash: hash, prev: none, next: none, state: state}
+	s.entries[id] = entry[V, S]{key: key, hash: hash, prev: none, next: none, used: true}
 	s.place(hash, id)
 	return id, true
 }
@@ -129,10 +116,8 @@ func (s *shard[V, S]) set(id uint32, key string, value V, cost uint32, part *Par
 	s.size += int64(cost) - int64(e.cost)
 	old := e.part
 	e.key, e.value, e.cost, e.part = key, value, cost, part
-	if e.state == listed {
-		s.unlink(id)
-		s.pushFront(id, stamp)
-	}
+	s.unlink(id)
+	s.pushFront(id, stamp)
 	return old
 }
 
@@ -141,7 +126,7 @@ func (s *shard[V, S]) promote(hash uint32, key string, stamp uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// Another reader may have been faster, and a Put later than this use.
-	if id, ok := s.find(hash, key); ok && s.entries[id].state == listed && id != s.head {
+	if id, ok := s.find(hash, key); ok && id != s.head {
 		s.unlink(id)
 		s.pushFront(id, stamp)
 	}
@@ -151,9 +136,7 @@ func (s *shard[V, S]) promote(hash uint32, key string, stamp uint32) {
 func (s *shard[V, S]) remove(id uint32) (freed int64, part *Part[S]) {
 	before := s.size
 	e := &s.entries[id]
-	if e.state == listed {
-		s.unlink(id)
-	}
+	s.unlink(id)
 	s.displace(e.hash, id)
 	part = e.part
 	s.size -= int64(e.cost)
@@ -260,7 +243,7 @@ func (s *shard[V, S]) reindex(n int) {
 	s.size += int64(n-len(s.index)) * 4
 	s.index = make([]uint32, n)
 	for id := range s.entries {
-		if e := &s.entries[id]; e.state != unused {
+		if e := &s.entries[id]; e.used {
 			s.place(e.hash, uint32(id))
 		}
 	}
@@ -274,7 +257,7 @@ func (s *shard[V, S]) shrink() {
 	s.entries = make([]entry[V, S], 0, int(s.live)+int(s.live)/8+4)
 	s.size += int64(cap(s.entries)-cap(old)) * slot
 
-	// The listed slots keep their order and become neighbours.
+	// The slots keep their order and become neighbours.
 	for id := head; id != none; id = old[id].next {
 		e := old[id]
 		n := uint32(len(s.entries))
@@ -285,11 +268,6 @@ func (s *shard[V, S]) shrink() {
 	if n := len(s.entries); n > 0 {
 		s.head, s.tail = 0, uint32(n-1)
 		s.entries[n-1].next = none
-	}
-	for _, e := range old {
-		if e.state == pinned {
-			s.entries = append(s.entries, e)
-		}
 	}
 	places := len(s.index)
 	for places > 8 && int(s.live)*8 < places*3 {
@@ -304,7 +282,7 @@ func (s *shard[V, S]) appendTo(to []pair[V]) []pair[V] {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for i := range s.entries {
-		if e := &s.entries[i]; e.state != unused {
+		if e := &s.entries[i]; e.used {
 			to = append(to, pair[V]{e.key, e.value})
 		}
 	}
