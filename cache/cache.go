@@ -16,10 +16,10 @@
 //
 // # Keys
 //
-// A key is the scheme and authority of a site, such as "https://example.com:8443" or
-// "http://[2001:db8::1]". Hosts come from the links of strangers, so a store takes any key of up to
-// 300 octets, each of any value, as an exact string of octets: no folding, no cutting, no special
-// octet. A value is never returned for another key.
+// A key is the scheme and authority of a site and the name of a profile, such as
+// "https://example.com:8443 rfc9309" or "http://[2001:db8::1] strict". Hosts come from the links of
+// strangers, so a store takes any key of up to 300 bytes, each of any value, as an exact string of bytes:
+// no folding, no cutting, no special byte. A value is never returned for another key.
 //
 // # Values and who owns them
 //
@@ -62,12 +62,13 @@ type Store interface {
 // missing. The one that has the lease looks at the value once more, retrieves, puts and releases; the
 // others wait for the value to appear, and try for the lease now and then, because its holder may die.
 //
-// A lease is about who works, not about who may: it guards no value. When it runs out under a holder that
-// is merely slow, two retrievals happen and the later Put stays.
+// A lease is about who works, not about who may: it guards no value. When it is lost under a holder that
+// was frozen or cut off, two retrievals happen.
 type Leaser interface {
-	// Lease takes the lease on key for the time ttl, or fails with [ErrHeld] at once if another has it.
-	// It is not renewed: ttl should exceed the longest retrieval, and is how long a holder that died
-	// stands in the way of the others. The context is for this call alone.
+	// Lease takes the lease on key, or fails with [ErrHeld] at once if another has it. The lease lasts until
+	// release is called or the holder's process dies: the store renews it. ttl is the longest time that a
+	// holder without a sign of life stands in the way of the others; the fetcher asks for a few seconds.
+	// The context is for this call alone.
 	//
 	// Release ends the lease if it is still the caller's own, never another's; it may be called more
 	// than once, and returns within the store's bound on delay. A Lease on a key has nothing to do

@@ -197,10 +197,118 @@ func TestForeignValues(t *testing.T) {
 			}
 		})
 	}
-	srv.do("DEL", "polite:1:copy:https://b.example")
-	srv.do("LPUSH", "polite:1:copy:https://b.example", "a list")
-	if got, err := s.Get(t.Context(), "https://b.example"); err == nil || errors.Is(err, ErrDown) {
-		t.Errorf("Get of a list = %q, %v, want an error that is not %v", got, err, ErrDown)
+	const name = "polite:1:copy:https://b.example"
+	for _, row := range []struct {
+		name  string
+		write []string
+	}{
+		{"list", []string{"LPUSH", name, "a list"}},
+		{"hash", []string{"HSET", name, "a", "hash"}},
+		{"far_too_long", []string{"SETRANGE", name, "67108863", "x"}},
+	} {
+		t.Run("house/"+row.name, func(t *testing.T) {
+			srv.do("DEL", name)
+			srv.do(row.write...)
+			before := sent(t, srv)
+			if got, err := s.Get(t.Context(), "https://b.example"); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("Get = %d bytes, %v, want %v", len(got), err, fs.ErrNotExist)
+			}
+			if n := sent(t, srv) - before; n > 2*maxRead {
+				t.Errorf("the server sent %d bytes, want about %d at most", n, maxRead)
+			}
+			if swapped, err := s.Swap(t.Context(), "https://b.example", nil, []byte("b"), time.Hour); err != nil || !swapped {
+				t.Errorf("Swap for what reads as absent = %v, %v, want it done", swapped, err)
+			}
+			if got, err := s.Get(t.Context(), "https://b.example"); err != nil || string(got) != "b" {
+				t.Errorf("Get = %q, %v, want what was put in its place", got, err)
+			}
+		})
+	}
+}
+
+// sent is the number of bytes that the server has sent to all of its clients.
+func sent(t *testing.T, srv *server) (n int) {
+	t.Helper()
+	for line := range strings.Lines(srv.do("INFO", "stats")) {
+		if _, err := fmt.Sscanf(line, "total_net_output_bytes:%d", &n); err == nil {
+			return n
+		}
+	}
+	t.Fatal("the server does not say how many bytes it sent")
+	return 0
+}
+
+// A lease that others wrote and that never ends gets a time to live. One of another type does, too.
+func TestForeignLeaseEnds(t *testing.T) {
+	srv := start(t)
+	for _, write := range [][]string{{"SET", "polite:1:lease:k", "foreign"}, {"LPUSH", "polite:1:lease:k", "a list"}} {
+		t.Run("house/"+write[0], func(t *testing.T) {
+			s := opened(t, srv.url(), slow)
+			srv.do(write...)
+			const ttl = 300 * time.Millisecond
+			began := time.Now()
+			for {
+				release, err := s.Lease(t.Context(), "k", ttl)
+				if err == nil {
+					release()
+					break
+				}
+				if !errors.Is(err, cache.ErrHeld) || time.Since(began) > ttl+grace {
+					t.Fatalf("Lease %v after the first: %v, want it, or %v for %v", time.Since(began), err, cache.ErrHeld, ttl)
+				}
+				<-time.After(10 * time.Millisecond)
+			}
+			if took := time.Since(began); took < ttl {
+				t.Errorf("the lease was taken after %v, want it to belong to the other for %v", took, ttl)
+			}
+		})
+	}
+}
+
+// Swap puts and deletes only what is known.
+func TestSwap(t *testing.T) {
+	srv := start(t)
+	s := opened(t, srv.url(), slow)
+	type state struct {
+		value string
+		none  bool
+	}
+	for _, row := range []struct {
+		name  string
+		there []byte // nil: nothing
+		old   []byte
+		keep  time.Duration
+		want  bool
+		after state
+	}{
+		{"absent", nil, nil, time.Hour, true, state{value: "new"}},
+		{"absent_not_expected", nil, []byte("old"), time.Hour, false, state{none: true}},
+		{"equal", []byte("old"), []byte("old"), time.Hour, true, state{value: "new"}},
+		{"empty", []byte(""), []byte(""), time.Hour, true, state{value: "new"}},
+		{"another", []byte("odd"), []byte("old"), time.Hour, false, state{value: "odd"}},
+		{"longer", []byte("older"), []byte("old"), time.Hour, false, state{value: "older"}},
+		{"present_not_expected", []byte("old"), nil, time.Hour, false, state{value: "old"}},
+		{"empty_not_expected", []byte(""), nil, time.Hour, false, state{value: ""}},
+		{"deletes", []byte("old"), []byte("old"), 0, true, state{none: true}},
+		{"deletes_nothing_else", []byte("odd"), []byte("old"), 0, false, state{value: "odd"}},
+	} {
+		t.Run("house/"+row.name, func(t *testing.T) {
+			srv.do("FLUSHALL")
+			if row.there != nil {
+				if err := s.Put(t.Context(), "k", row.there, time.Hour); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := s.Swap(t.Context(), "k", row.old, []byte("new"), row.keep)
+			value, missing := s.Get(t.Context(), "k")
+			after := state{string(value), errors.Is(missing, fs.ErrNotExist)}
+			if err != nil || got != row.want || after != row.after {
+				t.Errorf("Swap from %q = %v, %v, then %+v; want %v, then %+v", row.old, got, err, after, row.want, row.after)
+			}
+			if left := srv.do("PTTL", "polite:1:copy:k"); !after.none && (left == "-1" || left == "-2") {
+				t.Errorf("time to live %s, want one", left)
+			}
+		})
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -273,22 +274,31 @@ func TestFleetThroughTrouble(t *testing.T) {
 	}
 }
 
-// When a holder dies one of those who wait takes over, as soon as the lease has run out.
+// When a holder dies, or its process is frozen, one of those who wait takes over as soon as the lease has run
+// out. While the holder lives the lease does not run out.
 func TestFleetHolderDies(t *testing.T) {
-	ttl := 1500 * time.Millisecond
-	f := newFleet(t, start(t), 1, 10*time.Second, ttl)
-	holder := f.launch(crawlerHangs + "=1")
-	f.await(1)
-	for range 3 {
-		f.launch()
-	}
-	<-time.After(200 * time.Millisecond)
-	holder.Kill()
-	f.running.Wait()
-	if n := f.count(); n != 2 {
-		t.Errorf("%d retrievals, want the dead holder's and one more", n)
-	}
-	if f.longest > ttl+grace {
-		t.Errorf("the longest wait was %v, want little more than the lease's %v", f.longest, ttl)
+	const ttl = 600 * time.Millisecond
+	for name, end := range map[string]os.Signal{"killed": syscall.SIGKILL, "frozen": syscall.SIGSTOP} {
+		t.Run("house/"+name, func(t *testing.T) {
+			srv := start(t)
+			first, f := newFleet(t, srv, 1, 10*time.Second, ttl), newFleet(t, srv, 1, 10*time.Second, ttl)
+			holder := first.launch(crawlerHangs + "=1")
+			first.await(1)
+			for range 3 {
+				f.launch()
+			}
+			<-time.After(3 * ttl)
+			if n := f.count(); n > 0 {
+				t.Errorf("%d retrievals in %v beside the holder's, want none while it lives", n, 3*ttl)
+			}
+			holder.Signal(end)
+			f.running.Wait()
+			if n := f.count(); n != 1 {
+				t.Errorf("%d retrievals after the holder was %s, want one", n, name)
+			}
+			if f.longest > 4*ttl+grace {
+				t.Errorf("the longest wait was %v, want little more than the lease's %v after the holder's end", f.longest, ttl)
+			}
+		})
 	}
 }

@@ -3,6 +3,9 @@ package redis
 import (
 	"context"
 	"crypto/rand"
+	"errors"
+	"io/fs"
+	"strconv"
 	"sync"
 	"time"
 
@@ -11,47 +14,83 @@ import (
 	"github.com/rfc9309/polite/cache"
 )
 
-// releaseScript deletes a lease if it has the holder's token: another may have it by now.
-const releaseScript = `if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end return 0`
+// takeScript sets the lease to the holder's token if nobody has it. A lease without a time to live, which no
+// holder sets, gets one.
+var takeScript = rueidis.NewLuaScript(`
+if redis.call("SET", KEYS[1], ARGV[1], "NX", "PX", ARGV[2]) then
+	return 1
+end
+if redis.call("PTTL", KEYS[1]) == -1 then
+	redis.call("PEXPIRE", KEYS[1], ARGV[2])
+end
+return 0
+`)
+
+// renewScript gives the lease a new time to live if it still has the holder's token: another may have it by
+// now. A time to live of 0 ends the lease.
+var renewScript = rueidis.NewLuaScript(`
+if redis.call("GETRANGE", KEYS[1], 0, #ARGV[1]) == ARGV[1] then
+	return redis.call("PEXPIRE", KEYS[1], ARGV[2])
+end
+return 0
+`)
 
 // Lease implements [cache.Leaser]. A lease is a string that only its holder knows, set where there is none
-// and with ttl as its time to live.
-//
-// It is not renewed while it is held. A holder that hangs is then of no more harm than one that died, and
-// a store needs no goroutine; the price is that ttl has to cover the whole retrieval.
+// and with ttl as its time to live, and renewed three times in that time until it is released or lost.
 //
 // After an error that is neither the context's nor ErrHeld, nobody may have the lease or an unknown holder
 // until ttl has passed. Whoever gets it retrieves without a lease; the others find what it puts.
 func (s *Store) Lease(ctx context.Context, key string, ttl time.Duration) (func(), error) {
 	name := s.name("lease", key)
 	if s.watch.has(key) {
-		if _, err := s.read(ctx, name, true); err == nil {
-			return nil, cache.ErrHeld
-		} else if !rueidis.IsRedisNil(err) {
+		if _, err := s.read(ctx, name, true); !errors.Is(err, fs.ErrNotExist) {
+			if err == nil {
+				err = cache.ErrHeld
+			}
 			return nil, err
 		}
 	}
 	token := rand.Text()
 	ttl = max(min(ttl, maxKeep), time.Millisecond)
-	_, err := do(ctx, s.link, func(ctx context.Context, c rueidis.Client) (struct{}, error) {
-		return struct{}{}, c.Do(ctx, c.B().Set().Key(name).Value(token).Nx().Px(ttl).Build()).Error()
-	})
-	if rueidis.IsRedisNil(err) {
+	taken, err := s.onLease(ctx, takeScript, name, token, ttl)
+	switch {
+	case err == nil && !taken:
 		s.watch.add(key, ttl)
 		return nil, cache.ErrHeld
-	}
-	s.watch.drop(key)
-	if err != nil {
+	case err != nil:
+		s.watch.drop(key)
 		return nil, err
 	}
-	return sync.OnceFunc(func() { s.release(name, token) }), nil
+	s.watch.drop(key)
+	held, cancel := context.WithCancel(context.Background())
+	go s.renew(held, name, token, ttl) // ends with the release, or when the lease is lost
+	return sync.OnceFunc(func() {
+		cancel()
+		s.onLease(context.Background(), renewScript, name, token, 0) // if that fails the lease ends with its time
+	}), nil
 }
 
-// release ends a lease. If the server cannot be reached the lease ends with its time.
-func (s *Store) release(name, token string) {
-	do(context.Background(), s.link, func(ctx context.Context, c rueidis.Client) (struct{}, error) {
-		eval := c.B().Eval().Script(releaseScript).Numkeys(1).Key(name).Arg(token).Build()
-		return struct{}{}, c.Do(ctx, eval).Error()
+// renew keeps a lease from running out until it is released, another has it or the store is closed.
+func (s *Store) renew(held context.Context, name, token string, ttl time.Duration) {
+	tick := time.NewTicker(max(ttl/3, time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-held.Done():
+			return
+		case <-tick.C:
+		}
+		ours, err := s.onLease(held, renewScript, name, token, ttl)
+		if err == nil && !ours || errors.Is(err, fs.ErrClosed) {
+			return
+		}
+	}
+}
+
+// onLease runs one of the scripts above and reports whether the lease is now, or was, the token's.
+func (s *Store) onLease(ctx context.Context, script *rueidis.Lua, name, token string, ttl time.Duration) (bool, error) {
+	return do(ctx, s.link, func(ctx context.Context, c rueidis.Client) (bool, error) {
+		return script.Exec(ctx, c, []string{name}, []string{token, strconv.FormatInt(ttl.Milliseconds(), 10)}).AsBool()
 	})
 }
 

@@ -27,13 +27,17 @@
 // For an authority, one string with a time to live, under PREFIX:1:copy:AUTHORITY, and while someone
 // retrieves it one under PREFIX:1:lease:AUTHORITY. The number is the version of the form: crawlers of two
 // versions share a server, not their copies. A value names its key and carries a checksum; one that does
-// not fit reads as absent. The server needs no persistence. Give it a maxmemory with a volatile policy.
+// not fit, is far too long or is no string reads as absent and is overwritten. The server needs no
+// persistence. Give it a maxmemory with a volatile policy.
 //
 // # Waiting for another's retrieval
 //
 // Whoever is told [cache.ErrHeld] asks again for the copy, and then for the lease, every few tens of
 // milliseconds, until it has one of them. That is cheap: for a lease that another holds, the store asks the
 // server once to be told of changes, and answers from memory until then.
+//
+// A lease is short, and its holder renews it three times in its time to live. So a holder that died, that
+// hangs as a whole process or that is cut off from the server stands in the way for that time only.
 package redis
 
 import (
@@ -43,6 +47,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -71,6 +76,8 @@ const (
 	defaultDelay  = 300 * time.Millisecond
 	// maxKeep is the longest time to live that is sent: the server refuses one that overflows its clock.
 	maxKeep = 100 * 365 * 24 * time.Hour
+	// maxRead bounds what is read of one string, in bytes. A longer one is not ours.
+	maxRead = 2 << 20
 )
 
 // Store is a cache.Store and cache.Leaser on a server. Its methods may be called from any number of
@@ -128,12 +135,8 @@ func parse(rawURL string, config *tls.Config) (rueidis.ClientOption, error) {
 
 // Get implements [cache.Store].
 func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
-	name := s.name("copy", key)
-	sealed, err := s.read(ctx, name, s.watch.has(key))
-	switch {
-	case rueidis.IsRedisNil(err):
-		return nil, fs.ErrNotExist
-	case err != nil:
+	sealed, err := s.read(ctx, s.name("copy", key), s.watch.has(key))
+	if err != nil {
 		return nil, err
 	}
 	// The end that is sealed in is by the clock of whoever put it; the server's time to live holds.
@@ -149,10 +152,9 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, keep time.Dur
 	if keep <= 0 {
 		return s.Delete(ctx, key)
 	}
-	keep = max(min(keep, maxKeep), time.Millisecond)
-	sealed, err := seal.Seal(key, value, time.Now().Add(keep))
+	sealed, keep, err := sealFor(key, value, keep)
 	if err != nil {
-		return fmt.Errorf("redis: %w", err)
+		return err
 	}
 	s.watch.drop(key)
 	_, err = do(ctx, s.link, func(ctx context.Context, c rueidis.Client) (struct{}, error) {
@@ -160,6 +162,61 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, keep time.Dur
 		return struct{}{}, c.Do(ctx, set).Error()
 	})
 	return err
+}
+
+// sealFor is the string that is stored for a value, and its time to live.
+func sealFor(key string, value []byte, keep time.Duration) ([]byte, time.Duration, error) {
+	keep = max(min(keep, maxKeep), time.Millisecond)
+	b, err := seal.Seal(key, value, time.Now().Add(keep))
+	if err != nil {
+		err = fmt.Errorf("redis: %w", err)
+	}
+	return b, keep, err
+}
+
+// swapScript replaces the string under KEYS[1] by ARGV[4], for ARGV[5] milliseconds, or deletes it if that
+// is 0. It does so only if the value in the string, which begins at the byte ARGV[2], is ARGV[3]; or, if
+// ARGV[1] is 0, only if there is no string that has the size of one of ours.
+var swapScript = rueidis.NewLuaScript(`
+local key, present, head, old = KEYS[1], ARGV[1] == "1", tonumber(ARGV[2]), ARGV[3]
+local size = 0
+if redis.call("TYPE", key).ok == "string" then
+	size = redis.call("STRLEN", key)
+end
+if present and (size ~= head + #old or redis.call("GETRANGE", key, head, -1) ~= old) then
+	return 0
+elseif not present and size >= head and size <= tonumber(ARGV[6]) then
+	return 0
+elseif ARGV[5] == "0" then
+	redis.call("DEL", key)
+else
+	redis.call("SET", key, ARGV[4], "PX", ARGV[5])
+end
+return 1
+`)
+
+// Swap is Put if the value under key is still old, in one atomic step, and reports whether it was. A nil old
+// means that there is none; a keep of zero or less deletes the value. A string that was damaged on the
+// server counts as a value that no old is equal to.
+func (s *Store) Swap(ctx context.Context, key string, old, value []byte, keep time.Duration) (swapped bool, err error) {
+	var sealed []byte
+	ttl := "0"
+	if keep > 0 {
+		if sealed, keep, err = sealFor(key, value, keep); err != nil {
+			return false, err
+		}
+		ttl = strconv.FormatInt(keep.Milliseconds(), 10)
+	}
+	present := "0"
+	if old != nil {
+		present = "1"
+	}
+	s.watch.drop(key)
+	return do(ctx, s.link, func(ctx context.Context, c rueidis.Client) (bool, error) {
+		return swapScript.Exec(ctx, c, []string{s.name("copy", key)}, []string{
+			present, strconv.Itoa(seal.Head(key)), rueidis.BinaryString(old), rueidis.BinaryString(sealed), ttl, strconv.Itoa(maxRead),
+		}).AsBool()
+	})
 }
 
 // Delete implements [cache.Store].
@@ -183,15 +240,20 @@ func (s *Store) name(kind, key string) string {
 	return strings.Join([]string{s.prefix, "1", kind, key}, ":")
 }
 
-// read returns the string under a name: from the server, or, if it is watched, from memory as long as the
-// server has not said that it changed.
+// read returns the string under a name, of a string that is far too long the beginning: from the server,
+// or, if it is watched, from memory as long as the server has not said that it changed. The error is
+// fs.ErrNotExist if there is no string, or a value of another type.
 func (s *Store) read(ctx context.Context, name string, watched bool) ([]byte, error) {
-	return do(ctx, s.link, func(ctx context.Context, c rueidis.Client) ([]byte, error) {
-		get := c.B().Get().Key(name)
+	b, err := do(ctx, s.link, func(ctx context.Context, c rueidis.Client) ([]byte, error) {
+		get := c.B().Getrange().Key(name).Start(0).End(maxRead)
 		if watched {
 			kept, err := c.DoCache(ctx, get.Cache(), watchFor).ToString()
 			return []byte(kept), err // a copy: what is kept in memory is not the caller's
 		}
 		return c.Do(ctx, get.Build()).AsBytes()
 	})
+	if reply, ok := rueidis.IsRedisErr(err); ok && strings.HasPrefix(reply.Error(), "WRONGTYPE") || err == nil && len(b) == 0 {
+		return nil, fs.ErrNotExist
+	}
+	return b, err
 }

@@ -39,6 +39,9 @@ var (
 	ErrBroken = errors.New("value is damaged or belongs to another key")
 )
 
+// Head is the number of bytes before the value in what is sealed for key.
+func Head(key string) int { return atKey + len(key) }
+
 // Seal returns value sealed for key until end.
 func Seal(key string, value []byte, end time.Time) ([]byte, error) {
 	if len(key) > MaxKey {
