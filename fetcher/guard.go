@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"strconv"
-	"strings"
-	"unicode/utf8"
+
+	"github.com/rfc9309/polite/internal/clean"
 )
 
 // errGone is what is left of a function that ended its goroutine.
@@ -23,7 +22,7 @@ func run(log *slog.Logger, f func() error) <-chan error {
 		err := errGone
 		defer func() {
 			if x := recover(); x != nil {
-				log.Warn("panic caught", "panic", excerpt(fmt.Sprint(x)), "stack", string(debug.Stack()))
+				log.Warn("panic caught", "panic", clean.Text(fmt.Sprint(x), maxLog), "stack", string(debug.Stack()))
 				err = fmt.Errorf("panic: %v", x)
 			}
 			done <- err
@@ -55,15 +54,4 @@ func within[T any](ctx context.Context, log *slog.Logger, f func() (T, error)) (
 	case <-ctx.Done():
 		return zero, ctx.Err()
 	}
-}
-
-// excerpt bounds text that may be a server's and takes out what a log must not
-// see. The log's handler quotes it.
-func excerpt(s string) string {
-	return strings.Map(func(c rune) rune {
-		if !strconv.IsPrint(c) {
-			return utf8.RuneError
-		}
-		return c
-	}, fmt.Sprintf("%.300s", s))
 }

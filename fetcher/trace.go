@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -62,6 +63,9 @@ type Hop struct {
 	Err    error         // a *policy.Failure, nil for an answer
 }
 
+// maxLog bounds text of a server in the log, in bytes.
+const maxLog = 300
+
 // observer bundles who is told.
 type observer struct {
 	trace Trace
@@ -83,7 +87,7 @@ func newObserver(t *Trace, l *slog.Logger) *observer {
 // waits for it.
 func (o *observer) tell(hook string, f func()) {
 	if err := <-run(o.log, func() error { f(); return nil }); err != nil {
-		o.log.Warn("a hook did not return", "hook", hook, "error", excerpt(err.Error()))
+		o.log.Warn("a hook did not return", "hook", hook, "error", clean.Text(err.Error(), maxLog))
 	}
 }
 
@@ -94,7 +98,7 @@ func (o *observer) decided(ctx context.Context, d policy.Decision) {
 	}
 	defer func() {
 		if x := recover(); x != nil {
-			o.log.Warn("a hook did not return", "hook", "Decided", "error", excerpt(fmt.Sprint(x)))
+			o.log.Warn("a hook did not return", "hook", "Decided", "error", clean.Text(fmt.Sprint(x), maxLog))
 		}
 	}()
 	o.trace.Decided(ctx, d)
@@ -108,10 +112,10 @@ func (o *observer) hop(h Hop) {
 
 func (o *observer) fetched(a policy.Attempt, r *policy.Record) {
 	if o.log.Enabled(context.Background(), slog.LevelDebug) {
-		attrs := []any{"robots", excerpt(a.Robots), "served", excerpt(a.Served), "status", a.Status,
+		attrs := []any{"robots", clean.Text(a.Robots, maxLog), "served", clean.Text(a.Served, maxLog), "status", a.Status,
 			"hops", len(a.Hops), "took", a.Received.Sub(a.Sent), "next", r.NextTry()}
 		if a.Err != nil {
-			attrs = append(attrs, "error", excerpt(a.Err.Error()))
+			attrs = append(attrs, "error", clean.Text(a.Err.Error(), maxLog))
 		}
 		o.log.Debug("robots.txt retrieved", attrs...)
 	}
@@ -121,7 +125,7 @@ func (o *observer) fetched(a policy.Attempt, r *policy.Record) {
 }
 
 func (o *observer) store(op, authority string, err error) {
-	o.log.Warn("robots.txt store failed", "op", op, "authority", authority, "error", excerpt(err.Error()))
+	o.log.Warn("robots.txt store failed", "op", op, "authority", authority, "error", clean.Text(err.Error(), maxLog))
 	if o.trace.Store != nil {
 		o.tell("Store", func() { o.trace.Store(op, authority, err) })
 	}
@@ -135,7 +139,7 @@ func (o *observer) waited(authority string, wait time.Duration, reason string) {
 
 func (o *observer) fleet(err error) {
 	if err != nil {
-		o.log.Warn("the fleet's pace is lost, each process keeps its own", "error", excerpt(err.Error()))
+		o.log.Warn("the fleet's pace is lost, each process keeps its own", "error", clean.Text(err.Error(), maxLog))
 	} else {
 		o.log.Info("the fleet keeps one pace again")
 	}

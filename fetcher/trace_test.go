@@ -92,8 +92,8 @@ func TestLog(t *testing.T) {
 			`level=WARN msg="robots.txt store failed" op=get authority=http://a.test error="no�level=ERROR msg=forged�[31m"` + "\n",
 			`level=WARN msg="robots.txt store failed" op=put authority=http://a.test error=`,
 			`level=INFO msg="crawl-delay not obeyed in full" authority=http://a.test asked=1m30s obeyed=1s` + "\n",
-			`level=WARN msg="panic caught" panic="oh�no" stack="goroutine `,
-			`level=WARN msg="a hook did not return" hook=Fetched error="panic: oh�no"` + "\n",
+			`level=WARN msg="panic caught" panic="oh?no" stack="goroutine `,
+			`level=WARN msg="a hook did not return" hook=Fetched error="panic: oh?no"` + "\n",
 		} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("log\n%swant\n%s", out.String(), want)

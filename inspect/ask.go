@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -45,7 +46,7 @@ func (k *desk) question(q url.Values) question {
 	case len(written) > longestURL:
 		asked.view.Problem = "The URL is longer than 8 KiB."
 		return asked
-	case clean(written) != written:
+	case clean.Escape(written, longestURL) != written:
 		asked.view.Problem = "The URL has characters that do not print; write them percent-encoded."
 		return asked
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -82,10 +83,10 @@ func (h *history) decided(d policy.Decision, now time.Time) {
 // kept is a Decision that holds on to nothing larger than itself: the rule and
 // the agent would keep the text of their whole file in memory.
 func kept(d policy.Decision) policy.Decision {
-	d.Match.Agent = strings.Clone(clip(d.Match.Agent, keptText))
-	d.Match.Rule.Pattern = strings.Clone(clip(d.Match.Rule.Pattern, keptText))
-	d.URL, d.Served, d.Robots = clip(d.URL, keptURL), clip(d.Served, keptURL), clip(d.Robots, keptURL)
-	d.Cause, d.Override = clip(d.Cause, keptText), clip(d.Override, keptText)
+	d.Match.Agent = strings.Clone(clean.Cut(d.Match.Agent, keptText))
+	d.Match.Rule.Pattern = strings.Clone(clean.Cut(d.Match.Rule.Pattern, keptText))
+	d.URL, d.Served, d.Robots = clean.Cut(d.URL, keptURL), clean.Cut(d.Served, keptURL), clean.Cut(d.Robots, keptURL)
+	d.Cause, d.Override = clean.Cut(d.Cause, keptText), clean.Cut(d.Override, keptText)
 	return d
 }
 
@@ -95,14 +96,14 @@ func (h *history) fetched(a policy.Attempt, rec *policy.Record) {
 	now := a.Received
 	d := condition(rec, now)
 	keep := retrieval{
-		Time: now, Robots: clip(a.Robots, keptURL), Served: clip(d.Served, keptURL), Status: a.Status,
+		Time: now, Robots: clean.Cut(a.Robots, keptURL), Served: clean.Cut(d.Served, keptURL), Status: a.Status,
 		Access: d.Access, Seconds: now.Sub(a.Sent).Seconds(), Next: rec.NextTry(),
 	}
 	if d.Access != policy.Successful {
-		keep.Cause = clip(d.Cause, keptText)
+		keep.Cause = clean.Cut(d.Cause, keptText)
 	}
 	for _, x := range a.Hops[:min(len(a.Hops), keptHops)] {
-		keep.Hops = append(keep.Hops, hop{clip(x.From, keptURL), clip(x.To, keptURL), x.Status})
+		keep.Hops = append(keep.Hops, hop{clean.Cut(x.From, keptURL), clean.Cut(x.To, keptURL), x.Status})
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

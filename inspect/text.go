@@ -2,53 +2,13 @@ package inspect
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/rfc9309/polite/internal/clean"
 )
 
-// clip cuts s to at most most octets and a mark. What it returns does not hold
-// on to more than that.
-func clip(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most] + "…"
-}
-
-// clean makes what does not print visible as an escape, direction marks and
-// broken encoding among it, so that a line reads as it is and not as its author
-// wants it to look.
-func clean(s string) string {
-	plain := true
-	for i := range len(s) {
-		plain = plain && ' ' <= s[i] && s[i] <= '~'
-	}
-	if plain {
-		return s
-	}
-	var b strings.Builder
-	for i, c := range s {
-		if c == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD") {
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-			continue
-		}
-		if strconv.IsPrint(c) {
-			b.WriteRune(c)
-			continue
-		}
-		quoted := strconv.QuoteRune(c)
-		b.WriteString(quoted[1 : len(quoted)-1])
-	}
-	return b.String()
-}
-
-// text is s as a page may show it: at most keptURL octets, all of them visible.
-func text(s string) string { return clean(clip(s, keptURL)) }
+// text is s as a page may show it: at most keptURL bytes, all of them visible.
+func text(s string) string { return clean.Escape(s, keptURL) }
 
 // ago is a moment as seen from now, in at most two units: "3 min ago".
 func ago(t, now time.Time) string {

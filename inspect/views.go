@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -277,7 +278,7 @@ func (k *desk) authority(ctx context.Context, q url.Values) answer {
 	d := condition(rec, time.Now())
 	v := authorityView{
 		row: newRow(name, rec, time.Now()), Robots: text(rec.Robots()), Origin: text(rec.Origin()), Profile: d.Profile, As: q.Get("as"),
-		Retrievals: k.history.of(clip(rec.Robots(), keptURL)),
+		Retrievals: k.history.of(clean.Cut(rec.Robots(), keptURL)),
 	}
 	v.Validators = rec.Validators()
 	if rec.File() != nil {
@@ -325,5 +326,5 @@ func (k *desk) as(token string) (*fetcher.Transport, error) {
 	if token == "" {
 		return k.t, nil
 	}
-	return k.t.As(clip(token, keptText))
+	return k.t.As(clean.Cut(token, keptText))
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/rfc9309/polite/internal/clean"
 )
 
 // Attempt is what one retrieval of robots.txt produced, after redirects. The
@@ -99,7 +101,7 @@ func (f *Failure) Error() string {
 	case f.Err == nil:
 		return f.Class.String()
 	}
-	return bound(fmt.Sprintf("%s: %v", f.Class, f.Err), 500)
+	return clean.Text(fmt.Sprintf("%s: %v", f.Class, f.Err), 500)
 }
 
 // Unwrap returns the cause.
@@ -157,14 +159,14 @@ func (a *Attempt) Location() (*url.URL, error) {
 	}
 	from, err := url.Parse(a.served())
 	if err != nil {
-		return nil, fmt.Errorf("the redirect came from %s, which is no URL", quote(a.served()))
+		return nil, fmt.Errorf("the redirect came from %s, which is no URL", clean.Quote(a.served(), maxQuote))
 	}
 	to, err := from.Parse(lines[0])
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("a Location that is no URL: %s", quote(lines[0]))
+		return nil, fmt.Errorf("a Location that is no URL: %s", clean.Quote(lines[0], maxQuote))
 	case to.Host == "" || !a.follows(to.Scheme):
-		return nil, fmt.Errorf("a Location with scheme %s and host %s", quote(to.Scheme), quote(to.Host))
+		return nil, fmt.Errorf("a Location with scheme %s and host %s", clean.Quote(to.Scheme, maxQuote), clean.Quote(to.Host, maxQuote))
 	}
 	to.User, to.Fragment, to.RawFragment = nil, "", ""
 	return to, nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/matcher"
 )
 
@@ -75,7 +76,7 @@ func (p *Profile) Load(data []byte) (*Record, error) {
 	case l.bad || !hasFile && len(l.rest) > 0:
 		return nil, errors.New("policy: the stored record is damaged")
 	case stored != p.Name:
-		return nil, fmt.Errorf("policy: the record was stored by profile %q, want %q", clean(stored), p.Name)
+		return nil, fmt.Errorf("policy: the record was stored by profile %q, want %q", clean.Text(stored, maxWords), p.Name)
 	}
 	if hasFile {
 		r.file = matcher.Parse(l.rest, p.Dialect)

@@ -3,7 +3,6 @@ package policy
 import (
 	"net/url"
 	"time"
-	"unicode/utf8"
 )
 
 // Decide rules on one URL for one product token: what the rules of the copy
@@ -130,39 +129,4 @@ func (r *Record) state(d *Decision) {
 	if more.down != latest { // else nobody said when
 		d.DownSince = unix(more.down)
 	}
-}
-
-// clean makes text that may hold words of a server safe for a log: one line of
-// printable characters, at most 200 octets.
-func clean(s string) string { return bound(s, 200) }
-
-// bound replaces what a terminal or a log must not see and cuts s to most
-// octets, the mark of the cut included. What is not cut never grows.
-func bound(s string, most int) string {
-	if len(s) <= most && plain(s) {
-		return s
-	}
-	const mark = "…"
-	whole := len(s) <= most
-	b := make([]byte, 0, min(len(s), most))
-	for _, c := range s {
-		if !printable(c) {
-			c = '?'
-		}
-		if !whole && len(b)+utf8.RuneLen(c) > most-len(mark) {
-			return string(append(b, mark...))
-		}
-		b = utf8.AppendRune(b, c)
-	}
-	return string(b)
-}
-
-// plain reports whether s is printable ASCII.
-func plain(s string) bool {
-	for i := range len(s) {
-		if s[i] < 0x20 || s[i] > 0x7e {
-			return false
-		}
-	}
-	return true
 }

@@ -4,11 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
+	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/matcher"
 )
 
@@ -44,7 +43,7 @@ func (d Decision) Allowed() bool { return d.Verdict == Allow }
 // webmaster as it stands. Text of the server is quoted and bounded.
 func (d Decision) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s: %s", strings.ToUpper(d.Verdict.String()), link(d.URL), d.reason())
+	fmt.Fprintf(&b, "%s %s: %s", strings.ToUpper(d.Verdict.String()), clean.Link(d.URL, maxURL), d.reason())
 	if d.Clause != "" {
 		fmt.Fprintf(&b, " [%s]", d.citation())
 	}
@@ -60,7 +59,7 @@ func (d Decision) String() string {
 		}
 	}
 	if d.Pacing != "" && !d.late() {
-		fmt.Fprintf(&b, "; pacing: %s", clean(d.Pacing))
+		fmt.Fprintf(&b, "; pacing: %s", clean.Text(d.Pacing, maxWords))
 	}
 	return b.String()
 }
@@ -92,31 +91,31 @@ func (d Decision) citation() string {
 func (d Decision) reason() string {
 	robots := "robots.txt"
 	if d.Robots != "" {
-		robots = link(d.Robots)
+		robots = clean.Link(d.Robots, maxURL)
 	}
 	if d.Served != "" && d.Served != d.Robots {
-		robots += " (served by " + link(d.Served) + ")"
+		robots += " (served by " + clean.Link(d.Served, maxURL) + ")"
 	}
 	if d.Stale {
 		robots = "a copy, past its time, of " + robots
 	}
 	switch {
 	case d.Override != "":
-		return "by order of the operator: " + clean(d.Override)
+		return "by order of the operator: " + clean.Text(d.Override, maxWords)
 	case d.late():
-		return clean(d.Pacing)
+		return clean.Text(d.Pacing, maxWords)
 	case d.Match.Rule.Line != 0:
 		return fmt.Sprintf("%s of %s", d.Rule(), robots)
 	case d.Clause == "2.2.2" && d.Verdict == Allow && d.Match.Agent == "":
 		return "robots.txt itself may always be read"
 	case d.Match.Agent != "":
-		return fmt.Sprintf("no rule of group %s matches in %s", quote(d.Match.Agent), robots)
+		return fmt.Sprintf("no rule of group %s matches in %s", clean.Quote(d.Match.Agent, maxQuote), robots)
 	case d.Match.Allowed:
 		return "no group applies in " + robots
 	case d.Verdict == Defer && (d.Clause == "2.4" || d.Cause == ""):
 		return robots + " must be asked for first" // nothing is known, or nothing that still counts
 	case d.Cause != "":
-		return fmt.Sprintf("%s is %s (%s)", robots, d.Access, clean(d.Cause))
+		return fmt.Sprintf("%s is %s (%s)", robots, d.Access, clean.Text(d.Cause, maxWords))
 	}
 	return fmt.Sprintf("%s is %s (status %d)", robots, d.Access, d.Status)
 }
@@ -132,32 +131,25 @@ func (d Decision) Rule() string {
 	if m.Rule.Allow {
 		kind = "Allow: "
 	}
-	return fmt.Sprintf("line %d %s in group %s", m.Rule.Line, quote(kind+m.Rule.Pattern), quote(m.Agent))
+	return fmt.Sprintf("line %d %s in group %s", m.Rule.Line, clean.Quote(kind+m.Rule.Pattern, maxQuote), clean.Quote(m.Agent, maxQuote))
 }
 
-// quote returns s in double quotes, without what a log must not see, at most
-// 120 octets of it.
-func quote(s string) string { return strconv.Quote(bound(s, 120)) }
-
-// link returns a URL as one word without what a log must not see, at most 300
-// octets of it.
-func link(s string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(bound(s, 300), " ", "%20"), `"`, "%22")
-}
-
-// printable reports whether a character may be shown: no control, no direction
-// mark, no broken encoding.
-func printable(c rune) bool { return c != unicode.ReplacementChar && strconv.IsPrint(c) }
+// Bounds on text of a server wherever a Decision shows it, in bytes.
+const (
+	maxQuote = 120
+	maxWords = 200
+	maxURL   = 300
+)
 
 // LogValue returns the ruling as a group of attributes, the zero ones left out.
 func (d Decision) LogValue() slog.Value {
 	attrs := []slog.Attr{
-		slog.String("verdict", d.Verdict.String()), slog.String("url", link(d.URL)),
+		slog.String("verdict", d.Verdict.String()), slog.String("url", clean.Link(d.URL, maxURL)),
 		slog.String("clause", d.Clause), slog.String("access", d.Access.String()), slog.String("profile", d.Profile),
 	}
 	text := func(key, value string) {
 		if value != "" {
-			attrs = append(attrs, slog.String(key, bound(value, 300)))
+			attrs = append(attrs, slog.String(key, clean.Text(value, maxURL)))
 		}
 	}
 	moment := func(key string, t time.Time) {
@@ -229,10 +221,10 @@ func (d Decision) MarshalJSON() ([]byte, error) {
 	const most, url = 1 << 10, 8 << 10
 	rule := d.Match.Rule
 	return json.Marshal(jsonDecision{
-		Verdict: d.Verdict, URL: bound(d.URL, url), Clause: d.Clause, Access: d.Access, Profile: d.Profile,
-		Match:  jsonMatch{d.Match.Allowed, bound(d.Match.Agent, most), jsonRule{rule.Line, rule.Allow, bound(rule.Pattern, most)}},
-		Robots: bound(d.Robots, url), Served: bound(d.Served, url), Status: d.Status, Fetched: d.Fetched, Expires: d.Expires,
+		Verdict: d.Verdict, URL: clean.Text(d.URL, url), Clause: d.Clause, Access: d.Access, Profile: d.Profile,
+		Match:  jsonMatch{d.Match.Allowed, clean.Text(d.Match.Agent, most), jsonRule{rule.Line, rule.Allow, clean.Text(rule.Pattern, most)}},
+		Robots: clean.Text(d.Robots, url), Served: clean.Text(d.Served, url), Status: d.Status, Fetched: d.Fetched, Expires: d.Expires,
 		Stale: d.Stale, DownSince: d.DownSince, RetryAt: d.RetryAt, Turn: d.Turn,
-		Cause: bound(d.Cause, most), Pacing: bound(d.Pacing, most), Override: bound(d.Override, most),
+		Cause: clean.Text(d.Cause, most), Pacing: clean.Text(d.Pacing, most), Override: clean.Text(d.Override, most),
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/matcher"
 )
 
@@ -186,7 +187,7 @@ func (s *step) statusCause() string {
 		return "no answer"
 	case Redirect(status):
 		if _, err := s.a.Location(); err != nil {
-			return clean(fmt.Sprintf("status %d: %v", status, err))
+			return clean.Text(fmt.Sprintf("status %d: %v", status, err), maxWords)
 		}
 		return fmt.Sprintf("status %d that was not followed", status)
 	case status == http.StatusNotModified:

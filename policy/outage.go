@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"time"
 
+	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/internal/retry"
 )
 
@@ -22,7 +23,7 @@ func (s *step) failure(c Class) *Record {
 	case c == Egress:
 		rule.Again = s.p.Retry.Refused
 	}
-	return s.settle(rule, clean(fmt.Sprint(s.a.Err)))
+	return s.settle(rule, clean.Text(fmt.Sprint(s.a.Err), maxWords))
 }
 
 // unreachable begins or goes on with an outage (RFC 9309, section 2.3.1.4). The

@@ -12,6 +12,7 @@ import (
 	"github.com/rfc9309/polite/cmd/polite/internal/paper"
 	"github.com/rfc9309/polite/cmd/polite/internal/story"
 	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/internal/clean"
 )
 
 // checking is one run of polite check.
@@ -135,9 +136,9 @@ func (k *checking) result(i *item) error {
 	k.tally.add(i.decision.Verdict, i.err)
 	switch now := k.now(); {
 	case i.err != nil && k.json:
-		return k.paper.JSON(failed{paper.Clean(i.text, longText), paper.Clean(i.err.Error(), longText)})
+		return k.paper.JSON(failed{clean.Text(i.text, longText), clean.Text(i.err.Error(), longText)})
 	case i.err != nil:
-		k.paper.Ruling(paper.None, i.text, k.column, paper.Clean(i.err.Error(), longText))
+		k.paper.Ruling(paper.None, i.text, k.column, clean.Text(i.err.Error(), longText))
 	case k.explain:
 		return k.tell(i, now)
 	case k.json:

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rfc9309/polite/cmd/polite/internal/paper"
 	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -111,7 +112,7 @@ func demoWhy(d policy.Decision) string {
 	case d.Match.Rule.Line != 0:
 		return strings.TrimSuffix(paper.Rule(d), " in group "+paper.Group(d.Match.Agent))
 	case d.Cause != "":
-		return paper.Clean(d.Cause, 200)
+		return clean.Text(d.Cause, 200)
 	}
 	return paper.Cause(d)
 }
@@ -148,11 +149,11 @@ func (c *cli) demoPages(ctx context.Context, p *paper.Paper, crawler *fetcher.Tr
 			fmt.Fprintf(p, "    %s\n    errors.Is(err, fetcher.ErrDisallowed) = %v; no request was made\n",
 				p.Paint(paper.Red, "refused: "+paper.Rule(denied.Decision)), errors.Is(err, fetcher.ErrDisallowed))
 		case err != nil:
-			fmt.Fprintf(p, "    failed: %s\n", paper.Clean(err.Error(), 300))
+			fmt.Fprintf(p, "    failed: %s\n", clean.Text(err.Error(), 300))
 		default:
 			body, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
 			resp.Body.Close()
-			fmt.Fprintf(p, "    %s\n", p.Paint(paper.Green, fmt.Sprintf("%s: %q", resp.Status, paper.Clean(string(body), 60))))
+			fmt.Fprintf(p, "    %s\n", p.Paint(paper.Green, fmt.Sprintf("%s: %q", resp.Status, clean.Text(string(body), 60))))
 		}
 	}
 	s := crawler.Stats()

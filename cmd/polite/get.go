@@ -13,6 +13,7 @@ import (
 
 	"github.com/rfc9309/polite/cmd/polite/internal/paper"
 	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
@@ -107,7 +108,7 @@ func (g *getting) one(ctx context.Context, client *http.Client, target string) {
 		r.Decision = &denied.Decision
 	case err != nil:
 		g.tally.none++
-		r.Error = paper.Clean(err.Error(), longText)
+		r.Error = clean.Text(err.Error(), longText)
 	default:
 		g.tally.allowed++
 	}
@@ -134,7 +135,7 @@ func from(asked, refused string) string {
 
 // fetch copies one page to where pages go.
 func (g *getting) fetch(ctx context.Context, client *http.Client, target string) (got, error) {
-	r := got{URL: paper.Clean(target, longText)}
+	r := got{URL: clean.Text(target, longText)}
 	if _, err := parse(target); err != nil {
 		return r, err
 	}
@@ -147,7 +148,7 @@ func (g *getting) fetch(ctx context.Context, client *http.Client, target string)
 		return r, err
 	}
 	defer resp.Body.Close()
-	r.Final, r.Status, r.Type = resp.Request.URL.Redacted(), resp.StatusCode, paper.Clean(resp.Header.Get("Content-Type"), 200)
+	r.Final, r.Status, r.Type = resp.Request.URL.Redacted(), resp.StatusCode, clean.Text(resp.Header.Get("Content-Type"), 200)
 	page := g.page
 	if page == g.paper && g.paper.Width > 0 {
 		page = paper.NewScreen(g.paper)

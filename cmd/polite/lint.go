@@ -14,6 +14,7 @@ import (
 	"github.com/rfc9309/polite/cmd/polite/internal/cases"
 	"github.com/rfc9309/polite/cmd/polite/internal/paper"
 	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/matcher"
 	"github.com/rfc9309/polite/policy"
 )
@@ -88,7 +89,7 @@ func (l *linting) write(p *paper.Paper, text []byte, profile *policy.Profile) in
 		last = n
 		if l.json {
 			for _, why := range remarks[n] {
-				p.JSON(remark{n, paper.Clean(line, 1<<10), why})
+				p.JSON(remark{n, clean.Text(line, 1<<10), why})
 			}
 		} else if len(remarks[n]) > 0 || !l.remarksOnly {
 			show(p, n, line, remarks[n])
@@ -104,7 +105,7 @@ func (l *linting) write(p *paper.Paper, text []byte, profile *policy.Profile) in
 
 // show writes a line and what is remarked of it.
 func show(p *paper.Paper, n int, line string, remarks []string) {
-	shown := paper.Clean(strings.ReplaceAll(line, "\t", "    "), longShown)
+	shown := clean.Text(strings.ReplaceAll(line, "\t", "    "), longShown)
 	if len(line) > longShown {
 		shown += fmt.Sprintf(" (%s)", paper.Count(len(line), "octet", "octets"))
 	}

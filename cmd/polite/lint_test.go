@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rfc9309/polite/cmd/polite/internal/paper"
+	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -35,7 +36,7 @@ func FuzzLint(f *testing.F) {
 		p.Flush()
 		for line := range bytes.Lines(out.Bytes()) {
 			line = bytes.TrimSuffix(line, []byte("\n"))
-			if got := paper.Clean(string(line), len(line)); got != string(line) {
+			if got := clean.Text(string(line), len(line)); got != string(line) {
 				t.Errorf("%q under %s\ngot %q, which is not clean", text, profile.Name, line)
 			}
 		}

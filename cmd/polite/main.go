@@ -48,6 +48,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rfc9309/polite/cmd/polite/internal/paper"
+	"github.com/rfc9309/polite/internal/clean"
 )
 
 // version is what --version prints and the default agent carries.
@@ -140,5 +141,5 @@ URL allow, disallow or defer, and why.
 
 // warn tells of something that is no result.
 func (c *cli) warn(format string, args ...any) {
-	paper.Say(c.err, "polite: "+paper.Clean(fmt.Sprintf(format, args...), longText))
+	paper.Say(c.err, "polite: "+clean.Text(fmt.Sprintf(format, args...), longText))
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rfc9309/polite/cmd/polite/internal/paper"
+	"github.com/rfc9309/polite/internal/clean"
 )
 
 func (c *cli) sitemapsCommand() *cobra.Command {
@@ -64,9 +65,9 @@ func (c *cli) sitemaps(ctx context.Context, o *online, what string) error {
 	p := paper.New(c.out)
 	for _, s := range f.Sitemaps() {
 		if o.json {
-			p.JSON(sitemap{paper.Link(s), rec.Robots()})
+			p.JSON(sitemap{clean.Link(s, clean.Unbounded), rec.Robots()})
 		} else {
-			p.WriteString(paper.Link(s) + "\n")
+			p.WriteString(clean.Link(s, clean.Unbounded) + "\n")
 		}
 	}
 	if len(f.Sitemaps()) == 0 {

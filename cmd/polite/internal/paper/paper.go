@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"github.com/rfc9309/polite/internal/clean"
 )
 
 // Paper is standard output with what is known of the one who reads it.
@@ -109,7 +111,7 @@ const longURL = 2000
 func Column(urls []string) int {
 	column := 0
 	for _, u := range urls {
-		column = max(column, min(Columns(Clean(u, longURL)), 60))
+		column = max(column, min(Columns(clean.Text(u, longURL)), 60))
 	}
 	return column
 }
@@ -118,7 +120,7 @@ func Column(urls []string) int {
 // reason that does not fit goes below.
 func (p *Paper) Ruling(word, url string, column int, reason string) {
 	const indent = 10
-	url = Clean(url, longURL)
+	url = clean.Text(url, longURL)
 	below := p.Width > 0 && indent+max(column, Columns(url))+2+Columns(reason) > p.Width
 	if !below {
 		pad := max(column-Columns(url), 0)
@@ -133,7 +135,7 @@ func (p *Paper) Ruling(word, url string, column int, reason string) {
 
 // Title writes a verdict and its URL.
 func (p *Paper) Title(word, url string) {
-	fmt.Fprintf(p, "%s  %s\n", p.Verdict(word), p.Paint(Bold, Clean(url, longURL)))
+	fmt.Fprintf(p, "%s  %s\n", p.Verdict(word), p.Paint(Bold, clean.Text(url, longURL)))
 }
 
 // Line writes a line without the spaces at its end.

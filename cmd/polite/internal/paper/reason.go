@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -15,7 +16,7 @@ func Word(v policy.Verdict) string { return strings.ToUpper(v.String()) }
 func Reason(d policy.Decision, now time.Time) string {
 	parts := []string{Cause(d)}
 	if d.Served != "" && d.Served != d.Robots {
-		parts = append(parts, "served by "+Clean(d.Served, 300))
+		parts = append(parts, "served by "+clean.Text(d.Served, 300))
 	}
 	if life := Lifetime(d, now); life != "" {
 		parts = append(parts, life)
@@ -64,7 +65,7 @@ func outage(d policy.Decision, now time.Time) string {
 		down += " for " + Span(now.Sub(d.DownSince))
 	}
 	if d.Stale && d.Cause != "" {
-		down += ": " + Clean(d.Cause, 200)
+		down += ": " + clean.Text(d.Cause, 200)
 	}
 	return down
 }
@@ -82,9 +83,9 @@ func Wait(d policy.Decision, now time.Time) (wait time.Duration, ok bool) {
 func Cause(d policy.Decision) string {
 	switch {
 	case d.Override != "":
-		return "by order of the operator: " + Clean(d.Override, 200)
+		return "by order of the operator: " + clean.Text(d.Override, 200)
 	case d.Verdict == policy.Defer && d.Pacing != "":
-		return Clean(d.Pacing, 200)
+		return clean.Text(d.Pacing, 200)
 	case d.Match.Rule.Line != 0:
 		return Rule(d)
 	case d.Clause == "2.2.2" && d.Allowed() && d.Match.Agent == "":
@@ -94,7 +95,7 @@ func Cause(d policy.Decision) string {
 	case d.Match.Allowed:
 		return "no group applies"
 	case d.Cause != "":
-		return fmt.Sprintf("robots.txt is %s: %s", d.Access, Clean(d.Cause, 200))
+		return fmt.Sprintf("robots.txt is %s: %s", d.Access, clean.Text(d.Cause, 200))
 	case d.Status == 0:
 		return fmt.Sprintf("robots.txt is %s", d.Access)
 	}
@@ -113,7 +114,7 @@ func Rule(d policy.Decision) string {
 
 // Group is the name of a group, in quotes unless it is "*" or a product token.
 func Group(agent string) string {
-	shown := Clean(agent, 120)
+	shown := clean.Text(agent, 120)
 	if agent == "*" || strings.IndexFunc(agent, NotToken) < 0 {
 		return shown
 	}

@@ -3,6 +3,8 @@ package paper
 import (
 	"io"
 	"unicode/utf8"
+
+	"github.com/rfc9309/polite/internal/clean"
 )
 
 // Screen is a Writer for a page of a stranger that goes to a terminal: it
@@ -20,8 +22,8 @@ func (s *Screen) Write(b []byte) (int, error) {
 	out := make([]byte, 0, len(text))
 	for utf8.FullRune(text) {
 		r, n := utf8.DecodeRune(text)
-		if r != '\n' && r != '\t' && r != '\r' {
-			r = tame(r)
+		if r != '\n' && r != '\t' && r != '\r' && !clean.Prints(r, n) {
+			r = '?'
 		}
 		out = utf8.AppendRune(out, r)
 		text = text[n:]

@@ -1,53 +1,9 @@
 package paper
 
 import (
-	"fmt"
-	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
-
-// Clean is text of a stranger as a terminal may see it: what does not print,
-// direction marks and broken encoding among it, is replaced, and at most most
-// octets are left, the mark of the cut not counted.
-func Clean(s string, most int) string {
-	var b strings.Builder
-	for i, r := range s {
-		if i >= most {
-			b.WriteString("…")
-			break
-		}
-		b.WriteRune(tame(r))
-	}
-	return b.String()
-}
-
-// tame is r, or a question mark for what must not reach a terminal.
-func tame(r rune) rune {
-	if r == utf8.RuneError || !strconv.IsPrint(r) {
-		return '?'
-	}
-	return r
-}
-
-// Link is Clean for a URL that will be used: what cannot stand in one is
-// percent-encoded and not replaced, and nothing is cut.
-func Link(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError || r == ' ' || !strconv.IsPrint(r) {
-			for _, c := range []byte(s[i : i+n]) {
-				fmt.Fprintf(&b, "%%%02X", c)
-			}
-		} else {
-			b.WriteString(s[i : i+n])
-		}
-		i += n
-	}
-	return b.String()
-}
 
 // Columns is how many columns of a terminal s takes.
 func Columns(s string) int {

@@ -7,43 +7,9 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/rfc9309/polite/internal/clean"
 )
-
-// TestClean holds text of a stranger to one line that commands nothing.
-func TestClean(t *testing.T) {
-	for _, tt := range []struct {
-		in   string
-		most int
-		want string
-	}{
-		{"", 9, ""},
-		{"/private", 9, "/private"},
-		{"/Straße/東京", 20, "/Straße/東京"},
-		{"\x1b[31mred\x1b]0;title\x07", 99, "?[31mred?]0;title?"},
-		{"a\nb\rc\td\x00\x7f", 99, "a?b?c?d??"},
-		{"\u202egnp.exe\u2066\u200b\ufeff", 99, "?gnp.exe???"},
-		{"\u009b31m\x9b31m\xff", 99, "?31m?31m?"},
-		{"aaaaaaaaaa", 4, "aaaa…"},
-		{"äääää", 4, "ää…"},
-	} {
-		if got := Clean(tt.in, tt.most); got != tt.want {
-			t.Errorf("Clean(%q, %d)\ngot  %q\nwant %q", tt.in, tt.most, got, tt.want)
-		}
-	}
-}
-
-// TestLink holds a URL that will be used to what can stand in one.
-func TestLink(t *testing.T) {
-	for in, want := range map[string]string{
-		"https://example.com/sitemap.xml": "https://example.com/sitemap.xml",
-		"https://example.com/a b\x1b[2J":  "https://example.com/a%20b%1B[2J",
-		"/\u202e\xff/東":                   "/%E2%80%AE%FF/東",
-	} {
-		if got := Link(in); got != want {
-			t.Errorf("Link(%q)\ngot  %q\nwant %q", in, got, want)
-		}
-	}
-}
 
 // TestFold holds lines to the width, and breaks them between clauses first.
 func TestFold(t *testing.T) {
@@ -100,7 +66,7 @@ func FuzzScreen(f *testing.F) {
 			t.Errorf("page %q, cut at %d\ngot  %q\nwant %q", page, at, parts.String(), whole.String())
 		}
 		line := strings.NewReplacer("\n", "", "\r", "", "\t", "").Replace(whole.String())
-		if got := Clean(line, len(line)); got != line || !utf8.ValidString(line) {
+		if got := clean.Text(line, len(line)); got != line || !utf8.ValidString(line) {
 			t.Errorf("page %q\ngot  %q\nwhich is not clean", page, line)
 		}
 	})

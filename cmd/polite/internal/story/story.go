@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rfc9309/polite/cmd/polite/internal/paper"
+	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/matcher"
 	"github.com/rfc9309/polite/policy"
 )
@@ -62,9 +63,9 @@ type Other struct {
 // retrieved tells of the requests and the header.
 func (s *Story) retrieved(r *retrieval) {
 	for _, h := range r.hops {
-		q := Request{URL: paper.Clean(h.URL, 300), Status: h.Status, Millis: float64(h.Took.Microseconds()) / 1000}
+		q := Request{URL: clean.Text(h.URL, 300), Status: h.Status, Millis: float64(h.Took.Microseconds()) / 1000}
 		if h.Err != nil {
-			q.Error = paper.Clean(h.Err.Error(), 300)
+			q.Error = clean.Text(h.Err.Error(), 300)
 		}
 		s.Requests = append(s.Requests, q)
 	}
@@ -74,7 +75,7 @@ func (s *Story) retrieved(r *retrieval) {
 		}
 		for _, v := range r.header[name] {
 			if len(s.Header) < 20 {
-				s.Header = append(s.Header, name+": "+paper.Clean(v, 200))
+				s.Header = append(s.Header, name+": "+clean.Text(v, 200))
 			}
 		}
 	}
@@ -82,7 +83,7 @@ func (s *Story) retrieved(r *retrieval) {
 
 // group shows the deciding rule among its neighbours, or the first rules.
 func (s *Story) group(d policy.Decision, g *matcher.Group) {
-	s.Agent = paper.Clean(g.Agent(), 120)
+	s.Agent = clean.Text(g.Agent(), 120)
 	if delay, ok := g.CrawlDelay(); ok {
 		s.Delay = delay.String()
 	}
@@ -102,7 +103,7 @@ func (s *Story) group(d policy.Decision, g *matcher.Group) {
 		if r.Allow {
 			kind = "Allow: "
 		}
-		s.Rules = append(s.Rules, Rule{r.Line, paper.Clean(kind+r.Pattern, 120), r.Line == d.Match.Rule.Line})
+		s.Rules = append(s.Rules, Rule{r.Line, clean.Text(kind+r.Pattern, 120), r.Line == d.Match.Rule.Line})
 	}
 }
 
@@ -133,7 +134,7 @@ func (s *Story) others(f *matcher.File, mine string, target *url.URL) {
 }
 
 func other(name string, m matcher.Match) Other {
-	o := Other{Agent: paper.Clean(name, 60), Line: m.Rule.Line, Rule: paper.Rule(policy.Decision{Match: m})}
+	o := Other{Agent: clean.Text(name, 60), Line: m.Rule.Line, Rule: paper.Rule(policy.Decision{Match: m})}
 	if m.Allowed {
 		o.Verdict = policy.Allow
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rfc9309/polite/cmd/polite/internal/paper"
+	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -43,7 +44,7 @@ func (s *Story) asked(w *chapters, d policy.Decision) {
 		w.line("nobody: no robots.txt is needed for this")
 	} else if len(s.Requests) == 0 {
 		w.line("nobody: the copy was at hand")
-		w.line("%s", paper.Clean(d.Robots, 300))
+		w.line("%s", clean.Text(d.Robots, 300))
 	}
 	for _, q := range s.Requests {
 		status := "---"
