@@ -17,7 +17,8 @@ type Dialect struct {
 	// Which group is obeyed.
 	lettersOnly bool // a token in the file ends at a digit
 	firstStar   bool // of several default groups only the first counts
-	within      bool // a group is found by a name contained in the token
+	wholeName   bool // the whole value of a user-agent line is the name
+	firstGroup  bool // of several groups of one name only the first counts
 
 	// How a rule is compared.
 	form      form // how octets are normalised
@@ -26,6 +27,7 @@ type Dialect struct {
 	indexHTML bool // "allow: /x/index.html" allows /x/ too
 	noExempt  bool // /robots.txt is a path like any other
 	loose     bool // control octets are data
+	hostFirst bool // a target without a leading slash begins with a host
 }
 
 // Google returns the dialect of the parser at github.com/google/robotstxt, as
@@ -36,7 +38,7 @@ func Google() Dialect {
 	return Dialect{
 		lineMax: 8*2083 - 1, nulEnds: true, wideSpace: true, halfBOM: true, utf8Only: true,
 		twoWords: true, names: prefixNames, lettersOnly: true,
-		form: googleForm, indexHTML: true, noExempt: true, loose: true,
+		form: googleForm, indexHTML: true, noExempt: true, loose: true, hostFirst: true,
 	}
 }
 
@@ -49,11 +51,11 @@ func Draft2019() Dialect {
 // Koster1996 returns the dialect of the draft "A Method for Robots Exclusion"
 // of November 1996: rules are tried in the order of the file and the first
 // match decides, no octet is special, every triplet but %2F is decoded, a blank
-// line ends a record, and the first record whose name is contained in the
-// token is obeyed.
+// line ends a record, and the first record that has the token as its whole name
+// is obeyed.
 func Koster1996() Dialect {
 	return Dialect{
-		names: exactNames, blankEnds: true, firstStar: true, within: true,
+		names: exactNames, blankEnds: true, firstStar: true, wholeName: true, firstGroup: true,
 		form: decodedForm, literal: true, inOrder: true, noExempt: true, loose: true,
 	}
 }

@@ -13,12 +13,15 @@
 // The token is the product token of the crawler, such as "ExampleBot": letters,
 // digits, "-" and "_". It is not the whole User-Agent header. It is compared
 // without case, and as a whole: "Example" and "ExampleBot" are two crawlers, as
-// are "ExampleBot" and "ExampleBot-News".
+// are "ExampleBot" and "ExampleBot-News". A crawler with several tokens gives them
+// separated by commas, the most specific first: the first that has a group is
+// obeyed.
 //
 // The target is path and query as the request line has them, "/path?query". If
 // there is a [net/url.URL] at hand, [File.MatchURL] does the same without making
 // that string. An absolute URL may stand for its target; nothing checks that it
-// belongs to the site of the file, which is for the caller to see to.
+// belongs to the site of the file, which is for the caller to see to. Any other
+// target that lacks the leading slash gets one.
 //
 // A body is only a robots.txt file if the answer said so. What a missing file,
 // an error, a redirect or an old copy mean, package policy says; and how to get
@@ -37,9 +40,9 @@
 //
 // A pattern matches from the beginning of the target on. "*" stands for any run
 // of octets, a "$" at the end for the end of the target. Both sides are brought
-// to one normal form first: %7E is "~", "ä" is %C3%A4, %2f is %2F, but never "/".
-// In a query, as Figure 4 of the RFC has it, ":" "/" "?" "@" and their triplets
-// are one, in rules with a "?".
+// to one normal form first: %7E is "~", %3A is ":", "ä" is %C3%A4, %2f is %2F, but
+// never "/". Only in a query, as Figure 4 of the RFC has it, "/" and "?" and their
+// triplets are one, in rules with a "?".
 //
 // # What is done with bad input
 //

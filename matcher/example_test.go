@@ -290,7 +290,7 @@ func ExampleDraft2019() {
 
 // In 1996, the first rule that matched decided, and a star was a star.
 func ExampleKoster1996() {
-	f := matcher.Parse([]byte("User-agent: example\nAllow: /a\nDisallow: /a/b/c\nDisallow: /*\n"), matcher.Koster1996())
+	f := matcher.Parse([]byte("User-agent: examplebot\nAllow: /a\nDisallow: /a/b/c\nDisallow: /*\n"), matcher.Koster1996())
 	m := f.Match("ExampleBot", "/a/b/c")
 	fmt.Println(m.Allowed, m.Rule.Line, f.Match("ExampleBot", "/x").Allowed)
 	// Output: true 2 true

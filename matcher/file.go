@@ -21,6 +21,14 @@ type File struct {
 	kept    atomic.Pointer[[]*Group] // more that are costly to make again, by agent
 }
 
+// orEmpty returns f, or a file without a line if f is nil.
+func (f *File) orEmpty() *File {
+	if f == nil {
+		return Parse(nil, Dialect{})
+	}
+	return f
+}
+
 // textMax bounds what is read of a file, so that offsets fit. House rule: far
 // past the 500 KiB of RFC 9309, section 2.5; the caller sets the real limit.
 const textMax = 1 << 26

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"iter"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -56,9 +57,7 @@ func (p *parser) finish() *File {
 	if p.dialect.blankEnds {
 		p.drop()
 	}
-	if !p.dialect.within {
-		slices.Sort(p.agents)
-	}
+	slices.Sort(p.agents)
 	f := &File{dialect: p.dialect, size: uint32(len(p.out))}
 	p.put(ended, "", 0)
 	for _, a := range p.agents {
@@ -68,9 +67,8 @@ func (p *parser) finish() *File {
 	return f
 }
 
-// agents returns the number of user-agent lines. They are in the order of the
-// file if dialect.within is set; otherwise by the hash of the token, and those
-// of one token in the order of the file.
+// agents returns the number of user-agent lines. They are sorted by the hash of
+// the token, and those of one token stand in the order of the file.
 func (f *File) agents() int { return (len(f.text) - int(f.size) - endSize) / 4 }
 
 // endSize is the size of the item after the records.
@@ -95,7 +93,7 @@ func (d *Dialect) token(value string) string {
 	switch {
 	case d.isDefault(value):
 		return "*"
-	case d.within:
+	case d.wholeName:
 		return value
 	}
 	n := 0
@@ -145,9 +143,11 @@ type rules struct {
 	merged  bool   // they stand in several groups
 }
 
-// Group returns the group that the crawler with the given product token obeys.
-// It is never nil: a Group without rules allows everything.
+// Group returns the group that the crawler with the given product token, or
+// several as in [File.Match], obeys. It is never nil: a Group without rules
+// allows everything.
 func (f *File) Group(token string) *Group {
+	f = f.orEmpty()
 	if g := f.known(token); g != nil {
 		return g
 	}
@@ -221,12 +221,16 @@ func findKept(list []*Group, first int32) (int, bool) {
 	return slices.BinarySearchFunc(list, first, func(g *Group, i int32) int { return cmp.Compare(g.first, i) })
 }
 
-// find returns the first agent that token obeys, or f.agents().
-func (f *File) find(token string) int {
-	if f.dialect.within {
-		return f.findWithin(token)
-	}
-	if token != "" || f.dialect.lettersOnly {
+// find returns the first agent that tokens obey, which are one or several
+// separated by commas; or f.agents().
+func (f *File) find(tokens string) int {
+	for rest, more := tokens, true; more; {
+		var token string
+		token, rest, more = strings.Cut(rest, ",")
+		token = strings.Trim(token, " \t")
+		if token == "" && (tokens != "" || !f.dialect.lettersOnly) {
+			continue
+		}
 		if i, ok := f.lookup(token); ok {
 			return i
 		}
@@ -264,31 +268,6 @@ func (f *File) lookup(token string) (int, bool) {
 func (f *File) token(i int) string {
 	e, _ := f.next(f.agent(i))
 	return f.dialect.token(e.value)
-}
-
-// findWithin finds the first agent whose name is contained in token.
-func (f *File) findWithin(token string) int {
-	star := f.agents()
-	for i := range f.agents() {
-		n := f.token(i)
-		switch {
-		case n == "*":
-			star = min(star, i)
-		case n != "" && containsFold(token, n):
-			return i
-		}
-	}
-	return star
-}
-
-// containsFold reports whether s contains part, letters without case.
-func containsFold(s, part string) bool {
-	for ; len(s) >= len(part); s = s[1:] {
-		if equalFold(s[:len(part)], part) {
-			return true
-		}
-	}
-	return false
 }
 
 // rules finds the rules of agent i and of all that name the same.
@@ -375,7 +354,7 @@ func (r *rules) begin(i, last int) (next, from int) {
 		return -1, 0
 	}
 	name := f.token(int(r.first))
-	if i > int(r.first) && (f.dialect.within || f.dialect.firstStar && name == "*") {
+	if i > int(r.first) && (f.dialect.firstGroup || f.dialect.firstStar && name == "*") {
 		return -1, 0
 	}
 	for ; i < f.agents(); i++ {
@@ -423,6 +402,7 @@ func (g *Group) CrawlDelay() (d time.Duration, ok bool) {
 
 // Agents returns line and value of every user-agent record, as written.
 func (f *File) Agents() iter.Seq2[int, string] {
+	f = f.orEmpty()
 	return func(yield func(int, string) bool) {
 		for e := range f.entries() {
 			if e.kind == agent && !yield(e.line, e.value) {

@@ -103,8 +103,13 @@ func hasControl(s string) bool {
 }
 
 // Match rules on a request target: "/path?query" as it is sent, or an absolute
-// URL, whose scheme and authority are set aside. A fragment is cut off.
+// URL, whose scheme and authority are set aside. A fragment is cut off. Any other
+// target without a leading slash gets one.
+//
+// The token is a product token, or several separated by commas, the most specific
+// first: the first that has a group is obeyed, and "*" if none has.
 func (f *File) Match(token, target string) (m Match) {
+	f = f.orEmpty()
 	var own rules
 	r, x := f.obeys(token, &own)
 	r.say(&m, r.match(x, target))
@@ -181,20 +186,30 @@ func (d *Dialect) origin(target string) string {
 	if strings.HasPrefix(target, "/") {
 		return target
 	}
-	i := delimiter(target, 0)
-	if i > 0 && strings.HasPrefix(target[i-1:], "://") {
-		i = delimiter(target, i+2)
+	i := 0
+	if scheme, _, ok := strings.Cut(target, "://"); ok && isScheme(scheme) {
+		i = delimiter(target, len(scheme)+len("://"))
+	} else if d.hostFirst {
+		i = delimiter(target, 0)
 	}
-	switch {
-	case i == len(target):
-		return "/"
-	case target[i] != '/':
+	if i == len(target) || target[i] != '/' {
 		return "/" + target[i:]
 	}
 	return target[i:]
 }
 
-// delimiter returns where the path can begin in s, from octet i on.
+// isScheme reports whether s is the scheme of a URL: RFC 3986, section 3.1.
+func isScheme(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if l := c | 0x20; !('a' <= l && l <= 'z' || i > 0 && (isDigit(c) || c == '+' || c == '-' || c == '.')) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// delimiter returns where the path can begin in s, from byte i on.
 func delimiter(s string, i int) int {
 	for i < len(s) && s[i] != '/' && s[i] != '?' && s[i] != ';' {
 		i++

@@ -9,9 +9,9 @@ import "strings"
 type form uint8
 
 const (
-	// rfcForm: triplets upper-case, unreserved octets decoded, octets that
-	// cannot stand in a URI encoded, reserved octets as written. A literal "*"
-	// or "$" is %2A or %24 on both sides.
+	// rfcForm: triplets upper-case, unreserved bytes and reserved ones that
+	// delimit nothing decoded, bytes that cannot stand in a URI encoded. A
+	// literal "*" or "$" is %2A or %24 on both sides.
 	rfcForm form = iota
 	// googleForm: in rules, triplets upper-case and octets outside ASCII
 	// encoded; targets as they are.
@@ -25,8 +25,8 @@ const (
 type class uint8
 
 const (
-	plain   class = iota // reserved: kept
-	letter               // unreserved: kept, and its triplet decoded
+	plain   class = iota // "/" and "#": kept, and so is their triplet
+	letter               // unreserved, or reserved and no delimiter: kept, and its triplet decoded
 	special              // "*" or "$": a triplet in a target
 	percent              // starts a triplet, if two hex digits follow
 	query                // "?"
@@ -37,7 +37,7 @@ const (
 var classes = func() (t [256]class) {
 	for c := range t {
 		switch c := byte(c); {
-		case isTokenOctet(c) || c == '.' || c == '~':
+		case isUnreserved(c) || strings.IndexByte(":@!&'()+,;=[]", c) >= 0:
 			t[c] = letter
 		case c <= ' ' || c >= 0x7F:
 			t[c] = foreign
@@ -78,11 +78,12 @@ func appendTriplet(dst []byte, c byte) []byte {
 	return append(dst, '%', hexDigits[c>>4], hexDigits[c&15])
 }
 
+// isUnreserved reports whether c is unreserved: RFC 3986, section 2.3.
+func isUnreserved(c byte) bool { return isTokenOctet(c) || c == '.' || c == '~' }
+
 // oneInQuery reports whether c and its triplet are one in a query: Figure 4,
-// row 2. These are the reserved octets that delimit nothing there.
-func oneInQuery(c byte) bool {
-	return c == '/' || c == ':' || c == '?' || c == '@'
-}
+// row 2. These two delimit nothing there.
+func oneInQuery(c byte) bool { return c == '/' || c == '?' }
 
 // marks says of every octet what it may be part of, as it stands.
 var marks = func() (t [256]uint8) {
@@ -90,7 +91,7 @@ var marks = func() (t [256]uint8) {
 		if classes[c] <= letter || classes[c] == query {
 			t[c] |= inTarget | inRule
 		}
-		if classes[c] == letter || strings.IndexByte("/:@&=+,;", byte(c)) >= 0 {
+		if isUnreserved(byte(c)) || strings.IndexByte("/:@&=+,;", byte(c)) >= 0 {
 			t[c] |= inPath | inRawPath
 		}
 		if strings.IndexByte("$!'()*[]", byte(c)) >= 0 {

@@ -13,6 +13,9 @@ import (
 // entries yields the records of the file in order.
 func (f *File) entries() iter.Seq[entry] {
 	return func(yield func(entry) bool) {
+		if f == nil {
+			return
+		}
 		for pos := 0; pos < int(f.size); {
 			var e entry
 			e, pos = f.next(pos)
@@ -41,6 +44,18 @@ func (f *File) Sitemaps() []string {
 func (f *File) Other(field string) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		for e := range f.entries() {
+			if equalFold(e.named(), field) && !e.ruling() && !yield(e.line, e.value) {
+				return
+			}
+		}
+	}
+}
+
+// Other is as [File.Other] for the records that stand in the groups of the
+// crawler.
+func (g *Group) Other(field string) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		for e := range g.records() {
 			if equalFold(e.named(), field) && !e.ruling() && !yield(e.line, e.value) {
 				return
 			}

@@ -97,8 +97,8 @@ func (d Dialect) refNames(value, token string) bool {
 		return token == "*"
 	case token == "*":
 		return false
-	case d.within:
-		return value != "" && strings.Contains(refLower(token), refLower(value))
+	case d.wholeName:
+		return value != "" && refLower(token) == refLower(value)
 	case d.lettersOnly:
 		return refLower(refTokens[1].FindString(value)) == refLower(token)
 	}
@@ -119,7 +119,7 @@ func refLower(s string) string {
 // refFind returns the rules to obey, and whether there is a group.
 func (d Dialect) refFind(groups []refGroup, token string) (rules []refRule, found bool) {
 	for _, g := range groups {
-		if d.blankEnds && len(g.rules) == 0 || found && (d.within || token == "*" && d.firstStar) {
+		if d.blankEnds && len(g.rules) == 0 || found && (d.firstGroup || token == "*" && d.firstStar) {
 			continue
 		}
 		for _, a := range g.agents {
@@ -135,14 +135,17 @@ func (d Dialect) refFind(groups []refGroup, token string) (rules []refRule, foun
 // refMatch reports whether a target may be asked for, and the line that says so.
 func (d Dialect) refMatch(text, token, target string) (bool, int) {
 	groups := d.refGroups(text)
-	rules, found := d.refFind(groups, token)
-	if !found {
-		rules, _ = d.refFind(groups, "*")
+	var rules []refRule
+	for _, one := range append(strings.Split(token, ","), "*") {
+		var found bool
+		if strings.Trim(one, " \t") == "" && token != "" {
+			continue
+		}
+		if rules, found = d.refFind(groups, strings.Trim(one, " \t")); found {
+			break
+		}
 	}
-	target, _, _ = strings.Cut(target, "#")
-	if d.nulEnds {
-		target, _, _ = strings.Cut(target, "\x00")
-	}
+	target = d.refTarget(target)
 	if !d.noExempt && d.refNormal(target, false, false) == "/robots.txt" {
 		return true, 0
 	}
@@ -154,6 +157,25 @@ func (d Dialect) refMatch(text, token, target string) (bool, int) {
 		}
 	}
 	return best.allow, best.line
+}
+
+var refAuthority = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://[^/?;]*`)
+
+// refTarget returns path and query of a target.
+func (d Dialect) refTarget(target string) string {
+	target, _, _ = strings.Cut(target, "#")
+	if d.nulEnds {
+		target, _, _ = strings.Cut(target, "\x00")
+	}
+	if path := refAuthority.ReplaceAllString(target, ""); path != target {
+		target = path
+	} else if d.hostFirst {
+		target = regexp.MustCompile(`^[^/?;]*`).ReplaceAllString(target, "")
+	}
+	if !strings.HasPrefix(target, "/") {
+		target = "/" + target
+	}
+	return target
 }
 
 // refLength returns the length of the rule if it matches the target, or -1.
@@ -191,6 +213,7 @@ func (d Dialect) refNormal(s string, rule, fold bool) string {
 	if d.form == googleForm && !rule {
 		return s
 	}
+	const same = ":@!&'()+,;=[]"
 	const unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 	const reserved = ":/?#[]@!$&'()*+,;="
 	out, inQuery := "", false
@@ -209,7 +232,7 @@ func (d Dialect) refNormal(s string, rule, fold bool) string {
 		case d.form == googleForm && (decoded || c >= 0x80):
 			raw = fmt.Sprintf("%%%02X", c)
 		case d.form == googleForm:
-		case decoded && strings.Contains(unreserved, raw), decoded && fold && inQuery && strings.Contains("/:?@", raw):
+		case decoded && strings.Contains(unreserved+same, raw), decoded && fold && inQuery && strings.Contains("/?", raw):
 		case decoded, !inURI, rule && c == '$' && len(s) > 1, !rule && (c == '$' || c == '*'):
 			raw = fmt.Sprintf("%%%02X", c)
 		}
@@ -258,7 +281,7 @@ func (r random) pick(list ...string) string { return list[r.IntN(len(list))] }
 func (r random) path(extra ...string) string {
 	var b strings.Builder
 	b.WriteString(r.pick("/", "/", "/", "/", "/a", "*", "", "a"))
-	parts := append([]string{"a", "b", "a", "/", "ab", "*", "?", "=", "%2F", "%2f", "%3a", ":", "%41", "A", "%C3%A9", "é", "%2A", "%24", "%", "%4", "%zz", " ", "index.html", "%25", "@", "~", "%7E", ".", "|", "\x01"}, extra...)
+	parts := append([]string{"a", "b", "a", "/", "ab", "*", "?", "=", "%2F", "%2f", "%3a", ":", "%41", "A", "%C3%A9", "é", "%2A", "%24", "%", "%4", "%zz", " ", "index.html", "%25", "@", "%40", "!", "%21", "%28", "(", "%5b", "[", "'", "%2b", "+", ";", "%3B", "~", "%7E", ".", "|", "\x01"}, extra...)
 	for range r.IntN(7) {
 		b.WriteString(r.pick(parts...))
 	}
@@ -285,11 +308,7 @@ func (r random) file() string {
 }
 
 func (r random) target() string {
-	t := r.path("$", "#", "\x00")
-	if !strings.HasPrefix(t, "/") {
-		t = "/" + t
-	}
-	return t
+	return r.pick("", "", "", "/", "https://a", "9://a", "a.b:") + r.path("$", "#", "\x00")
 }
 
 // TestReference compares with the reference on random files and targets, with
@@ -305,7 +324,7 @@ func TestReference(t *testing.T) {
 				for range 4 {
 					targets = append(targets, r.target())
 				}
-				hits += compare(t, d.dialect, robots, "bot", targets...)
+				hits += compare(t, d.dialect, robots, r.pick("bot", "bot", "bot", "other,bot", "none, bot2 ,,bot", "*", ""), targets...)
 			}
 			if t.Logf("%d of 80000 targets met a rule", hits); hits < 4000 {
 				t.Error("too few to mean anything")

@@ -70,6 +70,9 @@ func (f *File) verbatim(e entry) string {
 
 // Equal reports whether f and o answer everything alike.
 func (f *File) Equal(o *File) bool {
+	if f == nil || o == nil {
+		return f == o
+	}
 	return f.dialect == o.dialect && f.text == o.text
 }
 
@@ -77,6 +80,9 @@ func (f *File) Equal(o *File) bool {
 // records, and the groups that were asked for so far, with the index that those
 // of many rules get.
 func (f *File) Size() int {
+	if f == nil {
+		return 0
+	}
 	n := int(unsafe.Sizeof(*f)) + len(f.text)
 	first := f.first.Load()
 	if first != nil {

@@ -2,13 +2,16 @@ package matcher
 
 import (
 	"net/url"
+	"strings"
 )
 
 // This file finds the request target of a parsed URL without building it.
 
-// MatchURL is as [File.Match] on the request target that net/http sends for u.
+// MatchURL is as [File.Match] on the request target that net/http sends for u. A
+// path without a leading slash gets one.
 // It allocates nothing for targets of usual length.
 func (f *File) MatchURL(token string, u *url.URL) (m Match) {
+	f = f.orEmpty()
 	var own rules
 	r, x := f.obeys(token, &own)
 	r.say(&m, r.matchURL(x, u))
@@ -22,10 +25,10 @@ func (g *Group) MatchURL(u *url.URL) (m Match) {
 }
 
 func (r *rules) matchURL(x *index, u *url.URL) rule {
-	if u.Opaque != "" || u.Path != "" && u.Path[0] != '/' {
+	if u.Opaque != "" {
 		return r.match(x, u.RequestURI())
 	}
-	if u.RawPath == "" && u.RawQuery == "" && !u.ForceQuery && u.Path != "" && shared(u.Path)&inPath != 0 {
+	if u.RawPath == "" && u.RawQuery == "" && !u.ForceQuery && u.Path != "" && u.Path[0] == '/' && shared(u.Path)&inPath != 0 {
 		return r.decide(x, u.Path, false)
 	}
 	var buf [bufSize]byte
@@ -35,9 +38,9 @@ func (r *rules) matchURL(x *index, u *url.URL) rule {
 	}
 	t, folds := buf[:0], false
 	if encodes(u.RawPath, u.Path) {
-		t, _ = f.target(t, u.RawPath, false)
+		t, _ = f.target(appendSlash(t, u.RawPath), u.RawPath, false)
 	} else {
-		t = appendPath(t, u.Path, true)
+		t = appendPath(appendSlash(t, u.Path), u.Path, true)
 	}
 	if u.ForceQuery || u.RawQuery != "" {
 		t, folds = f.target(append(t, '?'), until(u.RawQuery, '#'), true)
@@ -51,9 +54,9 @@ const bufSize = 512
 // appendTarget appends the request target of u.
 func appendTarget(dst []byte, u *url.URL) []byte {
 	if encodes(u.RawPath, u.Path) {
-		dst = append(dst, u.RawPath...)
+		dst = append(appendSlash(dst, u.RawPath), u.RawPath...)
 	} else {
-		dst = appendPath(dst, u.Path, false)
+		dst = appendPath(appendSlash(dst, u.Path), u.Path, false)
 	}
 	if u.ForceQuery || u.RawQuery != "" {
 		dst = append(append(dst, '?'), u.RawQuery...)
@@ -61,13 +64,17 @@ func appendTarget(dst []byte, u *url.URL) []byte {
 	return dst
 }
 
-// appendPath appends a decoded path, "/" for none, encoded as net/url does
-// where a URL says nothing else. What results is in normal form, if "$" is
-// encoded as well.
-func appendPath(dst []byte, path string, normal bool) []byte {
-	if path == "" {
-		return append(dst, '/')
+// appendSlash appends the slash that path lacks.
+func appendSlash(dst []byte, path string) []byte {
+	if strings.HasPrefix(path, "/") {
+		return dst
 	}
+	return append(dst, '/')
+}
+
+// appendPath appends a decoded path, encoded as net/url does
+// where a URL says nothing else, or, if normal is set, in normal form.
+func appendPath(dst []byte, path string, normal bool) []byte {
 	for i := 0; i < len(path); i++ {
 		n := i
 		for n < len(path) && marks[path[n]]&inPath != 0 {
@@ -76,8 +83,8 @@ func appendPath(dst []byte, path string, normal bool) []byte {
 		if dst = append(dst, path[i:n]...); n == len(path) {
 			break
 		}
-		if i = n; path[i] == '$' && !normal {
-			dst = append(dst, '$')
+		if i = n; path[i] == '$' && !normal || classes[path[i]] == letter && normal {
+			dst = append(dst, path[i])
 		} else {
 			dst = appendTriplet(dst, path[i])
 		}
