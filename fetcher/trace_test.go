@@ -89,10 +89,10 @@ func TestLog(t *testing.T) {
 			`level=DEBUG msg="robots.txt retrieved" robots=http://a.test/robots.txt served=http://a.test/robots.txt status=200 hops=0 took=0s next=2000-01-02T00:00:00.000Z` + "\n",
 			`level=DEBUG msg="robots.txt retrieved" robots=http://lost.test/robots.txt served=http://lost.test/robots.txt status=0 hops=0 took=`,
 			` error="dns: `,
-			`level=WARN msg="robots.txt store failed" op=get authority=http://a.test error="no�level=ERROR msg=forged�[31m"` + "\n",
+			`level=WARN msg="robots.txt store failed" op=get authority=http://a.test error="no?level=ERROR msg=forged?[31m"` + "\n",
 			`level=WARN msg="robots.txt store failed" op=put authority=http://a.test error=`,
 			`level=INFO msg="crawl-delay not obeyed in full" authority=http://a.test asked=1m30s obeyed=1s` + "\n",
-			`level=WARN msg="panic caught" panic="oh?no" stack="goroutine `,
+			`level=WARN msg="panic caught" panic=oh?no stack="goroutine `,
 			`level=WARN msg="a hook did not return" hook=Fetched error="panic: oh?no"` + "\n",
 		} {
 			if !strings.Contains(out.String(), want) {
