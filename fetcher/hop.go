@@ -169,7 +169,7 @@ func (t *tries) turn() (none pace.Turn, err error) {
 		t.path.turn = none
 		return held, nil
 	}
-	key, err := keyOf(t.url)
+	key, err := Authority(t.url)
 	if err != nil {
 		return none, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/rfc9309/polite/internal/origin"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
@@ -60,7 +61,7 @@ func (t *Transport) told(ctx context.Context, d policy.Decision) {
 }
 
 func (t *Transport) decide(ctx context.Context, target *url.URL) (policy.Decision, error) {
-	key, err := keyOf(target)
+	key, err := Authority(target)
 	if err != nil {
 		return policy.Decision{}, err
 	}
@@ -119,7 +120,7 @@ func (t *Transport) paced(target *url.URL, refused *pace.RefusedError) policy.De
 // Peek rules on a URL from memory alone, without any I/O. It reports false if
 // the memory has nothing that may still be used without asking again.
 func (t *Transport) Peek(target *url.URL) (policy.Decision, bool) {
-	key, err := keyOf(target)
+	key, err := Authority(target)
 	if err != nil {
 		return policy.Decision{}, false
 	}
@@ -149,8 +150,8 @@ func (t *Transport) Peek(target *url.URL) (policy.Decision, bool) {
 // /robots.txt itself passes.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	target := addressed(req)
-	var buf [keySize]byte
-	key, err := appendKey(buf[:0], target)
+	var buf [origin.Size]byte
+	key, err := origin.Append(buf[:0], target)
 	var d *policy.Decision // nil on the warm path
 	if err != nil || !t.quick || !t.allows(key, target) {
 		ruled, resp, err := t.ruled(req, target)
@@ -243,7 +244,7 @@ func closeBody(req *http.Request) {
 // robots.txt first if that is due: for sitemaps and other records. Errors are
 // those of Check, and a *pace.RefusedError if the turn came too late.
 func (t *Transport) Record(ctx context.Context, target *url.URL) (*policy.Record, error) {
-	key, err := keyOf(target)
+	key, err := Authority(target)
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +254,7 @@ func (t *Transport) Record(ctx context.Context, target *url.URL) (*policy.Record
 // Refresh asks for the target's robots.txt now, due or not, and rules on the
 // target by the result. A retrieval that is under way is joined.
 func (t *Transport) Refresh(ctx context.Context, target *url.URL) (policy.Decision, error) {
-	key, err := keyOf(target)
+	key, err := Authority(target)
 	if err != nil {
 		return policy.Decision{}, err
 	}
@@ -268,7 +269,7 @@ func (t *Transport) Refresh(ctx context.Context, target *url.URL) (policy.Decisi
 // rules, and since when it is down. A retrieval that is under way starts again.
 // The error is that of the store.
 func (t *Transport) Invalidate(ctx context.Context, target *url.URL) error {
-	key, err := keyOf(target)
+	key, err := Authority(target)
 	if err != nil {
 		return err
 	}
@@ -304,7 +305,7 @@ func (t *Transport) Prefetch(ctx context.Context, targets iter.Seq[*url.URL]) er
 		if ctx.Err() != nil {
 			break
 		}
-		key, err := keyOf(target)
+		key, err := Authority(target)
 		if err != nil {
 			if bad == nil {
 				bad = err

@@ -54,8 +54,11 @@ func (k *desk) question(q url.Values) question {
 		written = "https://" + written
 	}
 	u, err := url.Parse(written)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		asked.view.Problem = "Not a URL that a robots.txt governs: " + fetcher.ErrURL.Error() + "."
+	if err == nil {
+		_, err = fetcher.Authority(u)
+	}
+	if err != nil {
+		asked.view.Problem = "Not a URL that a robots.txt governs: " + text(err.Error()) + "."
 		return asked
 	}
 	t, err := k.as(q.Get("as"))

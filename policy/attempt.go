@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rfc9309/polite/internal/clean"
+	"github.com/rfc9309/polite/internal/origin"
 )
 
 // Attempt is what one retrieval of robots.txt produced, after redirects. The
@@ -213,22 +214,18 @@ func (a *Attempt) loops() bool {
 	return seen
 }
 
-// place is raw in the form in which two URLs of one place are equal: no
-// fragment, no userinfo, lower-case host, no default port.
+// place is raw in the form in which two URLs of one place are equal: on its
+// canonical origin, without fragment and userinfo.
 func place(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
 		return raw
 	}
-	u.User, u.Fragment, u.RawFragment = nil, "", ""
-	u.Host = strings.ToLower(u.Host)
-	if port := u.Port(); port == "" || u.Scheme == "http" && port == "80" || u.Scheme == "https" && port == "443" {
-		u.Host = strings.TrimSuffix(u.Host, ":"+port)
+	at, err := origin.Of(u)
+	if err != nil {
+		return raw
 	}
-	if u.Path == "" {
-		u.Path = "/"
-	}
-	return u.String()
+	return at + u.RequestURI()
 }
 
 // canonical is h with its field names as net/http spells them. Other stacks

@@ -76,7 +76,7 @@ func ruleClause(d *Decision) string {
 
 // robotsTxt reports whether the URL is that of the file itself, without a query.
 func robotsTxt(u *url.URL) bool {
-	return u.Path == "/robots.txt" && u.RawQuery == "" && !u.ForceQuery
+	return u.Path == "/robots.txt" && u.RawQuery == "" && !u.ForceQuery && u.Opaque == ""
 }
 
 // holding is what holds at one moment for all URLs of an authority.

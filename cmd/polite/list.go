@@ -6,9 +6,9 @@ import (
 	"io"
 	"net/url"
 	"os"
-	"strings"
 
 	"github.com/rfc9309/polite/cmd/polite/internal/lines"
+	"github.com/rfc9309/polite/internal/origin"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -52,12 +52,10 @@ type item struct {
 	err      error
 }
 
-// site is the lane of an item: what it shares a robots.txt with.
+// site is the lane of an item: the authority that it shares a robots.txt with.
 func (i *item) site() string {
-	if i.target == nil {
-		return ""
-	}
-	return i.target.Scheme + "://" + strings.ToLower(i.target.Host)
+	at, _ := origin.Of(i.target) // an item without an origin gets no decision
+	return at
 }
 
 // slots is the share of the window of an item, by its size.

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/net/idna"
+	"github.com/rfc9309/polite/internal/origin"
 )
 
 // A Site is one origin and the script of its paths. Its methods return the site, so that a row of them is one sentence;
@@ -100,20 +100,14 @@ func joinOrigin(scheme, name string, port uint16) string {
 	return scheme + "://" + net.JoinHostPort(name, strconv.Itoa(int(port)))
 }
 
-// canonicalHost folds the spellings of one host into one: case, trailing dot, IDN, brackets, forms of an IPv6 address.
-// A name that is no valid IDN stays as it is and is found by that spelling alone.
+// canonicalHost is the one form of all spellings of a host, IPv6 without brackets.
+// A name that is no valid host stays as it is and is found by that spelling alone.
 func canonicalHost(name string) string {
-	name = strings.TrimSuffix(strings.ToLower(strings.Trim(name, "[]")), ".")
-	if a, err := netip.ParseAddr(name); err == nil {
-		return a.String()
-	}
-	if strings.IndexFunc(name, func(r rune) bool { return r > 127 }) < 0 {
+	host, err := origin.Host(strings.Trim(name, "[]"))
+	if err != nil {
 		return name
 	}
-	if ascii, err := idna.Lookup.ToASCII(name); err == nil {
-		return ascii
-	}
-	return name
+	return strings.Trim(host, "[]")
 }
 
 // Origin is the site's origin: scheme, host as a Host header has it, port unless it is the scheme's own.

@@ -1,0 +1,175 @@
+// Package origin writes the scheme and authority of a URL in one canonical form,
+// which says which URLs share a robots.txt (RFC 9309, section 2.3).
+package origin
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+
+	"github.com/rfc9309/polite/internal/clean"
+)
+
+// ErrURL is in the chain of every error about a URL that no robots.txt governs.
+var ErrURL = errors.New("want an absolute http or https URL with a host")
+
+// Size holds nearly every origin: with a buffer of it on the stack Append
+// allocates nothing.
+const Size = 128
+
+const (
+	maxHost = 255 // the longest host name there is, in bytes of its ASCII form
+	maxURL  = 200 // of a URL in an error, in bytes
+)
+
+// Of returns the origin of u as a string; see Append.
+func Of(u *url.URL) (string, error) {
+	var buf [Size]byte
+	b, err := Append(buf[:0], u)
+	return string(b), err
+}
+
+// Append appends the origin of the authority that governs u:
+// lower(scheme)://host[:port], with the host in lower-case ASCII without a
+// trailing dot, a default or empty port dropped and userinfo ignored. An opaque
+// URL is read as net/http writes it in a request: what begins with "//" names
+// an authority of its own, which a server obeys before any Host field (RFC 9112,
+// section 3.2.2). An error has ErrURL in its chain.
+func Append(b []byte, u *url.URL) ([]byte, error) {
+	if u == nil {
+		return b, fmt.Errorf("no URL; %w", ErrURL)
+	}
+	if plain, ok := appendPlain(b, u); ok {
+		return plain, nil
+	}
+	full, err := appendFull(b, u)
+	if err != nil {
+		return b, fmt.Errorf("%s: %w", clean.Quote(u.Redacted(), maxURL), err)
+	}
+	return full, nil
+}
+
+// appendFull is Append for any URL.
+func appendFull(b []byte, u *url.URL) ([]byte, error) {
+	scheme, authority := strings.ToLower(u.Scheme), u
+	switch {
+	case strings.HasPrefix(u.Opaque, "//"):
+		written, err := url.Parse(scheme + ":" + u.Opaque)
+		if err != nil {
+			return b, ErrURL
+		}
+		authority = written
+	case u.Opaque != "" && u.Opaque[0] != '/':
+		return b, ErrURL
+	}
+	if scheme != "http" && scheme != "https" || u.Host == "" {
+		return b, ErrURL
+	}
+	host, err := Host(authority.Hostname())
+	if err != nil {
+		return b, fmt.Errorf("%w; %w", err, ErrURL)
+	}
+	b = append(append(append(b, scheme...), "://"...), host...)
+	port := authority.Port()
+	if port == "" {
+		return b, nil
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || n == 0 {
+		return b, fmt.Errorf("the port is not between 1 and 65535; %w", ErrURL)
+	}
+	if defaultPort(scheme, n) {
+		return b, nil
+	}
+	return strconv.AppendUint(append(b, ':'), n, 10), nil
+}
+
+// appendPlain does the common case without allocating: the URL already has its
+// scheme and host in canonical form.
+func appendPlain(b []byte, u *url.URL) ([]byte, bool) {
+	if u.Scheme != "https" && u.Scheme != "http" || u.Opaque != "" {
+		return b, false
+	}
+	host, port, ported := strings.Cut(u.Host, ":")
+	if !plainHost(host) || ported && !plainPort(u.Scheme, port) {
+		return b, false
+	}
+	return append(append(append(b, u.Scheme...), "://"...), u.Host...), true
+}
+
+// plainHost reports whether a host is canonical at first sight. A double hyphen
+// may begin what must be a real label of an IDN, so it takes a second look.
+func plainHost(h string) bool {
+	if h == "" || len(h) > maxHost {
+		return false
+	}
+	letters, last := false, byte('.')
+	for i := range len(h) {
+		c := h[i]
+		switch {
+		case 'a' <= c && c <= 'z':
+			letters = true
+		case '0' <= c && c <= '9':
+		case c != '.' && c != '-', c == '-' && i == 0, c == last:
+			return false
+		}
+		last = c
+	}
+	if !letters {
+		addr, err := netip.ParseAddr(h)
+		return err == nil && addr.Is4()
+	}
+	return last != '.'
+}
+
+// plainPort reports whether a port is canonical, and not the scheme's own.
+func plainPort(scheme, port string) bool {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && port[0] != '0' && !defaultPort(scheme, n)
+}
+
+// defaultPort reports whether n is the port of the scheme, which an origin omits.
+func defaultPort(scheme string, n uint64) bool {
+	return scheme == "http" && n == 80 || scheme == "https" && n == 443
+}
+
+// hosts maps names as browsers do (UTS 46), leaves underscores alone, which real
+// hosts have, and checks lengths.
+var hosts = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false), idna.CheckHyphens(false))
+
+// Host returns the canonical form of a host name or address literal, IPv6 in
+// brackets.
+func Host(host string) (string, error) {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		if addr.Is4() {
+			return addr.String(), nil
+		}
+		if addr.Zone() != "" {
+			return "", errors.New("an address with a zone means nothing to others")
+		}
+		return "[" + addr.String() + "]", nil
+	}
+	// The mapping takes time quadratic in the length of a label.
+	if len(host) > 4*maxHost {
+		return "", errors.New("the host is too long")
+	}
+	name, err := hosts.ToASCII(host)
+	name = strings.TrimSuffix(strings.ToLower(name), ".")
+	// Each label has at least one byte. What is no UTF-8 has no ASCII form,
+	// whatever the mapping makes of it.
+	if err != nil || !utf8.ValidString(host) || len(name) > maxHost || strings.Contains("."+name+".", "..") {
+		return "", errors.New("the host is no domain name")
+	}
+	for i := range len(name) {
+		if c := name[i]; c <= ' ' || c >= 0x7f || strings.IndexByte("\"#%/:<>?@[\\]^`{|}", c) >= 0 {
+			return "", fmt.Errorf("the byte %#02x cannot stand in a host", c)
+		}
+	}
+	return name, nil
+}
