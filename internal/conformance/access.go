@@ -1,99 +1,180 @@
 package conformance
 
 import (
-	"time"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
 
+	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/policy"
 )
 
-func successful() []requirement {
+func accessMethod() []requirement {
 	return []requirement{
-		{"MUST", "the rules of a file that was had are followed",
-			closed("User-agent: *\nDisallow: /x", "/x"),
-			proofs("policy/2.3.1.1/200", "policy/2.3.1.1/other_2xx_carry_a_file", "fetcher/2.3.1.1/rules_are_followed_without_asking_again")},
+		notOurs("MUST", `The rules MUST be accessible in a file named "/robots.txt" (all lowercase) in the top-level path of the service.`, "asked of sites"),
+		notOurs("MUST", `The file MUST be UTF-8 encoded (as defined in [RFC3629]) and Internet Media Type "text/plain" (as defined in [RFC2046]).`,
+			"asked of sites; rules under any media type are read"),
+		says("", `"scheme:[//authority]/robots.txt"`, "`https://example.com:8443/a/b` is governed by `https://example.com:8443/robots.txt`",
+			does(func(p *policy.Profile) bool {
+				return fetched(p, "https://example.com:8443/a/b") == "https://example.com:8443/robots.txt"
+			}), "fetcher/2.3.1.2/https_of_the_same_host_is_another_place"),
+		says("", "For example, in the context of HTTP or FTP, the URI is:", "`ftp://ftp.example.com/a` is governed by `ftp://ftp.example.com/robots.txt`",
+			does(func(p *policy.Profile) bool {
+				return fetched(p, "ftp://ftp.example.com/a") == "ftp://ftp.example.com/robots.txt"
+			}), "docs/2.3/other_schemes_have_no_decision").but(10),
 	}
+}
+
+// roundTrip is a function that is an http.RoundTripper.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// fetched returns the first URL that a crawler fetches to decide on a page, ""
+// if there is none.
+func fetched(p *policy.Profile, target string) string {
+	var first string
+	base := roundTrip(func(r *http.Request) (*http.Response, error) {
+		first = r.URL.String()
+		return &http.Response{StatusCode: 404, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("")), Request: r}, nil
+	})
+	t, err := fetcher.New(agent+"/1.0", &fetcher.Options{Profile: p, Base: base})
+	if err != nil {
+		return ""
+	}
+	u, err := url.Parse(target)
+	if err != nil {
+		return ""
+	}
+	if _, err := t.Check(context.Background(), u); err != nil {
+		return ""
+	}
+	return first
+}
+
+func successful() []requirement {
+	const follow = "If the crawler successfully downloads the robots.txt file, the crawler MUST follow the parseable rules."
+	return []requirement{
+		says("MUST", follow, "the rules of a 200 count", closed("User-agent: *\nDisallow: /x", "/x"),
+			"policy/2.3.1.1/200", "fetcher/2.3.1.1/rules_are_followed_without_asking_again"),
+		says("MUST", follow, "so they do with every other 2xx", everyFile, "policy/2.3.1.1/other_2xx_carry_a_file",
+			"policy/house/204_is_an_empty_file", "policy/2.3.1.4/206_is_a_broken_body").but(7),
+	}
+}
+
+// everyFile is the probe of the 2xx statuses whose rules count.
+func everyFile(p *policy.Profile) string {
+	return statusesBut(200, 299, func(status int) bool {
+		r := p.Learn(nil, answer(status, "User-agent: *\nDisallow: /x\n"))
+		return !r.Allows(agent, page("/x"), start) && r.Allows(agent, page("/"), start)
+	})
 }
 
 func redirects() []requirement {
 	return []requirement{
-		{"SHOULD", "at least five redirects in a row are followed, across authorities too: how many",
-			redirectsFollowed,
-			proofs("policy/2.3.1.2/rules_after_five_redirects", "fetcher/2.3.1.2/five_redirects", "fetcher/2.3.1.2/https_of_the_same_host_is_another_place")},
-		{"MUST", "rules reached by redirects govern the initial authority", does(func(p *policy.Profile) bool {
-			a := answer(200, "User-agent: *\nDisallow: /x\n")
-			a.Served = "https://cdn.example/r"
-			return !p.Learn(nil, a).Allows(agent, page("/x"), start)
-		}), proofs("fetcher/2.3.1.2/five_redirects", "fetcher/2.3.1.2/to_a_missing_file", "fetcher/2.3.1.2/to_a_broken_server")},
-		{"MAY", "after more, the file is taken for",
-			tooManyRedirects,
-			proofs("policy/2.3.1.2/a_sixth_redirect_of_each_kind", "policy/2.3.1.2/a_loop", "fetcher/2.3.1.2/six_redirects", "fetcher/2.3.1.2/a_loop_of_two")},
+		says("SHOULD", "The crawlers SHOULD follow at least five consecutive redirects, even across authorities (for example, hosts in the case of HTTP).",
+			"how many are followed", atLeastFive,
+			"policy/2.3.1.2/rules_after_five_redirects", "fetcher/2.3.1.2/five_redirects", "fetcher/2.3.1.2/https_of_the_same_host_is_another_place"),
+		says("SHOULD", "The crawlers SHOULD follow at least five consecutive redirects, even across authorities (for example, hosts in the case of HTTP).",
+			"a redirect from a public address to a private one is followed", does(func(p *policy.Profile) bool {
+				return p.Learn(nil, refusedRedirect()).Decide(agent, page("/x"), start).Verdict == policy.Allow
+			}), "policy/2.3.1.4/a_redirect_that_is_refused", "fetcher/2.3.1.4/a_redirect_refused").but(6),
+		says("MUST", "If a robots.txt file is reached within five consecutive redirects, the robots.txt file MUST be fetched, parsed, and its rules followed in the context of the initial authority.",
+			"rules of another authority count for the first", does(func(p *policy.Profile) bool {
+				a := answer(200, "User-agent: *\nDisallow: /x\n")
+				a.Served = "https://cdn.example/r"
+				return !p.Learn(nil, a).Allows(agent, page("/x"), start)
+			}), "fetcher/2.3.1.2/five_redirects", "fetcher/2.3.1.2/to_a_missing_file", "fetcher/2.3.1.2/to_a_broken_server"),
+		says("MAY", "If there are more than five consecutive redirects, crawlers MAY assume that the robots.txt file is unavailable.",
+			"what the file counts as", tooManyRedirects,
+			"policy/2.3.1.2/a_sixth_redirect_of_each_kind", "fetcher/2.3.1.2/six_redirects"),
 	}
 }
 
 func unavailable() []requirement {
+	const may = "If a server status code indicates that the robots.txt file is unavailable to the crawler, then the crawler MAY access any resources on the server."
 	return []requirement{
-		{"MAY", "404 permits any access", ruling(404), proofs("policy/2.3.1.3/404_allows", "policy/2.3.1.3/404_drops_the_copy")},
-		{"MAY", "410 permits any access", ruling(410), proofs("policy/2.3.1.3/410")},
-		{"MAY", "401 and 403 permit any access", ruling(403),
-			proofs("policy/2.3.1.3/another_4xx_allows_for_an_hour", "policy/house/401_and_403_defer", "policy/house/401_and_403_close_the_site")},
-		{"MAY", "429 permits any access", ruling(429), proofs("policy/house/429_defers", "fetcher/house/429_defers")},
-		{"MAY", "any other 4xx permits any access", ruling(400),
-			proofs("policy/2.3.1.3/another_4xx_allows_for_an_hour", "policy/2.3.1.3/another_4xx_leaves_a_copy_its_time", "policy/2.3.1.3/every_4xx_is_full_allow")},
+		says("", "For example, in the context of HTTP, such status codes are in the 400-499 range.", "each of 400 to 499 counts as unavailable",
+			clientErrors, "policy/2.3.1.3/another_4xx_allows_for_an_hour", "policy/house/429_defers").but(5),
+		says("MAY", may, "404", decision(404), "policy/2.3.1.3/404_allows", "policy/2.3.1.3/404_drops_the_copy"),
+		says("MAY", may, "410", decision(410), "policy/2.3.1.3/410"),
+		says("MAY", may, "401 and 403", decision(403),
+			"policy/2.3.1.3/another_4xx_allows_for_an_hour", "policy/house/401_and_403_defer", "policy/house/401_and_403_close_the_site"),
+		says("MAY", may, "400", decision(400), "policy/2.3.1.3/another_4xx_allows_for_an_hour"),
+		says("MAY", may, "451", decision(451), "policy/2.3.1.3/another_4xx_allows_for_an_hour"),
 	}
 }
 
+// clientErrors is the probe of the 4xx statuses that count as unavailable.
+func clientErrors(p *policy.Profile) string {
+	return statusesBut(400, 499, func(status int) bool {
+		return p.Learn(nil, answer(status, "")).Decide(agent, page("/x"), start).Access == policy.Unavailable
+	})
+}
+
+// statusesBut says yes, or for which statuses between from and to not.
+func statusesBut(from, to int, holds func(status int) bool) string {
+	var not []string
+	for status := from; status <= to; status++ {
+		if !holds(status) {
+			not = append(not, fmt.Sprint(status))
+		}
+	}
+	switch {
+	case len(not) == 0:
+		return "yes"
+	case len(not) > 12:
+		return "but few"
+	}
+	return "but " + strings.Join(not, ", ")
+}
+
 func unreachable() []requirement {
+	const complete = "If the robots.txt file is unreachable due to server or network errors, this means the robots.txt file is undefined and the crawler MUST assume complete disallow."
+	const after = "If the robots.txt file is undefined for a reasonably long period of time (for example, 30 days), crawlers MAY assume that the robots.txt file is unavailable as defined in Section 2.3.1.3 or continue to use a cached copy."
 	return []requirement{
-		{"MUST", "a server error means complete disallow", ruling(503),
-			proofs("policy/2.3.1.4/every_server_error", "policy/2.3.1.4/statuses_that_are_none")},
-		{"MUST", "a network error means complete disallow", ruling(0),
-			proofs("policy/2.3.1.4/a_silent_server_is_never_taken_for_an_open_one", "policy/2.3.1.4/a_broken_body_is_no_file")},
-		{"MAY", "server errors for 30 days and no copy: what holds then", afterDays(503, 30),
-			proofs("policy/2.3.1.4/without_a_copy_nothing_is_allowed_for_30_days", "fetcher/2.3.1.4/without_a_copy_30_days_of_500")},
-		{"MAY", "network errors for 30 days and no copy: what holds then", afterDays(0, 30),
-			proofs("policy/2.3.1.4/a_silent_server_is_never_taken_for_an_open_one", "policy/2.3.1.4/one_answer_in_the_outage_is_enough",
-				"fetcher/2.3.1.4/without_a_copy_30_days_without_an_answer")},
-		{"MAY", "a cached copy is used while server errors last", copyUsed(503),
-			proofs("policy/2.4/a_copy_governs_while_unreachable", "policy/2.4/no_copy_past_its_time", "policy/house/twelve_hours_of_standstill",
-				"fetcher/2.3.1.4/a_copy_is_used_for_30_days_and_longer")},
-		{"MAY", "a cached copy is used while network errors last", copyUsed(0),
-			proofs("policy/2.4/a_copy_governs_while_unreachable", "policy/2.3.1.4/the_copy_after_thirty_days")},
+		says("MUST", complete, "503", decision(503), "policy/2.3.1.4/every_server_error", "policy/2.3.1.4/statuses_that_are_none"),
+		says("MUST", complete, "a connection that fails", decision(0),
+			"policy/2.3.1.4/a_silent_server_is_never_taken_for_an_open_one", "policy/2.3.1.4/a_broken_body_is_no_file"),
+		says("", "For example, in the context of HTTP, server errors are identified by status codes in the 500-599 range.", "each of 500 to 599 counts as unreachable",
+			func(p *policy.Profile) string {
+				return statusesBut(500, 599, func(status int) bool {
+					return p.Learn(nil, answer(status, "")).Decide(agent, page("/x"), start).Access == policy.Unreachable
+				})
+			}, "policy/2.3.1.4/every_server_error"),
+		says("MAY", after, "503 for 30 days, no copy", afterDays(503, 30),
+			"policy/2.3.1.4/without_a_copy_nothing_is_allowed_for_30_days", "fetcher/2.3.1.4/without_a_copy_30_days_of_500"),
+		says("MAY", after, "no answer for 30 days, no copy", afterDays(0, 30),
+			"policy/2.3.1.4/a_silent_server_is_never_taken_for_an_open_one", "policy/2.3.1.4/one_answer_in_the_outage_is_enough",
+			"fetcher/2.3.1.4/without_a_copy_30_days_without_an_answer"),
+		says("MAY", after, "503 for 40 days: the copy is used", copyUsed(503),
+			"policy/2.4/a_copy_governs_while_unreachable", "policy/2.4/no_copy_past_its_time", "policy/house/twelve_hours_of_standstill",
+			"fetcher/2.3.1.4/a_copy_is_used_for_30_days_and_longer"),
+		says("MAY", after, "no answer for 40 days: the copy is used", copyUsed(0),
+			"policy/2.4/a_copy_governs_while_unreachable", "policy/2.3.1.4/the_copy_after_thirty_days"),
 	}
 }
 
 func caching() []requirement {
+	const control = "Crawlers MAY use standard cache control as defined in [RFC9111]."
+	const day = "Crawlers SHOULD NOT use the cached version for more than 24 hours, unless the robots.txt file is unreachable."
 	return []requirement{
-		{"MAY", "a copy is used without asking: for how long", lifetime(""),
-			proofs("policy/2.4/a_copy_governs_for_24_hours", "policy/2.4/a_copy_lives_for_seven_days")},
-		{"MAY", "standard cache control is used: `max-age=3600`", lifetime("max-age=3600"),
-			proofs("policy/2.4/max_age", "policy/2.4/age_is_spent", "policy/2.4/expires")},
-		{"MAY", "standard cache control is used: `no-store`", lifetime("no-store"),
-			proofs("policy/2.4/no_store", "policy/2.4/no_cache", "policy/2.4/vary_on_everything")},
-		{"MAY", "an expired copy is confirmed by a 304", confirmed,
-			proofs("policy/2.4/304_renews_the_copy", "policy/2.4/304_for_another_entity_confirms_nothing", "fetcher/2.4/304_renews_the_copy")},
-		{"SHOULD NOT", "a copy is used for more than 24 hours: the most, by `max-age=31536000`", lifetime("max-age=31536000"),
-			proofs("policy/2.4/max_age_of_a_year", "policy/2.4/or_until_expires")},
-	}
-}
-
-// house lists what the RFC does not speak of.
-func house() []requirement {
-	return []requirement{
-		{"", "202 with rules is a file", accepted, proofs("policy/house/202_with_rules_is_a_file", "fetcher/2.3.1.1/202_with_rules_is_a_file")},
-		{"", "202 without rules", ruling(202), proofs("policy/house/202_without_rules_is_no_answer", "fetcher/2.3.1.4/202_without_rules_is_not")},
-		{"", "204", ruling(204), proofs("policy/house/204_is_an_empty_file")},
-		{"", "206", ruling(206), proofs("policy/2.3.1.4/206_is_a_broken_body")},
-		{"", "304 that was not asked for", ruling(304), proofs("policy/house/304_unasked_is_no_answer", "policy/house/304_from_another_place_confirms_nothing")},
-		{"", "a redirect without a usable Location", ruling(302), proofs("policy/2.3.1.4/a_redirect_to_nowhere")},
-		{"", "429 for 30 days and no copy", afterDays(429, 30), proofs("policy/house/429_never_ends_in_allow")},
-		{"", "an HTML page without a rule is asked for again after", again(answer(200, "<html>")), proofs("policy/2.2.1/a_page_allows_for_an_hour")},
-		{"", "404 is asked for again after", again(answer(404, "")), proofs("policy/2.3.1.3/404_allows")},
-		{"", "too many redirects are tried again after", again(stoppedAt(10)), proofs("policy/2.3.1.2/a_sixth_redirect")},
-		{"", "a server error with `Retry-After: 999999999` is tried again after", again(patient()),
-			proofs("policy/house/retry_after_is_believed_up_to_a_day", "policy/house/retry_after_that_cannot_be_read")},
-		{"", "in an outage the tries are at most so far apart: first day", apart(20 * time.Hour),
-			proofs("policy/house/tries_double_up_to_an_hour_in_the_first_day", "fetcher/house/tries_double_to_an_hour_and_after_a_day_to_six")},
-		{"", "later", apart(20 * 24 * time.Hour), proofs("policy/house/tries_double_up_to_an_hour_in_the_first_day")},
-		{"", "after 30 days", apart(40 * 24 * time.Hour), proofs("policy/house/tries_double_up_to_an_hour_in_the_first_day")},
+		says("MAY", "Crawlers MAY cache the fetched robots.txt file's contents.", "for how long without a word from the server", lifetime(),
+			"policy/2.4/a_copy_governs_for_24_hours", "policy/2.4/a_copy_lives_for_seven_days"),
+		says("MAY", control, "`Cache-Control: max-age=3600`", lifetime("Cache-Control: max-age=3600"),
+			"policy/2.4/max_age", "policy/2.4/age_is_spent", "policy/2.4/expires"),
+		says("MAY", control, "an expired copy is confirmed by a 304", confirmed,
+			"policy/2.4/304_renews_the_copy", "fetcher/2.4/304_renews_the_copy"),
+		says("SHOULD NOT", day, "with `max-age=31536000` a copy is used for 24 hours", notOver("Cache-Control: max-age=31536000"),
+			"policy/2.4/max_age_of_a_year", "policy/2.4/or_until_expires"),
+		says("SHOULD NOT", day, "under 429 a copy is used for 24 hours", does(func(p *policy.Profile) bool {
+			r := p.Learn(nil, answer(200, "User-agent: *\nDisallow: /x\n"))
+			busy := at(answer(429, ""), r.NextTry())
+			d := p.Learn(r, busy).Decide(agent, page("/x"), busy.Received)
+			return !d.Stale
+		}), "policy/house/429_leaves_the_copy").but(5),
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -15,50 +17,178 @@ var update = flag.Bool("update", false, "write docs/conformance.md anew")
 
 const root = "../.."
 
-// TestPage holds docs/conformance.md against what the profiles answer today.
+// TestPage compares docs/conformance.md with what the profiles do today.
 func TestPage(t *testing.T) {
-	file := filepath.Join(root, "docs", "conformance.md")
-	diff, err := golden.Diff(file, write(), *update)
+	page := filepath.Join(root, "docs", "conformance.md")
+	diff, err := golden.Diff(page, write(anchors(t)), *update)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff != "" {
-		t.Errorf("%s is stale:\n%sIf the new answers are meant, run\n\tgo test ./internal/conformance -update", file, diff)
+		t.Errorf("%s is stale:\n%sIf the new answers are meant, run\n\tgo test ./internal/conformance -update", page, diff)
 	}
 }
 
-// TestProofs: every requirement names what proves it, and all of it exists.
-func TestProofs(t *testing.T) {
-	all, err := find(os.DirFS(root))
+var numbered = regexp.MustCompile(`(?m)^## (\d+)\. (.*)$`)
+
+// anchors returns the anchors of the headings in docs/deviations.md, by number.
+func anchors(t *testing.T) map[int]string {
+	text, err := os.ReadFile(filepath.Join(root, "docs", "deviations.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range clauses() {
-		for _, r := range c.requirements {
-			if len(r.proofs) == 0 {
-				t.Errorf("section %s, %q: nothing proves it", c.number, r.text)
+	found := map[int]string{}
+	for _, m := range numbered.FindAllStringSubmatch(string(text), -1) {
+		n, _ := strconv.Atoi(m[1])
+		title := strings.ToLower(m[1] + "-" + m[2])
+		title = regexp.MustCompile(`[^a-z0-9 _-]`).ReplaceAllString(title, "")
+		found[n] = strings.ReplaceAll(title, " ", "-")
+	}
+	return found
+}
+
+// each calls f for every requirement.
+func each(f func(t text, s section, r requirement)) {
+	for _, t := range texts() {
+		for _, s := range t.sections {
+			for _, r := range s.requirements {
+				f(t, s, r)
 			}
-		}
-		for _, p := range all.lacks(c) {
-			t.Errorf("section %s names %s, which is neither a test nor a topic of the vectors: name another in internal/conformance", c.number, p)
 		}
 	}
 }
 
-// TestMusts: the default profile does what every MUST asks for.
-func TestMusts(t *testing.T) {
-	for _, c := range clauses() {
-		for _, r := range c.requirements {
-			if got := r.probe(profiles()[0]); strings.HasPrefix(r.level, "MUST") && got != "yes" && got != "defer" {
-				t.Errorf("section %s, %s:\ngot  %s\nwant yes, or defer", c.number, r.text, got)
+// TestProofs: each requirement names what proves it, and all of that exists.
+func TestProofs(t *testing.T) {
+	all, err := Find(os.DirFS(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	each(func(x text, s section, r requirement) {
+		if len(r.proofs) == 0 && r.probe != nil {
+			t.Errorf("%s, section %s, %q: nothing proves it", x.title, s.number, r.asks)
+		}
+		for _, p := range all.Lacks(r.proofs) {
+			t.Errorf("%s, section %s names %s, which is neither a test nor a topic of the vectors: name another in internal/conformance", x.title, s.number, p)
+		}
+	})
+}
+
+// TestDeviations: a profile does what its text asks for, or docs/deviations.md
+// has the reason.
+func TestDeviations(t *testing.T) {
+	reasons := anchors(t)
+	used := map[int]bool{}
+	each(func(x text, s section, r requirement) {
+		for _, n := range r.deviations {
+			used[n] = true
+			if reasons[n] == "" {
+				t.Errorf("%s, section %s, %q: docs/deviations.md has no number %d", x.title, s.number, r.asks, n)
 			}
+		}
+		departs := false
+		for _, p := range x.follow {
+			departs = departs || r.departs(p)
+		}
+		if departs && len(r.deviations) == 0 {
+			t.Errorf("%s, section %s, %q\ngot  a departure without a reason\nwant a number in docs/deviations.md", x.title, s.number, r.asks)
+		}
+	})
+	for n := range reasons {
+		if !used[n] {
+			t.Errorf("docs/deviations.md has number %d, which no line of docs/conformance.md needs", n)
+		}
+	}
+}
+
+// spec returns a text of the folder POLITE_SPEC as one line. Without the folder
+// the test is skipped.
+func spec(t *testing.T, name string) string {
+	folder := os.Getenv("POLITE_SPEC")
+	if folder == "" {
+		t.Skip("POLITE_SPEC is not set: it names the folder with the texts that the quotations come from")
+	}
+	text, err := os.ReadFile(filepath.Join(folder, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fold(string(text))
+}
+
+// TestQuotations compares each quotation with its text, word for word.
+func TestQuotations(t *testing.T) {
+	for _, x := range texts() {
+		if x.source == "" {
+			continue
+		}
+		t.Run(x.source, func(t *testing.T) {
+			text := spec(t, x.source)
+			for _, s := range x.sections {
+				for _, r := range s.requirements {
+					if r.quote == "" || locate(text, fold(r.quote)) == nil {
+						t.Errorf("%s, section %s\ngot  %q\nwant words of %s", x.title, s.number, r.quote, x.source)
+					}
+				}
+			}
+		})
+	}
+}
+
+var keyWord = regexp.MustCompile(`\b(MUST|SHOULD|MAY)\b`)
+
+// TestKeyWords: every MUST, SHOULD and MAY of RFC 9309, from section 2 on, is in
+// a quotation.
+func TestKeyWords(t *testing.T) {
+	text := spec(t, "rfc9309.txt")
+	begin := strings.LastIndex(text, "2. Specification 2.1. Protocol Definition The protocol")
+	var quoted []span
+	for _, s := range rfc9309() {
+		for _, r := range s.requirements {
+			quoted = append(quoted, locate(text, fold(r.quote))...)
+		}
+	}
+	n := 0
+	for _, at := range keyWord.FindAllStringIndex(text[begin:], -1) {
+		n++
+		if !covers(quoted, begin+at[0]) {
+			t.Errorf("no line of docs/conformance.md quotes\n%q", text[begin+at[0]-80:begin+at[1]+80])
+		}
+	}
+	if n < 30 {
+		t.Errorf("got  %d key words\nwant at least 30", n)
+	}
+}
+
+func covers(spans []span, pos int) bool {
+	for _, s := range spans {
+		if s.from <= pos && pos < s.to {
+			return true
+		}
+	}
+	return false
+}
+
+// TestLocate shows what counts as a quotation.
+func TestLocate(t *testing.T) {
+	text := fold(">> One or\n>> more lines.\n\n>> Two lines.\n")
+	for _, tt := range []struct {
+		quote string
+		found bool
+	}{
+		{"One or more lines.", true},
+		{"One … lines. Two", true},
+		{"One or two lines.", false},
+		{"Two … One", false},
+	} {
+		if got := locate(text, tt.quote) != nil; got != tt.found {
+			t.Errorf("%q in %q\ngot  %v\nwant %v", tt.quote, text, got, tt.found)
 		}
 	}
 }
 
 // TestFind shows what counts as a proof.
 func TestFind(t *testing.T) {
-	all, err := find(fstest.MapFS{
+	all, err := Find(fstest.MapFS{
 		"policy/a_test.go":   {Data: []byte("package p\nvar _ = []string{\"2.4/one\", `house/three`}\n")},
 		"policy/a.go":        {Data: []byte("package p\nvar _ = \"2.4/two\"\n")},
 		"vectors/ours.jsonl": {Data: []byte(`{"id": "rfc/2.2/eol/001"}` + "\n" + `{"id": "google/2.2/typo/001"}` + "\n")},
@@ -66,10 +196,9 @@ func TestFind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := clause{requirements: []requirement{{proofs: []string{
+	got := strings.Join(all.Lacks([]string{
 		"policy/2.4/one", "policy/2.4/two", "policy/house/three", "pace/house/three", "vectors/2.2/eol", "vectors/2.2/typo",
-	}}}}
-	got := strings.Join(all.lacks(c), " ")
+	}), " ")
 	if want := "policy/2.4/two pace/house/three vectors/2.2/typo"; got != want {
 		t.Errorf("missing proofs:\ngot  %s\nwant %s", got, want)
 	}

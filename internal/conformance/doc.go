@@ -1,16 +1,18 @@
-// Package conformance writes docs/conformance.md: RFC 9309 clause by clause,
-// what each profile does about it, and the tests that prove it.
+// Package conformance writes docs/conformance.md: the texts that the profiles
+// follow, sentence by sentence, what each profile does about it, and the tests
+// that prove it.
 //
 // The answers are not written by hand. Each requirement carries a probe, which
-// puts a profile to the case and reports what came of it. It also names its
-// proofs: test vectors, or subtests whose name begins with a clause, in
-// whatever package they stand.
+// tries a profile with a case and returns what it did. It also names its proofs:
+// test vectors, or subtests whose name begins with a clause, in any package.
 //
-// The page is written anew by
+// Write the page with
 //
 //	go test ./internal/conformance -update
 //
-// Without the flag the tests fail if an answer differs from the page, if a
-// requirement names a proof that there is no more, or if the default profile
-// fails a MUST. New tests elsewhere are no concern of this package.
+// Without the flag the tests fail if an answer differs from the page, if a proof
+// does not exist, or if a profile departs from its text and docs/deviations.md
+// has no reason. With POLITE_SPEC set to a folder that has the texts, they also
+// compare each quotation word for word, and fail if a MUST, SHOULD or MAY of RFC
+// 9309 is not quoted.
 package conformance

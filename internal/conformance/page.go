@@ -7,61 +7,105 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// profiles returns the columns of every table.
-func profiles() []*policy.Profile {
-	return []*policy.Profile{
-		policy.RFC9309(), policy.Strict(), policy.Google(), policy.Google2019(), policy.Draft2019(), policy.Koster1996(),
-	}
-}
-
-const head = `# Conformance to RFC 9309
+const head = `# Conformance
 
 Written by ` + "`go test ./internal/conformance -update`" + `: do not edit.
 
-Each table gives the requirements of one section in a few words, and what each profile answers when it is put to the case.
-"yes" means that it does what the sentence says, "**no**" that it does not. "defer" is complete disallow that ends when the
-file can be had, "disallow" is final. A profile that departs from the RFC does so because the text it follows does; package
-` + "`policy`" + ` says which that is.
+There is a part for each text, and in it a table for each section. A line has a sentence of the text in its own words, the
+case that it is tried with, and what each profile does. "yes" means that the profile does what the sentence says, "**no**"
+that it does not; a number after it leads to the reason in [deviations.md](deviations.md). "defer" is complete disallow that
+ends when the file can be fetched, "disallow" is the site's word.
 
 Under each table stand the tests that prove its lines, as folder and subtest; ` + "`vectors`" + ` are topics of
-[vectors/ours.jsonl](../vectors/ours.jsonl), which the tests of ` + "`matcher`" + ` go through.
+[vectors/ours.jsonl](../vectors/ours.jsonl), which the tests of ` + "`matcher`" + ` run.
 `
 
-// write makes the page.
-func write() string {
+// write returns the page. The anchors are those of the deviations' headings, by
+// number.
+func write(anchors map[int]string) string {
 	var b strings.Builder
 	b.WriteString(head)
-	for _, c := range clauses() {
-		fmt.Fprintf(&b, "\n## %s %s\n\n", c.number, c.title)
-		c.table(&b)
-		b.WriteString("\nProved by\n\n")
-		for i, r := range c.requirements {
-			fmt.Fprintf(&b, "%d. %s\n", i+1, cite(r.proofs))
+	for _, t := range texts() {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", t.title, t.about)
+		for _, s := range t.sections {
+			if title := strings.TrimSpace(s.number + " " + s.title); title != "" {
+				fmt.Fprintf(&b, "\n### %s\n", escape(title))
+			}
+			t.table(&b, s, anchors)
+			proved(&b, s)
 		}
 	}
 	return b.String()
 }
 
-// table writes a line for each requirement, a column for each profile.
-func (c clause) table(b *strings.Builder) {
-	cells := []string{"", "level", "requirement"}
-	for _, p := range profiles() {
+// table writes a line for each requirement and a column for each profile.
+func (t text) table(b *strings.Builder, s section, anchors map[int]string) {
+	cells := []string{"", "level", "the text", "the case"}
+	for _, p := range t.columns {
 		cells = append(cells, p.Name)
 	}
+	b.WriteString("\n")
 	line(b, cells)
 	b.WriteString(strings.Repeat("|---", len(cells)) + "|\n")
-	for i, r := range c.requirements {
-		cells = []string{fmt.Sprint(i + 1), r.level, r.text}
-		for _, p := range profiles() {
-			cells = append(cells, stress(r.probe(p)))
+	for i, r := range s.requirements {
+		cells = []string{fmt.Sprint(i + 1), r.level, quoted(r.quote), r.asks}
+		for _, p := range t.columns {
+			cells = append(cells, t.cell(r, p, anchors))
 		}
 		line(b, cells)
+	}
+}
+
+// cell is an answer, with the reason if a profile that follows the text does
+// not do what it says.
+func (t text) cell(r requirement, p *policy.Profile, anchors map[int]string) string {
+	answer := r.answer(p)
+	if answer == "no" {
+		answer = "**no**"
+	}
+	if !r.departs(p) || !t.follows(p.Name) {
+		return answer
+	}
+	for _, n := range r.deviations {
+		answer += fmt.Sprintf(" [%d](deviations.md#%s)", n, anchors[n])
+	}
+	return answer
+}
+
+// follows reports whether a profile follows the text.
+func (t text) follows(profile string) bool {
+	for _, p := range t.follow {
+		if p.Name == profile {
+			return true
+		}
+	}
+	return false
+}
+
+// proved writes the proofs of a section's requirements.
+func proved(b *strings.Builder, s section) {
+	b.WriteString("\nProved by\n\n")
+	for i, r := range s.requirements {
+		if r.probe != nil {
+			fmt.Fprintf(b, "%d. %s\n", i+1, cite(r.proofs))
+		}
 	}
 }
 
 func line(b *strings.Builder, cells []string) {
 	fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
 }
+
+// quoted returns a quotation as the page shows it.
+func quoted(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "“" + escape(s) + "”"
+}
+
+// escape keeps Markdown from reading a text's own characters as its own.
+var escape = strings.NewReplacer(`*`, `\*`, `_`, `\_`, `|`, `\|`, `<`, `\<`, `[`, `\[`, `]`, `\]`).Replace
 
 // cite lists proofs, each behind its folder.
 func cite(proofs []string) string {
@@ -71,12 +115,4 @@ func cite(proofs []string) string {
 		list = append(list, fmt.Sprintf("%s `%s`", folder, name))
 	}
 	return strings.Join(list, ", ")
-}
-
-// stress makes a no stand out: that is where a profile departs from the RFC.
-func stress(answer string) string {
-	if answer == "no" {
-		return "**no**"
-	}
-	return answer
 }

@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// found is what the module has to prove with, as a requirement cites it.
-type found map[string]bool
+// Proofs are the tests and the topics of test vectors that a module has, as
+// FOLDER/NAME.
+type Proofs map[string]bool
 
 // vectors is the folder of the test vectors.
 const vectors = "vectors"
 
-// find collects the proofs of the module: the topics of the vectors of class
-// rfc, and every string in a test source, which is all that can be the name of
-// a subtest.
-func find(module fs.FS) (found, error) {
-	all := found{}
+// Find collects the proofs of a module: the topics of the vectors of class rfc,
+// and every string in a test source, since the name of a subtest is one.
+func Find(module fs.FS) (Proofs, error) {
+	all := Proofs{}
 	err := fs.WalkDir(module, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil || d.IsDir():
@@ -35,8 +35,8 @@ func find(module fs.FS) (found, error) {
 	return all, err
 }
 
-// source enters the strings of a test source.
-func (f found) source(module fs.FS, name string) error {
+// source adds the strings of a test source.
+func (f Proofs) source(module fs.FS, name string) error {
 	text, err := fs.ReadFile(module, name)
 	if err != nil {
 		return err
@@ -57,9 +57,9 @@ func (f found) source(module fs.FS, name string) error {
 	return nil
 }
 
-// topics enters the topics of a file of vectors, whose ids are
+// topics adds the topics of a file of vectors, whose ids are
 // class/clause/topic/number.
-func (f found) topics(module fs.FS, name string) error {
+func (f Proofs) topics(module fs.FS, name string) error {
 	text, err := fs.ReadFile(module, name)
 	if err != nil {
 		return err
@@ -73,14 +73,12 @@ func (f found) topics(module fs.FS, name string) error {
 	return nil
 }
 
-// lacks lists the proofs of a clause that there are not.
-func (f found) lacks(c clause) []string {
+// Lacks returns those of the names that are no proofs.
+func (f Proofs) Lacks(names []string) []string {
 	var missing []string
-	for _, r := range c.requirements {
-		for _, p := range r.proofs {
-			if !f[p] {
-				missing = append(missing, p)
-			}
+	for _, name := range names {
+		if !f[name] {
+			missing = append(missing, name)
 		}
 	}
 	return missing

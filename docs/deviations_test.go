@@ -1,0 +1,138 @@
+package docs_test
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/internal/conformance"
+	"github.com/rfc9309/polite/policy"
+)
+
+var testName = regexp.MustCompile("([a-z/]+) `([^`]+)`")
+
+// Each deviation has a number of its own, in order, and names tests that exist.
+func TestDeviationsName(t *testing.T) {
+	all, err := conformance.Find(os.DirFS(".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(read(t, "deviations.md"), "\n## ")[1:]
+	for i, part := range parts {
+		title, _, _ := strings.Cut(part, "\n")
+		if n, _, _ := strings.Cut(title, "."); n != strconv.Itoa(i+1) {
+			t.Errorf("%q\ngot  number %s\nwant %d", title, n, i+1)
+		}
+		_, tests, found := strings.Cut(part, "\nTests: ")
+		var names []string
+		for _, m := range testName.FindAllStringSubmatch(tests, -1) {
+			names = append(names, m[1]+"/"+m[2])
+		}
+		if !found || len(names) == 0 {
+			t.Errorf("%q names no test", title)
+		}
+		for _, name := range all.Lacks(names) {
+			t.Errorf("%q names %s, which is no test", title, name)
+		}
+	}
+}
+
+// page returns the URL of a path of https://example.com. The paths are our own,
+// so they parse.
+func page(path string) *url.URL {
+	u, err := url.Parse("https://example.com" + path)
+	if err != nil {
+		panic(err)
+	}
+	return u
+}
+
+// TestDeviations: what the profiles do where docs/deviations.md says that they
+// depart from their texts.
+func TestDeviations(t *testing.T) {
+	const all = "rfc9309 strict google google2019 draft2019 koster1996"
+	for _, tt := range []struct{ name, profiles, robots, path, want string }{
+		{"2.2.2/delimiters_stay_apart", all, "User-agent: *\nDisallow: /a%2Fb\n", "/a/b", "allow"},
+		{"2.2.2/delimiters_stay_apart", all, "User-agent: *\nDisallow: /a/b\n", "/a%2Fb", "allow"},
+		{"2.2.1/a_token_may_have_digits", "rfc9309 strict draft2019 koster1996", "User-agent: MJ12bot\nDisallow: /x\n", "/x", "disallow"},
+		{"2.2/a_rule_may_begin_with_a_star", "rfc9309 strict google google2019 draft2019", "User-agent: *\nDisallow: *x\n", "/x", "disallow"},
+		{"2.2/a_rule_may_begin_with_a_star", all, "User-agent: *\nDisallow: x\n", "/x", "allow"},
+		{"2.2/misspelled_records_are_read", "rfc9309 strict google google2019 draft2019", "Useragent: *\nDissallow: /x\n", "/x", "disallow"},
+		{"2.2/a_control_character_voids_a_rule", "rfc9309 strict draft2019", "User-agent: *\nDisallow: /x\x01\n", "/x%01", "allow"},
+		{"2.5/half_a_rule_does_not_count", all, long("User-agent: *\nDisallow: /x", "yyy\n"), "/xz", "allow"},
+		{"2.5/half_a_rule_does_not_count", all, long("User-agent: *\nDisallow: /x\n", ""), "/xz", "disallow"},
+		{"3/bytes_outside_the_grammar_are_encoded", "rfc9309 strict draft2019", "User-agent: *\nDisallow: /x y\n", "/x%20y", "disallow"},
+		{"3/bytes_outside_the_grammar_are_encoded", "rfc9309 strict draft2019", "User-agent: *\nDisallow: /\xFF\n", "/%FF", "disallow"},
+		{"2.2.1/the_first_default_group_alone", "draft2019 koster1996", "User-agent: *\nDisallow: /a\n\nUser-agent: *\nDisallow: /x\n", "/x", "allow"},
+		{"2.2.1/names_are_compared_without_case", all, "User-agent: eXAMPLEbOT\nDisallow: /x\n", "/x", "disallow"},
+		{"3.2.1/names_are_compared_whole", "koster1996", "User-agent: Example\nDisallow: /x\n", "/x", "allow"},
+		{"3.2.2/the_first_match_decides", "koster1996", "User-agent: *\nDisallow: /x\nAllow: /x/y\n", "/x/y", "disallow"},
+		{"3.2.2/the_table", "koster1996", "User-agent: *\nDisallow: /a%2fb.html\n", "/a%2Fb.html", "disallow"},
+		{"3.2.2/the_table", "koster1996", "User-agent: *\nDisallow: /%7ejoe/index.html\n", "/~joe/index.html", "disallow"},
+		{"3.2.2/queries_are_compared", "koster1996", "User-agent: *\nDisallow: /x?y\n", "/x", "allow"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for name := range strings.FieldsSeq(tt.profiles) {
+				p, _ := policy.ByName(name)
+				a := policy.Attempt{Robots: "https://example.com/robots.txt", Status: 200, Body: []byte(tt.robots), Sent: start, Received: start}
+				if got := p.Learn(nil, a).Decide("MJ12bot, ExampleBot", page(tt.path), start).Verdict.String(); got != tt.want {
+					t.Errorf("%s: %.60q, %s\ngot  %s\nwant %s", name, tt.robots, tt.path, got, tt.want)
+				}
+			}
+		})
+	}
+}
+
+// long returns a file of which the part before rest ends at the limit of 500
+// KiB.
+func long(rules, rest string) string {
+	return strings.Repeat("#", 500<<10-len(rules)-1) + "\n" + rules + rest
+}
+
+func TestLifetimeBegins(t *testing.T) {
+	t.Run("9111/4.2.3/the_lifetime_begins_with_the_answer", func(t *testing.T) {
+		a := policy.Attempt{
+			Robots: "https://example.com/robots.txt", Status: 200, Header: http.Header{"Cache-Control": {"max-age=3600"}},
+			Body: []byte("User-agent: *\nDisallow: /x\n"), Sent: start.Add(-30 * time.Second), Received: start,
+		}
+		if got, want := policy.RFC9309().Learn(nil, a).NextTry(), start.Add(time.Hour); !got.Equal(want) {
+			t.Errorf("max-age=3600, fetched in 30 s\ngot  %v\nwant %v", got, want)
+		}
+	})
+}
+
+func TestOtherSchemes(t *testing.T) {
+	t.Run("2.3/other_schemes_have_no_decision", func(t *testing.T) {
+		tr, err := fetcher.New("ExampleBot/0.1", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, target := range []string{"ftp://ftp.example.com/a", "gopher://example.com/a", "file:///etc/passwd"} {
+			u, err := url.Parse(target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d, err := tr.Check(t.Context(), u); !errors.Is(err, fetcher.ErrURL) {
+				t.Errorf("%s\ngot  %v, %v\nwant %v", target, d, err, fetcher.ErrURL)
+			}
+		}
+	})
+}
+
+func TestServerErrorForAll(t *testing.T) {
+	t.Run("google/a_5xx_in_place_of_a_404_is_not_detected", func(t *testing.T) {
+		for _, p := range []*policy.Profile{policy.Google(), policy.Google2019()} {
+			a := policy.Attempt{Robots: "https://example.com/robots.txt", Status: 500, Sent: start, Received: start}
+			if got := p.Learn(nil, a).Decide("ExampleBot", page("/"), start).Verdict; got != policy.Defer {
+				t.Errorf("%s, 500\ngot  %v\nwant %v", p.Name, got, policy.Defer)
+			}
+		}
+	})
+}

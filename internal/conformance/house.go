@@ -1,0 +1,42 @@
+package conformance
+
+import (
+	"time"
+
+	"github.com/rfc9309/polite/policy"
+)
+
+// house returns what no text speaks of.
+func house() []section {
+	return []section{{"", "", []requirement{
+		says("", "", "202 with rules is a file", accepted, "policy/house/202_with_rules_is_a_file", "fetcher/2.3.1.1/202_with_rules_is_a_file"),
+		says("", "", "202 without rules", decision(202), "policy/house/202_without_rules_is_no_answer", "fetcher/2.3.1.4/202_without_rules_is_not"),
+		says("", "", "204", decision(204), "policy/house/204_is_an_empty_file"),
+		says("", "", "206", decision(206), "policy/2.3.1.4/206_is_a_broken_body"),
+		says("", "", "304 to a request that was not conditional", decision(304), "policy/house/304_unasked_is_no_answer", "policy/house/304_from_another_place_confirms_nothing"),
+		says("", "", "a redirect without a usable Location", decision(302), "policy/2.3.1.4/a_redirect_to_nowhere"),
+		says("", "", "407, 408, 421 or 425", decision(425), "policy/house/429_defers"),
+		says("", "", "429", decision(429), "policy/house/429_defers", "fetcher/house/429_defers"),
+		says("", "", "429 for 30 days and no copy", afterDays(429, 30), "policy/house/429_never_ends_in_allow"),
+		says("", "", "one 503, and a second one 30 days later", apartBy(30*24*time.Hour), "policy/house/429_never_ends_in_allow"),
+		says("", "", "an HTML page without a rule: next fetch after", again(answer(200, "<html>")), "policy/2.2.1/a_page_allows_for_an_hour"),
+		says("", "", "`no-store`, `no-cache` or `max-age=0`: next fetch after", lifetime("Cache-Control: no-store"), "policy/2.4/no_store", "policy/2.4/no_cache"),
+		says("", "", "404: next fetch after", again(answer(404, "")), "policy/2.3.1.3/404_allows"),
+		says("", "", "404 with `max-age=60`: next fetch after", again(shortLived(404)), "policy/house/cache_headers_of_an_error_count_for_nothing"),
+		says("", "", "403: next fetch after", again(answer(403, "")), "policy/2.3.1.3/another_4xx_allows_for_an_hour"),
+		says("", "", "too many redirects: next fetch after", again(stoppedAt(10)), "policy/2.3.1.2/a_sixth_redirect"),
+		says("", "", "a redirect that was refused: next fetch after", again(refusedRedirect()), "policy/2.3.1.4/a_redirect_that_is_refused"),
+		says("", "", "503 with `Retry-After: 999999999`: next fetch after", again(patient()),
+			"policy/house/retry_after_is_believed_up_to_a_day", "policy/house/retry_after_that_cannot_be_read"),
+		says("", "", "an outage, first day: fetches are at most so far apart", apart(20*time.Hour),
+			"policy/house/tries_double_up_to_an_hour_in_the_first_day", "fetcher/house/tries_double_to_an_hour_and_after_a_day_to_six"),
+		says("", "", "later", apart(20*24*time.Hour), "policy/house/tries_double_up_to_an_hour_in_the_first_day"),
+	}}}
+}
+
+// shortLived returns an answer that says that it lives for a minute.
+func shortLived(status int) policy.Attempt {
+	a := answer(status, "")
+	a.Header.Set("Cache-Control", "max-age=60")
+	return a
+}
