@@ -1,5 +1,5 @@
-// Package golden holds files that are written by tests against what the tests
-// would write today.
+// Package golden compares files that tests write with what the tests would write
+// today.
 package golden
 
 import (
@@ -8,10 +8,9 @@ import (
 	"strings"
 )
 
-// Diff reports how a file differs from what it should be: the lines that only
-// the file has, marked "- ", and then those that it lacks, marked "+ ". It is
-// "" if they are the same. With update set the file is written first, so that
-// it cannot differ.
+// Diff returns how a file differs from what it should be: the lines that only
+// the file has, marked "- ", and then the lines that it lacks, marked "+ ". It
+// returns "" if nothing differs. With update set it writes the file first.
 func Diff(file, want string, update bool) (string, error) {
 	if update {
 		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
@@ -35,7 +34,7 @@ func Diff(file, want string, update bool) (string, error) {
 	return diff, nil
 }
 
-// only lists the lines of one that the other has not.
+// only returns the lines of one that other does not have, each after the mark.
 func only(mark string, one, other []string) string {
 	var b strings.Builder
 	for _, l := range one {

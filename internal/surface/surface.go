@@ -1,12 +1,14 @@
 // Package surface records what the module exports, a line for each name, in
-// docs/api.txt. Exported names are debts: with the record, no change of them
-// goes unseen in a review.
+// docs/api.txt. Exported names are debts: with the record, a review sees every
+// change of them. The lines stand in three groups: what everyone meets, what
+// builders meet, and older texts. A new name is one for builders until
+// groups.go lists it.
 //
-// The record is written anew by
+// Write the record with
 //
 //	go test ./internal/surface -update
 //
-// Without the flag the test fails if the record is not that of today.
+// Without the flag the test fails if the sources export anything else.
 package surface
 
 import (
@@ -50,12 +52,12 @@ func list(module fs.FS) ([]string, error) {
 		return nil
 	})
 	slices.Sort(lines)
-	// What a file for each system declares is one name.
+	// A name declared in a file for each system is one name.
 	return slices.Compact(lines), err
 }
 
 // enter skips the folders whose packages nobody outside can import: internal
-// ones, those of the go command's own making, and other modules.
+// ones, those that the go command ignores, and other modules.
 func enter(module fs.FS, dir string) error {
 	base := path.Base(dir)
 	_, err := fs.Stat(module, path.Join(dir, "go.mod"))
@@ -72,7 +74,7 @@ type source struct {
 	lines []string
 }
 
-// add enters a line about an exported name.
+// add adds a line about a name if it is exported.
 func (s *source) add(name, format string, args ...any) {
 	if ast.IsExported(name) {
 		s.lines = append(s.lines, s.pkg+": "+fmt.Sprintf(format, args...))
@@ -90,7 +92,7 @@ func (s *source) file(f *ast.File) {
 	}
 }
 
-// function enters a function, or a method of an exported type.
+// function adds a function, or a method of an exported type.
 func (s *source) function(d *ast.FuncDecl) {
 	if d.Recv == nil {
 		s.add(d.Name.Name, "func %s%s", d.Name.Name, signature(d.Type))
@@ -102,8 +104,8 @@ func (s *source) function(d *ast.FuncDecl) {
 	}
 }
 
-// group enters a declaration of constants, variables or types. A constant
-// without type and value has those of the one before it.
+// group adds a declaration of constants, variables or types. A constant without
+// type and value has the type of the constant before it.
 func (s *source) group(d *ast.GenDecl) {
 	var kind ast.Expr
 	for _, spec := range d.Specs {
@@ -121,7 +123,7 @@ func (s *source) group(d *ast.GenDecl) {
 	}
 }
 
-// kind enters a type and its exported fields or methods.
+// kind adds a type and its exported fields or methods.
 func (s *source) kind(t *ast.TypeSpec) {
 	name := t.Name.Name
 	members := &ast.FieldList{}
@@ -140,7 +142,7 @@ func (s *source) kind(t *ast.TypeSpec) {
 	}
 }
 
-// members enters the fields of a struct or the methods of an interface.
+// members adds the fields of a struct or the methods of an interface.
 func (s *source) members(of string, list *ast.FieldList) {
 	for _, f := range list.List {
 		if len(f.Names) == 0 {
@@ -157,8 +159,8 @@ func (s *source) members(of string, list *ast.FieldList) {
 	}
 }
 
-// signature is a function's type, without the word func and without the names
-// of its parameters, which may change at will.
+// signature returns a function's type, without the word func and without the
+// names of its parameters, which are no part of the surface.
 func signature(f *ast.FuncType) string {
 	bare := *f
 	bare.Params, bare.Results = unnamed(f.Params), unnamed(f.Results)
@@ -178,7 +180,7 @@ func unnamed(list *ast.FieldList) *ast.FieldList {
 	return bare
 }
 
-// show is an expression as it is written, "" for none.
+// show returns an expression as it is written, "" for none.
 func show(e ast.Expr) string {
 	if e == nil {
 		return ""

@@ -16,14 +16,14 @@ var update = flag.Bool("update", false, "write docs/api.txt anew")
 
 const root = "../.."
 
-// TestSurface holds the record against the sources of today.
+// TestSurface compares the record with the sources of today.
 func TestSurface(t *testing.T) {
 	file := filepath.Join(root, "docs", "api.txt")
 	names, err := list(os.DirFS(root))
 	if err != nil {
 		t.Fatal(err)
 	}
-	diff, err := golden.Diff(file, strings.Join(names, "\n")+"\n", *update)
+	diff, err := golden.Diff(file, page(names), *update)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,55 @@ func TestSurface(t *testing.T) {
 	}
 }
 
-// TestList shows what the record holds of a source and what it leaves out.
+// TestGroups: everyone meets few names, and each name of a group is exported.
+func TestGroups(t *testing.T) {
+	lines, err := list(os.DirFS(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, l := range lines {
+		names = append(names, name(l))
+	}
+	if len(everyone) > most {
+		t.Errorf("everyone meets\ngot  %d names\nwant at most %d", len(everyone), most)
+	}
+	for _, n := range slices.Concat(everyone, older) {
+		if !slices.Contains(names, n) {
+			t.Errorf("internal/surface puts %s in a group, which the module does not export", n)
+		}
+	}
+}
+
+// TestPage shows the groups and the names that lines are about.
+func TestPage(t *testing.T) {
+	got := page([]string{
+		"cache/disk: func Open(string) error",
+		"fetcher: Options.Token string",
+		"fetcher: method (*Transport) Check(string) error",
+		"pace: method (Turn) Done()",
+		"policy: const Restricted Access",
+	})
+	const want = `# What everyone meets (3)
+
+cache/disk: func Open(string) error
+fetcher: Options.Token string
+fetcher: method (*Transport) Check(string) error
+
+# What builders of their own stack, store or monitoring meet (1)
+
+pace: method (Turn) Done()
+
+# Older texts (1)
+
+policy: const Restricted Access
+`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestList shows what the record has of a source and what it leaves out.
 func TestList(t *testing.T) {
 	const code = `package p
 
