@@ -72,6 +72,8 @@ func TestDeviations(t *testing.T) {
 		{"3/bytes_outside_the_grammar_are_encoded", "rfc9309 strict draft2019", "User-agent: *\nDisallow: /\xFF\n", "/%FF", "disallow"},
 		{"2.2.1/the_first_default_group_alone", "draft2019 koster1996", "User-agent: *\nDisallow: /a\n\nUser-agent: *\nDisallow: /x\n", "/x", "allow"},
 		{"2.2.1/names_are_compared_without_case", all, "User-agent: eXAMPLEbOT\nDisallow: /x\n", "/x", "disallow"},
+		{"2.3.1.5/a_broken_user_agent_line_ends_a_group", all, "User-agent: ExampleBot\nDisallow: /a\nUser-agent:\nDisallow: /x\n", "/x", "allow"},
+		{"2.3.1.5/a_broken_user_agent_line_ends_a_group", all, "User-agent: ExampleBot\nDisallow: /a\nUser-agent: (x)\nDisallow: /x\n", "/x", "allow"},
 		{"3.2.1/names_are_compared_whole", "koster1996", "User-agent: Example\nDisallow: /x\n", "/x", "allow"},
 		{"3.2.2/the_first_match_decides", "koster1996", "User-agent: *\nDisallow: /x\nAllow: /x/y\n", "/x/y", "disallow"},
 		{"3.2.2/the_table", "koster1996", "User-agent: *\nDisallow: /a%2fb.html\n", "/a%2Fb.html", "disallow"},

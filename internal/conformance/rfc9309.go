@@ -201,6 +201,8 @@ func parsing() []requirement {
 			closed(lines, "/x"), "vectors/2.3.1.5/errors", "vectors/2.3.1.5/html", "vectors/2.3.1.5/invalid-utf8"),
 		says("MUST", "Crawlers MUST use the parseable rules.", "rules on an HTML page count",
 			closed("<html>\nUser-agent: *\nDisallow: /x\n</html>", "/x"), "vectors/2.3.1.5/html", "policy/2.3.1.5/a_page_with_rules_is_a_file"),
+		says("MUST", "Crawlers MUST use the parseable rules.", "a rule after a user-agent line without a name counts for the group before it",
+			closed("User-agent: ExampleBot\nDisallow: /a\nUser-agent:\nDisallow: /x\n", "/x"), "docs/2.3.1.5/a_broken_user_agent_line_ends_a_group").but(20),
 	}
 }
 
