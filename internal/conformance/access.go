@@ -60,7 +60,7 @@ func successful() []requirement {
 	return []requirement{
 		says("MUST", follow, "the rules of a 200 count", closed("User-agent: *\nDisallow: /x", "/x"),
 			"policy/2.3.1.1/200", "fetcher/2.3.1.1/rules_are_followed_without_asking_again"),
-		says("MUST", follow, "so they do with every other 2xx", everyFile, "policy/2.3.1.1/other_2xx_carry_a_file",
+		says("MUST", follow, "the rules of every other 2xx count", everyFile, "policy/2.3.1.1/other_2xx_carry_a_file",
 			"policy/house/204_is_an_empty_file", "policy/2.3.1.4/206_is_a_broken_body").but(7),
 	}
 }
@@ -115,11 +115,12 @@ func clientErrors(p *policy.Profile) string {
 	})
 }
 
-// statusesBut says yes, or for which statuses between from and to not.
-func statusesBut(from, to int, holds func(status int) bool) string {
+// statusesBut returns "yes" if every status between from and to counts, or else
+// the statuses that do not.
+func statusesBut(from, to int, counts func(status int) bool) string {
 	var not []string
 	for status := from; status <= to; status++ {
-		if !holds(status) {
+		if !counts(status) {
 			not = append(not, fmt.Sprint(status))
 		}
 	}

@@ -20,7 +20,7 @@ Under each table stand the tests that prove its lines, as folder and subtest; ` 
 [vectors/ours.jsonl](../vectors/ours.jsonl), which the tests of ` + "`matcher`" + ` run.
 `
 
-// write returns the page. The anchors are those of the deviations' headings, by
+// write returns the page. The anchors lead to the headings of the deviations, by
 // number.
 func write(anchors map[int]string) string {
 	var b strings.Builder

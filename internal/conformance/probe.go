@@ -68,9 +68,9 @@ func encode16(text string) string {
 }
 
 // does is a probe for yes or no.
-func does(holds func(*policy.Profile) bool) probe {
+func does(what func(*policy.Profile) bool) probe {
 	return func(p *policy.Profile) string {
-		if holds(p) {
+		if what(p) {
 			return "yes"
 		}
 		return "no"

@@ -73,7 +73,7 @@ func (f Proofs) topics(module fs.FS, name string) error {
 	return nil
 }
 
-// Lacks returns those of the names that are no proofs.
+// Lacks returns the names that are no proofs.
 func (f Proofs) Lacks(names []string) []string {
 	var missing []string
 	for _, name := range names {
