@@ -52,6 +52,7 @@ type action uint8
 const (
 	check action = iota
 	refresh
+	crawl // asked at every planned fetch before; requests are not counted
 )
 
 // A span is a least and a most time. Tries after a failure are drawn at random.
@@ -100,11 +101,17 @@ func (r row) ask(t *testing.T, restarts bool) {
 		if restarts {
 			tr = newTransport(t, &o)
 		}
+		if q.do == crawl {
+			crawlUntil(t, tr, q.url, start.Add(q.at))
+		}
 		time.Sleep(time.Until(start.Add(q.at)))
 		began := time.Now()
 		d, err := q.put(tr)
 		if err != nil {
 			t.Fatalf("question %d: %s after %v: no ruling: %v", i, q.url, q.at, err)
+		}
+		if q.do == crawl {
+			q.asks = len(web.Requests())
 		}
 		got := fmt.Sprintf("%s, %d requests", ruling(d), len(web.Requests()))
 		want := fmt.Sprintf("%s, %d requests", q.want, q.asks)
@@ -116,6 +123,20 @@ func (r row) ask(t *testing.T, restarts bool) {
 			t.Errorf("question %d: %s after %v\ngot  %s, asked again after %v\nwant %s, asked again after %v to %v\n%v",
 				i, q.url, q.at, got, next, want, q.next.least, q.next.most, d)
 		}
+	}
+}
+
+// crawlUntil asks at every planned fetch before the time.
+func crawlUntil(t *testing.T, tr *fetcher.Transport, page string, until time.Time) {
+	for {
+		d, err := tr.Check(t.Context(), must(page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !d.Expires.Before(until) {
+			return
+		}
+		time.Sleep(time.Until(d.Expires))
 	}
 }
 

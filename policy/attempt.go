@@ -56,6 +56,14 @@ func (a *Attempt) at() time.Time {
 	return a.Received
 }
 
+// began is when the fetch began, at the latest when it ended.
+func (a *Attempt) began() time.Time {
+	if a.Sent.IsZero() || a.Sent.After(a.at()) {
+		return a.at()
+	}
+	return a.Sent
+}
+
 // served is the URL of the final answer.
 func (a *Attempt) served() string {
 	switch {

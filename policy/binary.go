@@ -5,83 +5,139 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
+	"time"
 
 	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/matcher"
 )
 
-// The stored form of a record: a magic with the version, the fields in a fixed
-// order (numbers as varints, text behind its length), the rules as canonical
-// text, and a checksum over all of it.
+// The stored form of a record: a magic with the version, the fields in the
+// order of stored.fields (numbers as varints, text after its length), the text
+// of the copy, and a checksum of all of it.
 const (
-	magic   = "polite\x00\x01" // the last octet is the version
+	magic   = "polite\x00\x02" // the last byte is the version
 	sumSize = 16
-	maxText = 1 << 20 // octets of one text; the longest ever stored are URLs
+	maxText = 1 << 20 // bytes of one text; the longest ever stored are URLs
 )
 
-// MarshalBinary returns the record in a form that [Profile.Load] reads: what a
-// store keeps. A Record of which nothing is known is an error.
+// stored is a record as it is written: no pointers, and flags for the parts it
+// may lack.
+type stored struct {
+	profile, robots string
+	learnt, next    int64
+	answer          answer
+	hasOutage       bool
+	outage          outage
+	hasCopy         bool
+	copy            cachedCopy
+	source          source
+}
+
+// fields is the stored form in order, for writing and for reading.
+func (s *stored) fields(c codec) {
+	for _, text := range []*string{
+		&s.profile, &s.robots, &s.answer.served, &s.answer.cause, &s.answer.clause, &s.source.origin, &s.source.etag,
+	} {
+		c.text(text)
+	}
+	status, access, fails := int64(s.answer.status), int64(s.answer.access), int64(s.outage.fails)
+	lasted, declared := int64(s.outage.lasted), int64(s.copy.declared)
+	for _, n := range []number{
+		{&s.learnt, 0, math.MaxInt64}, {&s.next, 0, math.MaxInt64}, {&status, 0, maxStatus}, {&access, 0, int64(Restricted)},
+		{&s.outage.first, 0, math.MaxInt64}, {&s.outage.tried, 0, math.MaxInt64}, {&s.outage.reached, 0, math.MaxInt64},
+		{&lasted, 0, math.MaxInt64}, {&fails, 0, maxFails},
+		{&s.copy.fetched, 0, math.MaxInt64}, {&s.copy.expires, 0, math.MaxInt64}, {&declared, -1, math.MaxInt64},
+		{&s.source.modified, 0, math.MaxInt64},
+	} {
+		c.number(n)
+	}
+	s.answer.status, s.answer.access, s.outage.fails = int(status), Access(access), uint8(fails)
+	s.outage.lasted, s.copy.declared = time.Duration(lasted), time.Duration(declared)
+	for _, flag := range []*bool{
+		&s.answer.noStore, &s.hasOutage, &s.outage.answered, &s.outage.hold, &s.hasCopy, &s.copy.page, &s.copy.noStore,
+	} {
+		c.flag(flag)
+	}
+}
+
+// codec writes or reads one field.
+type codec interface {
+	text(*string)
+	number(number)
+	flag(*bool)
+}
+
+// number is a field with its least and greatest value.
+type number struct {
+	n           *int64
+	least, most int64
+}
+
+// MarshalBinary returns the record in a form that [Profile.Load] reads, for a
+// store. A nil or zero Record is an error.
 func (r *Record) MarshalBinary() ([]byte, error) {
 	if r.blank() {
 		return nil, errors.New("policy: there is no record to store")
 	}
-	m := r.detail()
-	b := []byte(magic)
-	for _, s := range []string{r.profile.Name, r.robots, m.served, m.origin, m.etag, m.lastModified, m.cause, m.clause} {
-		b = binary.AppendUvarint(b, uint64(len(s)))
-		b = append(b, s...)
+	s := stored{profile: r.profile.Name, robots: r.robots, learnt: r.learnt, next: r.next, answer: *r.answer}
+	if r.outage != nil {
+		s.hasOutage, s.outage = true, *r.outage
 	}
-	for _, n := range []int64{r.at, r.fetched, r.end, r.next, m.down, int64(r.status), int64(r.access), int64(r.fails), int64(r.flags)} {
-		b = binary.AppendVarint(b, n)
+	if r.copy == nil {
+		return s.seal(nil), nil
 	}
-	if r.file == nil {
-		return seal(append(b, 0)), nil
+	s.hasCopy, s.copy = true, *r.copy
+	if r.copy.source != nil {
+		s.source = *r.copy.source
 	}
-	b, err := r.file.AppendText(append(b, 1))
+	text, err := r.copy.file.AppendText(nil)
 	if err != nil {
 		return nil, fmt.Errorf("policy: storing the rules: %w", err)
 	}
-	return seal(b), nil
+	return s.seal(text), nil
 }
 
-func seal(b []byte) []byte {
-	sum := sha256.Sum256(b)
-	return append(b, sum[:sumSize]...)
+// seal is the whole of the stored form.
+func (s *stored) seal(text []byte) []byte {
+	w := writer{b: []byte(magic)}
+	s.fields(&w)
+	w.b = append(w.b, text...)
+	sum := sha256.Sum256(w.b)
+	return append(w.b, sum[:sumSize]...)
 }
 
-// Load reads what MarshalBinary wrote under a profile of the same name. Anything
-// else, be it truncated, altered, of another version or of another profile, is
-// an error and no record. Load keeps no reference to data.
+// Load reads what MarshalBinary wrote under a profile of the same name. Data
+// that is truncated, altered, of another version or of another profile is an
+// error and no record. Load keeps no reference to data.
 func (p *Profile) Load(data []byte) (*Record, error) {
 	body, err := unseal(data)
 	if err != nil {
 		return nil, err
 	}
-	l := loader{rest: body}
-	var m detail
-	r := &Record{profile: p}
-	stored := l.text()
-	for _, s := range []*string{&r.robots, &m.served, &m.origin, &m.etag, &m.lastModified, &m.cause, &m.clause} {
-		*s = l.text()
-	}
-	for _, n := range []*int64{&r.at, &r.fetched, &r.end, &r.next, &m.down} {
-		*n = l.number(-1<<63, 1<<63-1)
-	}
-	r.status = int32(l.number(0, 1<<20))
-	r.access = Access(l.number(0, int64(Restricted)))
-	r.fails = uint8(l.number(0, 32))
-	r.flags = flags(l.number(0, int64(allFlags)))
-	hasFile := l.number8() == 1
+	var s stored
+	l := reader{rest: body}
+	s.fields(&l)
 	switch {
-	case l.bad || !hasFile && len(l.rest) > 0:
+	case l.bad || !s.hasCopy && len(l.rest) > 0 || s.hasOutage != (s.answer.access == Unreachable):
 		return nil, errors.New("policy: the stored record is damaged")
-	case stored != p.Name:
-		return nil, fmt.Errorf("policy: the record was stored by profile %q, want %q", clean.Text(stored, maxWords), p.Name)
+	case s.profile != p.Name:
+		return nil, fmt.Errorf("policy: the record was stored by profile %q, want %q", clean.Text(s.profile, maxWords), p.Name)
 	}
-	if hasFile {
-		r.file = matcher.Parse(l.rest, p.Dialect)
+	a := s.answer
+	r := &Record{profile: p, robots: s.robots, learnt: s.learnt, next: s.next, answer: a.shared()}
+	if s.hasOutage {
+		o := s.outage
+		r.outage = &o
 	}
-	r.describe(m)
+	if s.hasCopy {
+		c := s.copy
+		c.file = matcher.Parse(l.rest, p.Dialect)
+		r.copy = &c
+	}
+	if src := s.source; s.hasCopy && src != (source{}) {
+		r.copy.source = &src
+	}
 	return r, nil
 }
 
@@ -100,41 +156,56 @@ func unseal(data []byte) ([]byte, error) {
 	return body[len(magic):], nil
 }
 
-// loader reads fields one after another. After the first that does not fit, bad
-// is set and all further fields are zero.
-type loader struct {
+// writer appends fields.
+type writer struct{ b []byte }
+
+func (w *writer) text(s *string) {
+	w.b = binary.AppendUvarint(w.b, uint64(len(*s)))
+	w.b = append(w.b, *s...)
+}
+
+func (w *writer) number(n number) { w.b = binary.AppendVarint(w.b, *n.n) }
+
+func (w *writer) flag(f *bool) {
+	if *f {
+		w.b = append(w.b, 1)
+	} else {
+		w.b = append(w.b, 0)
+	}
+}
+
+// reader reads fields. After the first that does not fit, bad is set and all
+// further fields are zero.
+type reader struct {
 	rest []byte
 	bad  bool
 }
 
-func (l *loader) text() string {
+func (l *reader) text(s *string) {
 	n, size := binary.Uvarint(l.rest)
 	if size <= 0 || n > uint64(min(len(l.rest)-size, maxText)) {
 		l.bad, l.rest = true, nil
-		return ""
+		return
 	}
-	s := string(l.rest[size : size+int(n)])
+	*s = string(l.rest[size : size+int(n)])
 	l.rest = l.rest[size+int(n):]
-	return s
 }
 
-func (l *loader) number(least, most int64) int64 {
-	n, size := binary.Varint(l.rest)
-	if size <= 0 || n < least || n > most {
+func (l *reader) number(n number) {
+	v, size := binary.Varint(l.rest)
+	if size <= 0 || v < n.least || v > n.most {
 		l.bad, l.rest = true, nil
-		return 0
+		return
 	}
+	*n.n = v
 	l.rest = l.rest[size:]
-	return n
 }
 
-// number8 reads the octet that says whether rules follow.
-func (l *loader) number8() byte {
+func (l *reader) flag(f *bool) {
 	if len(l.rest) == 0 || l.rest[0] > 1 {
-		l.bad = true
-		return 0
+		l.bad, l.rest = true, nil
+		return
 	}
-	b := l.rest[0]
+	*f = l.rest[0] == 1
 	l.rest = l.rest[1:]
-	return b
 }

@@ -35,8 +35,8 @@ func (r *Record) rule(d *Decision, token string, target *url.URL, now int64) {
 	h := r.holds(now)
 	d.Verdict, d.Clause, d.Stale = h.verdict, h.clause, h.stale
 	if h.copy {
-		d.Fetched = unix(r.fetched)
-		d.Match = r.file.MatchURL(token, target)
+		d.Fetched = unix(r.copy.fetched)
+		d.Match = r.copy.file.MatchURL(token, target)
 		d.Verdict = Disallow
 		if d.Match.Allowed {
 			d.Verdict = Allow
@@ -61,7 +61,7 @@ func (r *Record) Allows(token string, target *url.URL, now time.Time) bool {
 	}
 	h := r.holds(nanos(now))
 	if h.copy {
-		return r.file.MatchURL(token, target).Allowed
+		return r.copy.file.MatchURL(token, target).Allowed
 	}
 	return h.verdict == Allow
 }
@@ -90,43 +90,43 @@ type holding struct {
 // holds says what holds at now: the copy in its own time, the phase of the
 // outage, or the access result of the last answer.
 func (r *Record) holds(now int64) holding {
-	down := r.down()
-	fresh := r.file != nil && now < r.end && !r.fromFuture(now)
 	switch {
-	case fresh:
+	case r.copy != nil && now < r.copy.expires && !r.fromFuture(now):
 		return holding{copy: true}
-	case down != 0:
-		return r.outage(r.profile.phase(time.Duration(max(now-down, 0))))
+	case r.outage != nil:
+		return r.inOutage(r.profile.phase(r.lastedAt(now)))
 	case r.due(now):
 		return holding{verdict: Defer, clause: "2.4"}
-	case r.access == Unavailable:
-		return holding{verdict: Allow, clause: r.detail().clause}
+	case r.answer.access == Unavailable:
+		return holding{verdict: Allow, clause: r.answer.clause}
 	}
-	return holding{verdict: Disallow, clause: r.detail().clause}
+	return holding{verdict: Disallow, clause: r.answer.clause}
 }
 
-// outage says what a phase makes of the record.
-func (r *Record) outage(ph Phase) holding {
-	if ph.UseCopy && r.file != nil {
+// inOutage says what holds in a phase of the outage.
+func (r *Record) inOutage(ph Phase) holding {
+	if ph.UseCopy && r.copy != nil {
 		return holding{copy: true, stale: true, clause: ph.CopyClause}
 	}
 	h := holding{verdict: ph.Otherwise, clause: ph.Clause}
-	if h.verdict == Allow && (r.flags&hold != 0 || ph.Answering && r.flags&answered == 0) {
+	if h.verdict == Allow && (r.outage.hold || ph.Answering && !r.outage.answered) {
 		h.verdict = Defer
 	}
 	if h.verdict == Defer {
-		h.clause = r.detail().clause
+		h.clause = r.answer.clause
 	}
 	return h
 }
 
 // state fills in what a Decision says of the record itself.
 func (r *Record) state(d *Decision) {
-	more := r.detail()
-	d.Access, d.Profile = r.access, r.profile.Name
-	d.Robots, d.Served, d.Status = r.robots, r.served(), int(r.status)
-	d.Expires, d.Cause = unix(r.next), more.cause
-	if more.down != latest { // else nobody said when
-		d.DownSince = unix(more.down)
+	d.Access, d.Profile = r.answer.access, r.profile.Name
+	d.Robots, d.Served, d.Status = r.robots, r.answer.served, r.answer.status
+	if d.Served == "" {
+		d.Served = r.robots
+	}
+	d.Expires, d.Cause = unix(r.next), r.answer.cause
+	if r.outage != nil {
+		d.DownSince = unix(r.outage.first)
 	}
 }

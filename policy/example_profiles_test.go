@@ -57,15 +57,17 @@ func ExampleGoogle() {
 	page, _ := url.Parse("https://example.com/private")
 	began := time.Date(2026, 5, 2, 0, 0, 0, 0, time.UTC)
 	rec := p.Learn(nil, policy.Attempt{Robots: robots, Status: 200, Body: []byte("User-agent: *\nDisallow: /private\n"), Received: began.AddDate(0, 0, -1)})
-	for _, after := range []time.Duration{0, 12 * time.Hour, 30 * 24 * time.Hour} {
-		rec = p.Learn(rec, policy.Attempt{Robots: robots, Status: 503, Received: began.Add(after)})
-		d := rec.Decide("ExampleBot", page, began.Add(after))
-		fmt.Println(after, d.Verdict, "stale", d.Stale)
+	for hours := range 31 * 24 {
+		now := began.Add(time.Duration(hours) * time.Hour)
+		rec = p.Learn(rec, policy.Attempt{Robots: robots, Status: 503, Received: now})
+		if d := rec.Decide("ExampleBot", page, now); hours == 0 || hours == 12 || hours == 30*24 {
+			fmt.Println("after", hours, "hours:", d.Verdict, "stale", d.Stale)
+		}
 	}
 	// Output:
-	// 0s defer stale false
-	// 12h0m0s disallow stale true
-	// 720h0m0s allow stale false
+	// after 0 hours: defer stale false
+	// after 12 hours: disallow stale true
+	// after 720 hours: allow stale false
 }
 
 // In 2019 Google took every 4xx for a site without robots.txt.
@@ -107,7 +109,7 @@ func ExampleKoster1996() {
 	// disallow restricted
 }
 
-// A profile that was changed by hand is held against what makes sense.
+// Check finds what makes no sense in a profile that was changed by hand.
 func ExampleProfile_Check() {
 	p := policy.RFC9309()
 	p.Limit = 64 << 10

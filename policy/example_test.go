@@ -10,23 +10,27 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// An outage in a site whose robots.txt has never been seen: nothing may be
-// crawled for 30 days.
+// An outage of a site whose robots.txt was never seen: nothing may be crawled
+// for 30 days of failed fetches.
 func ExampleProfile_Learn() {
 	p := policy.RFC9309()
 	page, _ := url.Parse("https://example.com/")
 	began := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 
 	var rec *policy.Record
-	for _, days := range []int{0, 15, 30} {
-		now := began.AddDate(0, 0, days)
-		rec = p.Learn(rec, policy.Attempt{Robots: "https://example.com/robots.txt", Status: 503, Received: now})
-		fmt.Println("day", days, rec.Decide("ExampleBot", page, now).Verdict)
+	for day := range 32 {
+		for now := began.AddDate(0, 0, day); now.Before(began.AddDate(0, 0, day+1)); now = rec.NextTry() {
+			rec = p.Learn(rec, policy.Attempt{Robots: "https://example.com/robots.txt", Status: 503, Received: now})
+		}
+		if day%10 == 1 {
+			fmt.Println("day", day, rec.Decide("ExampleBot", page, rec.NextTry()).Verdict)
+		}
 	}
 	// Output:
-	// day 0 defer
-	// day 15 defer
-	// day 30 allow
+	// day 1 defer
+	// day 11 defer
+	// day 21 defer
+	// day 31 allow
 }
 
 // The same answers, read in the careful direction and as Google reads them.
@@ -37,10 +41,12 @@ func ExampleStrict() {
 	for _, p := range []*policy.Profile{policy.RFC9309(), policy.Strict(), policy.Google()} {
 		const robots = "https://example.com/robots.txt"
 		rec := p.Learn(nil, policy.Attempt{Robots: robots, Status: 200, Body: []byte("User-agent: *\nDisallow: /admin\n"), Received: monday})
-		rec = p.Learn(rec, policy.Attempt{Robots: robots, Status: 500, Received: tuesday})
-		for _, hours := range []int{1, 13} {
-			d := rec.Decide("ExampleBot", page, tuesday.Add(time.Duration(hours)*time.Hour))
-			fmt.Printf("%s, %d h into an outage: %s\n", p.Name, hours, d.Verdict)
+		for hours := range 14 {
+			now := tuesday.Add(time.Duration(hours) * time.Hour)
+			rec = p.Learn(rec, policy.Attempt{Robots: robots, Status: 500, Received: now})
+			if d := rec.Decide("ExampleBot", page, now); hours == 1 || hours == 13 {
+				fmt.Printf("%s, %d h into an outage: %s\n", p.Name, hours, d.Verdict)
+			}
 		}
 	}
 	// Output:

@@ -194,7 +194,7 @@ func TestSpansOfAnySize(t *testing.T) {
 		p.Status[i].Again, p.Status[i].Keep = ever, ever
 	}
 	for i := range p.Outage {
-		p.Outage[i].Every = ever
+		p.Outage[i].Every, p.Outage[i].EveryBare = ever, ever
 	}
 	if err := p.Check(); err != nil {
 		t.Fatal(err)
@@ -240,7 +240,7 @@ func TestCauses(t *testing.T) {
 		{"2.3.1.4/not_followed", "status 301 that was not followed", policy.Attempt{Status: 301, Header: http.Header{"Location": {"/r"}}}},
 		{"2.3.1.4/no_location", "status 302: no Location", policy.Attempt{Status: 302}},
 		{"2.3.1.4/bad_location", `status 307: a Location with scheme "ftp" and host "a"`, policy.Attempt{Status: 307, Header: http.Header{"Location": {"ftp://a/"}}}},
-		{"2.3.1.4/short", "the body is 10 octets short of its length", policy.Attempt{Status: 200, Header: http.Header{"Content-Length": {"10"}}}},
+		{"2.3.1.4/short", "the body is 10 bytes short of its length", policy.Attempt{Status: 200, Header: http.Header{"Content-Length": {"10"}}}},
 		{"2.3.1.4/unasked", "status 304 that was not asked for", policy.Attempt{Status: 304}},
 		{"2.3.1.4/server_error", "status 503 Service Unavailable", policy.Attempt{Status: 503}},
 		{"2.3.1.4/unknown", "status 999", policy.Attempt{Status: 999}},

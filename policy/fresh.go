@@ -43,6 +43,7 @@ func declared(a *Attempt) (time.Duration, bool) {
 // cacheControl is what we take from the Cache-Control lines.
 type cacheControl struct {
 	uncacheable bool // no-store or no-cache, with or without arguments
+	noStore     bool
 	aged        bool // there is a max-age
 	maxAge      time.Duration
 }
@@ -56,7 +57,9 @@ func readCacheControl(h http.Header) cacheControl {
 		for part := range directives(line) {
 			name, _, _ := strings.Cut(part, "=")
 			switch strings.ToLower(strings.Trim(name, " \t")) {
-			case "no-store", "no-cache":
+			case "no-store":
+				c.uncacheable, c.noStore = true, true
+			case "no-cache":
 				c.uncacheable = true
 			case "max-age":
 				c.aged = true
@@ -151,6 +154,9 @@ func age(h http.Header) time.Duration {
 	}
 	return most
 }
+
+// noStore reports Cache-Control: no-store.
+func noStore(h http.Header) bool { return readCacheControl(h).noStore }
 
 // pragmaNoCache reports the HTTP/1.0 word for Cache-Control: no-cache.
 func pragmaNoCache(h http.Header) bool { return lists(h["Pragma"], "no-cache") }

@@ -27,11 +27,13 @@ type history struct {
 // ledger is what the profile's own words permit, kept without looking at the
 // record.
 type ledger struct {
-	witness bool      // the last answer permits access by itself: no file, or a file without rules
-	last    time.Time // when it was
-	down    time.Time // the first failure since an answer; zero if there is none
-	held    bool      // the last answer asked for patience
-	copied  bool      // a file with rules was had at some time
+	witness bool          // the last answer permits access by itself: no file, or a file without rules
+	last    time.Time     // when it was
+	down    time.Time     // the first failure since an answer; zero if there is none
+	lasted  time.Duration // the observed length of the outage when it was last fetched
+	planned time.Time     // the next fetch
+	held    bool          // the last answer asked for patience
+	copied  bool          // a file with rules was had at some time
 }
 
 // reading is a profile in the terms of the ledger.
@@ -75,7 +77,7 @@ var (
 	files  = []string{"User-agent: *\nDisallow: /\n", "User-agent: *\nDisallow: /\n", "User-agent: *\nDisallow: /p\n", "", "<html>"}
 	delays = []time.Duration{
 		0, time.Second, time.Minute, 10 * time.Minute, time.Hour, 12 * time.Hour, 23 * time.Hour, days, days + time.Second,
-		29 * days, 30 * days, 31 * days, -time.Second, -2 * time.Minute, -days,
+		29 * days, 30 * days, 31 * days, -2 * time.Minute, -days,
 	}
 )
 
@@ -148,6 +150,12 @@ func (h *history) note(old *policy.Record, a *policy.Attempt) {
 	l, r := &h.ledger, readings[h.p.Name]
 	rules := len(a.Body) > 10 && a.Status != 204
 	confirmed := a.Status == 304 && old.Validators() != nil
+	if l.down.IsZero() {
+		l.lasted = 0
+	} else if !l.held {
+		l.lasted += min(max(h.now.Sub(l.last), 0), max(2*l.planned.Sub(l.last), time.Hour))
+	}
+	l.planned = h.rec.NextTry()
 	l.last, l.witness, l.held = h.now, false, a.Status == 429 && !r.busyAllow && !r.busyError
 	switch {
 	case a.Err != nil:
@@ -190,7 +198,7 @@ func permits(a *policy.Attempt, r reading, hops int) bool {
 // nothing, and never further off than a lifetime.
 func (h *history) spacing(old *policy.Record, a *policy.Attempt) {
 	wait := h.rec.NextTry().Sub(h.now)
-	again := a.Status == 304 && old.Validators() != nil && h.rec.Validators() == nil
+	again := (a.Status == 304 || a.Status == 400) && old.Validators() != nil && h.rec.Validators() == nil
 	if wait < h.p.Fresh.Least && !(again && wait == -h.p.Fresh.Least) {
 		h.fail("the next try is after %v; want at least %v", wait, h.p.Fresh.Least)
 	}
@@ -216,7 +224,10 @@ func (h *history) stored() {
 func (h *history) ask() {
 	l, r := &h.ledger, readings[h.p.Name]
 	d := decide(h.t, h.rec, private, h.now)
-	down := max(h.now.Sub(l.down), 0)
+	down := min(l.lasted, max(l.last.Sub(l.down), 0))
+	if !l.held {
+		down += max(min(h.now.Sub(l.last), l.planned.Sub(l.last)), 0)
+	}
 	if !d.Fetched.IsZero() {
 		age := h.now.Sub(d.Fetched)
 		switch {

@@ -15,11 +15,17 @@ import (
 // back with every request.
 const maxValidator = 1 << 10
 
-// Learn returns what is known after one more retrieval (RFC 9309, section
-// 2.3.1). It is the whole state machine and a pure function: the result depends
-// on nothing but its arguments. Old may be nil; a record of another authority
-// counts as nil, since the rules of one never govern another, and so does that
-// of a profile of another name, which read the text in its own way.
+// Learn returns what is known after one more fetch (RFC 9309, section 2.3.1). It
+// is the whole state machine and a pure function: the result depends on nothing
+// but its arguments. Old may be nil. A record of another authority counts as
+// nil, since the rules of one never govern another, and so does a record of a
+// profile of another name, which read the text in its own way.
+//
+// Learn returns old if old is newer than the attempt: see [Record.Merge].
+//
+// A record that is due at the moment of the attempt has no validators any more,
+// because the server answered them with something else than this copy or a new
+// one. Fetch once more, at once.
 //
 // Retries are spread by a hash of the URL and the time, so that a fleet does
 // not come back in step.
@@ -28,28 +34,54 @@ func (p *Profile) Learn(old *Record, a Attempt) *Record {
 		old = nil
 	}
 	a.Header = canonical(a.Header)
-	s := step{p: p, old: old, a: &a, now: nanos(a.at())}
-	switch {
-	case a.Err != nil:
-		return s.failure(class(a.Err))
-	case a.exhausted(p.Hops):
-		return s.settle(StatusRule{Access: p.Beyond, Clause: "2.3.1.2", Again: p.Retry.Beyond, Answers: true}, s.beyond())
-	case a.Status == http.StatusNotModified && s.validated():
-		return s.renew()
-	}
-	rule := p.covers(a.Status)
-	if rule.Access == Successful {
-		return s.success(rule)
-	}
-	return s.settle(rule, s.statusCause())
+	s := step{p: p, old: old, a: &a, now: nanos(a.at()), began: nanos(a.began())}
+	s.learnt = s.now
+	s.order()
+	return old.Merge(s.next(), a.at())
 }
 
 // step is one call of Learn.
 type step struct {
-	p   *Profile
-	old *Record
-	a   *Attempt
-	now int64
+	p      *Profile
+	old    *Record
+	a      *Attempt
+	began  int64 // when the fetch began
+	now    int64 // when it ended
+	learnt int64 // now, or a little later to keep an order
+}
+
+// instant is the span within which two fetches, one after the other, count as
+// at one moment of a coarse clock.
+const instant = time.Microsecond
+
+// order puts fetches of one moment, one after the other, a nanosecond apart.
+func (s *step) order() {
+	if s.old == nil || s.old.learnt < s.now || s.old.learnt >= s.now+int64(instant) {
+		return
+	}
+	s.learnt = s.old.learnt + 1
+	if s.began == s.now {
+		s.began = s.learnt
+	}
+}
+
+// next is the record after the attempt, as if old were older.
+func (s *step) next() *Record {
+	switch {
+	case s.a.Err != nil:
+		return s.failure(class(s.a.Err))
+	case s.a.exhausted(s.p.Hops):
+		return s.noFile(StatusRule{Access: s.p.Beyond, Clause: "2.3.1.2", Again: s.p.Retry.Beyond, Answers: true}, s.beyond())
+	case s.conditional() && s.a.Status == http.StatusNotModified:
+		return s.notModified()
+	case s.conditional() && (s.a.Status == http.StatusBadRequest || s.a.Status == http.StatusPreconditionFailed):
+		return s.unconfirmed()
+	}
+	rule := s.p.covers(s.a.Status)
+	if rule.Access == Successful {
+		return s.success(rule)
+	}
+	return s.noFile(rule, s.statusCause())
 }
 
 // success follows a complete answer that carries a file (section 2.3.1.1). A
@@ -59,7 +91,7 @@ func (s *step) success(rule StatusRule) *Record {
 	if rule.Empty {
 		body = nil
 	} else if n, short := s.a.short(s.p.Limit); short {
-		s.a.Err = fmt.Errorf("the body is %d octets short of its length", n)
+		s.a.Err = fmt.Errorf("the body is %d bytes short of its length", n)
 		return s.failure(Body)
 	}
 	if s.a.Cut || len(body) > s.p.Limit {
@@ -68,111 +100,118 @@ func (s *step) success(rule StatusRule) *Record {
 	file := matcher.Parse(body, s.p.Dialect)
 	if rule.NeedRules && file.Rules() == 0 {
 		rule.Access = Unreachable
-		return s.settle(rule, fmt.Sprintf("status %d without a rule", s.a.Status))
+		return s.noFile(rule, fmt.Sprintf("status %d without a rule", s.a.Status))
 	}
-	r := s.record(Successful)
-	r.file = file
-	if file.Rules() == 0 && html(s.a.Header, body) {
-		r.flags |= page
+	c := &cachedCopy{file: file, page: file.Rules() == 0 && noText(s.a.Header, body)}
+	src := source{origin: s.elsewhere(), etag: etag(s.a.Header), modified: lastModified(s.a.Header)}
+	if src != (source{}) {
+		c.source = &src
 	}
-	s.live(r)
-	r.describe(detail{served: s.elsewhere(), origin: s.elsewhere(), etag: etag(s.a.Header), lastModified: lastModified(s.a.Header)})
+	return s.confirmed(c)
+}
+
+// notModified follows a 304 to our validators: the copy lives on.
+func (s *step) notModified() *Record {
+	c := *s.old.copy
+	if other := etag(s.a.Header); other != "" && c.source.etag != "" && weak(other) != weak(c.source.etag) {
+		c.expires = c.fetched
+		return s.withoutValidators(c)
+	}
+	return s.confirmed(&c)
+}
+
+// confirmed starts the lifetime of the copy, which the answer has brought or
+// confirmed. What a 304 does not say of the lifetime stays as it was (RFC 9111,
+// section 4.3.4).
+func (s *step) confirmed(c *cachedCopy) *Record {
+	r := s.record(answer{access: Successful})
+	ttl := s.p.Fresh.lifetime(s.a)
+	if c.page {
+		ttl = min(ttl, max(s.p.Fresh.HTML, s.p.Fresh.Least))
+	}
+	c.noStore = c.noStore || noStore(s.a.Header)
+	c.fetched, c.expires = s.now, after(s.now, ttl)
+	r.copy, r.next = c, c.expires
 	return r
 }
 
-// live starts the lifetime of the record's copy.
-func (s *step) live(r *Record) {
-	ttl := s.p.Fresh.lifetime(s.a)
-	if r.flags&page != 0 {
-		ttl = min(ttl, max(s.p.Fresh.HTML, s.p.Fresh.Least))
+// unconfirmed follows a server that refuses our conditional request: that says
+// nothing of the file.
+func (s *step) unconfirmed() *Record { return s.withoutValidators(*s.keptCopy()) }
+
+// withoutValidators is the record of a copy that must be fetched again, at once
+// by every clock that counts as this one, and without validators.
+func (s *step) withoutValidators(c cachedCopy) *Record {
+	r := s.record(answer{access: Successful})
+	if src := (source{origin: c.source.origin}); src != (source{}) {
+		c.source = &src
+	} else {
+		c.source = nil
 	}
-	r.fetched = s.now
-	r.end = after(s.now, ttl)
-	r.next = r.end
+	r.copy, r.next = &c, max(s.now-int64(s.p.Fresh.Least), 1)
+	return r
 }
 
-// settle follows an answer that is no file. What then holds is the rule's
+// noFile follows an answer that is no file. What then holds is the rule's
 // access, and the copy if the rule or an outage keeps it.
-func (s *step) settle(rule StatusRule, cause string) *Record {
+func (s *step) noFile(rule StatusRule, cause string) *Record {
 	if rule.Access == Unreachable {
 		return s.unreachable(rule, cause)
 	}
-	r := s.record(rule.Access)
-	d := detail{served: s.elsewhere(), cause: cause, clause: rule.Clause}
+	r := s.record(answer{access: rule.Access, cause: cause, clause: rule.Clause, noStore: noStore(s.a.Header)})
 	again := rule.Again
 	if end := s.keeps(rule.Keep); end > s.now {
-		s.keepCopy(r, &d)
-		r.end = end
+		c := *s.old.copy
+		c.expires = end
+		r.copy = &c
 		again = min(again, time.Duration(end-s.now))
 	}
 	r.next = after(s.now, max(again, s.p.Fresh.Least))
-	r.describe(d)
 	return r
 }
 
 // keeps is until when the old copy governs by a rule's Keep.
 func (s *step) keeps(keep time.Duration) int64 {
 	switch {
-	case s.old == nil || s.old.file == nil || keep == 0 || s.fromFuture():
+	case s.old.File() == nil || keep == 0 || s.p.future(s.old.copy.fetched, s.now):
 		return 0
 	case keep == Lifetime:
-		return s.old.end
+		return s.old.copy.expires
 	}
-	return max(s.old.end, after(s.old.fetched, keep))
+	return max(s.old.copy.expires, after(s.old.copy.fetched, keep))
 }
 
-// fromFuture reports that the old copy was received by a clock that has been
-// set back since. Its lifetime, counted by that clock, means nothing now.
-func (s *step) fromFuture() bool { return s.old.fetched > s.now+int64(s.p.Fresh.Least) }
-
-// keepCopy carries the copy and what belongs to it over into r and d.
-func (s *step) keepCopy(r *Record, d *detail) {
-	if s.old == nil || s.old.file == nil {
-		return
+// keptCopy is the old copy, nil if there is none. A copy from the future was
+// received by a clock that has been set back since: its lifetime, counted by
+// that clock, means nothing now.
+func (s *step) keptCopy() *cachedCopy {
+	if s.old.File() == nil || !s.p.future(s.old.copy.fetched, s.now) {
+		if s.old == nil {
+			return nil
+		}
+		return s.old.copy
 	}
-	was := s.old.detail()
-	r.file, r.fetched, r.end = s.old.file, s.old.fetched, s.old.end
-	r.flags |= s.old.flags & page
-	d.origin, d.etag, d.lastModified = was.origin, was.etag, was.lastModified
-	if s.fromFuture() {
-		r.fetched, r.end = s.now, s.now
-	}
+	c := *s.old.copy
+	c.fetched, c.expires = s.now, s.now
+	return &c
 }
 
-// validated reports whether a 304 answers the validators of the copy. Only the
-// URL they belong to can do so; any other 304 was not asked for.
-func (s *step) validated() bool {
+// conditional reports whether the attempt answers the validators of the copy:
+// they were sent to the URL they belong to and to no other.
+func (s *step) conditional() bool {
 	return s.old.Validators() != nil && s.a.served() == s.old.Origin()
 }
 
-// renew follows a 304 to our validators: the copy lives on. A 304 that names
-// another entity than ours confirms nothing, so the file is asked for again at
-// once and without validators; until then the copy counts as expired, by every
-// clock that counts as this one.
-func (s *step) renew() *Record {
-	r := s.record(Successful)
-	d := detail{served: s.elsewhere()}
-	s.keepCopy(r, &d)
-	if other := etag(s.a.Header); other != "" && d.etag != "" && weak(other) != weak(d.etag) {
-		d.etag, d.lastModified = "", ""
-		r.end, r.next = r.fetched, s.now-int64(s.p.Fresh.Least)
-		r.describe(d)
-		return r
-	}
-	s.live(r)
-	r.describe(d)
-	return r
-}
-
 // record starts the next record.
-func (s *step) record(access Access) *Record {
-	return &Record{
-		profile: s.p, robots: s.a.Robots, at: s.now, next: s.now,
-		status: int32(min(max(s.a.Status, 0), 1<<20)), access: access,
-	}
+func (s *step) record(a answer) *Record {
+	a.status, a.served = min(max(s.a.Status, 0), maxStatus), s.elsewhere()
+	return &Record{profile: s.p, robots: s.a.Robots, learnt: s.learnt, next: s.now, answer: a.shared()}
 }
 
-// elsewhere is the URL that answered if it is not the one asked.
+// maxStatus bounds the statuses that are told apart.
+const maxStatus = 1 << 20
+
+// elsewhere is the URL that answered if it is not the one fetched.
 func (s *step) elsewhere() string {
 	if served := s.a.served(); served != s.a.Robots {
 		return served
@@ -216,15 +255,16 @@ func wholeLines(text []byte, limit int) []byte {
 	return text
 }
 
-// html reports whether the answer looks like a page rather than a robots.txt.
-func html(h http.Header, body []byte) bool {
+// noText reports whether the answer looks like an HTML page, or like binary or
+// compressed data, rather than a robots.txt.
+func noText(h http.Header, body []byte) bool {
 	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	switch strings.ToLower(strings.TrimSpace(kind)) {
 	case "text/html", "application/xhtml+xml":
 		return true
 	}
-	body = bytes.TrimPrefix(body, []byte("\xEF\xBB\xBF"))
-	return bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n\f\v\x00"), []byte("<"))
+	head := bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\xEF\xBB\xBF")), " \t\r\n\f\v\x00")
+	return bytes.HasPrefix(head, []byte("<")) || !strings.HasPrefix(http.DetectContentType(body), "text/plain")
 }
 
 // etag returns the entity tag if it may be kept: well-formed enough to send
@@ -247,11 +287,12 @@ func etag(h http.Header) string {
 // 9110, section 13.1.2).
 func weak(tag string) string { return strings.TrimPrefix(tag, "W/") }
 
-// lastModified returns the date as sent, if it is one.
-func lastModified(h http.Header) string {
-	s := h.Get("Last-Modified")
-	if _, err := http.ParseTime(s); err != nil || len(s) > maxValidator {
-		return ""
+// lastModified is the Last-Modified date in seconds since 1970, 0 if there is
+// none.
+func lastModified(h http.Header) int64 {
+	t, err := http.ParseTime(h.Get("Last-Modified"))
+	if err != nil {
+		return 0
 	}
-	return strings.Clone(s)
+	return max(t.Unix(), 0)
 }

@@ -4,13 +4,54 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"time"
 
 	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/internal/retry"
 )
 
-// failure follows a retrieval without a complete answer.
+// outage is the state of an authority whose robots.txt cannot be fetched (RFC
+// 9309, section 2.3.1.4).
+//
+// The phases of a profile count by lasted, the observed length. Two failed
+// fetches a month apart are no outage of a month: the time between two of them
+// counts only up to the next fetch as planned and as long again, or one hour.
+// Time after an answer that asks for patience does not count.
+type outage struct {
+	first    int64         // when the first failed fetch ended; 0 if nobody said when
+	tried    int64         // when the last failed fetch began
+	reached  int64         // when the last answer before the outage was learnt; 0 if there was none
+	lasted   time.Duration // the observed length, up to the last failed fetch
+	fails    uint8         // failed fetches in a row, for the time between them
+	answered bool          // a server error was seen in this outage
+	hold     bool          // the last answer asks for patience
+}
+
+// maxFails ends the count of failed fetches in a row.
+const maxFails = 32
+
+// lastedAtTry is the observed length of the outage when one more fetch fails at
+// now.
+func (r *Record) lastedAtTry(now int64) time.Duration {
+	planned := min(max(r.next-r.learnt, 0), math.MaxInt64/2)
+	return r.observed(now, max(2*planned, int64(time.Hour)))
+}
+
+// lastedAt is the observed length of the outage at now, when nothing was
+// fetched since.
+func (r *Record) lastedAt(now int64) time.Duration { return r.observed(now, r.next-r.learnt) }
+
+// observed adds the time since the last fetch to the outage's length, at most
+// the span most.
+func (r *Record) observed(now, most int64) time.Duration {
+	if r.outage.hold {
+		return r.outage.lasted
+	}
+	return time.Duration(after(int64(r.outage.lasted), time.Duration(max(min(now-r.learnt, most), 0))))
+}
+
+// failure follows a fetch without a complete answer.
 func (s *step) failure(c Class) *Record {
 	was := s.p.covers(s.a.Status)
 	rule := StatusRule{Access: s.p.Failures[c], Clause: "2.3.1.4"}
@@ -23,71 +64,81 @@ func (s *step) failure(c Class) *Record {
 	case c == Egress:
 		rule.Again = s.p.Retry.Refused
 	}
-	return s.settle(rule, clean.Text(fmt.Sprint(s.a.Err), maxWords))
+	return s.noFile(rule, clean.Text(fmt.Sprint(s.a.Err), maxWords))
 }
 
-// unreachable begins or goes on with an outage (RFC 9309, section 2.3.1.4). The
-// copy stays, so that a phase of the profile may use it, and so does the time of
-// the first failure, from which the 30 days count.
+// unreachable begins or continues an outage. The copy stays, so that a phase of
+// the profile may use it.
 func (s *step) unreachable(rule StatusRule, cause string) *Record {
-	r := s.record(Unreachable)
-	d := detail{served: s.elsewhere(), cause: cause, clause: rule.Clause, down: s.now}
-	if s.a.at().IsZero() {
-		d.down = latest // an attempt without a time must not count as one of long ago
-	}
-	s.keepCopy(r, &d)
-	if s.old != nil && s.old.down() != 0 {
-		d.down = min(s.old.down(), d.down)
-		r.fails = s.old.fails
-		r.flags |= s.old.flags & answered
-	}
-	if rule.Answers {
-		r.flags |= answered
-	}
-	if rule.Hold {
-		r.flags |= hold
-	}
-	r.next = after(s.now, s.pause(rule, r.fails, time.Duration(s.now-d.down)))
-	r.fails = min(r.fails+1, 32)
-	r.describe(d)
+	r := s.record(answer{access: Unreachable, cause: cause, clause: rule.Clause})
+	r.copy = s.keptCopy()
+	r.outage = s.outage()
+	r.outage.hold = rule.Hold
+	r.outage.answered = r.outage.answered || rule.Answers
+	r.next = after(s.now, s.pause(rule, r))
+	r.outage.fails = min(r.outage.fails+1, maxFails)
 	return r
 }
 
-// down is the first failure of the present outage, 0 if there is none.
-func (r *Record) down() int64 { return r.detail().down }
+// outage is the outage with one more failed fetch, before its answer is looked
+// at.
+func (s *step) outage() *outage {
+	o := outage{first: s.now, tried: s.began}
+	if s.a.at().IsZero() {
+		o.first = 0
+	}
+	switch {
+	case s.old == nil:
+	case s.old.outage == nil:
+		o.reached = s.old.learnt
+	default:
+		was := s.old.outage
+		o.first, o.reached = earlier(was.first, o.first), was.reached
+		o.lasted, o.fails, o.answered = s.old.lastedAtTry(s.now), was.fails, was.answered
+	}
+	if o.first != 0 { // a clock that was set back may have measured more
+		o.lasted = min(o.lasted, time.Duration(s.now-o.first))
+	}
+	o.reached = min(o.reached, s.began) // likewise
+	return &o
+}
 
-// pause is the time to the next try, after fails earlier failures in a row, in
-// an outage that has lasted for down: what the phase says, or else the rule, or
-// else a step that doubles; never before the server's Retry-After, and never
-// within the floor.
-func (s *step) pause(rule StatusRule, fails uint8, down time.Duration) time.Duration {
-	pause := s.p.phase(down).Every
+// pause is the time to the next fetch: what the phase says, or else the rule,
+// or else a step that doubles; never before the server's Retry-After, and never
+// under the floor.
+func (s *step) pause(rule StatusRule, r *Record) time.Duration {
+	ph := s.p.phase(r.outage.lasted)
+	pause := ph.EveryBare
+	if ph.UseCopy && r.copy != nil {
+		pause = ph.Every
+	}
 	switch {
 	case pause != 0:
 	case rule.Again != 0:
 		pause = rule.Again
 	default:
-		pause = s.backoff(fails, down)
+		pause = s.backoff(r.outage)
 	}
 	asked, _ := retry.After(s.a.Header, time.Unix(0, s.now), s.p.Retry.After)
 	return max(pause, asked, s.p.Fresh.Least)
 }
 
-// backoff is a step that doubles with each failure, drawn from its upper half.
-func (s *step) backoff(fails uint8, down time.Duration) time.Duration {
+// backoff is a step that doubles with each failed fetch, drawn from its upper
+// half.
+func (s *step) backoff(o *outage) time.Duration {
 	most := s.p.Retry.Day
-	if down >= day {
+	if o.first != 0 && s.now-o.first >= int64(day) {
 		most = s.p.Retry.Later
 	}
 	step := s.p.Retry.First
-	for ; fails > 0 && step < most; fails-- {
+	for fails := o.fails; fails > 0 && step < most; fails-- {
 		step = min(step, most/2) * 2 // no overflow, whatever the profile says
 	}
 	step = min(step, most)
 	return step - time.Duration(s.draw()%uint64(step/2+1))
 }
 
-// draw is a number that differs between authorities and tries but is the same
+// draw is a number that differs between authorities and fetches but is the same
 // for the same arguments, which keeps Learn pure.
 func (s *step) draw() uint64 {
 	h := fnv.New64a()

@@ -97,13 +97,14 @@ type Retry struct {
 
 // Phase is a part of an outage.
 type Phase struct {
-	Until      time.Duration // its end, counted from the first failure; 0: none
+	Until      time.Duration // its end, by the observed length of the outage; 0: none
 	UseCopy    bool          // a copy past its lifetime governs, if there is one
 	CopyClause string        // the clause such a copy rests on
 	Otherwise  Verdict       // what holds without a copy
 	Answering  bool          // Otherwise Allow asks for a server that answered in this outage
 	Clause     string        // the clause Otherwise rests on; Defer rests on that of the last answer
-	Every      time.Duration // the time between tries; 0: Profile.Retry doubles
+	Every      time.Duration // the time between fetches while a copy governs; 0: Profile.Retry doubles
+	EveryBare  time.Duration // the time between fetches while none does; 0: Profile.Retry doubles
 }
 
 // Check reports what does not make sense in a profile that was changed by hand.
@@ -159,10 +160,10 @@ func (p *Profile) covers(status int) StatusRule {
 	return StatusRule{Clause: "2.3.1.4"}
 }
 
-// phase is the part of an outage that holds after it has lasted for down.
-func (p *Profile) phase(down time.Duration) Phase {
+// phase is the part of an outage that holds when its observed length is lasted.
+func (p *Profile) phase(lasted time.Duration) Phase {
 	for _, ph := range p.Outage {
-		if ph.Until == 0 || down < ph.Until {
+		if ph.Until == 0 || lasted < ph.Until {
 			return ph
 		}
 	}

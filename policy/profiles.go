@@ -63,7 +63,7 @@ func unready(from, to int, hold bool) StatusRule {
 
 // deferring is an outage during which nothing may be accessed, copy or not.
 func deferring(until, every time.Duration) Phase {
-	return Phase{Until: until, Every: every, Otherwise: Defer}
+	return Phase{Until: until, EveryBare: every, Otherwise: Defer}
 }
 
 // RFC9309 returns the default profile. Where the RFC says MAY it takes what
@@ -76,7 +76,7 @@ func RFC9309() *Profile {
 	p.Status = statuses(gone(404, 404), gone(410, 410), unready(429, 429, true), denied(Lifetime))
 	p.Outage = []Phase{
 		{Until: patience, UseCopy: true, CopyClause: "2.4", Otherwise: Defer},
-		{UseCopy: true, CopyClause: "2.3.1.4", Otherwise: Allow, Answering: true, Clause: "2.3.1.4", Every: day},
+		{UseCopy: true, CopyClause: "2.3.1.4", Otherwise: Allow, Answering: true, Clause: "2.3.1.4", Every: day, EveryBare: time.Hour},
 	}
 	return p
 }
@@ -91,7 +91,7 @@ func Strict() *Profile {
 		gone(404, 404), gone(410, 410), unready(429, 429, true), unready(401, 401, true), unready(403, 403, true),
 		denied(Lifetime),
 	)
-	p.Outage = []Phase{deferring(patience, 0), deferring(0, day)}
+	p.Outage = []Phase{deferring(patience, 0), deferring(0, time.Hour)}
 	return p
 }
 
@@ -108,7 +108,7 @@ func Google() *Profile {
 	p.Outage = []Phase{
 		deferring(12*time.Hour, 0),
 		{Until: patience, UseCopy: true, CopyClause: "house", Otherwise: Allow, Clause: "house"},
-		{Otherwise: Allow, Answering: true, Clause: "2.3.1.4", Every: day},
+		{Otherwise: Allow, Answering: true, Clause: "2.3.1.4", EveryBare: time.Hour},
 	}
 	return p
 }
@@ -122,7 +122,7 @@ func Google2019() *Profile {
 	p.Status = statuses(gone(404, 404), gone(410, 410), denied(0))
 	p.Outage = []Phase{
 		deferring(patience, 0),
-		{UseCopy: true, CopyClause: "2.3.1.4", Otherwise: Allow, Clause: "2.3.1.4", Every: day},
+		{UseCopy: true, CopyClause: "2.3.1.4", Otherwise: Allow, Clause: "2.3.1.4", Every: day, EveryBare: time.Hour},
 	}
 	return p
 }
@@ -150,7 +150,7 @@ func Koster1996() *Profile {
 	}
 	p.Status = statuses(gone(404, 404), closed(401), closed(403), unready(400, 499, true))
 	p.Fresh.Default, p.Fresh.Most = 7*day, 365*day
-	p.Outage = []Phase{deferring(patience, 0), deferring(0, day)}
+	p.Outage = []Phase{deferring(patience, 0), deferring(0, time.Hour)}
 	return p
 }
 

@@ -9,58 +9,74 @@ import (
 	"github.com/rfc9309/polite/matcher"
 )
 
-// Record is all that is remembered of one scheme and authority: the copy of its
-// robots.txt, if there is one, what the last retrieval came to, and when to ask
-// again. It is immutable and safe for concurrent use. A nil *Record is that of
-// an authority nothing is known of, and so is the zero Record.
+// Record is all that is remembered of one authority (scheme, host and port):
+// the cached copy of its robots.txt if there is one, how the last fetch ended,
+// and when the next fetch is due. A Record is immutable and safe for concurrent
+// use. A nil or zero Record knows nothing.
 //
-// It is kept small, because a crawler holds a million of them: times are
-// nanoseconds since 1970 with 0 for none, and what few records need is in
-// detail.
+// A crawler keeps a million records, so the parts that many records lack stand
+// behind pointers: a plain 404 takes 64 bytes and its URL. Times are
+// nanoseconds since 1970; 0 is no time.
 type Record struct {
 	profile *Profile
-	file    *matcher.File // the copy, nil if there is none
-	robots  string        // the URL asked
-	more    *packed       // the detail, nil if all of it is zero
-	at      int64         // when the last retrieval ended
-	fetched int64         // when the copy was received or last confirmed
-	end     int64         // until when the copy governs by itself
-	next    int64         // when to ask again
-	status  int32         // of the last retrieval, 0 if there was no answer
-	access  Access        // of the last retrieval
-	fails   uint8         // failures in a row, for the spacing of tries
-	flags   flags
+	robots  string      // the URL fetched, at the initial authority
+	answer  *answer     // how the last fetch ended
+	copy    *cachedCopy // nil without a copy
+	outage  *outage     // nil unless the last fetch failed
+	learnt  int64       // when the last fetch ended
+	next    int64       // when the next fetch is due
 }
 
-type flags uint8
+// answer is how a fetch ended. Records share the frequent ones.
+type answer struct {
+	status  int // 0 if there was no answer
+	access  Access
+	noStore bool   // a client error that must not be stored; copies have their own mark
+	served  string // the URL that answered, "" if it is Record.robots
+	cause   string // why there is no file, in words; "" if there is one
+	clause  string // the clause that a decision without a copy rests on
+}
 
-const (
-	answered flags = 1 << iota // a server error was seen in this outage
-	hold                       // the last answer asks for patience
-	page                       // the copy is an HTML page without a rule
-	allFlags = answered | hold | page
-)
+// cachedCopy is a file with its lifetime (RFC 9309, section 2.4).
+type cachedCopy struct {
+	file     *matcher.File
+	source   *source       // nil if all of it is zero
+	fetched  int64         // when the file was received or last confirmed
+	expires  int64         // the end of its lifetime
+	declared time.Duration // the lifetime that its server declared; -1 if none
+	page     bool          // an HTML page or binary data without one rule
+	noStore  bool          // Cache-Control: no-store came with it
+}
 
-// blank reports that nothing is known.
+// source is where a copy came from and what confirms it.
+type source struct {
+	origin   string // the URL that served it, "" if it is Record.robots
+	etag     string
+	modified int64 // the Last-Modified date in seconds since 1970
+}
+
+// blank reports whether nothing is known.
 func (r *Record) blank() bool { return r == nil || r.profile == nil }
 
-// Due reports whether robots.txt must be asked for again before the record is
-// used: nothing is known, the copy or the last answer has had its time, or the
-// record is from the future because the clock was set back. Clocks of a fleet
-// that differ by less than the profile's shortest lifetime do not count as that.
+// Due reports whether robots.txt must be fetched before the record is used:
+// nothing is known, the copy or the last answer has expired, or the record is
+// from the future because the clock was set back. Differences of less than
+// Fresh.Least between the clocks of a fleet are ignored.
 func (r *Record) Due(now time.Time) bool {
 	return r.blank() || r.due(nanos(now))
 }
 
 func (r *Record) due(now int64) bool { return now >= r.next || r.fromFuture(now) }
 
-// fromFuture reports that the clock was set back since the record was made, by
-// more than clocks differ.
-func (r *Record) fromFuture(now int64) bool {
-	return now < r.at-int64(r.profile.Fresh.Least)
-}
+// fromFuture reports whether the clock was set back since the record was made,
+// by more than clocks differ.
+func (r *Record) fromFuture(now int64) bool { return r.profile.future(r.learnt, now) }
 
-// NextTry is when the file is asked for again. It is zero for a nil Record.
+// future reports whether at lies so far after now that the clock must have been
+// set back.
+func (p *Profile) future(at, now int64) bool { return at > after(now, p.Fresh.Least) }
+
+// NextTry returns when the next fetch is due. It is zero for a nil Record.
 func (r *Record) NextTry() time.Time {
 	if r.blank() {
 		return time.Time{}
@@ -68,35 +84,45 @@ func (r *Record) NextTry() time.Time {
 	return unix(r.next)
 }
 
-// Validators returns the header lines that make the next request conditional,
+// NoStore reports whether the record rests on an answer with Cache-Control:
+// no-store (RFC 9111, section 5.2.2.5). It must not be written to a store.
+func (r *Record) NoStore() bool {
+	return !r.blank() && (r.answer.noStore || r.copy != nil && r.copy.noStore)
+}
+
+// Validators returns the header fields that make the next request conditional,
 // If-None-Match and If-Modified-Since, or nil if there are none. They belong to
 // the URL Origin and must be sent to no other. The caller owns the result.
 func (r *Record) Validators() http.Header {
-	if r.blank() || r.file == nil || r.more == nil || !r.profile.Conditional {
+	if r.blank() || r.copy == nil || r.copy.source == nil || !r.profile.Conditional {
 		return nil
 	}
-	h, m := http.Header{}, r.detail()
-	if m.etag != "" {
-		h.Set("If-None-Match", m.etag)
+	var h http.Header
+	set := func(field, value string) {
+		if h == nil {
+			h = http.Header{}
+		}
+		h.Set(field, value)
 	}
-	if m.lastModified != "" {
-		h.Set("If-Modified-Since", m.lastModified)
+	if s := r.copy.source; s.etag != "" {
+		set("If-None-Match", s.etag)
 	}
-	if len(h) == 0 {
-		return nil
+	if s := r.copy.source; s.modified != 0 {
+		set("If-Modified-Since", time.Unix(s.modified, 0).UTC().Format(http.TimeFormat))
 	}
 	return h
 }
 
-// File returns the copy in use, nil if there is none.
+// File returns the cached copy, nil if there is none.
 func (r *Record) File() *matcher.File {
-	if r == nil {
+	if r == nil || r.copy == nil {
 		return nil
 	}
-	return r.file
+	return r.copy.file
 }
 
-// Robots is the URL of robots.txt at the initial authority, "" for a nil Record.
+// Robots returns the URL of robots.txt at the initial authority, "" for a nil
+// Record.
 func (r *Record) Robots() string {
 	if r == nil {
 		return ""
@@ -104,43 +130,46 @@ func (r *Record) Robots() string {
 	return r.robots
 }
 
-// Origin is the URL the copy came from, after redirects.
+// Origin returns the URL that served the copy, after redirects.
 func (r *Record) Origin() string {
-	if r == nil {
-		return ""
+	if r != nil && r.copy != nil && r.copy.source != nil && r.copy.source.origin != "" {
+		return r.copy.source.origin
 	}
-	if o := r.detail().origin; o != "" {
-		return o
-	}
-	return r.robots
+	return r.Robots()
 }
 
-// served is the URL of the last answer.
-func (r *Record) served() string {
-	if s := r.detail().served; s != "" {
-		return s
-	}
-	return r.robots
-}
-
-// Size is how many octets of memory the record retains, its copy not counted:
-// see File().Size. Records may share one copy.
+// Size returns how many bytes of memory the record retains, without its copy's
+// file: see File().Size. Records may share one file.
 func (r *Record) Size() int {
 	if r == nil {
 		return 0
 	}
-	return int(unsafe.Sizeof(*r)) + len(r.robots) + r.detailSize()
+	size := int(unsafe.Sizeof(*r)) + len(r.robots)
+	if a := r.answer; a != nil && frequent()[*a] != a {
+		size += int(unsafe.Sizeof(*a)) + len(a.served) + len(a.cause) + len(a.clause)
+	}
+	if r.outage != nil {
+		size += int(unsafe.Sizeof(*r.outage))
+	}
+	if c := r.copy; c != nil {
+		size += int(unsafe.Sizeof(*c))
+		if c.source != nil {
+			size += int(unsafe.Sizeof(*c.source)) + len(c.source.origin) + len(c.source.etag)
+		}
+	}
+	return size
 }
 
-// Share returns the record with its copy replaced by f, so that authorities
-// that serve the same text hold it once. It returns r itself unless f says the
-// same as the copy, octet for octet of every rule.
+// Share returns the record with its copy's file replaced by f, so that
+// authorities that serve the same text keep it once. It returns r itself unless
+// f equals the file.
 func (r *Record) Share(f *matcher.File) *Record {
-	if r == nil || r.file == nil || r.file == f || !r.file.Equal(f) {
+	if r == nil || r.copy == nil || r.copy.file == f || !r.copy.file.Equal(f) {
 		return r
 	}
-	shared := *r
-	shared.file = f
+	shared, c := *r, *r.copy
+	c.file = f
+	shared.copy = &c
 	return &shared
 }
 

@@ -167,8 +167,8 @@ func TestSize(t *testing.T) {
 		}
 	}
 	dated := learn(t, p, nil, attempt(t, "200 rules + Last-Modified: Fri, 01 May 2020 00:00:00 GMT", start))
-	if got := dated.Size() - small.Size(); got < 29+40 || got > 29+80 {
-		t.Errorf("a date of 29 octets, the first detail, adds %d; want about 80", got)
+	if got := dated.Size() - small.Size(); got != 40 {
+		t.Errorf("a date, the first field of a source, adds %d; want 40", got)
 	}
 }
 

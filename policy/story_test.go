@@ -20,7 +20,9 @@ import (
 //	WHEN: ANSWER -> RULING; next SPAN
 //	WHEN: ask    -> RULING
 //
-// WHEN counts from the first day, for instance "0", "12h" or "29d23h". ANSWER
+// WHEN counts from the first day, for instance "0", "12h" or "29d23h". After
+// "to", as in "to 30d", the ANSWER comes at every planned fetch up to WHEN, and
+// once more at WHEN. ANSWER
 // is a status ("503"), the name of a failure class ("dns"), or both (a body
 // that broke off), and more words in any order:
 //
@@ -89,8 +91,13 @@ func (c *crawl) step(line string) {
 	if !ok || !timed {
 		c.t.Fatalf("a step without colon or arrow: %s", line)
 	}
+	when, planned := strings.CutPrefix(strings.TrimSpace(when), "to ")
 	now := start.Add(span(c.t, when))
-	if what = strings.TrimSpace(what); what != "ask" {
+	what = strings.TrimSpace(what)
+	if planned {
+		c.rec = throughout(c.t, c.p, c.rec, what, now)
+	}
+	if what != "ask" {
 		c.rec = learn(c.t, c.p, c.rec, attempt(c.t, what, now))
 		if c.stored {
 			c.rec = reload(c.t, c.p, c.rec)
@@ -143,7 +150,7 @@ func span(t testing.TB, s string) time.Duration {
 func attempt(t testing.TB, s string, now time.Time) policy.Attempt {
 	t.Helper()
 	parts := strings.Split(s, " + ")
-	a := policy.Attempt{Robots: robots, Header: http.Header{}, Sent: now.Add(-time.Second), Received: now}
+	a := policy.Attempt{Robots: robots, Header: http.Header{}, Sent: now, Received: now}
 	for _, line := range parts[1:] {
 		field, value, ok := strings.Cut(line, ":")
 		if !ok {
@@ -204,6 +211,16 @@ func hops(t testing.TB, n string) []policy.Hop {
 		from = to
 	}
 	return chain
+}
+
+// throughout is the record after the answer came at every planned fetch before
+// until.
+func throughout(t testing.TB, p *policy.Profile, rec *policy.Record, answer string, until time.Time) *policy.Record {
+	t.Helper()
+	for rec.NextTry().Before(until) {
+		rec = p.Learn(rec, attempt(t, answer, rec.NextTry()))
+	}
+	return rec
 }
 
 // learn is one step of Learn, with what must hold for every step: the same

@@ -56,17 +56,17 @@ func TestTable(t *testing.T) {
 		{"house/202_without_rules_is_no_answer", `
 			0:   202 empty -> defer 2.3.1.4; next 1m
 			1m:  202 html  -> defer 2.3.1.4; next 1m..2m
-			30d: 202       -> allow 2.3.1.4; next 24h`},
+			to 31d: 202    -> allow 2.3.1.4; next 1h`},
 		{"2.5/a_cut_file_ends_at_its_last_whole_line", `
 			0: 200 rules cut -> rules 2.2.2; next 24h`},
 
 		// A part is not the file.
 		{"2.3.1.4/206_is_a_broken_body", `
 			0:   206 rules -> defer 2.3.1.4; next 1m
-			30d: 206 rules -> defer 2.3.1.4; next 24h`},
+			to 30d: 206 rules -> defer 2.3.1.4; next 1h`},
 		{"2.3.1.4/a_broken_body_is_no_file", `
 			0:   200 rules body -> defer 2.3.1.4; next 1m
-			30d: 200 empty body -> defer 2.3.1.4; next 24h`},
+			to 30d: 200 empty body -> defer 2.3.1.4; next 1h`},
 		{"2.3.1.4/a_broken_body_leaves_the_copy", `
 			0:   200 rules       -> rules 2.2.2; next 24h
 			24h: 200 others body -> rules stale 2.4; next 1m`},
@@ -140,7 +140,7 @@ func TestTable(t *testing.T) {
 			0:   302 + Location: javascript:alert(1)                  -> defer 2.3.1.4
 			0:   302 + Location: data:text/plain,                     -> defer 2.3.1.4
 			0:   302 + Location: /a + Location: /b                    -> defer 2.3.1.4
-			30d: 302                                                  -> allow 2.3.1.4; next 24h`},
+			to 31d: 302                                               -> allow 2.3.1.4; next 1h`},
 		{"2.3.1.4/3xx_that_are_no_redirects", `
 			0: 300 + Location: /hop1         -> defer 2.3.1.4; next 1m
 			0: 305 + Location: /hop1         -> defer 2.3.1.4
@@ -166,8 +166,8 @@ func TestTable(t *testing.T) {
 			0:   503 -> defer 2.3.1.4
 			20d: 404 -> allow 2.3.1.3; next 24h
 			21d: 503 -> defer 2.3.1.4; next 1m
-			50d: 503 -> defer 2.3.1.4
-			51d: 503 -> allow 2.3.1.4; next 24h`},
+			to 50d: 503 -> defer 2.3.1.4
+			to 51d: 503 -> allow 2.3.1.4; next 1h`},
 		{"2.3.1.3/another_4xx_allows_for_an_hour", `
 			0:  403 -> allow 2.3.1.3; next 1h
 			1h: ask -> defer 2.4
@@ -194,40 +194,41 @@ func TestTable(t *testing.T) {
 			0:  429                     -> defer house; next 1m
 			1m: 429 + Retry-After: 7200 -> defer house; next 2h`},
 		{"house/429_never_ends_in_allow", `
-			0:   429 -> defer house
-			29d: 503 -> defer 2.3.1.4
-			30d: 429 -> defer house; next 24h
-			99d: 429 -> defer house; next 24h`},
+			0:       503 -> defer 2.3.1.4
+			to 31d:  503 -> allow 2.3.1.4; next 1h
+			31d30m:  429 -> defer house; next 1h
+			to 99d:  429 -> defer house; next 1h`},
 		{"house/429_leaves_the_copy", `
 			0:   200 rules -> rules 2.2.2; next 24h
 			24h: 429       -> rules stale 2.4; next 1m
-			99d: 429       -> rules stale 2.3.1.4; next 24h`},
+			to 99d: 429    -> rules stale 2.4; next 3h..6h`},
 
 		// Unreachable.
 		{"2.3.1.4/without_a_copy_nothing_is_allowed_for_30_days", `
 			0:       503 -> defer 2.3.1.4; next 1m
 			12h:     503 -> defer 2.3.1.4; next 1m..2m
-			29d23h:  503 -> defer 2.3.1.4; next 2m..4m
-			29d23h59m59s: ask -> defer 2.3.1.4
-			30d:     503 -> allow 2.3.1.4; next 24h
-			30d1h:   503 -> allow 2.3.1.4; next 24h`},
+			12h1m:   503 -> defer 2.3.1.4; next 2m..4m
+			to 29d23h59m: 503 -> defer 2.3.1.4; next 3h..6h
+			to 32d:   503 -> allow 2.3.1.4; next 1h
+			to 60d:   503 -> allow 2.3.1.4; next 1h`},
 		{"2.3.1.4/a_silent_server_is_never_taken_for_an_open_one", `
 			0:     dns     -> defer 2.3.1.4; next 1m
 			1d:    connect -> defer 2.3.1.4
 			2d:    tls     -> defer 2.3.1.4
-			30d:   timeout -> defer 2.3.1.4; next 24h
-			30d1h: network -> defer 2.3.1.4; next 24h
-			99d:   protocol -> defer 2.3.1.4; next 24h`},
+			to 40d: timeout  -> defer 2.3.1.4; next 1h
+			40d1h:  network  -> defer 2.3.1.4; next 1h
+			to 99d: protocol -> defer 2.3.1.4; next 1h`},
 		{"2.3.1.4/one_answer_in_the_outage_is_enough", `
-			0:   dns -> defer 2.3.1.4
-			9d:  500 -> defer 2.3.1.4
-			30d: dns -> allow 2.3.1.4; next 24h`},
+			0:      dns -> defer 2.3.1.4
+			to 9d:  dns -> defer 2.3.1.4
+			to 10d: 500 -> defer 2.3.1.4
+			to 31d: dns -> allow 2.3.1.4; next 1h`},
 		{"2.3.1.4/an_answer_before_the_outage_is_not", `
 			0:   500       -> defer 2.3.1.4
 			1d:  200 rules -> rules 2.2.2
 			2d:  404       -> allow 2.3.1.3
 			3d:  dns       -> defer 2.3.1.4
-			33d: dns       -> defer 2.3.1.4`},
+			to 40d: dns    -> defer 2.3.1.4; next 1h`},
 		{"2.3.1.4/every_server_error", `
 			0: 500 -> defer 2.3.1.4; next 1m
 			0: 501 -> defer 2.3.1.4
@@ -240,18 +241,18 @@ func TestTable(t *testing.T) {
 			0:   1234 -> defer 2.3.1.4
 			0:   101  -> defer 2.3.1.4
 			0:   103  -> defer 2.3.1.4
-			30d: 999  -> allow 2.3.1.4; next 24h`},
+			to 31d: 999 -> allow 2.3.1.4; next 1h`},
 		{"2.3.1.4/no_status_is_no_answer", `
 			0:   0  -> defer 2.3.1.4; next 1m
 			1m: -7  -> defer 2.3.1.4
-			30d: 0  -> defer 2.3.1.4; next 24h`},
+			to 31d: 0 -> defer 2.3.1.4; next 1h`},
 		{"2.4/a_copy_governs_while_unreachable", `
 			0:       200 rules -> rules 2.2.2; next 24h
 			24h:     503       -> rules stale 2.4; next 1m
 			25h:     dns       -> rules stale 2.4; next 1m..2m
-			30d23h:  503       -> rules stale 2.4; next 2m..4m
-			31d:     503       -> rules stale 2.3.1.4; next 24h
-			999d:    dns       -> rules stale 2.3.1.4; next 24h`},
+			to 30d23h: 503     -> rules stale 2.4; next 3h..6h
+			to 32d:    503     -> rules stale 2.3.1.4; next 24h
+			to 999d:   dns     -> rules stale 2.3.1.4; next 24h`},
 		{"2.4/a_fresh_copy_is_not_stale", `
 			0:   200 rules -> rules 2.2.2; next 24h
 			1h:  503       -> rules 2.2.2; next 1m
@@ -271,7 +272,7 @@ func TestTable(t *testing.T) {
 			24h: 500 -> defer 2.3.1.4; next 3h..6h
 			28h: 500 -> defer 2.3.1.4; next 3h..6h
 			36h: 500 -> defer 2.3.1.4; next 3h..6h
-			30d: 500 -> allow 2.3.1.4; next 24h`},
+			to 31d: 500 -> allow 2.3.1.4; next 1h`},
 		{"house/retry_after_is_believed_up_to_a_day", `
 			0: 503 + Retry-After: 10                             -> defer 2.3.1.4; next 1m
 			0: 503 + Retry-After: 7200                           -> defer 2.3.1.4; next 2h
@@ -305,7 +306,7 @@ func TestTable(t *testing.T) {
 			400d: 200 rules -> rules 2.2.2; next 24h
 			0:    503       -> rules stale 2.4; next 1m
 			1d:   503       -> rules stale 2.4
-			400d: ask       -> rules stale 2.3.1.4`},
+			400d: ask       -> rules stale 2.4`},
 		{"2.3.1.3/a_copy_from_the_future_is_dropped_by_a_4xx", `
 			400d: 200 rules -> rules 2.2.2; next 24h
 			0:    403       -> allow 2.3.1.3; next 1h`},
@@ -313,10 +314,10 @@ func TestTable(t *testing.T) {
 			10d: 404 -> allow 2.3.1.3; next 24h
 			9d:  ask -> defer 2.4`},
 		{"2.3.1.4/an_outage_from_the_future_begins_now", `
-			60d: 503 -> defer 2.3.1.4
-			0:   503 -> defer 2.3.1.4
-			29d: ask -> defer 2.3.1.4
-			30d: ask -> allow 2.3.1.4`},
+			60d: 503    -> defer 2.3.1.4
+			0:   503    -> defer 2.3.1.4
+			to 29d: 503 -> defer 2.3.1.4
+			to 31d: 503 -> allow 2.3.1.4`},
 	} {
 		play(t, policy.RFC9309(), s)
 	}

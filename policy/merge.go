@@ -1,0 +1,124 @@
+package policy
+
+import (
+	"bytes"
+	"time"
+)
+
+// Merge returns the record in force of two records of one authority and one
+// profile, for instance that of this process and that of a store. Either may be
+// nil. The order of the two makes no difference.
+//
+// Of two answers the one that was learnt later is in force. A failed fetch is
+// in force after an answer only if it began after that answer was learnt, and
+// then it has that answer's copy. Two failed fetches are one outage: it began
+// with the first, and has lasted for the longer of the two observations. A
+// record from the future, which a clock that was set back leaves behind, loses
+// against one that is not.
+func (r *Record) Merge(other *Record, now time.Time) *Record {
+	switch {
+	case r.blank():
+		return other
+	case r == other || other.blank() || !r.sameSubject(other):
+		return r
+	}
+	future := r.fromFuture(nanos(now))
+	switch {
+	case future != other.fromFuture(nanos(now)) && future:
+		return other
+	case future != other.fromFuture(nanos(now)):
+		return r
+	case r.newerThan(other):
+		return r.followOn(other)
+	}
+	return other.followOn(r)
+}
+
+// sameSubject reports whether both records are of one authority and of profiles
+// of one name.
+func (r *Record) sameSubject(other *Record) bool {
+	return r.robots == other.robots && r.profile.Name == other.profile.Name
+}
+
+// newerThan orders two records by when they were learnt. Records of one moment
+// are ordered too, so that Merge is commutative.
+func (r *Record) newerThan(other *Record) bool {
+	switch {
+	case r.learnt != other.learnt:
+		return r.learnt > other.learnt
+	case r.tried() != other.tried():
+		return r.tried() > other.tried()
+	}
+	a, _ := r.MarshalBinary()
+	b, _ := other.MarshalBinary()
+	return bytes.Compare(a, b) > 0
+}
+
+// tried is when the last fetch began if it failed, and 0 if it did not.
+func (r *Record) tried() int64 {
+	if r.outage == nil {
+		return 0
+	}
+	return r.outage.tried
+}
+
+// followOn is the record in force of r and of one that was learnt before.
+func (r *Record) followOn(old *Record) *Record {
+	switch {
+	case r.outage == nil:
+		return r
+	case old.outage == nil && r.outage.tried < old.learnt, old.outage != nil && r.outage.tried < old.outage.reached:
+		return old // the failed fetch began before an answer that old knows of
+	case old.outage == nil:
+		return r.since(old.learnt, old.copy)
+	}
+	r = r.since(old.outage.reached, old.copy)
+	if old.outage.tried < r.outage.reached {
+		return r
+	}
+	return r.join(old.since(r.outage.reached, r.copy))
+}
+
+// since returns the failed fetch r as one that followed an answer learnt at
+// reached, which left the copy c. What r knows of the time before is another
+// outage.
+func (r *Record) since(reached int64, c *cachedCopy) *Record {
+	if reached <= r.outage.reached {
+		return r
+	}
+	o := *r.outage
+	o.reached = reached
+	if o.first < reached {
+		o.first, o.lasted, o.fails, o.answered = r.learnt, 0, 1, false
+	}
+	later := *r
+	later.outage, later.copy = &o, c
+	return &later
+}
+
+// join adds to r what old knows of the same outage.
+func (r *Record) join(old *Record) *Record {
+	o := *r.outage
+	o.first = earlier(o.first, old.outage.first)
+	o.lasted = max(o.lasted, old.outage.lasted)
+	o.fails = max(o.fails, old.outage.fails)
+	o.answered = o.answered || old.outage.answered
+	c := r.copy
+	if old.copy != nil && (c == nil || old.copy.fetched > c.fetched) {
+		c = old.copy
+	}
+	if o == *r.outage && c == r.copy {
+		return r
+	}
+	joined := *r
+	joined.outage, joined.copy = &o, c
+	return &joined
+}
+
+// earlier returns the earlier of two moments; 0 is no moment.
+func earlier(a, b int64) int64 {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
