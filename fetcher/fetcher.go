@@ -132,6 +132,9 @@ func New(agent string, o *Options) (*Transport, error) {
 
 // check refuses numbers that cannot be meant.
 func (o *Options) check() error {
+	if err := checkBase(o.Base); err != nil {
+		return err
+	}
 	switch {
 	case o.MaxBytes < 0:
 		return fmt.Errorf("fetcher: MaxBytes is %d; want a number of octets, or 0 for 64 MiB", o.MaxBytes)

@@ -1,8 +1,11 @@
 package fetcher_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/pace"
@@ -35,6 +38,11 @@ func TestNew(t *testing.T) {
 		{"house/a_negative_time", agent, &fetcher.Options{Timeout: -1}, "Timeout is -1ns; want a positive duration, or 0 for 30s"},
 		{"house/a_negative_number_of_tries", agent, &fetcher.Options{Attempts: -1}, "Attempts is -1; want 1 or more, or 0 for 2"},
 		{"house/a_profile_that_makes_no_sense", agent, &fetcher.Options{Profile: lost}, "Limit"},
+		{"house/a_base_that_follows_redirects", agent, &fetcher.Options{Base: &retryablehttp.RoundTripper{}}, "Base is a go-retryablehttp RoundTripper that follows redirects; want"},
+		{"house/a_base_whose_client_follows", agent, &fetcher.Options{Base: &retryablehttp.RoundTripper{Client: retryablehttp.NewClient()}}, "CheckRedirect"},
+		{"house/a_base_with_a_rule_on_redirects", agent, &fetcher.Options{Base: &retryablehttp.RoundTripper{Client: &retryablehttp.Client{
+			HTTPClient: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		}}}, ""},
 		{"house/limits_that_make_no_sense", agent, &fetcher.Options{Pace: &pace.Limits{Gap: -1}}, "Gap"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
