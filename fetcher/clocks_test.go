@@ -56,7 +56,7 @@ func TestClockSetBack(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if err := store.Put(t.Context(), site, data, 10000*day); err != nil {
+					if err := store.Put(t.Context(), siteKey, data, 10000*day); err != nil {
 						t.Fatal(err)
 					}
 					tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store})

@@ -27,6 +27,9 @@ type engine struct {
 	aloft   sync.Map // of *flight by key: those under way
 	pacer   *pace.Pacer
 	watch   *observer
+	hangs   hangs   // of the store
+	backlog backlog // of the store
+	witness witness
 	quick   bool // a warm request needs no Decision
 	counts  counts
 }
@@ -64,8 +67,8 @@ func (e *engine) record(ctx context.Context, key string) (*policy.Record, error)
 	return e.fetch(ctx, key, false)
 }
 
-// landing is what a flight brings home.
-type landing struct {
+// fetchResult is what a flight returns to its waiters.
+type fetchResult struct {
 	rec   *policy.Record
 	asked bool // the site was asked, not only memory and store
 	err   error
@@ -83,98 +86,112 @@ func (e *engine) fetch(ctx context.Context, key string, force bool) (*policy.Rec
 		// DoChan crashes the program if its function panics, and never delivers
 		// if it ends by Goexit: guarded turns both into an error.
 		done := e.flights.DoChan(key, func() (any, error) {
-			var l landing
-			if err := e.guarded(func() error { l = e.fly(key, force); return nil }); err != nil {
-				l = landing{err: fmt.Errorf("fetcher: retrieving robots.txt of %s: %w", key, err)}
+			var r fetchResult
+			if err := e.guarded(func() error { r = e.fly(key, force); return nil }); err != nil {
+				r = fetchResult{err: fmt.Errorf("fetcher: retrieving robots.txt of %s: %w", key, err)}
 			}
-			return l, nil
+			return r, nil
 		})
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case r := <-done:
-			if l := r.Val.(landing); l.asked || !force || l.err != nil {
-				return l.rec, l.err
+		case d := <-done:
+			if r := d.Val.(fetchResult); r.asked || !force || r.err != nil {
+				return r.rec, r.err
 			}
 		}
 	}
 }
 
-// flight is what others may know of, and tell, a retrieval under way.
+// flight is one retrieval under way. Others may look at asking, and set forgotten.
 type flight struct {
+	key       string
 	asking    atomic.Bool // the host's turn has come
 	forgotten atomic.Bool // the authority was invalidated meanwhile
+	answered  bool        // a web server answered
+	stored    []byte      // what the store had when it was last read; nil: nothing
 }
 
 // fly is one flight.
-func (e *engine) fly(key string, force bool) landing {
-	f := &flight{}
+func (e *engine) fly(key string, force bool) fetchResult {
+	f := &flight{key: key}
 	e.aloft.Store(key, f)
 	defer e.aloft.Delete(key)
-	l := e.find(key, force, f)
-	// What was invalidated meanwhile is asked for anew, as if nothing was known.
-	// Who invalidates faster than that gets what came of the last try.
+	r := e.find(f, force)
+	// What was invalidated meanwhile is fetched anew, as if nothing was known.
+	// After two restarts the last result is returned even if it was invalidated
+	// again.
 	for range 2 {
-		if l.err != nil || !f.forgotten.Swap(false) {
+		if r.err != nil || !f.forgotten.Swap(false) {
 			break
 		}
-		l = e.renew(key, nil, f)
+		e.memory.Delete(key)
+		e.forget(context.Background(), key)
+		f.stored = nil
+		r = e.renew(f, nil)
 	}
-	return l
+	return r
 }
 
 // find looks into the memory once more, then into the store, then asks the site.
-func (e *engine) find(key string, force bool, f *flight) landing {
-	old, _ := e.memory.Get(key)
+func (e *engine) find(f *flight, force bool) fetchResult {
+	old, _ := e.memory.Get(f.key)
 	if !force && !old.Due(time.Now()) {
-		return landing{rec: old}
+		return fetchResult{rec: old}
 	}
-	if stored := e.load(key); stored != nil && (old == nil || stored.NextTry().After(old.NextTry())) {
-		old = stored
+	known := e.load(f, old)
+	if another(old, known) {
 		e.counts.storeHits.Add(1)
 	}
-	if !force && !old.Due(time.Now()) {
-		return landing{rec: e.memory.remember(key, old)}
+	if !force && !known.Due(time.Now()) {
+		return fetchResult{rec: e.memory.remember(f.key, known)}
 	}
-	release, fresh := e.lease(key, old, force)
-	if fresh != nil {
-		return landing{rec: e.memory.remember(key, fresh), asked: true}
+	release, known, fresh := e.lease(f, known, force)
+	if fresh {
+		return fetchResult{rec: e.memory.remember(f.key, known), asked: true}
 	}
 	defer release()
-	return e.renew(key, old, f)
+	return e.renew(f, known)
 }
 
 // renew asks the site and keeps what comes of it.
-func (e *engine) renew(key string, old *policy.Record, f *flight) landing {
-	rec, err := e.ask(key, old, f)
+func (e *engine) renew(f *flight, old *policy.Record) fetchResult {
+	rec, err := e.ask(f, old)
 	if err != nil {
-		return landing{err: err}
+		return fetchResult{err: err}
 	}
-	e.save(key, rec)
-	return landing{rec: rec, asked: true}
+	if merged := e.save(f, rec); merged != rec {
+		rec = e.memory.remember(f.key, merged)
+	}
+	return fetchResult{rec: rec, asked: true}
 }
 
 // ask retrieves the file, learns from it and remembers the result before anyone
-// is told. A record that is due at once, after a 304 that confirmed nothing, is
-// asked for a second time and no more. The error is that of a turn that would
-// come too late: no request was made, so there is nothing to learn.
-func (e *engine) ask(key string, old *policy.Record, f *flight) (*policy.Record, error) {
+// is told. A record that is due at once is fetched a second time and no more:
+// its validators were refused, or confirmed another file. The error is that of a
+// turn that would come too late: no request was made, so there is nothing to
+// learn.
+func (e *engine) ask(f *flight, old *policy.Record) (*policy.Record, error) {
 	for again := range 2 {
-		turn, known, err := e.firstTurn(key, old)
+		turn, known, err := e.firstTurn(f, old)
 		if err != nil {
 			return nil, err
 		}
 		if known != nil {
 			e.counts.storeHits.Add(1)
-			return e.memory.remember(key, known), nil
+			return e.memory.remember(f.key, known), nil
 		}
-		a := e.attempt(key, old, f, turn)
-		rec := e.memory.remember(key, e.learn(old, a))
+		a := e.attempt(f, old, turn)
+		if a.Status != 0 || len(a.Hops) > 0 {
+			f.answered = true
+			e.witness.saw(f.key, a.Received)
+		}
+		rec := e.memory.remember(f.key, e.learn(old, a))
 		e.tally(a)
 		a.Body = nil
 		e.watch.fetched(a, rec)
 		old = rec
-		if again == 1 || a.Status != http.StatusNotModified || !rec.Due(a.Received) {
+		if again == 1 || !rec.Due(a.Received) {
 			break
 		}
 	}
@@ -194,11 +211,11 @@ func (e *engine) learn(old *policy.Record, a policy.Attempt) (rec *policy.Record
 // attempt is one retrieval under its own deadline, which begins with the host's
 // turn. A panic in the base or in a rule of the caller's counts as a failure of
 // this retrieval.
-func (e *engine) attempt(key string, old *policy.Record, f *flight, turn pace.Turn) policy.Attempt {
+func (e *engine) attempt(f *flight, old *policy.Record, turn pace.Turn) policy.Attempt {
 	f.asking.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
 	defer cancel()
-	a := policy.Attempt{Robots: key + robotsPath, Sent: time.Now()}
+	a := policy.Attempt{Robots: f.key + robotsPath, Sent: time.Now()}
 	err := e.guarded(func() error {
 		e.retrieve(ctx, &a, old, turn)
 		return nil

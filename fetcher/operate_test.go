@@ -55,7 +55,7 @@ func TestAs(t *testing.T) {
 		}
 	})
 	tr := newTransport(t, nil)
-	for _, token := range []string{"", "*", "Image Bot", "ImageBot/1.0", "B\u00f6t", "bot.2"} {
+	for _, token := range []string{"", "*", "Image Bot", "ImageBot/1.0", "B\u00f6t", "bot2"} {
 		if _, err := tr.As(token); err == nil {
 			t.Errorf("As(%q): got no error, want one (RFC 9309, section 2.2.1)", token)
 		}
@@ -145,7 +145,7 @@ func TestInvalidate(t *testing.T) {
 		if d, ok := tr.Peek(must(private)); ok {
 			t.Errorf("after Invalidate: got  %v in memory, want nothing", d)
 		}
-		if _, err := store.Get(t.Context(), site); err == nil {
+		if _, err := store.Get(t.Context(), siteKey); err == nil {
 			t.Error("after Invalidate: the store has the record still")
 		}
 		var d policy.Decision

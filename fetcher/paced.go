@@ -44,19 +44,18 @@ func (e *engine) newPacer(l pace.Limits) (*pace.Pacer, error) {
 // retrieval's budget: a host that wants a minute between requests is not down.
 // Callers leave when they like; see reachable.
 //
-// A wait may outlast the lease, and then another process of the fleet may have
-// asked: what that one has learnt since old is known, and the turn is not needed.
-func (e *engine) firstTurn(key string, old *policy.Record) (turn pace.Turn, known *policy.Record, err error) {
+// After a long wait another process of the fleet may have asked: what that one
+// has learnt since old is known, and the turn is not needed.
+func (e *engine) firstTurn(f *flight, old *policy.Record) (turn pace.Turn, known *policy.Record, err error) {
 	if e.pacer == nil {
 		return turn, nil, nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), turnTime)
 	defer cancel()
 	began := time.Now()
-	turn, err = e.pacer.Wait(ctx, key, 0)
-	if _, fleet := e.opts.Store.(cache.Leaser); err == nil && fleet && time.Since(began) >= e.leaseTime() {
-		rec := e.load(key)
-		if rec != nil && !rec.Due(time.Now()) && rec.NextTry().After(old.NextTry()) {
+	turn, err = e.pacer.Wait(ctx, f.key, 0)
+	if _, fleet := e.opts.Store.(cache.Leaser); err == nil && fleet && time.Since(began) >= leaseTTL {
+		if rec := e.load(f, old); !rec.Due(time.Now()) && another(old, rec) {
 			turn.Done()
 			return turn, rec, nil
 		}
@@ -126,7 +125,7 @@ func (t *Transport) pacedTrip(req *http.Request, key string, d *policy.Decision)
 			d = &late
 		}
 		t.told(req.Context(), *d)
-		return t.send(req, pace.Turn{})
+		return t.base.RoundTrip(req)
 	case errors.As(err, &refused):
 		closeBody(req)
 		late := t.paced(addressed(req), refused)
@@ -137,7 +136,7 @@ func (t *Transport) pacedTrip(req *http.Request, key string, d *policy.Decision)
 		return nil, err
 	}
 	t.granted(req.Context(), d)
-	return t.send(req, turn)
+	return inTurn(t.base, req, turn)
 }
 
 // timed is the request, with its turn told when it is written: the gap behind it
@@ -146,6 +145,33 @@ func timed(req *http.Request, turn pace.Turn) *http.Request {
 	return req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
 		WroteRequest: func(httptrace.WroteRequestInfo) { turn.Sent() },
 	}))
+}
+
+// inTurn makes a request that has its turn, which ends with the answer's body,
+// or with the request if there is none to read.
+func inTurn(base http.RoundTripper, req *http.Request, turn pace.Turn) (*http.Response, error) {
+	held := false
+	defer func() {
+		if !held {
+			turn.Done()
+		}
+	}()
+	sent := timed(req, turn)
+	resp, err := base.RoundTrip(sent)
+	if err != nil || resp == nil {
+		return resp, err
+	}
+	if resp.Request == sent {
+		resp.Request = req
+	}
+	turn.Answer(resp.StatusCode, resp.Header)
+	// The body of a 101 is a connection now, not an answer.
+	if resp.Body == nil || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
+		return resp, nil
+	}
+	held = true
+	resp.Body = &pacedBody{resp.Body, turn}
+	return resp, nil
 }
 
 // pacedBody ends the turn when the body has been read to its end or is closed.

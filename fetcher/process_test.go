@@ -9,7 +9,9 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -113,4 +115,47 @@ func redisServer(t *testing.T) (url string, stop, start func()) {
 	start()
 	t.Cleanup(func() { stop() })
 	return "redis://" + address, stop, start
+}
+
+// proxy returns a way to a redis-server that can be cut: then connections stand,
+// but nothing gets through in either direction.
+func proxy(t *testing.T, store string) (url string, cut func()) {
+	t.Helper()
+	const scheme = "redis://"
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	var gone atomic.Bool
+	forward := func(to, from net.Conn) {
+		defer to.Close()
+		buf := make([]byte, 4<<10)
+		for {
+			n, err := from.Read(buf)
+			if err != nil {
+				return
+			}
+			if !gone.Load() {
+				to.Write(buf[:n])
+			}
+		}
+	}
+	// It ends with the listener; what it starts ends with the process at either end.
+	go func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", strings.TrimPrefix(store, scheme))
+			if err != nil {
+				near.Close()
+				continue
+			}
+			go forward(far, near)
+			go forward(near, far)
+		}
+	}()
+	return scheme + l.Addr().String(), func() { gone.Store(true) }
 }

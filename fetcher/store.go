@@ -1,10 +1,12 @@
 package fetcher
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 	"time"
 
 	"github.com/rfc9309/polite/cache"
@@ -14,11 +16,27 @@ import (
 const (
 	// storeTime bounds one call of the store.
 	storeTime = 3 * time.Second
+	// leaseTTL is the longest time that a process which has died, or is cut
+	// off, keeps the rest of its fleet from a site.
+	leaseTTL = 3 * time.Second
 	// leaseLook is how long a process waits before it looks again for the
-	// record that another is retrieving.
+	// record that another is retrieving. The wait doubles up to leaseMost.
 	leaseLook = 50 * time.Millisecond
 	leaseMost = time.Second
+	// maxSwaps bounds the tries to replace a record that others replace, too.
+	maxSwaps = 4
 )
+
+// A swapper is a store that replaces a value only if it is still the one that
+// was read: cache/redis is one. A nil old stands for no value, a keep of zero
+// for no new one.
+type swapper interface {
+	Swap(ctx context.Context, key string, old, value []byte, keep time.Duration) (swapped bool, err error)
+}
+
+// storeKey is the key of an authority's record in the store. Two profiles read
+// one robots.txt in two ways, so each has a record of its own.
+func (e *engine) storeKey(authority string) string { return authority + " " + e.profile.Name }
 
 // keep is how long the store holds a record: as long as an outage can make use
 // of it. The record itself says from when it must be asked for again.
@@ -30,100 +48,180 @@ func (e *engine) keep() time.Duration {
 	return most + 30*24*time.Hour
 }
 
-// load reads an authority's record from the store. Whatever is not the record of
-// this very authority, whole and of this profile, is a miss.
-func (e *engine) load(key string) *policy.Record {
+// load reads the store and returns the record in force of known and the stored
+// one. Whatever is not the record of this very authority, whole and of this
+// profile, is a miss.
+func (e *engine) load(f *flight, known *policy.Record) *policy.Record {
+	f.stored = nil
 	if e.opts.Store == nil {
-		return nil
+		return known
 	}
-	data, err := inStore(context.Background(), e, func(ctx context.Context) ([]byte, error) {
-		return e.opts.Store.Get(ctx, key)
-	})
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		e.storeFailed("get", key, err)
-		return nil
+	data, err := e.get(f.key)
+	if err != nil {
+		e.storeFailed("get", f.key, err)
+		return known
+	}
+	f.stored = data
+	if data == nil {
+		return known
 	}
 	rec, err := e.profile.Load(data)
-	if err == nil && rec.Robots() != key+robotsPath {
+	if err == nil && rec.Robots() != f.key+robotsPath {
 		err = fmt.Errorf("the store returned the record of %.200q", rec.Robots())
 	}
 	if err != nil {
-		e.storeFailed("load", key, err)
-		return nil
+		e.storeFailed("load", f.key, err)
+		return known
+	}
+	return known.Merge(rec, time.Now())
+}
+
+// get returns the value that the store has for an authority, nil if there is none.
+func (e *engine) get(key string) ([]byte, error) {
+	data, err := inStore(context.Background(), e, func(ctx context.Context) ([]byte, error) {
+		return e.opts.Store.Get(ctx, e.storeKey(key))
+	})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err == nil && data == nil:
+		data = []byte{} // neither a value nor an error: no record
+	}
+	return data, err
+}
+
+// save writes a record to the store, folded onto the newest record that the
+// store has, and returns the record in force.
+func (e *engine) save(f *flight, rec *policy.Record) *policy.Record {
+	if e.opts.Store == nil {
+		return rec
+	}
+	if !e.credible(f) {
+		e.backlog.drop(f.key)
+		return rec
+	}
+	return e.write(f, rec)
+}
+
+// write is save for a record that the fleet may have. What the store does not
+// take now is written when it answers again.
+func (e *engine) write(f *flight, rec *policy.Record) *policy.Record {
+	for try := range maxSwaps {
+		done, err := e.swap(f, rec, try == maxSwaps-1)
+		if err != nil {
+			e.storeFailed("put", f.key, err)
+			e.backlog.add(f.key)
+		}
+		if done || err != nil {
+			break
+		}
+		rec = e.load(f, rec)
 	}
 	return rec
 }
 
-// save writes a record to the store.
-func (e *engine) save(key string, rec *policy.Record) {
+// swap puts a record if the store still has what was read last, or in any case.
+// A record that its sender forbade to store takes what is there away.
+func (e *engine) swap(f *flight, rec *policy.Record, always bool) (done bool, err error) {
+	var value []byte
+	var keep time.Duration
+	if !rec.NoStore() {
+		keep = e.keep()
+		if value, err = rec.MarshalBinary(); err != nil {
+			return false, err
+		}
+	}
+	if bytes.Equal(value, f.stored) {
+		return true, nil
+	}
+	s, atomic := e.opts.Store.(swapper)
+	if !atomic && !always {
+		if now, err := e.get(f.key); err != nil || !bytes.Equal(now, f.stored) {
+			return false, err
+		}
+	}
+	key, old := e.storeKey(f.key), f.stored // f may change while the store hangs
+	return inStore(context.Background(), e, func(ctx context.Context) (bool, error) {
+		switch {
+		case atomic && !always:
+			return s.Swap(ctx, key, old, value, keep)
+		case keep == 0:
+			return true, e.opts.Store.Delete(ctx, key)
+		}
+		return true, e.opts.Store.Put(ctx, key, value, keep)
+	})
+}
+
+// forget removes an authority's record from the store.
+func (e *engine) forget(ctx context.Context, key string) error {
+	e.backlog.drop(key)
 	if e.opts.Store == nil {
-		return
+		return nil
 	}
-	data, err := rec.MarshalBinary()
-	if err == nil {
-		_, err = inStore(context.Background(), e, func(ctx context.Context) (none, error) {
-			return none{}, e.opts.Store.Put(ctx, key, data, e.keep())
-		})
-	}
+	_, err := inStore(ctx, e, func(ctx context.Context) (none, error) {
+		return none{}, e.opts.Store.Delete(ctx, e.storeKey(key))
+	})
 	if err != nil {
-		e.storeFailed("put", key, err)
+		e.storeFailed("delete", key, err)
+		err = fmt.Errorf("fetcher: forgetting %s: %w", key, err)
 	}
+	return err
 }
 
 // lease makes this process the only one of its fleet that retrieves the file, if
-// the store can do that. It returns either the right to ask, with the function
-// that gives it back, or the record that another process has just learnt. It
-// waits for that record, not for the other's lease; but that ends with its
-// holder, and then one of those who wait has it next. The process goes ahead alone
-// when the store fails, or when two holders in a row have had all of their time.
-func (e *engine) lease(key string, old *policy.Record, force bool) (release func(), fresh *policy.Record) {
+// the store can do that. It returns the record in force, and either the right to
+// ask, with the function that gives it back, or that the record is one which
+// another process has just learnt. It waits for that record, not for the other's
+// lease; but that ends with its holder, and then one of those who wait has it
+// next. The process goes ahead alone when the store fails, or when two holders
+// in a row have had all of their time.
+func (e *engine) lease(f *flight, old *policy.Record, force bool) (release func(), known *policy.Record, fresh bool) {
 	alone := func() {}
 	l, ok := e.opts.Store.(cache.Leaser)
 	if !ok {
-		return alone, nil
+		return alone, old, false
 	}
-	until := time.Now().Add(2 * e.leaseTime())
+	until := time.Now().Add(2 * (e.opts.Timeout + storeTime))
 	for wait := leaseLook; ; wait = min(2*wait, leaseMost) {
-		release, err := e.tryLease(l, key)
+		release, err := e.tryLease(l, f.key)
 		if err != nil && !errors.Is(err, cache.ErrHeld) {
-			e.storeFailed("lease", key, err)
-			return alone, nil
+			e.storeFailed("lease", f.key, err)
+			return alone, old, false
 		}
-		// The record is looked at under the lease too: the holder before us
-		// may have written it between our look and our lease.
-		if rec := e.load(key); rec != nil && !rec.Due(time.Now()) && (!force || rec.NextTry().After(old.NextTry())) {
+		// The store is looked at under the lease too: the holder before us may
+		// have written between our look and our lease.
+		known = e.load(f, old)
+		if !known.Due(time.Now()) && (!force || another(old, known)) {
 			if err == nil {
 				e.released(release)
 			}
 			e.counts.storeHits.Add(1)
-			return alone, rec
+			return alone, known, true
 		}
 		if err == nil {
-			return func() { e.released(release) }, nil
+			return func() { e.released(release) }, known, false
 		}
 		if time.Now().After(until) {
-			return alone, nil
+			return alone, known, false
 		}
 		time.Sleep(wait)
 	}
 }
 
+// another reports whether known, the record in force of old and one of the
+// store, is not old.
+func another(old, known *policy.Record) bool { return !known.NextTry().Equal(old.NextTry()) }
+
 // tryLease takes the lease if it is free.
 func (e *engine) tryLease(l cache.Leaser, key string) (release func(), err error) {
 	return inStore(context.Background(), e, func(ctx context.Context) (func(), error) {
-		release, err := l.Lease(ctx, key, e.leaseTime())
+		release, err := l.Lease(ctx, e.storeKey(key), leaseTTL)
 		if err == nil && ctx.Err() != nil { // nobody waits for it any more
 			release()
 		}
 		return release, err
 	})
 }
-
-// leaseTime is how long a lease lasts: a retrieval and what it tells the store.
-func (e *engine) leaseTime() time.Duration { return e.opts.Timeout + storeTime }
 
 // released gives a lease back; a store that panics there hurts nobody.
 func (e *engine) released(release func()) {
@@ -137,14 +235,186 @@ type none struct{}
 
 // inStore makes one call of the store, within its own time even if the store
 // does not look at its context: then the call's goroutine ends when the store
-// lets it.
-func inStore[T any](ctx context.Context, e *engine, call func(ctx context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTime)
+// lets it. While the store hangs, calls fail at once.
+func inStore[T any](ctx context.Context, e *engine, call func(ctx context.Context) (T, error)) (v T, err error) {
+	if err := e.hangs.enter(time.Now()); err != nil {
+		return v, err
+	}
+	limited, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
-	return within(ctx, e.watch.log, func() (T, error) { return call(ctx) })
+	v, err = within(limited, e.watch.log, func() (T, error) { return call(limited) })
+	if ctx.Err() == nil {
+		e.hangs.leave(time.Now(), limited.Err() != nil)
+	}
+	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, cache.ErrHeld) {
+		if e.backlog.begin() {
+			// Ends when all is written, or with the first record that is not taken.
+			run(e.watch.log, func() error { e.catchUp(); return nil })
+		}
+	}
+	return v, err
 }
 
 func (e *engine) storeFailed(op, key string, err error) {
 	e.counts.storeFailures.Add(1)
 	e.watch.store(op, key, err)
+}
+
+const (
+	// maxHangs is how many calls in a row may run out of time before the store
+	// is left alone for hangRest.
+	maxHangs = 3
+	hangRest = 30 * time.Second
+)
+
+var errHangs = errors.New("the store has not answered in time lately")
+
+// hangs keeps calls from a store that does not answer, so that each need not
+// wait for it. After each rest one call is let through to see.
+type hangs struct {
+	mu    sync.Mutex
+	inRow int
+	until time.Time
+}
+
+func (h *hangs) enter(now time.Time) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.inRow < maxHangs {
+		return nil
+	}
+	if now.Before(h.until) {
+		return errHangs
+	}
+	h.until = now.Add(hangRest)
+	return nil
+}
+
+// leave notes how a call ended: late is one that ran out of time.
+func (h *hangs) leave(now time.Time, late bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !late {
+		h.inRow = 0
+		return
+	}
+	h.inRow++
+	h.until = now.Add(hangRest)
+}
+
+// maxBacklog bounds the authorities that wait for the store to answer again.
+const maxBacklog = 1000
+
+// A backlog is the set of authorities whose record could not be written. When it
+// is full, further ones are left out.
+type backlog struct {
+	mu   sync.Mutex
+	keys map[string]bool
+	busy bool      // they are being written
+	rest time.Time // not before this
+}
+
+func (b *backlog) add(key string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.rest = time.Now().Add(leaseMost)
+	if b.keys == nil {
+		b.keys = make(map[string]bool)
+	}
+	if len(b.keys) < maxBacklog {
+		b.keys[key] = true
+	}
+}
+
+func (b *backlog) drop(key string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.keys, key)
+}
+
+// begin reports whether the caller is to write the records now.
+func (b *backlog) begin() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.busy || len(b.keys) == 0 || time.Now().Before(b.rest) {
+		return false
+	}
+	b.busy = true
+	return true
+}
+
+// next takes an authority out. There is none if a record was not taken just now.
+func (b *backlog) next() (key string, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if time.Now().Before(b.rest) {
+		return "", false
+	}
+	for key := range b.keys {
+		delete(b.keys, key)
+		return key, true
+	}
+	return "", false
+}
+
+func (b *backlog) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.busy = false
+}
+
+// catchUp writes the records that the store did not take when they were learnt,
+// as they are in memory now.
+func (e *engine) catchUp() {
+	defer e.backlog.end()
+	for key, ok := e.backlog.next(); ok; key, ok = e.backlog.next() {
+		if rec, ok := e.memory.Get(key); ok {
+			f := &flight{key: key}
+			e.write(f, e.load(f, rec))
+		}
+	}
+}
+
+// vouchTime is how long ago a process may have had its last answer from a web
+// server, to be believed when it says that another does not answer.
+const vouchTime = 5 * time.Minute
+
+// A witness remembers which two authorities answered last.
+type witness struct {
+	mu           sync.Mutex
+	last, before sighting
+}
+
+type sighting struct {
+	key string
+	at  time.Time
+}
+
+// saw notes an HTTP answer.
+func (w *witness) saw(key string, at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if key != w.last.key {
+		w.before = w.last
+	}
+	w.last = sighting{key, at}
+}
+
+// others reports whether an authority other than key answered since.
+func (w *witness) others(key string, since time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.last
+	if s.key == key {
+		s = w.before
+	}
+	return s.at.After(since)
+}
+
+// credible reports whether the fleet may learn what this process has: a process
+// that has lost its network, in which nobody answers, must not mark down sites
+// for the others. A store that is this process's alone gets all.
+func (e *engine) credible(f *flight) bool {
+	_, shared := e.opts.Store.(cache.Leaser)
+	return !shared || f.answered || e.witness.others(f.key, time.Now().Add(-vouchTime))
 }

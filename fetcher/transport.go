@@ -3,11 +3,9 @@ package fetcher
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -25,23 +23,17 @@ import (
 // same question without the request.
 type Transport struct {
 	*engine
-	token    string      // product tokens, separated by a comma and a space
-	reported atomic.Bool // a request under another agent has been reported
+	token string
 }
 
-// Token returns the product tokens that groups are looked up by, separated by a
-// comma and a space.
-func (t *Transport) Token() string { return t.token }
-
-// As returns a Transport for the product token of another crawler, or for
-// several as in Options.Token, on the same cache, pace and options. The agent
-// stays the same and need not contain the token.
+// As returns a Transport for another product token, such as that of a sibling
+// crawler, on the same cache, pace and options. The token must be of RFC 9309's
+// grammar; the agent stays the same.
 func (t *Transport) As(token string) (*Transport, error) {
-	tokens, err := parseTokens(token)
-	if err != nil {
+	if err := checkToken(token); err != nil {
 		return nil, err
 	}
-	return t.as(tokens), nil
+	return t.as(token), nil
 }
 
 func (e *engine) as(token string) *Transport {
@@ -168,12 +160,15 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		d = ruled
 	}
+	if t.opts.Identify && req.Header.Get("User-Agent") == "" {
+		req = t.identified(req)
+	}
 	switch {
 	case err != nil: // no URL that a robots.txt governs, in audit
-		return t.send(req, pace.Turn{})
+		return t.base.RoundTrip(req)
 	case t.pacer == nil:
 		t.granted(req.Context(), d)
-		return t.send(req, pace.Turn{})
+		return t.base.RoundTrip(req)
 	}
 	return t.pacedTrip(req, string(key), d)
 }
@@ -226,47 +221,15 @@ func (t *Transport) allows(key []byte, target *url.URL) bool {
 	return !rec.Due(now) && rec.Allows(t.token, target, now)
 }
 
-// errNoAnswer is the failure of a base that breaks the contract of
-// http.RoundTripper.
-var errNoAnswer = errors.New("the base returned neither an answer nor an error")
-
-// send makes the request, in its turn unless that is zero. The turn ends with
-// the answer's body, or with the request if there is none to read.
-func (t *Transport) send(req *http.Request, turn pace.Turn) (*http.Response, error) {
-	held := false
-	defer func() {
-		if !held {
-			turn.Done()
-		}
-	}()
-	sent := req
-	header, copied := t.header(req)
-	if turn != (pace.Turn{}) {
-		sent = timed(req, turn)
-	} else if copied {
-		sent = new(http.Request)
-		*sent = *req
+// identified is a copy of the request that names the crawler.
+func (t *Transport) identified(req *http.Request) *http.Request {
+	named := *req
+	named.Header = req.Header.Clone()
+	if named.Header == nil {
+		named.Header = http.Header{}
 	}
-	if copied {
-		sent.Header = header
-	}
-	resp, err := t.base.RoundTrip(sent)
-	switch {
-	case err != nil:
-		return nil, err
-	case resp == nil:
-		return nil, errNoAnswer
-	case resp.Request == sent:
-		resp.Request = req
-	}
-	turn.Answer(resp.StatusCode, resp.Header)
-	// The body of a 101 is a connection, not an answer.
-	if turn == (pace.Turn{}) || resp.Body == nil || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
-		return resp, nil
-	}
-	held = true
-	resp.Body = &pacedBody{resp.Body, turn}
-	return resp, nil
+	named.Header.Set("User-Agent", t.agent)
+	return &named
 }
 
 // closeBody keeps RoundTrip's promise for a request that is not passed on.
@@ -313,17 +276,7 @@ func (t *Transport) Invalidate(ctx context.Context, target *url.URL) error {
 		f.(*flight).forgotten.Store(true)
 	}
 	t.memory.Delete(key)
-	if t.opts.Store == nil {
-		return nil
-	}
-	_, err = inStore(ctx, t.engine, func(ctx context.Context) (none, error) {
-		return none{}, t.opts.Store.Delete(ctx, key)
-	})
-	if err != nil {
-		t.storeFailed("delete", key, err)
-		return fmt.Errorf("fetcher: forgetting %s: %w", key, err)
-	}
-	return nil
+	return t.forget(ctx, key)
 }
 
 // prefetches is how many authorities Prefetch asks at once.

@@ -147,7 +147,7 @@ func demo(t *testing.T, o *Options, fillers int) (*Page, *fetcher.Transport) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		store.Put(context.Background(), s.origin, raw, time.Hour)
+		store.Put(context.Background(), s.origin+" rfc9309", raw, time.Hour)
 		a.Body = nil
 		page.history.fetched(a, rec)
 	}

@@ -51,7 +51,7 @@ func hostile(t *testing.T) (*Page, *fetcher.Transport) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		store.Put(context.Background(), site, raw, time.Hour)
+		store.Put(context.Background(), site+" rfc9309", raw, time.Hour)
 		a.Body = nil
 		page.history.fetched(a, rec)
 	}

@@ -1,0 +1,290 @@
+package fetcher_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rfc9309/polite/cache"
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/internal/httptest"
+	"github.com/rfc9309/polite/policy"
+)
+
+// opened is a file that allows what text shuts off.
+var opened = httptest.Text("User-agent: *\nDisallow: /elsewhere\n")
+
+// A failing store fails the operations whose switch is on.
+type failing struct {
+	*union
+	all, put bool
+}
+
+func (s *failing) Get(ctx context.Context, key string) ([]byte, error) {
+	if s.all {
+		return nil, errors.New("away")
+	}
+	return s.union.Get(ctx, key)
+}
+
+func (s *failing) Swap(ctx context.Context, key string, old, value []byte, keep time.Duration) (bool, error) {
+	if s.all || s.put {
+		return false, errors.New("away")
+	}
+	return s.union.Swap(ctx, key, old, value, keep)
+}
+
+// Of the record in memory and that in the store the one learnt later is in
+// force, though the other one lasts longer.
+func TestMemoryIsNewerThanStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site(site).Robots(httptest.Status(404), text.Header("Cache-Control", "max-age=60"), httptest.Status(503))
+		store := &failing{union: newUnion()}
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store})
+		tr.Check(t.Context(), must(private))
+		time.Sleep(20 * time.Hour)
+		store.put = true
+		tr.Refresh(t.Context(), must(private))
+		time.Sleep(2 * time.Minute)
+		d, err := tr.Check(t.Context(), must(private))
+		if got := ruling(d); err != nil || got != "disallow 2.4 stale" {
+			t.Errorf("got  %s, %v; want disallow 2.4 stale: the 404 in the store is older than the rules", got, err)
+		}
+	})
+}
+
+// A process that was frozen while it wrote what it had learnt does not overwrite
+// what others have learnt since, and uses what they have learnt.
+func TestFrozenWriter(t *testing.T) {
+	for name, own := range map[string]httptest.Step{"answer": opened, "failure": httptest.Reset()} {
+		t.Run("4.2/"+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := httptest.New(t)
+				web.Site(site).Robots(own)
+				u := newUnion()
+				tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: u, Attempts: 1})
+				connected(t, web, tr, 1)
+				var theirs []byte
+				u.frozen = func() {
+					time.Sleep(2 * time.Second)
+					theirs = stored(t, policy.RFC9309(), site, shut, time.Now())
+					u.Put(t.Context(), siteKey, theirs, day)
+				}
+				d, err := tr.Check(t.Context(), must(public))
+				if got := ruling(d); err != nil || got != "disallow 2.2.2" {
+					t.Errorf("got  %s, %v; want disallow 2.2.2, as the others have learnt", got, err)
+				}
+				if d, _ := tr.Peek(must(public)); ruling(d) != "disallow 2.2.2" {
+					t.Errorf("in memory: got  %s, want disallow 2.2.2", ruling(d))
+				}
+				if now, _ := u.Get(t.Context(), siteKey); string(now) != string(theirs) {
+					t.Errorf("the store has another record than the newer one")
+				}
+			})
+		})
+	}
+}
+
+// A failure that began before another process had an answer changes nothing,
+// in any kind of store.
+func TestFailureBeganBefore(t *testing.T) {
+	for name, store := range map[string]cache.Store{"swapper": newUnion(), "plain": cache.NewMemory(1 << 20)} {
+		t.Run("4.2/"+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := httptest.New(t)
+				web.Site(site).Robots(httptest.Hang())
+				tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store, Attempts: 1, Timeout: 20 * time.Second})
+				connected(t, web, tr, 1)
+				var d policy.Decision
+				var caller sync.WaitGroup
+				caller.Go(func() { d, _ = tr.Check(t.Context(), must(private)) })
+				time.Sleep(10 * time.Second)
+				theirs := stored(t, policy.RFC9309(), site, rules, time.Now())
+				store.Put(t.Context(), siteKey, theirs, day)
+				caller.Wait()
+				now, _ := store.Get(t.Context(), siteKey)
+				if ruling(d) != "disallow 2.2.2" || !d.DownSince.IsZero() || string(now) != string(theirs) {
+					t.Errorf("got  %v\nwant the rules that another process had meanwhile, and its record in the store", d)
+				}
+			})
+		})
+	}
+}
+
+// A process without a network takes no site from its fleet: of eight one has
+// lost its network, goes to three hundred sites first, and the others fetch them
+// all. A process that has the network tells the fleet what is down.
+func TestSickProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const sites = 300
+		web := httptest.New(t)
+		u := newUnion()
+		cut := newTransport(t, &fetcher.Options{Store: u, Attempts: 1, Base: unreachable{}})
+		well := make([]*fetcher.Transport, crawlers-1)
+		for i := range well {
+			well[i] = newTransport(t, &fetcher.Options{Base: web.Transport(), Store: u, Attempts: 1})
+		}
+		var got tallied
+		for i := range sites {
+			name := fmt.Sprintf("http://site%d.test", i)
+			web.Site(name).Robots(text)
+			if d, err := cut.Check(t.Context(), must(name+"/private")); err != nil || d.Verdict != policy.Defer {
+				t.Fatalf("without a network: got  %v, %v; want defer", d, err)
+			}
+			for _, tr := range well {
+				got.add(tr.Check(t.Context(), must(name+"/private")))
+			}
+		}
+		if len(got.by) != 1 || got.by["disallow 2.2.2"] != sites*len(well) {
+			t.Errorf("got  %v; want disallow 2.2.2 for all: the sites are up", got.by)
+		}
+		web.Site(site).Down()
+		asked := func() int { return len(web.Dials()) }
+		before := asked()
+		for _, tr := range well {
+			if d, err := tr.Check(t.Context(), must(private)); err != nil || d.Verdict != policy.Defer {
+				t.Errorf("a site that is down: got  %v, %v; want defer", d, err)
+			}
+		}
+		if n := asked() - before; n != 1 {
+			t.Errorf("%d connections to a site that is down, want one of the fleet's", n)
+		}
+	})
+}
+
+// unreachable is a base without a network.
+type unreachable struct{}
+
+func (unreachable) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("network is unreachable")
+}
+
+// Crawlers of two profiles share a store, each with records of its own.
+func TestProfilesShareAStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site(site).Robots(text)
+		store := cache.NewMemory(1 << 20)
+		for _, p := range []*policy.Profile{policy.RFC9309(), policy.Strict(), policy.RFC9309(), policy.Strict()} {
+			o := &fetcher.Options{Base: web.Transport(), Store: store, Profile: p, Trace: &fetcher.Trace{
+				Store: func(op, authority string, err error) { t.Errorf("%s %s: %v", op, authority, err) },
+			}}
+			if d, err := newTransport(t, o).Check(t.Context(), must(private)); err != nil || ruling(d) != "disallow 2.2.2" {
+				t.Errorf("%s: got  %v, %v; want disallow 2.2.2", p.Name, d, err)
+			}
+		}
+		if n := len(web.Requests()); n != 2 {
+			t.Errorf("%d requests, want one a profile", n)
+		}
+	})
+}
+
+// What its sender forbids to store stays in memory, and the older record goes.
+func TestNoStore(t *testing.T) {
+	for name, store := range map[string]cache.Store{"swapper": newUnion(), "plain": cache.NewMemory(1 << 20)} {
+		t.Run("RFC9111-5.2.2.5/"+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := httptest.New(t)
+				forbidden := text.Header("Cache-Control", "no-store")
+				web.Site(site).Robots(opened, forbidden, httptest.Status(503), opened)
+				tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store})
+				for i, want := range []struct {
+					ruling string
+					kept   bool
+				}{{"allow 2.2.2", true}, {"disallow 2.2.2", false}, {"disallow 2.4 stale", false}, {"allow 2.2.2", true}} {
+					d, err := tr.Refresh(t.Context(), must(private))
+					_, missing := store.Get(t.Context(), siteKey)
+					if got := ruling(d); err != nil || got != want.ruling || errors.Is(missing, fs.ErrNotExist) == want.kept {
+						t.Errorf("retrieval %d: got  %s, %v, then %v from the store; want %s, stored %v", i, got, err, missing, want.ruling, want.kept)
+					}
+					time.Sleep(time.Hour)
+				}
+			})
+		})
+	}
+}
+
+// What a store did not take while it was away is written when it is back.
+func TestStoreCatchesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		store := &failing{union: newUnion(), all: true}
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store})
+		const sites = 50
+		for i := range sites {
+			name := fmt.Sprintf("http://site%d.test", i)
+			web.Site(name).Robots(text)
+			tr.Check(t.Context(), must(name+"/private"))
+		}
+		time.Sleep(time.Minute)
+		store.all = false
+		web.Site(site).Robots(text)
+		tr.Check(t.Context(), must(private))
+		synctest.Wait()
+		for i := range sites {
+			if _, err := store.Get(t.Context(), fmt.Sprintf("http://site%d.test rfc9309", i)); err != nil {
+				t.Errorf("site %d, learnt while the store was away: %v, want its record", i, err)
+			}
+		}
+	})
+}
+
+// A store that hangs costs a few calls their time, not each; when it answers
+// again it is used again.
+func TestStoreHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		hangs := true
+		store := &troubled{Store: cache.NewMemory(1 << 20)}
+		var calls atomic.Int32
+		store.does = func(ctx context.Context) ([]byte, error) {
+			calls.Add(1)
+			if hangs {
+				time.Sleep(time.Hour)
+			}
+			return nil, fs.ErrNotExist
+		}
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store})
+		check := func(i int) {
+			name := fmt.Sprintf("http://site%d.test", i)
+			web.Site(name).Robots(text)
+			if d, err := tr.Check(t.Context(), must(name+"/private")); err != nil || ruling(d) != "disallow 2.2.2" {
+				t.Errorf("got  %v, %v; want disallow 2.2.2", d, err)
+			}
+		}
+		began := time.Now()
+		for i := range 100 {
+			check(i)
+		}
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("100 sites took %v with a store that hangs, want three calls of 3s", took)
+		}
+		time.Sleep(30 * time.Second)
+		calls.Store(0)
+		var callers sync.WaitGroup
+		for i := range 20 {
+			callers.Go(func() { check(1000 + i) })
+		}
+		callers.Wait()
+		if n := calls.Load(); n != 1 {
+			t.Errorf("%d calls of a store that hangs after its rest, want one, to see", n)
+		}
+		hangs = false
+		time.Sleep(31 * time.Second)
+		failed := tr.Stats().StoreFailures
+		store.op = "neither"
+		check(101)
+		if now := tr.Stats().StoreFailures; now != failed {
+			t.Errorf("%d calls failed after the store answers again, want none", now-failed)
+		}
+		time.Sleep(time.Hour) // the calls that hang end
+	})
+}
