@@ -53,12 +53,13 @@ func (s *stub) RoundTrip(req *http.Request) (*http.Response, error) {
 // BenchmarkRoundTrip is what a request costs beside the base transport, here one
 // that answers at once: the difference to bare is Polite's own.
 func BenchmarkRoundTrip(b *testing.B) {
-	run := func(b *testing.B, base http.RoundTripper) {
+	named := http.Header{"User-Agent": {agent}}
+	run := func(b *testing.B, base http.RoundTripper, header http.Header) {
 		u, err := url.Parse("https://www.example.com/catalogue/item-4711.html?ref=home")
 		if err != nil {
 			b.Fatal(err)
 		}
-		req := &http.Request{Method: "GET", URL: u, Host: u.Host, Header: http.Header{}}
+		req := &http.Request{Method: "GET", URL: u, Host: u.Host, Header: header}
 		if _, err := base.RoundTrip(req); err != nil {
 			b.Fatal(err)
 		}
@@ -69,22 +70,29 @@ func BenchmarkRoundTrip(b *testing.B) {
 			}
 		}
 	}
-	b.Run("bare", func(b *testing.B) { run(b, &stub{}) })
+	b.Run("bare", func(b *testing.B) { run(b, &stub{}, named) })
 	for _, n := range []int{13, 1000} {
 		b.Run(fmt.Sprintf("rules=%d", n), func(b *testing.B) {
 			t, err := fetcher.New(agent, &fetcher.Options{Base: &stub{robots: ruled(n)}})
 			if err != nil {
 				b.Fatal(err)
 			}
-			run(b, t)
+			run(b, t, named)
 		})
 	}
+	b.Run("unnamed", func(b *testing.B) {
+		t, err := fetcher.New(agent, &fetcher.Options{Base: &stub{robots: ruled(13)}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		run(b, t, http.Header{})
+	})
 	b.Run("paced", func(b *testing.B) {
 		t, err := fetcher.New(agent, &fetcher.Options{Base: &stub{robots: ruled(13)}, Pace: &pace.Limits{Parallel: 1}})
 		if err != nil {
 			b.Fatal(err)
 		}
-		run(b, t)
+		run(b, t, named)
 	})
 }
 

@@ -9,32 +9,54 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/rfc9309/polite/policy"
 )
 
-// readBody reads at most limit octets of decoded content (RFC 9309, section
-// 2.5) and reports whether there was more. Content that ends before its
-// announced length, in the middle of a chunk or of its encoding is an error: a
-// file cut by the network must not pass for a whole one.
+// content is the body of an answer, decoded.
+type content struct {
+	body []byte
+	cut  bool // there was more than the limit
+}
+
+// readBody reads at most limit bytes of decoded content (RFC 9309, section 2.5).
+// Content that ends before its announced length, in the middle of a chunk or of
+// its encoding is an error: a file cut by the network must not pass for a whole
+// one. The length is checked here as well as in net/http, for other bases.
 //
-// The work is bounded: no more raw octets are read than twice the limit, so an
+// The work is bounded: no more raw bytes are read than twice the limit, so an
 // encoded body cannot keep the decoder busy without giving anything.
-func readBody(resp *http.Response, header http.Header, limit int) (body []byte, cut bool, err error) {
+func readBody(resp *http.Response, header http.Header, limit int) (content, error) {
 	raw := &bounded{r: resp.Body, left: 2*int64(limit) + 64<<10}
 	r, err := decoded(raw, header, resp.Uncompressed)
 	if err != nil {
-		return nil, false, err
+		return content{}, err
 	}
-	body, err = io.ReadAll(io.LimitReader(r, int64(limit)+1))
+	body, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
 	if len(body) > limit {
-		return body[:limit], true, nil
+		return content{body: body[:limit], cut: true}, nil
+	}
+	if err == nil {
+		err = raw.complete(announced(resp, header))
 	}
 	if err != nil {
-		return nil, false, broken(err)
+		return content{}, broken(err)
 	}
-	return body, false, nil
+	return content{body: body}, nil
+}
+
+// announced is the length of the raw body that an answer declares, 0 if none.
+func announced(resp *http.Response, header http.Header) int64 {
+	if resp.Uncompressed || len(resp.TransferEncoding) > 0 || header["Transfer-Encoding"] != nil {
+		return 0
+	}
+	declared := int64(0)
+	if lines := header["Content-Length"]; len(lines) == 1 {
+		declared, _ = strconv.ParseInt(lines[0], 10, 64) // 0 if it is no number
+	}
+	return max(declared, resp.ContentLength)
 }
 
 // decoded undoes the content codings of a body, one or two of them.
@@ -110,12 +132,13 @@ type cutShort struct{ err error }
 func (c *cutShort) Error() string { return "the body broke off: " + c.err.Error() }
 func (c *cutShort) Unwrap() error { return c.err }
 
-var errTooMuch = errors.New("too many octets for the content they decode to")
+var errTooMuch = errors.New("too many bytes for the content they decode to")
 
-// bounded fails once more than left octets were read.
+// bounded fails once more than left bytes were read.
 type bounded struct {
 	r    io.Reader
 	left int64
+	read int64
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
@@ -124,5 +147,20 @@ func (b *bounded) Read(p []byte) (int, error) {
 	}
 	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
+	b.read += int64(n)
 	return n, err
+}
+
+// complete reports an error if the body has fewer than want bytes. It reads what
+// a decoder has left, which stops at the end of its own format.
+func (b *bounded) complete(want int64) error {
+	if b.read < want {
+		if _, err := io.Copy(io.Discard, b); err != nil {
+			return err
+		}
+	}
+	if b.read < want {
+		return fmt.Errorf("%d of %d bytes: %w", b.read, want, io.ErrUnexpectedEOF)
+	}
+	return nil
 }

@@ -25,6 +25,10 @@ func classify(ctx context.Context, err error) *policy.Failure {
 	if errors.As(err, &refused) {
 		return &policy.Failure{Class: policy.Egress, Err: refused}
 	}
+	var panicked *panicError
+	if errors.As(err, &panicked) {
+		return &policy.Failure{Class: policy.Other, Err: panicked}
+	}
 	return &policy.Failure{Class: class(ctx, err), Err: bare(err)}
 }
 

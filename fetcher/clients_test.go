@@ -216,7 +216,7 @@ func TestHTTP2(t *testing.T) {
 		{name: "2.3.1.1/trailers", answer: text.Trailer("X-Checksum", "1"), want: obeyed, asks: 1},
 		{name: "2.5/flood", answer: httptest.Flood(rules), want: obeyed, asks: 1},
 		{name: "2.3.1.2/redirect", answer: httptest.Redirect(301, "http://b.test/r"), want: obeyed, asks: 2},
-		{name: "2.3.1.2/loop", answer: httptest.Redirect(301, "/robots.txt"), want: nothing, asks: 1},
+		{name: "2.3.1.2/loop", answer: httptest.Redirect(301, "/robots.txt"), want: nothing, asks: 6},
 		{name: "2.3.1.3/missing", answer: httptest.Status(404), want: nothing, asks: 1},
 		{name: "2.3.1.4/down", answer: httptest.Status(503), want: down, asks: 1},
 		{name: "2.3.1.4/status_999", answer: httptest.Status(999), want: down, asks: 1},

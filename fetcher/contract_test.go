@@ -48,7 +48,6 @@ var outcomes = []struct {
 	{name: "allowed_by_override", url: private, options: fetcher.Options{Override: says(policy.Allow)}},
 	{name: "audited", url: private, options: fetcher.Options{Audit: true}},
 	{name: "audited_without_a_host", url: "ftp://example.com/x", options: fetcher.Options{Audit: true}, want: errAny},
-	{name: "identified", url: public, options: fetcher.Options{Identify: true}},
 	{name: "paced", url: public, options: fetcher.Options{Pace: &pace.Limits{Gap: time.Second}}},
 	{name: "disallowed", url: private, want: fetcher.ErrDisallowed},
 	{name: "disallowed_by_the_host_field", url: "http://10.0.0.1/private", host: "example.com", want: fetcher.ErrDisallowed},

@@ -108,20 +108,30 @@
 // As a base, another client must not follow redirects by itself, or pages are
 // asked for that nobody has judged, nor make retries that outlast
 // Options.Timeout. Give go-retryablehttp an HTTPClient whose CheckRedirect
-// returns http.ErrUseLastResponse, and PassthroughErrorHandler.
+// returns http.ErrUseLastResponse, and PassthroughErrorHandler; New refuses one
+// without a CheckRedirect.
 //
 // # Redirects to private addresses
 //
-// A redirect of robots.txt from a public site to a private, loopback,
-// link-local or otherwise special address is refused when the address is about
-// to be dialled, after resolution; the file then counts as unreachable. A site
-// that is private itself may redirect within its network. With an
-// *http.Transport as base this holds for every address. A base with a dialer of
-// its own has connected by the time the address is seen, but sent nothing.
-// Through a proxy, or with another kind of RoundTripper, literal addresses and
-// names as this machine resolves them are checked before the request; what the
-// proxy or that base then connects to cannot be seen. Page requests are not
-// subject to this rule.
+// A site that is private itself may redirect its robots.txt within its network.
+// Once a retrieval has had an answer from a public address, no later redirect may
+// lead it to a private, loopback, link-local or otherwise special address; the
+// file then counts as unreachable. Page requests are not subject to this rule.
+//
+// With an *http.Transport as base every address is checked before a connection is
+// made to it. Where that transport has a dialer of its own, names are resolved
+// here and the dialer is given literal addresses; a TLS dialer makes no
+// connection for such a redirect, because it would not know the name to verify:
+// the plain dialer makes it, and net/http does TLS with TLSClientConfig.
+//
+// Through a proxy, or with another kind of RoundTripper, the host of a redirect
+// is checked before the request: a literal address, what this machine resolves a
+// name to, and, where it cannot, whether the name is one of a local network
+// (a single label, .local, .internal, .localhost, .home.arpa or .onion). A base
+// built on net/http reports its connections too, so that a request over a refused
+// one is ended before it is written. What then remains unseen is where a proxy
+// connects to, where a base connects to that does not report it, and what is
+// behind a name that only the base's own dialer can resolve until it has connected.
 //
 // # Bad input
 //

@@ -2,6 +2,8 @@ package fetcher
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -9,41 +11,43 @@ import (
 	"net/http/httptrace"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"github.com/rfc9309/polite/pace"
 )
 
 // ways are the transports that requests for robots.txt go out by. Redirects are
-// where a hostile site could send a crawler into its own network, so those from
-// a public address go by a transport that looks at every address before it is
-// dialled.
+// where a hostile site could send a crawler into its own network, so hops after a
+// public address go by a transport that checks every address before it connects.
 //
 // With an *http.Transport as base, open and guarded are clones of it without
 // keep-alive: no connection, and no goroutine of one, outlives its retrieval by
-// more than a second.
-// With any other RoundTripper both are the base itself.
+// more than a second. With any other RoundTripper open is the base itself.
 type ways struct {
-	open    http.RoundTripper
-	guarded http.RoundTripper
-	dials   bool // guarded looks at addresses when it dials
-	proxy   func(*http.Request) (*url.URL, error)
-	allow   func(netip.Addr) error
-	own     bool // allow is the caller's rule and binds private sites too
+	open    http.RoundTripper                     // checks nothing
+	guarded http.RoundTripper                     // checks each address before it connects; nil with an unknown base
+	ours    bool                                  // connections are made by net.Dialer, so a peer's address is the site's
+	proxy   func(*http.Request) (*url.URL, error) // of the base; nil without one
+	allow   func(netip.Addr) error                // the address rule
+	own     bool                                  // allow is the caller's rule and binds private sites too
 	lookup  lookupFunc
 	log     *slog.Logger
 }
 
+// The first look-up of a process makes channels that package net keeps. If that
+// happened inside a bubble of testing/synctest, the next bubble to look up a name
+// would end the program. This one asks no name server.
+var _, _ = net.DefaultResolver.LookupNetIP(context.Background(), "ip4", "localhost")
+
 // lookupFunc resolves a name as net.Resolver.LookupNetIP does.
 type lookupFunc = func(ctx context.Context, network, host string) ([]netip.Addr, error)
 
-// newWays prepares the transports. standard says that base is Go's default, of
-// which the dialer is known and may be replaced.
+// newWays prepares the transports. standard says that base is Go's default,
+// whose dialer is known and may be replaced.
 func newWays(base http.RoundTripper, standard bool, egress func(netip.Addr) error, log *slog.Logger) *ways {
-	w := &ways{open: base, guarded: base, allow: publicOnly, log: log, lookup: net.DefaultResolver.LookupNetIP}
+	w := &ways{open: base, allow: publicOnly, log: log, lookup: net.DefaultResolver.LookupNetIP}
 	if egress != nil {
 		w.allow, w.own = egress, true
 	}
@@ -59,34 +63,35 @@ func newWays(base http.RoundTripper, standard bool, egress func(netip.Addr) erro
 		c.IdleConnTimeout = time.Second
 		c.MaxResponseHeaderBytes = maxHeader
 	}
-	plain, secure := dialers(t)
-	if plain == nil || standard {
-		d := &net.Dialer{Timeout: 30 * time.Second, ControlContext: w.control}
-		guarded.DialContext = d.DialContext
-	} else {
-		guarded.DialContext = w.checked(plain)
+	guarded.DialContext = (&net.Dialer{Timeout: 30 * time.Second, ControlContext: w.control}).DialContext
+	if dial := dialer(t); dial != nil && !standard {
+		guarded.DialContext = w.resolved(dial)
 	}
-	if secure != nil {
-		guarded.DialTLSContext = w.checked(secure)
-	}
-	w.open, w.guarded, w.dials, w.proxy = open, guarded, true, t.Proxy
+	// A TLS dialer has to know the name to verify, and could be given nothing but
+	// the address: net/http does TLS in its place.
+	//lint:ignore SA1019 honoured by net/http
+	guarded.DialTLS, guarded.DialTLSContext = nil, nil
+	w.open, w.guarded, w.proxy, w.ours = open, guarded, t.Proxy, standard || !dials(t)
 	return w
 }
 
-// dialers are the transport's own, nil where it has none. It also honours two
-// fields of an earlier age, and so must we: a crawler that dials through a
-// tunnel must not go round it.
-func dialers(t *http.Transport) (plain, secure dialFunc) {
-	plain, secure = t.DialContext, t.DialTLSContext
+type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// dialer is the transport's own, nil if it has none. It also honours a field of
+// an earlier age: a crawler that dials through a tunnel must not go round it.
+func dialer(t *http.Transport) dialFunc {
 	//lint:ignore SA1019 honoured, not used
-	if dial := t.Dial; plain == nil && dial != nil {
-		plain = func(_ context.Context, network, addr string) (net.Conn, error) { return dial(network, addr) }
+	dial := t.Dial
+	if t.DialContext != nil || dial == nil {
+		return t.DialContext
 	}
+	return func(_ context.Context, network, addr string) (net.Conn, error) { return dial(network, addr) }
+}
+
+// dials reports whether a transport has a dialer of its own, of any kind.
+func dials(t *http.Transport) bool {
 	//lint:ignore SA1019 honoured, not used
-	if dial := t.DialTLS; secure == nil && dial != nil {
-		secure = func(_ context.Context, network, addr string) (net.Conn, error) { return dial(network, addr) }
-	}
-	return plain, secure
+	return t.DialContext != nil || t.Dial != nil || t.DialTLSContext != nil || t.DialTLS != nil
 }
 
 func (w *ways) closeIdle() {
@@ -103,46 +108,93 @@ func (w *ways) control(_ context.Context, _, address string, _ syscall.RawConn) 
 	if err != nil {
 		return &refusedError{address, err}
 	}
-	return w.look(ap.Addr())
+	return w.check(ap.Addr())
 }
 
-// look asks the rule about an address. A rule of the caller's may be asked on a
+// resolved makes a dialer that is not ours connect to addresses that were
+// checked: it is given one literal address after the other. A name that only the
+// dialer can resolve is checked by the address of its connection, before anything
+// is sent.
+func (w *ways) resolved(dial dialFunc) dialFunc {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		host, port, err := net.SplitHostPort(addr)
+		if err != nil {
+			return nil, err
+		}
+		addrs, err := w.resolve(ctx, network, host)
+		if err != nil {
+			return w.connected(dial(ctx, network, addr))
+		}
+		var failure error
+		for _, a := range addrs {
+			err := w.check(a)
+			if err == nil {
+				conn, failed := dial(ctx, network, net.JoinHostPort(a.String(), port))
+				if failed == nil {
+					return conn, nil
+				}
+				err = failed
+			}
+			if failure == nil {
+				failure = err
+			}
+		}
+		return nil, failure
+	}
+}
+
+// connected closes a connection to an address that is refused.
+func (w *ways) connected(conn net.Conn, err error) (net.Conn, error) {
+	if err != nil {
+		return nil, err
+	}
+	if remote, ok := addrOf(conn.RemoteAddr()); ok {
+		if err := w.check(remote.Addr()); err != nil {
+			conn.Close()
+			return nil, err
+		}
+	}
+	return conn, nil
+}
+
+// lookupTime bounds the time to resolve one name.
+const lookupTime = 2 * time.Second
+
+// resolve returns the addresses of a host as this machine sees them, at least
+// one. IPv4 comes first: a dialer that is given one address cannot change over
+// from an IPv6 that does not work.
+func (w *ways) resolve(ctx context.Context, network, host string) ([]netip.Addr, error) {
+	if addr, ok := literal(host); ok {
+		return []netip.Addr{addr}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookupTime)
+	defer cancel()
+	addrs, err := w.lookup(ctx, strings.Replace(network, "tcp", "ip", 1), host)
+	if err == nil && len(addrs) == 0 {
+		err = &net.DNSError{Err: "no address", Name: host, IsNotFound: true}
+	}
+	addrs = slices.Clone(addrs)
+	slices.SortStableFunc(addrs, func(a, b netip.Addr) int { return a.Unmap().BitLen() - b.Unmap().BitLen() })
+	return addrs, err
+}
+
+// literal is the address that a host names without any resolution.
+func literal(host string) (netip.Addr, bool) {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), true
+	}
+	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return addr, err == nil
+}
+
+// check applies the rule to an address. A rule of the caller's may be called on a
 // goroutine of net/http's, where a panic would end the program.
-func (w *ways) look(addr netip.Addr) error {
+func (w *ways) check(addr netip.Addr) error {
 	addr = addr.Unmap().WithZone("")
 	if err := <-run(w.log, func() error { return w.allow(addr) }); err != nil {
 		return &refusedError{addr.String(), err}
 	}
 	return nil
-}
-
-type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
-
-// checked guards a dialer that is not ours: a literal address is looked at
-// before, the address that was reached before the first octet is sent.
-func (w *ways) checked(dial dialFunc) dialFunc {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		host, _, err := net.SplitHostPort(addr)
-		if err != nil {
-			return nil, err
-		}
-		if literal, err := netip.ParseAddr(host); err == nil {
-			if err := w.look(literal); err != nil {
-				return nil, err
-			}
-		}
-		conn, err := dial(ctx, network, addr)
-		if err != nil {
-			return nil, err
-		}
-		if remote, ok := addrOf(conn.RemoteAddr()); ok {
-			if err := w.look(remote); err != nil {
-				conn.Close()
-				return nil, err
-			}
-		}
-		return conn, nil
-	}
 }
 
 // refusedError is an address that a redirect must not lead to.
@@ -154,136 +206,143 @@ type refusedError struct {
 func (e *refusedError) Error() string { return fmt.Sprintf("redirect refused to %s: %v", e.to, e.why) }
 func (e *refusedError) Unwrap() error { return e.why }
 
-// path is the way of one retrieval: it learns from the first hop whether the
-// site itself is private, and picks the transport of every further hop.
-type path struct {
-	*ways
-	robots  string      // the file that is retrieved
-	first   bool        // the next request is that of the initial authority
-	private atomic.Bool // the initial authority is; an unknown base may tell so at any time
-	turn    pace.Turn   // held for the next request; zero: wait for one
+// route is the way of one retrieval through the web. Once a hop of it has been
+// answered from a public address, or from one that could not be seen, no later
+// hop may lead to a special address.
+type route struct {
+	ways    *ways
+	initial string                         // host of the initial authority
+	guard   bool                           // the next hop must lead to a permitted address
+	inside  bool                           // every hop so far was answered from a special address
+	peer    atomic.Pointer[netip.AddrPort] // address that the last connection to a site was made to
+	relay   netip.AddrPort                 // peer of the first hop
 }
 
-func (w *ways) start(robots string) *path { return &path{ways: w, robots: robots, first: true} }
-
-// roundTrip makes one request.
-func (p *path) roundTrip(req *http.Request) (*http.Response, error) {
-	if !p.first {
-		if p.free() || p.proxied(req) {
-			return p.open.RoundTrip(req)
-		}
-		return p.guarded.RoundTrip(req)
-	}
-	if literal, err := netip.ParseAddr(strings.Trim(req.URL.Hostname(), "[]")); err == nil {
-		p.private.Store(publicOnly(literal.Unmap()) != nil)
-	} else if req.URL.Hostname() == "localhost" {
-		p.private.Store(true)
-	}
-	if p.proxied(req) {
-		return p.open.RoundTrip(req)
-	}
-	// A connection tells its peer also when the base is one we know nothing of.
-	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
-		if addr, ok := addrOf(info.Conn.RemoteAddr()); ok {
-			p.private.Store(publicOnly(addr) != nil)
-		}
-	}}
-	return p.open.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
+func newRoute(w *ways, initial *url.URL) *route {
+	return &route{ways: w, initial: initial.Hostname(), inside: true}
 }
 
-// free reports that redirects may lead anywhere: a private site may redirect
-// within its network, unless the caller's own rule says otherwise.
-func (p *path) free() bool { return p.private.Load() && !p.own }
+// roundTrip makes one request. cancel ends its context.
+func (r *route) roundTrip(req *http.Request, cancel context.CancelCauseFunc) (*http.Response, error) {
+	if r.guard && r.ways.guarded != nil && !r.ways.proxied(req) {
+		return r.ways.guarded.RoundTrip(req)
+	}
+	r.peer.Store(nil)
+	trace := httptrace.WithClientTrace(req.Context(), r.watch(hostPort(req.URL), cancel))
+	return r.ways.open.RoundTrip(req.WithContext(trace))
+}
 
-func (p *path) proxied(req *http.Request) bool {
-	if p.proxy == nil {
+// watch is told by net/http of the connections for a request, also below a base
+// that is not known. One to a proxy counts for nothing. One that is refused is
+// closed before the request is written to it; by HTTP/2, where others use it too,
+// the request is canceled.
+func (r *route) watch(target string, cancel context.CancelCauseFunc) *httptrace.ClientTrace {
+	var direct atomic.Bool
+	return &httptrace.ClientTrace{
+		GetConn: func(to string) { direct.Store(to == target) },
+		GotConn: func(info httptrace.GotConnInfo) {
+			addr, ok := addrOf(info.Conn.RemoteAddr())
+			if !ok || !direct.Load() {
+				return
+			}
+			r.peer.Store(&addr)
+			if !r.guard || addr == r.relay {
+				return
+			}
+			if err := r.ways.check(addr.Addr()); err != nil {
+				cancel(err)
+				if !shared(info.Conn) {
+					info.Conn.Close()
+				}
+			}
+		},
+	}
+}
+
+// shared reports whether a connection carries the requests of others.
+func shared(c net.Conn) bool {
+	secure, ok := c.(interface{ ConnectionState() tls.ConnectionState })
+	return ok && secure.ConnectionState().NegotiatedProtocol == "h2"
+}
+
+// proxied reports whether a request goes by a proxy of the base.
+func (w *ways) proxied(req *http.Request) bool {
+	if w.proxy == nil {
 		return false
 	}
-	u, err := p.proxy(req)
+	u, err := w.proxy(req)
 	return u != nil || err != nil
 }
 
-// mayGo asks before a redirect is followed. Where our own dialer makes the
-// connection that is only about a literal address; the rest is seen at dial
-// time. Through a proxy or an unknown RoundTripper the name is resolved here,
-// which is the best that can be done: the other side may resolve it differently.
-func (p *path) mayGo(ctx context.Context, to *url.URL) error {
-	p.first = false
-	if p.free() {
+// extend prepares the hop that a redirect leads to, or refuses it. Where the
+// guarded transport makes the connection only a literal address is checked here.
+// Through a proxy or an unknown base the name is resolved here, which is the best
+// that can be done: the other side may resolve it differently.
+func (r *route) extend(ctx context.Context, from, to *url.URL) error {
+	r.arrived(ctx, from.Hostname())
+	r.guard = !r.inside || r.ways.own
+	if !r.guard {
 		return nil
 	}
 	host := to.Hostname()
-	if addr, err := netip.ParseAddr(host); err == nil {
-		return p.look(addr)
-	}
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return p.look(netip.AddrFrom4([4]byte{127, 0, 0, 1}))
-	}
-	if p.dials && !p.proxied(&http.Request{Method: http.MethodGet, URL: to, Header: http.Header{}}) {
+	_, known := literal(host)
+	seen := r.ways.guarded != nil && !r.ways.proxied(&http.Request{Method: http.MethodGet, URL: to, Header: http.Header{}})
+	if seen && !known && (r.ways.ours || !specialUse(host)) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	addrs, err := p.lookup(ctx, "ip", host)
-	if err != nil {
-		return nil // whoever dials will see for himself
+	addrs, err := r.ways.resolve(ctx, "ip", host)
+	switch {
+	case err == nil:
+		return r.ways.checkAll(addrs)
+	case specialUse(host) && host != r.initial:
+		return &refusedError{host, errors.New("a name of a local network that this machine cannot resolve")}
 	}
+	return nil
+}
+
+func (w *ways) checkAll(addrs []netip.Addr) error {
 	for _, a := range addrs {
-		if err := p.look(a); err != nil {
+		if err := w.check(a); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// arrived notes whether the hop that ends at host was answered inside. A peer
+// that is not known to be the site, with a dialer or a base that may go by a
+// relay, counts only if this machine does not resolve the name to a public
+// address. Without a peer only a literal address counts.
+func (r *route) arrived(ctx context.Context, host string) {
+	peer := r.peer.Load()
+	if peer != nil && !r.relay.IsValid() {
+		r.relay = *peer
+	}
+	_, known := literal(host)
+	switch {
+	case !r.inside:
+	case peer == nil && !known, peer != nil && publicOnly(peer.Addr()) == nil:
+		r.inside = false
+	case peer == nil || !r.ways.ours:
+		addrs, _ := r.ways.resolve(ctx, "ip", host)
+		r.inside = !slices.ContainsFunc(addrs, func(a netip.Addr) bool { return publicOnly(a) == nil })
+	}
+}
+
+// hostPort is the address that net/http connects to for a URL.
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
 // addrOf is the IP address of a peer, if it has one.
-func addrOf(a net.Addr) (netip.Addr, bool) {
+func addrOf(a net.Addr) (netip.AddrPort, bool) {
 	if a == nil {
-		return netip.Addr{}, false
+		return netip.AddrPort{}, false
 	}
 	ap, err := netip.ParseAddrPort(a.String())
-	return ap.Addr().Unmap().WithZone(""), err == nil
+	return netip.AddrPortFrom(ap.Addr().Unmap().WithZone(""), ap.Port()), err == nil
 }
-
-// special lists what is not a public unicast address, after IANA's registries of
-// special-purpose addresses.
-var special = prefixes(
-	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
-	"192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
-	"224.0.0.0/4", "240.0.0.0/4",
-	"::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/9", "ff00::/8",
-)
-
-func prefixes(list ...string) []netip.Prefix {
-	p := make([]netip.Prefix, len(list))
-	for i, s := range list {
-		p[i] = netip.MustParsePrefix(s)
-	}
-	return p
-}
-
-// publicOnly is the default rule: an error for a private, loopback, link-local,
-// multicast or otherwise special address, also one inside a 6to4 or NAT64
-// address.
-func publicOnly(addr netip.Addr) error {
-	addr = addr.Unmap()
-	for _, p := range special {
-		if p.Contains(addr) {
-			return fmt.Errorf("not a public address (%s)", p)
-		}
-	}
-	if !addr.Is6() {
-		return nil
-	}
-	b := addr.As16()
-	switch {
-	case b[0] == 0x20 && b[1] == 0x02: // 2002::/16, 6to4
-		return publicOnly(netip.AddrFrom4([4]byte(b[2:6])))
-	case [12]byte(b[:12]) == nat64:
-		return publicOnly(netip.AddrFrom4([4]byte(b[12:16])))
-	}
-	return nil
-}
-
-// nat64 is 64:ff9b::/96.
-var nat64 = [12]byte{0x00, 0x64, 0xff, 0x9b}

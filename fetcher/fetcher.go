@@ -1,13 +1,11 @@
 package fetcher
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/rfc9309/polite/cache"
@@ -19,9 +17,12 @@ import (
 // for one crawler process.
 type Options struct {
 	// Token is the product token that groups are looked up by (RFC 9309,
-	// section 2.2.1). Empty takes it from the agent: the part before the first
-	// "/" or space, as in "ExampleBot/0.1 (+https://example.com/bot)". It must be
-	// set when the agent begins with something else, such as "Mozilla/5.0".
+	// section 2.2.1), or several, separated by commas, the most specific first:
+	// with "ExampleBot-Image, ExampleBot" the first that has a group is obeyed,
+	// and "*" only if none has. Each must be part of the agent. Empty takes it
+	// from the agent: the part before the first "/" or space, as in
+	// "ExampleBot/0.1 (+https://example.com/bot)". It must be set when the agent
+	// begins with something else, such as "Mozilla/5.0".
 	Token string
 
 	// Profile is how the protocol is read. Nil is policy.RFC9309(). New takes
@@ -88,11 +89,6 @@ type Options struct {
 	// Audit decides and reports but never blocks a request: for trying out.
 	Audit bool
 
-	// Identify sends the agent with every page request that has no User-Agent
-	// of its own, at the price of a copy of the request. False leaves page
-	// requests exactly as they are; robots.txt is always asked for by the agent.
-	Identify bool
-
 	// AsResponse answers a refused request with a synthetic 403 response in
 	// place of a *DeniedError, for clients that retry on any error. Its body is
 	// the printed Decision; a Defer carries Retry-After.
@@ -115,13 +111,14 @@ const (
 
 // New returns a Transport for the crawler that calls itself agent, the whole
 // User-Agent header field such as "ExampleBot/0.1 (+https://example.com/bot)".
+// Requests for robots.txt carry it, and pages whose request has no User-Agent.
 // Nil options are zero options. An error says which of the arguments cannot be
 // meant and what was expected.
 func New(agent string, o *Options) (*Transport, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	token, err := productToken(agent, o.Token)
+	token, err := productTokens(agent, o.Token)
 	if err != nil {
 		return nil, err
 	}
@@ -137,6 +134,9 @@ func New(agent string, o *Options) (*Transport, error) {
 
 // check refuses numbers that cannot be meant.
 func (o *Options) check() error {
+	if err := checkBase(o.Base); err != nil {
+		return err
+	}
 	switch {
 	case o.MaxBytes < 0:
 		return fmt.Errorf("fetcher: MaxBytes is %d; want a number of octets, or 0 for 64 MiB", o.MaxBytes)
@@ -146,52 +146,6 @@ func (o *Options) check() error {
 		return fmt.Errorf("fetcher: Attempts is %d; want 1 or more, or 0 for 2", o.Attempts)
 	case o.Profile != nil:
 		return o.Profile.Check()
-	}
-	return nil
-}
-
-// productToken is the token to look up groups by (RFC 9309, section 2.2.1): the
-// one given, which should be part of the agent, or the one the agent begins with.
-func productToken(agent, token string) (string, error) {
-	if strings.TrimSpace(agent) == "" {
-		return "", errors.New(`fetcher: the agent is empty; want a User-Agent such as "ExampleBot/0.1 (+https://example.com/bot)"`)
-	}
-	for i := range len(agent) {
-		if c := agent[i]; c < 0x20 && c != '\t' || c == 0x7f {
-			return "", fmt.Errorf("fetcher: the agent has the control octet %#02x, which cannot stand in a header field", c)
-		}
-	}
-	if token == "" {
-		token = agent
-		if i := strings.IndexAny(agent, "/ \t("); i >= 0 {
-			token = agent[:i]
-		}
-		if err := checkToken(token); err != nil {
-			return "", fmt.Errorf("%w; begin the agent %q with one, or set Options.Token", err, agent)
-		}
-		if strings.EqualFold(token, "Mozilla") { // what browsers begin with; rules for the crawler would be missed
-			return "", fmt.Errorf("fetcher: the agent %q begins with %q, which names no crawler; give the product token", agent, token)
-		}
-		return token, nil
-	}
-	if err := checkToken(token); err != nil {
-		return "", err
-	}
-	if !strings.Contains(strings.ToLower(agent), strings.ToLower(token)) {
-		return "", fmt.Errorf("fetcher: the product token %q is not part of the agent %q (RFC 9309, section 2.2.1)", token, agent)
-	}
-	return token, nil
-}
-
-// checkToken holds a token against the grammar of section 2.2.
-func checkToken(token string) error {
-	ok := token != ""
-	for i := range len(token) {
-		c := token[i]
-		ok = ok && ('a' <= c|0x20 && c|0x20 <= 'z' || c == '-' || c == '_')
-	}
-	if !ok {
-		return fmt.Errorf("fetcher: %q is no product token; want letters, %q and %q only (RFC 9309, section 2.2.1)", token, "-", "_")
 	}
 	return nil
 }

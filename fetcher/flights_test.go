@@ -60,7 +60,7 @@ func TestHerd(t *testing.T) {
 		{"missing", httptest.Status(404).After(time.Second), 1, "allow 2.3.1.3"},
 		{"down", httptest.Status(503).After(time.Second), 1, "defer 2.3.1.4"},
 		{"busy", httptest.Status(429).After(time.Second), 1, "defer house"},
-		{"loop", httptest.Redirect(302, "/robots.txt").After(time.Second), 1, "allow 2.3.1.2"},
+		{"loop", httptest.Redirect(302, "/robots.txt").After(time.Second), 6, "allow 2.3.1.2"},
 		{"hang", httptest.Hang(), 1, "defer 2.3.1.4"},
 		{"reset", httptest.Reset(), 2, "defer 2.3.1.4"},
 	} {
@@ -454,7 +454,15 @@ func TestOddBases(t *testing.T) {
 	} {
 		t.Run("2.3.1.4/"+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				trial{want: down}.hold(t, newTransport(t, &fetcher.Options{Base: base}), site)
+				tr := newTransport(t, &fetcher.Options{Base: base})
+				trial{want: down}.hold(t, tr, site)
+				req, _ := http.NewRequest(http.MethodGet, site+"/robots.txt", nil)
+				for range 2 { // unpaced, then paced
+					if resp, err := tr.RoundTrip(req); resp == nil && err == nil {
+						t.Error("a page: got neither an answer nor an error, want one")
+					}
+					tr = newTransport(t, &fetcher.Options{Base: base, Pace: &pace.Limits{Gap: time.Second}})
+				}
 			})
 		})
 	}

@@ -2,7 +2,6 @@ package fetcher
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -10,8 +9,13 @@ import (
 	"github.com/rfc9309/polite/internal/clean"
 )
 
-// errGone is what is left of a function that ended its goroutine.
-var errGone = errors.New("the goroutine exited")
+// errGone is the error of a function that ended its goroutine.
+var errGone error = &panicError{"the goroutine exited"}
+
+// panicError is a function of the caller's that did not return.
+type panicError struct{ text string }
+
+func (p *panicError) Error() string { return p.text }
 
 // run starts f on a goroutine of its own, which ends with f, and delivers f's
 // error once. A panic or a Goexit in f is an error too: a hook, a transport or a
@@ -23,7 +27,7 @@ func run(log *slog.Logger, f func() error) <-chan error {
 		defer func() {
 			if x := recover(); x != nil {
 				log.Warn("panic caught", "panic", clean.Text(fmt.Sprint(x), maxLog), "stack", string(debug.Stack()))
-				err = fmt.Errorf("panic: %v", x)
+				err = &panicError{fmt.Sprintf("panic: %v", x)}
 			}
 			done <- err
 		}()

@@ -55,7 +55,7 @@ func TestAs(t *testing.T) {
 		}
 	})
 	tr := newTransport(t, nil)
-	for _, token := range []string{"", "*", "Image Bot", "ImageBot/1.0", "B\u00f6t", "bot2"} {
+	for _, token := range []string{"", "*", "Image Bot", "ImageBot/1.0", "B\u00f6t", "bot.2"} {
 		if _, err := tr.As(token); err == nil {
 			t.Errorf("As(%q): got no error, want one (RFC 9309, section 2.2.1)", token)
 		}

@@ -125,7 +125,7 @@ func (t *Transport) pacedTrip(req *http.Request, key string, d *policy.Decision)
 			d = &late
 		}
 		t.told(req.Context(), *d)
-		return t.base.RoundTrip(req)
+		return t.send(req, pace.Turn{})
 	case errors.As(err, &refused):
 		closeBody(req)
 		late := t.paced(addressed(req), refused)
@@ -136,7 +136,7 @@ func (t *Transport) pacedTrip(req *http.Request, key string, d *policy.Decision)
 		return nil, err
 	}
 	t.granted(req.Context(), d)
-	return inTurn(t.base, req, turn)
+	return t.send(req, turn)
 }
 
 // timed is the request, with its turn told when it is written: the gap behind it
@@ -145,33 +145,6 @@ func timed(req *http.Request, turn pace.Turn) *http.Request {
 	return req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
 		WroteRequest: func(httptrace.WroteRequestInfo) { turn.Sent() },
 	}))
-}
-
-// inTurn makes a request that has its turn, which ends with the answer's body,
-// or with the request if there is none to read.
-func inTurn(base http.RoundTripper, req *http.Request, turn pace.Turn) (*http.Response, error) {
-	held := false
-	defer func() {
-		if !held {
-			turn.Done()
-		}
-	}()
-	sent := timed(req, turn)
-	resp, err := base.RoundTrip(sent)
-	if err != nil || resp == nil {
-		return resp, err
-	}
-	if resp.Request == sent {
-		resp.Request = req
-	}
-	turn.Answer(resp.StatusCode, resp.Header)
-	// The body of a 101 is a connection now, not an answer.
-	if resp.Body == nil || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
-		return resp, nil
-	}
-	held = true
-	resp.Body = &pacedBody{resp.Body, turn}
-	return resp, nil
 }
 
 // pacedBody ends the turn when the body has been read to its end or is closed.

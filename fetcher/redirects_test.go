@@ -3,6 +3,7 @@ package fetcher_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -133,10 +134,16 @@ func TestRedirects(t *testing.T) {
 		}, want: obeyed, asks: 4},
 		{name: "2.3.1.2/found_in_the_second_answer", answer: to(302, "/r"), also: at(r, httptest.Reset(), text), want: obeyed, asks: 3},
 
-		{name: "2.3.1.2/to_itself_with_a_cookie", answer: to(302, "/robots.txt").Header("Set-Cookie", "seen=1"), want: nothing, asks: 1},
+		{name: "2.3.1.2/to_itself_with_a_cookie", answer: to(302, "/robots.txt").Header("Set-Cookie", "seen=1"), want: nothing, asks: 6},
 		{name: "2.3.1.2/to_a_new_url_each_time", answer: endless, also: func(_ *httptest.Web, s *httptest.Site) { s.Path("/robots.txt*", endless) }, want: nothing, asks: 6},
-		{name: "2.3.1.2/to_and_fro_between_schemes", answer: to(301, "https://example.com/robots.txt"), also: at("https://example.com/robots.txt", to(301, site+"/robots.txt")), want: nothing, asks: 2},
-		{name: "2.3.1.2/to_and_fro_with_www", answer: to(301, "http://www.example.com/robots.txt"), also: at("http://www.example.com/robots.txt", to(302, "http://EXAMPLE.com.:80/robots.txt")), want: nothing, asks: 2},
+		{name: "2.3.1.2/to_and_fro_between_schemes", answer: to(301, "https://example.com/robots.txt"), also: at("https://example.com/robots.txt", to(301, site+"/robots.txt")), want: nothing, asks: 6},
+		{name: "2.3.1.2/to_and_fro_with_www", answer: to(301, "http://www.example.com/robots.txt"), also: at("http://www.example.com/robots.txt", to(302, "http://EXAMPLE.com.:80/robots.txt")), want: nothing, asks: 6},
+		{name: "2.3.1.2/to_itself_until_it_is_a_file", also: at(site+"/robots.txt", to(302, "/robots.txt"), to(302, "/robots.txt"), text), want: obeyed, asks: 3},
+		{name: "2.3.1.2/by_www_to_itself_and_a_file", also: func(w *httptest.Web, s *httptest.Site) {
+			w.Site("http://www.example.com").Robots(to(302, site+"/robots.txt"))
+			s.Robots(to(301, "http://www.example.com/robots.txt"), text)
+		}, want: obeyed, asks: 3},
+		{name: "2.3.1.2/to_itself_at_the_sixth_redirect", also: at(site+"/robots.txt", append(slices.Repeat(steps(to(302, "/robots.txt")), 6), text)...), want: nothing, asks: 6},
 		{name: "2.2.1/to_a_page", answer: to(302, "/"), also: at(site+"/", httptest.Text("<html>Welcome</html>")), want: nothing, asks: 2},
 		{name: "2.3.1.3/to_a_login", answer: to(302, "/login"), also: at(site+"/login", httptest.Status(401)), want: nothing, asks: 2},
 		{name: "2.3.1.3/to_nowhere", answer: to(302, "/nowhere"), want: nothing, asks: 2},

@@ -9,29 +9,42 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
+// retrieval is one fetch of a robots.txt, with all its hops.
+type retrieval struct {
+	engine *engine
+	ctx    context.Context // ends with the time for all hops and tries
+	robots string          // URL of the file, at the initial authority
+	old    *policy.Record  // gives the validators; may be nil
+	turn   pace.Turn       // held for the next request; zero: wait for one
+	route  *route
+}
+
 // retrieve fills a with one retrieval: the request for robots.txt and the
-// redirects it leads to, each followed by hand and within ctx (RFC 9309,
-// section 2.3.1.2). The rules that come back are those of the initial
-// authority, wherever they were found. Which answer means what is for
-// policy.Learn to say. The turn is that of the first request.
+// redirects it leads to, each followed by hand and within ctx (RFC 9309, section
+// 2.3.1.2). A redirect to a URL seen before is followed like any other, to the
+// same limit: a cookie check or a cache may end it. The rules that come back are
+// the initial authority's, wherever they were found. policy.Learn says what the
+// answer means. The turn is for the first request.
 func (e *engine) retrieve(ctx context.Context, a *policy.Attempt, old *policy.Record, turn pace.Turn) {
 	u, err := url.Parse(a.Robots)
 	if err != nil {
 		a.Err = &policy.Failure{Class: policy.Protocol, Err: err}
 		return
 	}
-	path := e.ways.start(a.Robots)
-	path.turn = turn
+	r := &retrieval{engine: e, ctx: ctx, robots: a.Robots, old: old, turn: turn, route: newRoute(e.ways, u)}
 	for {
 		a.Served = u.String()
-		ans := e.hop(ctx, u, old, path)
-		a.Status, a.Header, a.Body, a.Cut, a.Err = ans.status, ans.header, ans.body, ans.cut, ans.err
+		ans := r.hop(u)
+		a.Status, a.Header, a.Body, a.Cut, a.Err = ans.status, ans.header, ans.content.body, ans.content.cut, ans.err
 		if a.Err != nil || !policy.Redirect(a.Status) || len(a.Hops) >= e.profile.Hops {
 			return
 		}
-		to, err := e.follow(ctx, a, u, path)
-		if to == nil {
-			a.Err = err
+		to, err := location(a)
+		if err != nil {
+			return // Learn finds the same in a
+		}
+		if err := r.follow(u, to); err != nil {
+			a.Err = &policy.Failure{Class: policy.Egress, Err: err}
 			return
 		}
 		a.Hops = append(a.Hops, policy.Hop{From: a.Served, To: to.String(), Status: a.Status})
@@ -39,49 +52,23 @@ func (e *engine) retrieve(ctx context.Context, a *policy.Attempt, old *policy.Re
 	}
 }
 
-// follow is the URL the redirect leads to. It is nil if the redirect is not
-// followed: it cannot be used or leads back, which Learn sees in the attempt,
-// or it is refused, which the error says.
-func (e *engine) follow(ctx context.Context, a *policy.Attempt, from *url.URL, path *path) (*url.URL, error) {
+// location is the URL that a redirect leads to, in the form to request it.
+func location(a *policy.Attempt) (*url.URL, error) {
 	to, err := a.Location()
 	if err != nil {
-		return nil, nil
+		return nil, err
 	}
-	if to, err = canonical(to); err != nil {
-		return nil, nil
-	}
-	if next := to.String(); visited(a, next) {
-		// Learn finds the loop too, also when the server wrote the URL otherwise.
-		a.Header["Location"] = []string{next}
-		return nil, nil
-	}
-	if e.opts.Redirect != nil {
-		if err := e.opts.Redirect(from, to); err != nil {
-			return nil, &policy.Failure{Class: policy.Egress, Err: err}
+	return canonical(to)
+}
+
+// follow prepares the next hop. An error refuses it.
+func (r *retrieval) follow(from, to *url.URL) error {
+	if rule := r.engine.opts.Redirect; rule != nil {
+		if err := rule(from, to); err != nil {
+			return err
 		}
 	}
-	if err := path.mayGo(ctx, to); err != nil {
-		return nil, &policy.Failure{Class: policy.Egress, Err: err}
-	}
-	return to, nil
-}
-
-// visited reports whether the retrieval has been at a URL already.
-func visited(a *policy.Attempt, next string) bool {
-	seen := next == a.Served
-	for _, h := range a.Hops {
-		seen = seen || next == h.From || next == h.To
-	}
-	return seen
-}
-
-// answer is what one hop came to.
-type answer struct {
-	status int
-	header http.Header
-	body   []byte
-	cut    bool
-	err    error // a *policy.Failure
+	return r.route.extend(r.ctx, from, to)
 }
 
 // header is what every request for robots.txt carries, made anew for each hop:

@@ -134,7 +134,7 @@ func redirectRows() []row {
 		}},
 		{name: "2.3.1.2/a_loop_of_two", robots: away(302, "http://b.test/x"), also: func(w *httptest.Web, _ *httptest.Site) {
 			w.Site("http://b.test").Path("/x", httptest.Redirect(302, site+"/robots.txt"))
-		}, asked: []question{{at: 0, url: private, want: "allow 2.3.1.2", asks: 2, next: exactly(time.Hour)}}},
+		}, asked: []question{{at: 0, url: private, want: "allow 2.3.1.2", asks: 6, next: exactly(time.Hour)}}},
 		{name: "2.3.1.2/https_of_the_same_host_is_another_place", robots: away(301, "https://example.com/robots.txt"), also: func(w *httptest.Web, _ *httptest.Site) {
 			w.Site("https://example.com").Robots(text)
 		}, asked: []question{{at: 0, url: private, want: "disallow 2.2.2", asks: 2}}},
@@ -155,7 +155,7 @@ func redirectRows() []row {
 	}
 	for _, loop := range []string{"/robots.txt", site + "/robots.txt", "HTTP://EXAMPLE.COM:80/robots.txt#x", "http://u:p@example.com./robots.txt"} {
 		rows = append(rows, row{name: "2.3.1.2/a_loop_of_one", robots: away(301, loop), asked: []question{
-			{at: 0, url: private, want: "allow 2.3.1.2", asks: 1, next: exactly(time.Hour)},
+			{at: 0, url: private, want: "allow 2.3.1.2", asks: 6, next: exactly(time.Hour)},
 		}})
 	}
 	for _, code := range []int{301, 302, 303, 307, 308} {

@@ -34,12 +34,12 @@ func nextTry(t *testing.T, answer httptest.Step) (next time.Duration, ruled stri
 		// What a Decision says is what happens: no request before, one then.
 		for _, at := range []struct {
 			wait time.Duration
-			asks int
+			asks int64
 		}{{next - 1, 1}, {1, 2}} {
 			time.Sleep(at.wait)
 			tr.Check(t.Context(), must(public))
-			if got := len(web.Requests()); got != at.asks {
-				t.Errorf("after %v: got %d requests, want %d", time.Since(midnight), got, at.asks)
+			if got := tr.Stats().Retrievals; got != at.asks {
+				t.Errorf("after %v: got %d retrievals, want %d", time.Since(midnight), got, at.asks)
 			}
 		}
 	})

@@ -27,6 +27,11 @@ type Trace struct {
 	// that may go out is told of when it does, after the wait for its turn.
 	Decided func(ctx context.Context, d policy.Decision)
 
+	// Agent is told the User-Agent of the first request that does not contain
+	// the product token, once for each Transport: no webmaster can find the group
+	// of such a crawler (RFC 9309, section 2.2.1). It runs like Waited.
+	Agent func(sent string)
+
 	// Hop is told every request for a robots.txt, each try by itself.
 	Hop func(Hop)
 
@@ -102,6 +107,13 @@ func (o *observer) decided(ctx context.Context, d policy.Decision) {
 		}
 	}()
 	o.trace.Decided(ctx, d)
+}
+
+func (o *observer) agent(sent, token string) {
+	o.log.Warn("the User-Agent sent does not contain the product token", "sent", clean.Text(sent, maxLog), "token", token)
+	if o.trace.Agent != nil {
+		o.tell("Agent", func() { o.trace.Agent(sent) })
+	}
 }
 
 func (o *observer) hop(h Hop) {

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -23,17 +24,23 @@ import (
 // same question without the request.
 type Transport struct {
 	*engine
-	token string
+	token    string      // product tokens, separated by a comma and a space
+	reported atomic.Bool // a request under another agent has been reported
 }
 
-// As returns a Transport for another product token, such as that of a sibling
-// crawler, on the same cache, pace and options. The token must be of RFC 9309's
-// grammar; the agent stays the same.
+// Token returns the product tokens that groups are looked up by, separated by a
+// comma and a space.
+func (t *Transport) Token() string { return t.token }
+
+// As returns a Transport for the product token of another crawler, or for
+// several as in Options.Token, on the same cache, pace and options. The agent
+// stays the same and need not contain the token.
 func (t *Transport) As(token string) (*Transport, error) {
-	if err := checkToken(token); err != nil {
+	tokens, err := parseTokens(token)
+	if err != nil {
 		return nil, err
 	}
-	return t.as(token), nil
+	return t.as(tokens), nil
 }
 
 func (e *engine) as(token string) *Transport {
@@ -160,15 +167,12 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		d = ruled
 	}
-	if t.opts.Identify && req.Header.Get("User-Agent") == "" {
-		req = t.identified(req)
-	}
 	switch {
 	case err != nil: // no URL that a robots.txt governs, in audit
-		return t.base.RoundTrip(req)
+		return t.send(req, pace.Turn{})
 	case t.pacer == nil:
 		t.granted(req.Context(), d)
-		return t.base.RoundTrip(req)
+		return t.send(req, pace.Turn{})
 	}
 	return t.pacedTrip(req, string(key), d)
 }
@@ -221,15 +225,47 @@ func (t *Transport) allows(key []byte, target *url.URL) bool {
 	return !rec.Due(now) && rec.Allows(t.token, target, now)
 }
 
-// identified is a copy of the request that names the crawler.
-func (t *Transport) identified(req *http.Request) *http.Request {
-	named := *req
-	named.Header = req.Header.Clone()
-	if named.Header == nil {
-		named.Header = http.Header{}
+// errNoAnswer is the failure of a base that breaks the contract of
+// http.RoundTripper.
+var errNoAnswer = errors.New("the base returned neither an answer nor an error")
+
+// send makes the request, in its turn unless that is zero. The turn ends with
+// the answer's body, or with the request if there is none to read.
+func (t *Transport) send(req *http.Request, turn pace.Turn) (*http.Response, error) {
+	held := false
+	defer func() {
+		if !held {
+			turn.Done()
+		}
+	}()
+	sent := req
+	header, copied := t.header(req)
+	if turn != (pace.Turn{}) {
+		sent = timed(req, turn)
+	} else if copied {
+		sent = new(http.Request)
+		*sent = *req
 	}
-	named.Header.Set("User-Agent", t.agent)
-	return &named
+	if copied {
+		sent.Header = header
+	}
+	resp, err := t.base.RoundTrip(sent)
+	switch {
+	case err != nil:
+		return nil, err
+	case resp == nil:
+		return nil, errNoAnswer
+	case resp.Request == sent:
+		resp.Request = req
+	}
+	turn.Answer(resp.StatusCode, resp.Header)
+	// The body of a 101 is a connection, not an answer.
+	if turn == (pace.Turn{}) || resp.Body == nil || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
+		return resp, nil
+	}
+	held = true
+	resp.Body = &pacedBody{resp.Body, turn}
+	return resp, nil
 }
 
 // closeBody keeps RoundTrip's promise for a request that is not passed on.

@@ -3,7 +3,6 @@ package fetcher_test
 import (
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -69,42 +68,6 @@ func TestTries(t *testing.T) {
 				}
 				if s, n, took := strings.Join(got, ", "), len(web.Requests()), time.Since(began); s != tt.want || n != tt.asks || took != tt.took {
 					t.Errorf("got  %s, %d requests, after %v\nwant %s, %d requests, after %v", s, n, took, tt.want, tt.asks, tt.took)
-				}
-			})
-		})
-	}
-}
-
-// TestIdentify names the crawler to pages that would not hear of it otherwise.
-func TestIdentify(t *testing.T) {
-	for name, tt := range map[string]struct {
-		identify bool
-		own      http.Header
-		want     []string
-	}{
-		"left_alone":      {false, http.Header{}, []string{agent, "Go-http-client/1.1"}},
-		"named":           {true, http.Header{}, []string{agent, agent}},
-		"its_own_name":    {true, http.Header{"User-Agent": {"Other/1"}}, []string{agent, "Other/1"}},
-		"its_own_silence": {false, http.Header{"User-Agent": {""}}, []string{agent, ""}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				web := httptest.New(t)
-				web.Site(site).Robots(text)
-				tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Identify: tt.identify})
-				req, _ := http.NewRequest(http.MethodGet, public, nil)
-				req.Header = tt.own
-				resp, err := tr.RoundTrip(req)
-				if err != nil {
-					t.Fatal(err)
-				}
-				resp.Body.Close()
-				var got []string
-				for _, r := range web.Requests() {
-					got = append(got, r.Header.Get("User-Agent"))
-				}
-				if !slices.Equal(got, tt.want) {
-					t.Errorf("got  %q\nwant %q", got, tt.want)
 				}
 			})
 		})

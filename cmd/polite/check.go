@@ -153,7 +153,7 @@ func (k *checking) result(i *item) error {
 func (k *checking) tell(i *item, now time.Time) error {
 	// The record is in memory by now; without one there is less to tell.
 	rec, _ := k.crawler.Record(context.Background(), i.target)
-	s := k.told.Tell(i.decision, rec, i.target, k.productToken())
+	s := k.told.Tell(i.decision, rec, i.target, k.crawler.Token())
 	if k.json {
 		return k.paper.JSON(story.Told{Decision: i.decision, Story: s})
 	}

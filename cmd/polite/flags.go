@@ -86,7 +86,7 @@ func (o *online) transport(c *cli, trace *fetcher.Trace, limits *pace.Limits) (*
 	heard := &trouble{}
 	trace.Store = heard.hear
 	t, err := fetcher.New(o.agent, &fetcher.Options{
-		Token: o.token, Profile: profile, Store: store, Base: c.base, Timeout: o.timeout, Pace: limits, Trace: trace, Identify: true,
+		Token: o.token, Profile: profile, Store: store, Base: c.base, Timeout: o.timeout, Pace: limits, Trace: trace,
 	})
 	if err != nil {
 		closeStore()
@@ -165,15 +165,4 @@ func parse(text string) (*url.URL, error) {
 		return nil, errors.New("want an http or https URL with a host, such as https://example.com/")
 	}
 	return u, nil
-}
-
-// productToken is the token that fetcher.New takes from these flags.
-func (o *online) productToken() string {
-	if o.token != "" {
-		return o.token
-	}
-	if i := strings.IndexFunc(o.agent, paper.NotToken); i >= 0 {
-		return o.agent[:i]
-	}
-	return o.agent
 }

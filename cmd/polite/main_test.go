@@ -31,7 +31,7 @@ func polite(t *testing.T, stdin string, args ...string) (code int, stdout, stder
 func TestUsage(t *testing.T) {
 	for _, args := range []string{
 		"", "nonsense", "check", "check --nonsense http://127.0.0.1/", "check --profile nonsense http://127.0.0.1/",
-		"check --timeout 0s http://127.0.0.1/", "check --parallel 0 http://127.0.0.1/", "check --token 9 http://127.0.0.1/",
+		"check --timeout 0s http://127.0.0.1/", "check --parallel 0 http://127.0.0.1/", "check --token 9.9 http://127.0.0.1/",
 		"check --token OtherBot http://127.0.0.1/", "check --store ftp://127.0.0.1/ http://127.0.0.1/",
 		"match", "match file", "match --profile x file /", "match --jsonl file", "get", "get --gap -1s http://127.0.0.1/",
 		"lint", "lint a b", "lint --profile x -", "sitemaps", "demo now",

@@ -29,9 +29,8 @@ func smallWeb() (*web.Web, *fetcher.Options) {
 	hasty := policy.RFC9309()
 	hasty.Retry.First, hasty.Fresh.Least = time.Second, time.Second
 	return local, &fetcher.Options{
-		Base:     local.Transport(),
-		Profile:  hasty,
-		Pace:     &pace.Limits{Gap: 10 * time.Millisecond},
-		Identify: true,
+		Base:    local.Transport(),
+		Profile: hasty,
+		Pace:    &pace.Limits{Gap: 10 * time.Millisecond},
 	}
 }

@@ -100,6 +100,10 @@ func fields() []requirement {
 			"of `Age: 600, 1200` the first counts", lasts(50*time.Minute, "Cache-Control: max-age=3600", "Age: 600, 1200"), "policy/2.4/two_ages_the_greater").but(12),
 		says("SHOULD", "a cache SHOULD ignore the field.", "an `Age` that is no number counts for nothing",
 			lasts(time.Hour, "Cache-Control: max-age=3600", "Age: old"), "policy/2.4/age_unreadable"),
+		says("MUST NOT", `"MUST NOT store" in this context means that the cache MUST NOT intentionally store the information in non-volatile storage`,
+			"a copy that came with `no-store` is not written to a store", does(func(p *policy.Profile) bool {
+				return p.Learn(nil, with("Cache-Control: no-store")).NoStore() && !p.Learn(nil, with()).NoStore()
+			}), "policy/4.2/no_store", "policy/4.2/a_304_with_no_store"),
 		says("", "the response is intended for a single user", "`private` changes nothing: a crawler is one user", alike("Cache-Control: private"), "policy/2.4/private_is_for_us"),
 		says("", "for a shared cache, the maximum age specified by this directive overrides", "`s-maxage` changes nothing: the cache is not shared with others",
 			alike("Cache-Control: s-maxage=60"), "policy/2.4/s_maxage_is_not_ours"),

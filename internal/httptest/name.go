@@ -2,12 +2,21 @@ package httptest
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"slices"
 	"strings"
 	"time"
 )
+
+// No test asks a real name server: what package net does not find in the hosts
+// file fails at once. A test that needs more gives [Web.LookupNetIP] to its client.
+func init() {
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return nil, errors.New("httptest: no name server")
+	}}
+}
 
 // A Name is one answer of the domain name system, see [Web.Names].
 type Name struct {

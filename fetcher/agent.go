@@ -1,0 +1,120 @@
+package fetcher
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+)
+
+// The name of the crawler (RFC 9309, section 2.2.1): the agent that requests
+// carry, and the product tokens that groups are looked up by.
+
+// productTokens returns the tokens to look up groups by: those given, each of
+// which must be part of the agent, or else the one that the agent begins with.
+func productTokens(agent, given string) (string, error) {
+	if strings.TrimSpace(agent) == "" {
+		return "", errors.New(`fetcher: the agent is empty; want a User-Agent such as "ExampleBot/0.1 (+https://example.com/bot)"`)
+	}
+	for i := range len(agent) {
+		if c := agent[i]; c < 0x20 && c != '\t' || c == 0x7f {
+			return "", fmt.Errorf("fetcher: the agent has the control byte %#02x, which a header field cannot have", c)
+		}
+	}
+	if given == "" {
+		return firstToken(agent)
+	}
+	tokens, err := parseTokens(given)
+	if err != nil {
+		return "", err
+	}
+	for token := range strings.SplitSeq(tokens, ", ") {
+		if !containsFold(agent, token) {
+			return "", fmt.Errorf("fetcher: the product token %q is not part of the agent %q (RFC 9309, section 2.2.1)", token, agent)
+		}
+	}
+	return tokens, nil
+}
+
+// firstToken returns the part of the agent before the first "/", "(" or space.
+func firstToken(agent string) (string, error) {
+	token := agent
+	if i := strings.IndexAny(agent, "/ \t("); i >= 0 {
+		token = agent[:i]
+	}
+	if err := checkToken(token); err != nil {
+		return "", fmt.Errorf("%w; begin the agent %q with one, or set Options.Token", err, agent)
+	}
+	if strings.EqualFold(token, "Mozilla") { // what browsers begin with; rules for the crawler would be missed
+		return "", fmt.Errorf("fetcher: the agent %q begins with %q, which names no crawler; give the product token", agent, token)
+	}
+	return token, nil
+}
+
+// parseTokens returns a list of tokens, separated by a comma and a space.
+func parseTokens(list string) (string, error) {
+	tokens := strings.Split(list, ",")
+	for i, token := range tokens {
+		tokens[i] = strings.TrimSpace(token)
+		if err := checkToken(tokens[i]); err != nil {
+			return "", err
+		}
+	}
+	return strings.Join(tokens, ", "), nil
+}
+
+// checkToken checks a token against the grammar of section 2.2. Digits are a
+// house rule: many files name crawlers with digits.
+func checkToken(token string) error {
+	ok := token != ""
+	for i := range len(token) {
+		c := token[i]
+		ok = ok && ('a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '_')
+	}
+	if !ok {
+		return fmt.Errorf("fetcher: %q is no product token; want letters, digits, %q and %q only (RFC 9309, section 2.2.1)", token, "-", "_")
+	}
+	return nil
+}
+
+// containsFold reports whether s contains sub, in any case.
+func containsFold(s, sub string) bool {
+	for i := 0; i+len(sub) <= len(s); i++ {
+		if strings.EqualFold(s[i:i+len(sub)], sub) {
+			return true
+		}
+	}
+	return false
+}
+
+// header returns the header of a page request with the crawler's agent, a copy
+// if the request has no User-Agent. A field that is present is the caller's
+// choice, an empty one too: net/http then sends none.
+func (t *Transport) header(req *http.Request) (h http.Header, copied bool) {
+	if _, ok := req.Header["User-Agent"]; ok {
+		if sent := req.Header.Get("User-Agent"); !t.known(sent) && t.reported.CompareAndSwap(false, true) {
+			t.watch.agent(sent, t.token)
+		}
+		return req.Header, false
+	}
+	if h = maps.Clone(req.Header); h == nil {
+		h = make(http.Header, 1)
+	}
+	h["User-Agent"] = []string{t.agent}
+	return h, true
+}
+
+// known reports whether a webmaster who reads this User-Agent finds one of the
+// product tokens in it. No User-Agent hides nothing.
+func (t *Transport) known(sent string) bool {
+	if sent == t.agent || sent == "" || t.reported.Load() {
+		return true
+	}
+	for token := range strings.SplitSeq(t.token, ", ") {
+		if containsFold(sent, token) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,137 @@
+package fetcher_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/pace"
+)
+
+// TestShortBodies are answers of a base that is not net/http: it ends a body
+// before its announced length as if it were whole (RFC 9309, section 2.3.1.4).
+func TestShortBodies(t *testing.T) {
+	zipped := gzipped(rules)
+	field := func(n int) http.Header { return http.Header{"Content-Length": {strconv.Itoa(n)}} }
+	with := func(h http.Header, name, value string) http.Header { h.Set(name, value); return h }
+	for _, tt := range []struct {
+		name   string
+		header http.Header
+		length int64 // Response.ContentLength
+		body   string
+		want   string
+	}{
+		{"whole", field(len(rules)), int64(len(rules)), rules, obeyed},
+		{"no_length", http.Header{}, -1, rules[:20], nothing},
+		{"short_of_the_field", field(len(rules)), -1, rules[:20], down},
+		{"short_of_the_length", http.Header{}, int64(len(rules)), rules[:20], down},
+		{"by_one_byte", field(len(rules)), int64(len(rules)), rules[:len(rules)-1], down},
+		{"nothing_came", field(len(rules)), int64(len(rules)), "", down},
+		{"longer_than_its_length", field(10), 10, rules, obeyed},
+		{"two_fields_that_differ", http.Header{"Content-Length": {"5", "500"}}, -1, rules, obeyed},
+		{"a_length_that_is_no_number", http.Header{"Content-Length": {"many"}}, -1, rules, obeyed},
+		{"a_length_for_chunks_means_nothing", with(field(500), "Transfer-Encoding", "chunked"), -1, rules, obeyed},
+		{"gzip", with(field(len(zipped)), "Content-Encoding", "gzip"), int64(len(zipped)), zipped, obeyed},
+		{"gzip_of_two_members_lacks_one", with(field(2*len(zipped)), "Content-Encoding", "gzip"), -1, zipped, down},
+		{"gzip_short_of_the_length", with(http.Header{}, "Content-Encoding", "gzip"), int64(2 * len(zipped)), zipped, down},
+		{"deflate_and_more", with(field(len(zlibbed(rules))+3), "Content-Encoding", "deflate"), -1, zlibbed(rules) + "\n\n\n", obeyed},
+		{"deflate_lacks_some", with(field(len(zlibbed(rules))+3), "Content-Encoding", "deflate"), -1, zlibbed(rules), down},
+	} {
+		t.Run("2.3.1.4/"+tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tr := newTransport(t, &fetcher.Options{Base: roundTripper(func(r *http.Request) (*http.Response, error) {
+					resp := answerOf(r, 200, tt.header.Clone(), tt.body)
+					resp.ContentLength = tt.length
+					return resp, nil
+				})})
+				trial{want: tt.want}.hold(t, tr, site)
+				if d, _ := tr.Peek(must(private)); tt.want == down && !strings.HasPrefix(d.Cause, "body: ") {
+					t.Errorf("got  %q\nwant class body", d.Cause)
+				}
+			})
+		})
+	}
+}
+
+// A stuck base blocks in one of its methods until it is let go, whatever its
+// context says.
+type stuck struct {
+	in    string
+	cured *atomic.Bool
+	letGo chan struct{}
+	body  io.Reader
+}
+
+func (s *stuck) block(in string) {
+	if s.in == in && !s.cured.Load() {
+		<-s.letGo
+	}
+}
+
+func (s *stuck) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.block("RoundTrip")
+	resp := answerOf(r, 200, http.Header{}, "")
+	if s.in == "Close_of_a_404" && !s.cured.Load() {
+		resp.StatusCode = 404
+	}
+	resp.Body, resp.ContentLength = &stuck{s.in, s.cured, s.letGo, strings.NewReader(rules)}, -1
+	return resp, nil
+}
+
+func (s *stuck) Read(p []byte) (int, error) { s.block("Read"); return s.body.Read(p) }
+
+func (s *stuck) Close() error {
+	s.block("Close")
+	s.block("Close_of_a_404")
+	return nil
+}
+
+// TestStuckBases are bases that do not end with their context. The retrieval
+// ends in time, nobody else waits, and the goroutine ends with the base.
+func TestStuckBases(t *testing.T) {
+	for _, in := range []string{"RoundTrip", "Read", "Close", "Close_of_a_404"} {
+		t.Run("house/"+in, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				base := &stuck{in: in, cured: new(atomic.Bool), letGo: make(chan struct{})}
+				tr := newTransport(t, &fetcher.Options{Base: base, Timeout: 10 * time.Second, Pace: &pace.Limits{Parallel: 1}})
+				began := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				d, err := tr.Check(ctx, must(private))
+				if took := time.Since(began); err != nil || ruling(d) != "defer 2.3.1.4" || !strings.HasPrefix(d.Cause, "timeout: ") || took != 10*time.Second {
+					t.Errorf("got  %v, %v after %v\nwant a Defer because of a timeout after 10s", d, err, took)
+				}
+				began = time.Now()
+				base.cured.Store(true)
+				if d, err := tr.Refresh(ctx, must(private)); err != nil || ruling(d) != "disallow 2.2.2" || time.Since(began) > time.Second {
+					t.Errorf("the next retrieval:\ngot  %v, %v after %v\nwant disallow 2.2.2 at once", d, err, time.Since(began))
+				}
+				close(base.letGo)
+			})
+		})
+	}
+}
+
+// TestLateAnswers closes an answer that comes after the retrieval has ended.
+func TestLateAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		body := &closing{Reader: bytes.NewReader(nil)}
+		tr := newTransport(t, &fetcher.Options{Timeout: time.Second, Base: roundTripper(func(r *http.Request) (*http.Response, error) {
+			time.Sleep(time.Minute)
+			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: body}, nil
+		})})
+		tr.Check(t.Context(), must(private))
+		time.Sleep(time.Hour)
+		if n := body.closed.Load(); n != 1 {
+			t.Errorf("got  a body closed %d times, want once", n)
+		}
+	})
+}

@@ -1,0 +1,64 @@
+package fetcher
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// special lists what is not a public unicast address, after IANA's registries of
+// special-purpose addresses.
+var special = prefixes(
+	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+	"192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+	"224.0.0.0/4", "240.0.0.0/4",
+	"2001::/23", "2001:db8::/32", "3fff::/20",
+)
+
+var (
+	unicast6 = netip.MustParsePrefix("2000::/3") // all that is public of IPv6
+	to4      = netip.MustParsePrefix("2002::/16")
+	nat64    = netip.MustParsePrefix("64:ff9b::/96")
+)
+
+func prefixes(list ...string) []netip.Prefix {
+	p := make([]netip.Prefix, len(list))
+	for i, s := range list {
+		p[i] = netip.MustParsePrefix(s)
+	}
+	return p
+}
+
+// publicOnly is the default rule: an error for a private, loopback, link-local,
+// multicast or otherwise special address, also one inside a 6to4 or NAT64
+// address.
+func publicOnly(addr netip.Addr) error {
+	addr = addr.Unmap()
+	for _, p := range special {
+		if p.Contains(addr) {
+			return fmt.Errorf("not a public address (%s)", p)
+		}
+	}
+	b := addr.As16()
+	switch {
+	case to4.Contains(addr):
+		return publicOnly(netip.AddrFrom4([4]byte(b[2:6])))
+	case nat64.Contains(addr):
+		return publicOnly(netip.AddrFrom4([4]byte(b[12:16])))
+	case addr.Is6() && !unicast6.Contains(addr):
+		return fmt.Errorf("not a public address (outside %s)", unicast6)
+	}
+	return nil
+}
+
+// specialUse reports whether a name is one of a local network or of another name
+// system (RFC 6761, 6762, 7686, 8375), or a number that some resolvers take for
+// an address.
+func specialUse(host string) bool {
+	labels := strings.Split(host, ".")
+	last := labels[len(labels)-1]
+	return len(labels) == 1 || strings.HasSuffix("."+host, ".home.arpa") ||
+		slices.Contains([]string{"internal", "local", "localhost", "onion"}, last) ||
+		last[0] >= '0' && last[0] <= '9'
+}
