@@ -2,14 +2,18 @@ package fetcher_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	nethttptest "net/http/httptest"
 	"net/netip"
 	"net/url"
 	"runtime"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,8 +28,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// bases are the ways in which a crawler may reach the web. Each names its
-// transport, and the proxy if there is one.
+// bases are the ways in which a crawler may reach the web.
 var bases = map[string]func(w *httptest.Web) http.RoundTripper{
 	"dial_context": func(w *httptest.Web) http.RoundTripper { return w.Transport() },
 	"dial": func(w *httptest.Web) http.RoundTripper {
@@ -37,13 +40,60 @@ var bases = map[string]func(w *httptest.Web) http.RoundTripper{
 		}
 		return t
 	},
-	"unknown": func(w *httptest.Web) http.RoundTripper { return roundTripper(w.Transport().RoundTrip) },
-	"proxy": func(w *httptest.Web) http.RoundTripper {
-		w.Site("http://proxy.test:3128").Proxy()
+	"tls_dialer": func(w *httptest.Web) http.RoundTripper {
 		t := w.Transport()
-		t.Proxy = http.ProxyURL(must("http://proxy.test:3128"))
+		t.DialTLSContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := w.DialContext(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			host, _, _ := net.SplitHostPort(addr)
+			secure := tls.Client(conn, &tls.Config{RootCAs: t.TLSClientConfig.RootCAs, ServerName: host})
+			return secure, secure.HandshakeContext(ctx)
+		}
 		return t
 	},
+	"relay":         func(w *httptest.Web) http.RoundTripper { return relayed(w) },
+	"unknown":       func(w *httptest.Web) http.RoundTripper { return roundTripper(w.Transport().RoundTrip) },
+	"unknown_relay": func(w *httptest.Web) http.RoundTripper { return roundTripper(relayed(w).RoundTrip) },
+	"proxy":         func(w *httptest.Web) http.RoundTripper { return proxied(w) },
+	"unknown_proxy": func(w *httptest.Web) http.RoundTripper { return roundTripper(proxied(w).RoundTrip) },
+}
+
+// proxied is a transport that goes by a proxy in the crawler's own network.
+func proxied(w *httptest.Web) *http.Transport {
+	w.Site("http://proxy.test:3128").At("10.9.9.9").Proxy()
+	t := w.Transport()
+	t.Proxy = http.ProxyURL(must("http://proxy.test:3128"))
+	return t
+}
+
+// relayed is a transport whose dialer goes by a relay on this machine, as by
+// SOCKS: every connection has the address of the relay.
+func relayed(w *httptest.Web) *http.Transport {
+	t := w.Transport()
+	t.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := w.DialContext(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return relayConn{conn}, nil
+	}
+	return t
+}
+
+type relayConn struct{ net.Conn }
+
+func (relayConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1080} }
+
+// contacts are the dials that led to an address that is not public, by whomever.
+func contacts(w *httptest.Web) (c []httptest.Dial) {
+	for _, d := range w.Dials() {
+		if d.Remote.IsValid() && !public4(d.Remote.Addr()) && d.Address != "proxy.test:3128" {
+			c = append(c, d)
+		}
+	}
+	return c
 }
 
 // TestRedirectsToPrivateAddresses sends a crawler from a public site to where it
@@ -54,7 +104,8 @@ func TestRedirectsToPrivateAddresses(t *testing.T) {
 		"127.0.0.1", "127.1.2.3:8080", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.169.254", "100.100.100.200",
 		"0.0.0.0", "0.1.2.3", "192.0.0.192", "192.0.2.1", "198.18.0.1", "198.51.100.1", "203.0.113.1", "224.0.0.1", "240.0.0.1", "255.255.255.255",
 		"[::]", "[::1]", "[::1]:8080", "[fe80::1]", "[fec0::1]", "[fc00::1]", "[fd00:ec2::254]", "[ff02::1]", "[2001:db8::1]", "[100::1]",
-		"[::ffff:127.0.0.1]", "[::ffff:a9fe:a9fe]", "[::127.0.0.1]", "[64:ff9b::10.0.0.1]", "[64:ff9b:1::1]", "[2002:7f00:1::1]", "[2001::1]",
+		"[::ffff:127.0.0.1]", "[::ffff:0:169.254.169.254]", "[64:ff9b::a9fe:a9fe]", "[2002:a9fe:a9fe::]", "[4000::1]", "[5f00::1]", "[3fff::1]",
+		"2130706433", "0x7f000001", "0177.0.0.1", "127.1", "0x7f.1", "169.254.43518", "[::ffff:a9fe:a9fe]", "[::127.0.0.1]", "[64:ff9b::10.0.0.1]", "[64:ff9b:1::1]", "[2002:7f00:1::1]", "[2001::1]",
 		"localhost", "LOCALHOST.:8080", "a.localhost",
 	} {
 		for name, base := range bases {
@@ -84,10 +135,8 @@ func refuses(t *testing.T, base func(*httptest.Web) http.RoundTripper, answer ht
 		if err != nil || ruling(d) != "defer 2.3.1.4" || time.Until(d.Expires) != time.Hour || !strings.Contains(d.Cause, "redirect_refused") {
 			t.Errorf("got  %v, %v\nwant a Defer for an hour, redirect_refused", d, err)
 		}
-		for _, dial := range web.Dials() {
-			if !public4(dial.Remote.Addr()) {
-				t.Errorf("%s was dialled", dial.Remote)
-			}
+		if c := contacts(web); c != nil {
+			t.Errorf("got  %v\nwant no contact", c)
 		}
 	})
 }
@@ -96,40 +145,178 @@ func refuses(t *testing.T, base func(*httptest.Web) http.RoundTripper, answer ht
 func public4(a netip.Addr) bool { return netip.MustParsePrefix("93.184.0.0/16").Contains(a) }
 
 // TestRedirectsToPrivateNames are names of public look that resolve to private
-// addresses. A dialer that is not ours has connected by the time the address is
-// seen, but nothing is sent; every other way does not even connect.
+// addresses, alone or among others. None is connected to.
 func TestRedirectsToPrivateNames(t *testing.T) {
 	for name, base := range bases {
-		t.Run("egress/"+name, func(t *testing.T) {
+		for _, scheme := range []string{"http", "https"} {
+			t.Run("egress/"+name+"/"+scheme, func(t *testing.T) {
+				refuses(t, base, httptest.Redirect(302, scheme+"://inside.test/secret"), func(w *httptest.Web) {
+					w.Site(scheme+"://inside.test").At("10.0.0.7").Path("/secret", text)
+				})
+			})
+		}
+	}
+}
+
+// TestRedirectsAfterPublicOnes begin at a private site, which may redirect
+// within its network, lead to a public one, and back into the network.
+func TestRedirectsAfterPublicOnes(t *testing.T) {
+	for name, base := range bases {
+		for _, to := range []string{"http://169.254.169.254/r", "http://inside.test/r", "http://10.0.0.1/r"} {
+			t.Run("egress/"+name+"/"+to[7:], func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					web := httptest.New(t)
+					web.Site("http://10.0.0.1").Robots(httptest.Redirect(302, "http://b.test/1"))
+					b := web.Site("http://b.test").Path("/1", httptest.Redirect(302, "http://b.test/2")).Path("/2", httptest.Redirect(302, to))
+					inside := web.Site("http://inside.test").At("10.0.0.7").Path("/r", text)
+					tr := newTransport(t, &fetcher.Options{Base: base(web)})
+					tr.SetLookup(web.LookupNetIP)
+					d, err := tr.Check(t.Context(), must("http://10.0.0.1/private"))
+					if err != nil || d.Verdict != policy.Defer || !strings.Contains(d.Cause, "redirect_refused") {
+						t.Errorf("got  %v, %v\nwant a Defer, redirect_refused", d, err)
+					}
+					if len(b.Requests("/2")) != 1 || len(inside.Requests()) != 0 || len(contacts(web)) != 1 {
+						t.Errorf("got  %v by %v\nwant b.test to be asked twice and one contact, 10.0.0.1", web.Requests(), contacts(web))
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestRebinding is a name that is public when it is first resolved and private
+// from then on. Nothing is sent to the private address. Only a base that is not
+// known connects to it first. What a proxy resolves cannot be seen.
+func TestRebinding(t *testing.T) {
+	for name, base := range bases {
+		if strings.Contains(name, "proxy") || strings.Contains(name, "relay") {
+			continue
+		}
+		for _, site2 := range []string{"http://b.test", "https://b.test", "h2://b.test"} {
+			for _, public := range []int{1, 2} { // look-ups answered with the public address
+				t.Run(fmt.Sprint("egress/", name, "/", site2[:5], "/", public), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						web := httptest.New(t)
+						to := strings.Replace(site2, "h2:", "https:", 1)
+						web.Site(site).Robots(httptest.Redirect(302, to+"/1"))
+						b := web.Site(to).At("93.184.216.99", "10.0.0.7").Path("/1", httptest.Redirect(302, "/2")).Path("/2", httptest.Redirect(302, "/3")).Path("/3", text)
+						if site2[:3] == "h2:" {
+							b.HTTP2()
+						}
+						answers := append(slices.Repeat([]httptest.Name{httptest.Addrs("93.184.216.99")}, public), httptest.Addrs("10.0.0.7"))
+						web.Names("b.test", answers...)
+						tr := newTransport(t, &fetcher.Options{Base: base(web)})
+						tr.SetLookup(web.LookupNetIP)
+						d, _ := tr.Check(t.Context(), must(private))
+						if d.Verdict != policy.Defer || !strings.Contains(d.Cause, "redirect_refused") {
+							t.Errorf("got  %v\nwant a Defer, redirect_refused", d)
+						}
+						for _, r := range b.Requests() {
+							if !public4(r.To.Addr()) {
+								t.Errorf("got  %v sent to %v, want nothing", r, r.To)
+							}
+						}
+						if n := len(contacts(web)); n > 0 && name != "unknown" {
+							t.Errorf("got  %d contacts, want none", n)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestLocalNames are names that mean something in a local network alone, and
+// that the proxy or the base resolves while this machine does not. They are
+// refused; but a site may redirect to itself.
+func TestLocalNames(t *testing.T) {
+	for name, base := range bases {
+		for _, host := range []string{"intranet", "metadata.google.internal", "printer.local", "nas.home.arpa", "abc.onion", "127.0.0.1.nip.1"} {
+			t.Run("egress/"+name+"/"+host, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					web := httptest.New(t)
+					web.Site(site).Robots(httptest.Redirect(302, "http://"+host+"/r"))
+					web.Site("http://"+host).At("10.0.0.7").Path("/r", text)
+					tr := newTransport(t, &fetcher.Options{Base: base(web)})
+					tr.SetLookup(unresolved(host, web))
+					d, err := tr.Check(t.Context(), must(private))
+					if err != nil || !strings.Contains(d.Cause, "redirect_refused") || contacts(web) != nil {
+						t.Errorf("got  %v, %v, contacts %v\nwant redirect_refused and no contact", d, err, contacts(web))
+					}
+				})
+			})
+		}
+		t.Run("egress/"+name+"/the_initial_host", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				web := httptest.New(t)
-				web.Site(site).Robots(httptest.Redirect(302, "http://inside.test/secret"))
-				inside := web.Site("http://inside.test").At("10.0.0.7").Path("/secret", text)
+				web.Site("http://intranet").At("10.0.0.7").Robots(httptest.Redirect(302, "https://intranet/r"))
+				web.Site("https://intranet").At("10.0.0.7").Path("/r", text)
 				tr := newTransport(t, &fetcher.Options{Base: base(web)})
-				tr.SetLookup(web.LookupNetIP)
-				d, err := tr.Check(t.Context(), must(public))
-				if err != nil || d.Verdict != policy.Defer || !strings.Contains(d.Cause, "redirect_refused") {
-					t.Errorf("got  %v, %v\nwant a Defer, redirect_refused", d, err)
-				}
-				if got := inside.Requests(); len(got) != 0 {
-					t.Errorf("inside.test got %v, want nothing", got)
+				tr.SetLookup(unresolved("intranet", web))
+				if d, err := tr.Check(t.Context(), must("http://intranet/private")); err != nil || ruling(d) != "disallow 2.2.2" {
+					t.Errorf("got  %v, %v\nwant disallow 2.2.2", d, err)
 				}
 			})
 		})
 	}
-	t.Run("egress/rebinding", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			web := httptest.New(t)
-			web.Site(site).Robots(httptest.Redirect(302, "http://b.test/1"))
-			b := web.Site("http://b.test").At("93.184.216.99", "10.0.0.7").Path("/1", httptest.Redirect(302, "/2")).Path("/2", text)
-			web.Names("b.test", httptest.Addrs("93.184.216.99"), httptest.Addrs("10.0.0.7"))
-			tr := newTransport(t, &fetcher.Options{Base: web.Transport()})
-			d, _ := tr.Check(t.Context(), must(public))
-			if d.Verdict != policy.Defer || len(b.Requests("/2")) != 0 {
-				t.Errorf("got  %v, requests %v\nwant a Defer and none for /2", d, b.Requests())
+}
+
+// unresolved is the resolver of the web, but for one host.
+func unresolved(host string, web *httptest.Web) func(context.Context, string, string) ([]netip.Addr, error) {
+	return func(ctx context.Context, network, name string) ([]netip.Addr, error) {
+		if name == host {
+			return nil, &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
+		}
+		return web.LookupNetIP(ctx, network, name)
+	}
+}
+
+// TestPublicRedirects are followed by way of every base.
+func TestPublicRedirects(t *testing.T) {
+	for name, base := range bases {
+		for way, also := range map[string]func(*httptest.Web){
+			"plain":                    nil,
+			"the_resolver_is_down":     func(w *httptest.Web) { w.Names("b.test", httptest.ServFail(), httptest.Addrs("93.184.216.99")) },
+			"the_first_address_is_off": func(w *httptest.Web) { w.Names("b.test", httptest.Addrs("93.184.216.98", "93.184.216.99")) },
+			"ipv6_is_broken":           func(w *httptest.Web) { w.Names("b.test", httptest.Addrs("2606:2800::1", "93.184.216.99")) },
+		} {
+			if name == "relay" && way == "the_resolver_is_down" {
+				continue // a relay on this machine cannot be told from a site on it
 			}
-		})
-	})
+			t.Run("egress/"+name+"/"+way, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					web := httptest.New(t)
+					web.Site(site).Robots(httptest.Redirect(302, "https://b.test/1"))
+					web.Site("https://b.test").At("93.184.216.99").Path("/1", httptest.Redirect(302, "/2")).Path("/2", text)
+					if also != nil {
+						also(web)
+					}
+					tr := newTransport(t, &fetcher.Options{Base: base(web)})
+					tr.SetLookup(web.LookupNetIP)
+					if d, err := tr.Check(t.Context(), must(private)); err != nil || ruling(d) != "disallow 2.2.2" {
+						t.Errorf("got  %v, %v\nwant disallow 2.2.2", d, err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestDefaultBase has real listeners: of Go's default transport, too, a refused
+// address sees no connection.
+func TestDefaultBase(t *testing.T) {
+	var asked atomic.Int32
+	inside := nethttptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	defer inside.Close()
+	first := nethttptest.NewServer(http.RedirectHandler(inside.URL, http.StatusFound))
+	defer first.Close()
+	for name, base := range map[string]http.RoundTripper{"nil": nil, "default": http.DefaultTransport, "zero": &http.Transport{}} {
+		tr := newTransport(t, &fetcher.Options{Base: base, Egress: func(netip.Addr) error { return errors.New("none") }})
+		d, err := tr.Check(t.Context(), must(first.URL+"/private"))
+		if err != nil || !strings.Contains(d.Cause, "redirect_refused") || asked.Load() != 0 {
+			t.Errorf("egress/%s: got  %v, %v after %d requests\nwant redirect_refused after none", name, d, err, asked.Load())
+		}
+	}
 }
 
 // TestRedirectsThatArePermitted are the other side: what the rule does not mean.
