@@ -24,7 +24,8 @@
 // # Values and who owns them
 //
 // A value is opaque, seldom over a few kilobytes and at most about 1.5 MB. It is returned whole as it was
-// put, or not at all. Put has read its slice when it returns, and Get returns a slice that is the caller's
+// put, or not at all. A store need not look for bytes that changed on their way: the fetcher verifies the
+// checksum of each record that it reads, its authority and its profile, and takes any other value for absence. Put has read its slice when it returns, and Get returns a slice that is the caller's
 // alone: either side may write to its own afterwards.
 //
 // # Keeping

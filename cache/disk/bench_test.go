@@ -57,3 +57,18 @@ func BenchmarkPut(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkNeighbours writes 200,000 keys that follow one another, as the hosts of one platform do. The time
+// is for all of them, until they are in the file.
+func BenchmarkNeighbours(b *testing.B) {
+	value := make([]byte, 200)
+	for b.Loop() {
+		s := benchmarked(b, 0)
+		for i := range 200_000 {
+			if err := s.Put(context.Background(), fmt.Sprintf("https://host%07d.example", i), value, time.Hour); err != nil {
+				b.Fatal(err)
+			}
+		}
+		flushing{s}.flushNow()
+	}
+}

@@ -1,5 +1,5 @@
-// Package disk is a [cache.Store] in one file, so that a crawler that starts again does not ask again, and
-// remembers for the 30 days of RFC 9309, section 2.3.1.4.
+// Package disk is a [cache.Store] in one file. A crawler that starts again uses the copies that it fetched
+// before, and remembers outages for the 30 days of RFC 9309, section 2.3.1.4.
 //
 //	store, err := disk.Open("robots.db", nil)
 //	if err != nil {
@@ -7,35 +7,36 @@
 //	}
 //	defer store.Close()
 //
-// # When it is written
+// # When values are written
 //
-// Put keeps the value in memory, where Get finds it, and a goroutine of the store writes what has come
-// together every half second in one transaction. Close writes the rest. A process that is killed loses the
-// writes of its last second at most; the file is never left half written. A write that fails, on a full
-// disk say, is tried again every half second and reported by every Put until then.
+// Put keeps the value in memory, where Get finds it, and a goroutine of the store writes it within a second,
+// with others, in one transaction. While more values arrive than the disk writes in that time, Put waits.
+// Close writes the rest. A process that is killed loses at most the writes of its last second. A transaction
+// that fails, because the disk is full for example, is tried again and again, and every Put until then
+// reports the error.
 //
 // # One process
 //
-// The file belongs to one process at a time. To a second one Open says [ErrInUse] at once, or after
-// Options.Wait. For a fleet there is package redis.
+// The file belongs to one process at a time. A second process gets [ErrInUse] from Open, at once or after
+// Options.Wait. A fleet needs package redis.
 //
 // # Damage
 //
-// Open reads the whole file once, about a second for each gigabyte, and checks how it hangs together
-// before anything relies on it. A file that does not fails with [ErrDamaged]: remove it and begin anew.
-// Each value names its key and carries a checksum; one that does not fit reads as absent. A file that a
-// later version has written is refused, and so is a database of another program.
-//
-// What is not covered: another program that changes the file while it is open here.
+// Open reads the whole file once, about a second for each gigabyte, and checks its structure. A file that is
+// damaged, of another version, or not a store is [ErrDamaged]: remove it. The bytes of a value are not
+// checked: the fetcher does so, and values of your own need a checksum. A program that changes the file
+// while it is open can make the store fail, return other bytes, or end the process.
 //
 // # Size
 //
-// Values whose time has passed are removed while others are written. The file does not shrink; what is
-// removed makes room. There is no bound on it other than the times that values are kept for.
+// Each transaction also removes some expired values. The file does not shrink, but the space is used again.
+// The only bound on the size is the time for which values are kept.
 package disk
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -44,134 +45,107 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
-
-	"github.com/rfc9309/polite/cache/internal/seal"
 )
 
 // Options adjust a [Store]. Nil means the zero Options.
 type Options struct {
-	// Wait is how long Open waits for another process to close the file. Zero means not at all. A
-	// crawler that is restarted while its predecessor still finishes needs some seconds.
+	// Wait is how long Open waits for another process to close the file; zero means not at all. A crawler
+	// that is restarted while the old process still finishes needs some seconds.
 	Wait time.Duration
 }
 
 var (
-	// ErrInUse is the error of opening a file that another process, or another Store of this one, has open.
+	// ErrInUse is the error of opening a file that another process or another Store has open.
 	ErrInUse = errors.New("file is in use")
-	// ErrDamaged is the error of opening a file that is cut short, overwritten or no store at all, and of
-	// all further use of one that breaks while it is open.
+	// ErrDamaged is the error of opening a file that is damaged, of another version, or not a store, and of
+	// every call after a fault was found in the open file.
 	ErrDamaged = errors.New("file is damaged or not a store")
 )
 
 // Store is a cache.Store in a file. Its methods may be called from any number of goroutines.
 type Store struct {
-	db   *bbolt.DB
-	path string
-	wake chan struct{} // there is something to write; holds one
-	full chan struct{} // it should not wait; holds one
-	quit chan struct{} // closed by Close
-	done chan struct{} // closed by the writer when it has ended
-
-	closing sync.Once
+	path    string
+	db      *bbolt.DB
+	update  func(func(*bbolt.Tx) error) error // db.Update; tests make it slow
+	wake    chan struct{}                     // holds an element if there is something to write
+	full    chan struct{}                     // holds an element if a Put waits for room
+	quit    chan struct{}                     // closed by Close
+	closing sync.Once                         // for Close
+	writer  sync.WaitGroup                    // for the goroutine that writes
+	sweep   []byte                            // key at which the writer goes on to look for expired values
 
 	mu      sync.Mutex
-	pending batch         // put since the last transaction began
-	writing batch         // in the present transaction
-	room    chan struct{} // closed, and made anew, when pending has been taken
-	failed  error         // of the last transaction
-	broken  error         // the file is not to be touched again
-	closed  bool
-
-	sweep []byte // where the next look for passed values starts; the writer's own
+	pending batch         // entries that no transaction has begun to write
+	writing batch         // entries of the present transaction
+	limit   int           // bytes of pending that the disk writes in batchTime
+	room    chan struct{} // closed, and replaced, when the writer takes pending
+	failed  error         // error of the last transaction
+	broken  error         // ErrDamaged once the file must not be used any more
 }
 
-// Get implements [cache.Store]. It reads the file without regard to ctx once it has begun.
+// Get implements [cache.Store]. It does not watch ctx while it reads the file.
 func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	sealed, err := s.lookup(key)
+	e, err := s.find(key)
 	if err != nil {
 		return nil, fmt.Errorf("disk: %s: %w", s.path, err)
 	}
-	if sealed == nil {
+	if expired(e, time.Now()) {
 		return nil, fs.ErrNotExist
 	}
-	value, end, err := seal.Open(key, sealed)
-	// Damage is absence here: whoever asked retrieves anew, and the next Put mends it.
-	if err != nil || !time.Now().Before(end) {
-		return nil, fs.ErrNotExist
-	}
-	return value, nil
+	return e[endSize:], nil
 }
 
-// lookup returns a copy of what is stored under key, nil if there is nothing.
-func (s *Store) lookup(key string) ([]byte, error) {
+// find returns a copy of the entry of key, or nil.
+func (s *Store) find(key string) ([]byte, error) {
 	s.mu.Lock()
 	err := s.usable()
-	sealed, ok := s.pending.entries[key]
+	e, ok := s.pending.entries[key]
 	if !ok {
-		sealed, ok = s.writing.entries[key]
+		e, ok = s.writing.entries[key]
 	}
 	s.mu.Unlock()
-	if err != nil || len(key) > maxKey {
-		return nil, err
+	if err != nil || ok {
+		return bytes.Clone(e), err
 	}
-	if ok {
-		return clone(sealed), nil
-	}
-	var found []byte
 	err = s.guard(func() error {
 		return s.db.View(func(tx *bbolt.Tx) error {
-			found = clone(tx.Bucket(copies).Get(fileKey(key)))
+			e = bytes.Clone(tx.Bucket(copies).Get(fileKey(key)))
 			return nil
 		})
 	})
-	return found, err
+	return e, err
 }
 
-// Put implements [cache.Store]. It waits, as long as ctx allows, while far more is put than the disk
-// takes. An error that is not the context's tells that the last transaction failed; the value is kept in
-// memory for the next one as long as there is room.
+// Put implements [cache.Store]. It waits, as long as ctx allows, while more is put than the disk writes. If
+// the last transaction failed it returns that error, and keeps the value in memory if there is room.
 func (s *Store) Put(ctx context.Context, key string, value []byte, keep time.Duration) error {
 	if keep <= 0 {
 		return s.Delete(ctx, key)
 	}
 	if len(key) > maxKey || len(value) > maxValue {
-		return fmt.Errorf("disk: %s: key of %d or value of %d octets is too large", s.path, len(key), len(value))
+		return fmt.Errorf("disk: %s: key of %d or value of %d bytes is too large", s.path, len(key), len(value))
 	}
-	sealed, err := seal.Seal(key, value, endOf(time.Now(), keep))
-	if err != nil {
-		return fmt.Errorf("disk: %s: %w", s.path, err)
-	}
-	return s.enqueue(ctx, key, sealed)
+	return s.enqueue(ctx, key, entry(value, time.Now().Add(keep)))
 }
 
 // Delete implements [cache.Store]. It waits and fails as Put does.
 func (s *Store) Delete(ctx context.Context, key string) error {
-	if len(key) > maxKey {
-		return nil
-	}
 	return s.enqueue(ctx, key, nil)
 }
 
-// Close writes what is pending, ends the store's goroutine and closes the file. It returns the error of
-// that last write. A second Close does nothing. Other methods fail with [io/fs.ErrClosed] afterwards.
+// Close writes what is pending, ends the goroutine of the store and closes the file. It returns the error of
+// the last transaction. A second Close does nothing. All other methods fail with [io/fs.ErrClosed] afterwards.
 func (s *Store) Close() (err error) {
 	s.closing.Do(func() {
-		s.mu.Lock()
-		s.closed = true
-		s.mu.Unlock()
 		close(s.quit)
-		<-s.done
-
-		s.mu.Lock()
+		s.writer.Wait()
 		err = errors.Join(s.failed, s.broken)
-		broken := s.broken
-		s.mu.Unlock()
-		// A transaction that panicked may have left the database's own lock taken; to close it could
+		// A transaction that panicked may have left a lock of the database taken, so that closing it could
 		// wait for ever. The operating system closes the file with the process.
-		if broken == nil {
+		if s.broken == nil {
 			err = errors.Join(err, s.db.Close())
 		}
 		if err != nil {
@@ -181,17 +155,18 @@ func (s *Store) Close() (err error) {
 	return err
 }
 
-// usable returns why nothing can be done any more. The caller holds mu.
+// usable returns why the store can not be used, or nil. The caller holds mu.
 func (s *Store) usable() error {
-	if s.closed {
+	select {
+	case <-s.quit:
 		return fs.ErrClosed
+	default:
+		return s.broken
 	}
-	return s.broken
 }
 
-// guard runs a transaction. The database trusts its file and maps it into memory: where the file is not
-// what it was when it was checked, the database panics or touches memory that is not there. That must not
-// end the crawler, nor be tried again.
+// guard runs a transaction. Where the file has changed since it was checked, the database panics or reads
+// memory that is not there. The store is broken afterwards, but the process goes on.
 func (s *Store) guard(transaction func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -205,16 +180,20 @@ func (s *Store) guard(transaction func() error) (err error) {
 	return transaction()
 }
 
-// endOf is now and keep, or the last moment that can be written down.
-func endOf(now time.Time, keep time.Duration) time.Time {
-	// A millisecond more, because the end is cut to milliseconds and a value stays its whole time.
-	return now.Add(keep).Add(time.Millisecond)
+// endSize is the length of the head of an entry: when it expires, in milliseconds since 1970, big-endian.
+const endSize = 8
+
+// entry returns the entry for a value that expires at end.
+func entry(value []byte, end time.Time) []byte {
+	e := make([]byte, endSize, endSize+len(value))
+	binary.BigEndian.PutUint64(e, uint64(end.UnixMilli()+1)) // a value is kept for its whole time
+	return append(e, value...)
 }
 
-// clone copies b; nil stays nil, and an empty slice empty.
-func clone(b []byte) []byte {
-	if b == nil {
-		return nil
-	}
-	return append([]byte{}, b...)
+// expired reports whether the end of an entry has passed. An entry that is too short has expired.
+func expired(e []byte, now time.Time) bool {
+	return len(e) < endSize || int64(binary.BigEndian.Uint64(e)) <= now.UnixMilli()
 }
+
+// fileKey is the key in the file. The database takes no empty key, so each begins with one more byte.
+func fileKey(key string) []byte { return append([]byte{'k'}, key...) }

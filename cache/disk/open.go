@@ -11,75 +11,56 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// version is that of the file: of the buckets below and of the sealed values in them.
-const version = "1"
+// copies is the bucket of the values. Its name says that the file is a store, and of which version.
+var copies = []byte("polite 2")
 
-var (
-	about      = []byte("polite") // the bucket that says what file this is
-	aboutField = []byte("version")
-	copies     = []byte("copies") // the bucket of the values
-)
-
-// Open opens the store in the file path, and makes it if there is none, for its owner alone to read. The
-// folder must exist. It fails with [ErrInUse] if the file is open elsewhere, and with [ErrDamaged] if the
-// file is not in order.
+// Open opens the store in the file path. If there is no file it creates one that only its owner can read;
+// the folder must exist. The error is [ErrInUse] if the file is open elsewhere, and [ErrDamaged] if the file
+// is damaged or is not a store of this version.
 func Open(path string, o *Options) (*Store, error) {
 	return openWith(path, o, bbolt.Options{})
 }
 
-// openWith is Open with options for the database; tests leave out its waiting for the disk.
+// openWith is Open with options for the database, which tests set.
 func openWith(path string, o *Options, base bbolt.Options) (*Store, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	db, err := open(path, o.Wait, base)
+	end := time.Now().Add(o.Wait)
+	err := inspect(path, end)
+	var db *bbolt.DB
+	if err == nil {
+		base.FreelistType = bbolt.FreelistMapType
+		db, err = lock(path, end, &base)
+	}
+	if err == nil {
+		err = prepare(db)
+	}
 	if err != nil {
+		if db != nil {
+			err = errors.Join(err, db.Close())
+		}
 		return nil, fmt.Errorf("disk: %s: %w", path, err)
 	}
 	s := &Store{
-		db:   db,
-		path: path,
-		wake: make(chan struct{}, 1),
-		full: make(chan struct{}, 1),
-		quit: make(chan struct{}),
-		done: make(chan struct{}),
-		room: make(chan struct{}),
+		path:   path,
+		db:     db,
+		update: db.Update,
+		wake:   make(chan struct{}, 1),
+		full:   make(chan struct{}, 1),
+		quit:   make(chan struct{}),
+		room:   make(chan struct{}),
+		limit:  minPending,
 	}
-	go s.write() // Close ends it
+	s.writer.Go(s.write) // Close ends it
 	return s, nil
 }
 
-// open checks the file, opens it for writing, and sees to it that it is one of ours.
-func open(path string, wait time.Duration, o bbolt.Options) (*bbolt.DB, error) {
-	end := time.Now().Add(wait)
-	if err := inspect(path, end); err != nil {
-		return nil, err
-	}
-	o.FreelistType = bbolt.FreelistMapType
-	db, err := lock(path, end, &o)
-	if err != nil {
-		return nil, err
-	}
-	err = db.View(identify)
-	if err == errEmpty {
-		err = db.Update(begin)
-	}
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return db, nil
-}
-
-// inspect checks the file under a lock that keeps writers out. No file, or an empty one, is in order.
-//
-// The database itself cannot be asked to: it trusts every page number and length that it reads, on the
-// way of opening the file already.
+// inspect checks the file under a lock that keeps writers out. A file that is absent or empty is in order.
 func inspect(path string, end time.Time) error {
 	switch info, err := os.Stat(path); {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
 	case err != nil:
-		return err
+		return nil // no file, or one that opening will report
 	case !info.Mode().IsRegular():
 		return errors.New("not a regular file")
 	case info.Size() == 0:
@@ -96,16 +77,13 @@ func inspect(path string, end time.Time) error {
 	if err != nil {
 		return err
 	}
-	info, err := file.Stat()
-	if err == nil {
-		err = check(file, info.Size())
-	}
+	err = db.View(func(tx *bbolt.Tx) error { return check(file, tx) })
 	return errors.Join(err, db.Close())
 }
 
-// lock opens the database, waiting for the file until end.
+// lock opens the database. It waits until end for another process to close the file.
 func lock(path string, end time.Time, o *bbolt.Options) (*bbolt.DB, error) {
-	// To the database zero means for ever; it tries once however short the time.
+	// Zero would mean no limit. The database tries once, however short the time is.
 	o.Timeout = max(time.Until(end), 1)
 	o.PageSize = pageSize
 	o.NoStatistics = true
@@ -120,36 +98,21 @@ func lock(path string, end time.Time, o *bbolt.Options) (*bbolt.DB, error) {
 	return nil, fmt.Errorf("%w: %v", ErrDamaged, err)
 }
 
-// errEmpty is what identify says of a file that has nothing in it: a new one, or one whose process was
-// killed before it came to begin.
-var errEmpty = errors.New("file is empty")
-
-// identify refuses a file that is not of this program and this version.
-func identify(tx *bbolt.Tx) error {
-	if first, _ := tx.Cursor().First(); first == nil {
-		return errEmpty
-	}
-	b := tx.Bucket(about)
-	if b == nil {
-		return fmt.Errorf("%w: a database of another program", ErrDamaged)
-	}
-	if v := b.Get(aboutField); string(v) != version {
-		return fmt.Errorf("file is of version %.20q, this program reads version %s", v, version)
-	}
-	if tx.Bucket(copies) == nil {
-		return fmt.Errorf("%w: no bucket of copies", ErrDamaged)
-	}
-	return nil
-}
-
-// begin makes the buckets of a new file.
-func begin(tx *bbolt.Tx) error {
-	b, err := tx.CreateBucket(about)
-	if err != nil {
+// prepare makes the bucket in a new file, and refuses a file of another program or version.
+func prepare(db *bbolt.DB) error {
+	var known, used bool
+	err := db.View(func(tx *bbolt.Tx) error {
+		known, used = tx.Bucket(copies) != nil, tx.ID() > 1 // a new file counts as transactions 0 and 1
+		return nil
+	})
+	switch {
+	case err != nil || known:
 		return err
+	case used:
+		return fmt.Errorf("%w: it has no bucket %q", ErrDamaged, copies)
 	}
-	if _, err := tx.CreateBucket(copies); err != nil {
+	return db.Update(func(tx *bbolt.Tx) error {
+		_, err := tx.CreateBucket(copies)
 		return err
-	}
-	return b.Put(aboutField, []byte(version))
+	})
 }

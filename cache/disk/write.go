@@ -1,70 +1,55 @@
 package disk
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
-
-	"github.com/rfc9309/polite/cache/internal/seal"
 )
 
 const (
-	// flushEvery leaves a transaction half of the second after which a write is promised to be safe.
-	flushEvery = 500 * time.Millisecond
-	// flushAt is how many octets do not wait for the half second.
-	flushAt = 4 << 20
-	// maxPending is how many octets wait in memory before Put has to.
-	maxPending = 32 << 20
+	// A value waits at most flushEvery and two transactions of batchTime, less than the promised second.
+	flushEvery = 400 * time.Millisecond
+	batchTime  = 200 * time.Millisecond
+	minPending = 16 << 10 // bytes that wait in memory on a slow disk
+	maxPending = 32 << 20 // bytes that wait in memory on a fast disk
+	entryCost  = 64       // memory that an entry takes besides its bytes, about
 	maxValue   = maxPending / 2
-	// maxKey is one octet less than the database takes; see fileKey.
-	maxKey = bbolt.MaxKeySize - 1
-	// A transaction looks at this many entries, and at sweepFactor for each of its own, for some
-	// whose time has passed: so the file cannot fill with them faster than they are found.
+	maxKey     = bbolt.MaxKeySize - 1 // see fileKey
+	// A transaction looks for expired values among sweepLeast entries, and among sweepFactor more for each
+	// entry that it writes, so that it finds them faster than the file fills.
 	sweepLeast  = 256
 	sweepFactor = 4
-	// entryCost stands for what an entry takes in memory besides its octets.
-	entryCost = 64
 )
 
-// A batch is what one transaction writes. A nil entry is a deletion.
+// A batch is what one transaction writes. A nil entry deletes its key.
 type batch struct {
 	entries map[string][]byte
-	size    int
+	size    int // bytes of all entries that were added, about
 }
 
-// add puts an entry into the batch, in place of an earlier one of the key.
-func (b *batch) add(key string, sealed []byte) {
+// add puts an entry into the batch and replaces an earlier entry of the key.
+func (b *batch) add(key string, e []byte) {
 	if b.entries == nil {
 		b.entries = make(map[string][]byte)
 	}
-	if old, ok := b.entries[key]; ok {
-		b.size -= cost(key, old)
-	}
-	b.entries[key] = sealed
-	b.size += cost(key, sealed)
+	b.entries[key] = e
+	b.size += cost(key, e)
 }
 
-func cost(key string, sealed []byte) int { return len(key) + len(sealed) + entryCost }
+func cost(key string, e []byte) int { return len(key) + len(e) + entryCost }
 
-// enqueue hands an entry to the writer. While there is no room it waits, unless the writer is failing:
-// then there will be none soon.
-func (s *Store) enqueue(ctx context.Context, key string, sealed []byte) error {
+// enqueue hands an entry to the writer. It waits while there is no room, unless transactions fail.
+func (s *Store) enqueue(ctx context.Context, key string, e []byte) error {
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		s.mu.Lock()
-		err, room := s.usable(), s.room
-		if err == nil && s.pending.size+cost(key, sealed) <= maxPending {
-			s.pending.add(key, sealed)
-			s.signal()
-			room, err = nil, s.failed
-		} else if err == nil {
-			err = s.failed
-		}
-		s.mu.Unlock()
+		room, err := s.tryEnqueue(key, e)
 		if err != nil {
 			return fmt.Errorf("disk: %s: %w", s.path, err)
 		}
@@ -79,43 +64,52 @@ func (s *Store) enqueue(ctx context.Context, key string, sealed []byte) error {
 	}
 }
 
-// signal tells the writer what there is. The caller holds mu.
-func (s *Store) signal() {
-	raise := func(c chan struct{}) {
-		select {
-		case c <- struct{}{}:
-		default: // it has been told
-		}
+// tryEnqueue adds an entry to the pending ones. If there is no room it returns a channel that is closed when
+// there may be.
+func (s *Store) tryEnqueue(key string, e []byte) (room chan struct{}, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(); err != nil {
+		return nil, err
 	}
-	raise(s.wake)
-	if s.pending.size >= flushAt && s.failed == nil {
+	if s.pending.size == 0 || s.pending.size+cost(key, e) <= s.limit {
+		s.pending.add(key, e)
+		raise(s.wake)
+		return nil, s.failed
+	}
+	if s.failed == nil { // else the writer makes a pause
 		raise(s.full)
+	}
+	return s.room, s.failed
+}
+
+// raise puts an element into a channel that has room for one.
+func raise(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // there is one
 	}
 }
 
-// write is the store's goroutine. It ends when Close closes quit, after a last transaction.
+// write is the goroutine of the store. It ends after Close has closed quit, with a last transaction.
 func (s *Store) write() {
-	defer close(s.done)
-	for {
+	for open := true; open; {
 		select {
 		case <-s.wake:
+			select {
+			case <-time.After(flushEvery):
+			case <-s.full:
+			case <-s.quit:
+			}
 		case <-s.quit:
-			s.flush()
-			return
+			open = false
 		}
-		wait := time.NewTimer(flushEvery)
-		select {
-		case <-wait.C:
-		case <-s.full:
-		case <-s.quit:
-		}
-		wait.Stop()
 		s.flush()
 	}
 }
 
-// flush writes what is pending. What it could not write is pending again, save for what has been put anew
-// since, and the writer is told so.
+// flush writes the pending entries. Entries that could not be written are pending again, unless their key was
+// put again in the meantime.
 func (s *Store) flush() {
 	s.mu.Lock()
 	if s.broken != nil || len(s.pending.entries) == 0 {
@@ -123,64 +117,71 @@ func (s *Store) flush() {
 		return
 	}
 	s.writing, s.pending = s.pending, batch{}
-	entries := s.writing.entries
+	b := s.writing
 	close(s.room)
 	s.room = make(chan struct{})
 	s.mu.Unlock()
 
+	start := time.Now()
 	err := s.guard(func() error {
-		return s.db.Update(func(tx *bbolt.Tx) error { return s.apply(tx.Bucket(copies), entries) })
+		return s.update(func(tx *bbolt.Tx) error { return s.apply(tx.Bucket(copies), b.entries) })
 	})
+	took := time.Since(start)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failed = err; err != nil {
-		newer := s.pending.entries
-		s.pending, s.writing = s.writing, batch{}
-		for key, sealed := range newer {
-			s.pending.add(key, sealed)
-		}
-		s.signal()
+	s.failed, s.writing = err, batch{}
+	if err == nil {
+		s.limit = nextLimit(s.limit, b.size, took)
+		return
 	}
-	s.writing = batch{}
+	for key, e := range s.pending.entries {
+		b.add(key, e)
+	}
+	s.pending, s.limit = b, maxPending
+	raise(s.wake)
 }
 
-// apply puts a batch into the bucket and removes some entries whose time has passed.
+// nextLimit returns how many bytes may be pending, after a transaction of that size took so long.
+func nextLimit(limit, size int, took time.Duration) int {
+	if took > batchTime {
+		limit = int(float64(size) * float64(batchTime) / float64(took))
+	} else if size > limit/2 {
+		limit *= 2
+	}
+	return min(max(limit, minPending), maxPending)
+}
+
+// apply writes a batch and removes some expired entries. It writes in the order of the keys, because a page
+// with many new keys costs the square of their number in random order.
 func (s *Store) apply(b *bbolt.Bucket, entries map[string][]byte) error {
-	for key, sealed := range entries {
+	for _, key := range slices.Sorted(maps.Keys(entries)) {
 		var err error
-		if sealed == nil {
+		if e := entries[key]; e == nil {
 			err = b.Delete(fileKey(key))
 		} else {
-			err = b.Put(fileKey(key), sealed)
+			err = b.Put(fileKey(key), e)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return s.sweepSome(b, sweepLeast+sweepFactor*len(entries), time.Now())
+	return s.removeExpired(b, sweepLeast+sweepFactor*len(entries), time.Now())
 }
 
-// sweepSome looks at the next n entries, in a circle through the file over several transactions, and
-// removes those whose time has passed.
-func (s *Store) sweepSome(b *bbolt.Bucket, n int, now time.Time) error {
-	var passed [][]byte
+// removeExpired looks at the next n entries of the file, from the place where the last call ended, and
+// removes the expired ones.
+func (s *Store) removeExpired(b *bbolt.Bucket, n int, now time.Time) error {
 	c := b.Cursor()
-	k, v := c.Seek(s.sweep)
+	k, e := c.Seek(s.sweep)
 	for ; n > 0 && k != nil; n-- {
-		if seal.Passed(v, now) {
-			passed = append(passed, clone(k))
+		if expired(e, now) {
+			if err := c.Delete(); err != nil {
+				return err
+			}
 		}
-		k, v = c.Next()
+		k, e = c.Next() // it may skip an entry after Delete
 	}
-	s.sweep = clone(k) // nil after the last: begin again
-	for _, k := range passed {
-		if err := b.Delete(k); err != nil {
-			return err
-		}
-	}
+	s.sweep = bytes.Clone(k) // nil after the last: begin again
 	return nil
 }
-
-// fileKey is the key in the file. The database takes no empty key, so each begins with one octet more.
-func fileKey(key string) []byte { return append([]byte{'k'}, key...) }

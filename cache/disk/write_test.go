@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -31,7 +32,7 @@ func TestFullDisk(t *testing.T) {
 	want(t, s, "early", "value")
 	want(t, s, "late", "value")
 	if got, err := s.Get(t.Context(), "large"); err != nil || len(got) != 1<<20 {
-		t.Errorf("Get of what waits: %d octets, %v, want %d", len(got), err, 1<<20)
+		t.Errorf("Get of a pending value: %d bytes, %v, want %d", len(got), err, 1<<20)
 	}
 
 	if err := s.Delete(t.Context(), "large"); err == nil {
@@ -66,7 +67,7 @@ func TestFullDiskKeepsMemoryBounded(t *testing.T) {
 	size := s.pending.size + s.writing.size
 	s.mu.Unlock()
 	if size > maxPending+2<<20 {
-		t.Errorf("%d octets wait in memory, want about %d at most", size, maxPending)
+		t.Errorf("%d bytes wait in memory, want about %d at most", size, maxPending)
 	}
 	if err := s.Close(); err == nil {
 		t.Errorf("Close: nil, want the error of the last transaction")
@@ -114,6 +115,66 @@ func TestSlowDisk(t *testing.T) {
 		t.Errorf("Put when the disk goes on: %v", err)
 	}
 	if got, err := s.Get(t.Context(), last); err != nil || !bytes.Equal(got, value) {
-		t.Errorf("Get: %d octets, %v, want %d", len(got), err, len(value))
+		t.Errorf("Get: %d bytes, %v, want %d", len(got), err, len(value))
+	}
+}
+
+// Whatever the disk writes in a second, a value is in the file a second after its Put has returned.
+func TestInTheFileWithinASecond(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		rate int           // bytes that the disk writes in a second
+		seek time.Duration // what each transaction takes besides
+	}{
+		{"slow", 200 << 10, 0},
+		{"medium", 2 << 20, 20 * time.Millisecond},
+		{"fast", 8 << 20, 5 * time.Millisecond},
+	} {
+		t.Run("house/"+row.name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { writeSlowly(t, row.rate, row.seek) }) })
+	}
+}
+
+func writeSlowly(t *testing.T, rate int, seek time.Duration) {
+	s, err := openWith(filepath.Join(t.TempDir(), "robots.db"), nil, bbolt.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inFile := map[string]time.Time{} // under s.mu
+	s.update = func(f func(*bbolt.Tx) error) error {
+		s.mu.Lock()
+		b := s.writing
+		s.mu.Unlock()
+		time.Sleep(seek + time.Duration(b.size)*time.Second/time.Duration(rate))
+		err := s.db.Update(f)
+		s.mu.Lock()
+		for key := range b.entries {
+			inFile[key] = time.Now()
+		}
+		s.mu.Unlock()
+		return err
+	}
+	returned := map[string]time.Time{}
+	written, start := 0, time.Now()
+	for i := 0; time.Since(start) < 5*time.Second; i++ {
+		key := fmt.Sprint(i)
+		put(t, s, key, string(make([]byte, 1000)), time.Hour)
+		returned[key] = time.Now()
+		written += 1000
+		if i%20 == 19 { // the disk is faster than this at times, slower at others
+			time.Sleep(time.Duration(i%400) * 4 * time.Microsecond)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	var most time.Duration
+	for key, at := range returned {
+		most = max(most, inFile[key].Sub(at))
+	}
+	if most > time.Second {
+		t.Errorf("a value was in the file %v after its Put, want a second at most", most)
+	}
+	if written < rate*5/3 {
+		t.Errorf("%d bytes written in 5 s, want a third of what the disk can: %d", written, rate*5/3)
 	}
 }

@@ -26,9 +26,9 @@
 //
 // For an authority, one string with a time to live, under PREFIX:1:copy:AUTHORITY, and while someone
 // retrieves it one under PREFIX:1:lease:AUTHORITY. The number is the version of the form: crawlers of two
-// versions share a server, not their copies. A value names its key and carries a checksum; one that does
-// not fit, is far too long or is no string reads as absent and is overwritten. The server needs no
-// persistence. Give it a maxmemory with a volatile policy.
+// versions share a server, not their copies. A string that is far too long, and what is not a string,
+// reads as absent and is overwritten. Other bytes that somebody else wrote are returned: the fetcher
+// verifies each record, and values of your own need a checksum. The server needs no persistence. Give it a maxmemory with a volatile policy.
 //
 // # Waiting for another's retrieval
 //
@@ -52,8 +52,6 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
-
-	"github.com/rfc9309/polite/cache/internal/seal"
 )
 
 // Options adjust a [Store]. Nil means the zero Options.
@@ -76,6 +74,8 @@ const (
 	defaultDelay  = 300 * time.Millisecond
 	// maxKeep is the longest time to live that is sent: the server refuses one that overflows its clock.
 	maxKeep = 100 * 365 * 24 * time.Hour
+	// mark begins every string, so that an empty value differs from no value.
+	mark = "\x02"
 	// maxRead bounds what is read of one string, in bytes. A longer one is not ours.
 	maxRead = 2 << 20
 )
@@ -135,16 +135,14 @@ func parse(rawURL string, config *tls.Config) (rueidis.ClientOption, error) {
 
 // Get implements [cache.Store].
 func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
-	sealed, err := s.read(ctx, s.name("copy", key), s.watch.has(key))
-	if err != nil {
+	b, err := s.read(ctx, s.name("copy", key), s.watch.has(key))
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	// The end that is sealed in is by the clock of whoever put it; the server's time to live holds.
-	value, _, err := seal.Open(key, sealed)
-	if err != nil {
+	case len(b) > maxRead || b[0] != mark[0]:
 		return nil, fs.ErrNotExist
 	}
-	return value, nil
+	return b[len(mark):], nil
 }
 
 // Put implements [cache.Store].
@@ -152,40 +150,29 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, keep time.Dur
 	if keep <= 0 {
 		return s.Delete(ctx, key)
 	}
-	sealed, keep, err := sealFor(key, value, keep)
-	if err != nil {
-		return err
-	}
 	s.watch.drop(key)
-	_, err = do(ctx, s.link, func(ctx context.Context, c rueidis.Client) (struct{}, error) {
-		set := c.B().Set().Key(s.name("copy", key)).Value(rueidis.BinaryString(sealed)).Px(keep).Build()
+	_, err := do(ctx, s.link, func(ctx context.Context, c rueidis.Client) (struct{}, error) {
+		set := c.B().Set().Key(s.name("copy", key)).Value(mark + string(value)).Px(bounded(keep)).Build()
 		return struct{}{}, c.Do(ctx, set).Error()
 	})
 	return err
 }
 
-// sealFor is the string that is stored for a value, and its time to live.
-func sealFor(key string, value []byte, keep time.Duration) ([]byte, time.Duration, error) {
-	keep = max(min(keep, maxKeep), time.Millisecond)
-	b, err := seal.Seal(key, value, time.Now().Add(keep))
-	if err != nil {
-		err = fmt.Errorf("redis: %w", err)
-	}
-	return b, keep, err
-}
+// bounded is a time to live that the server accepts.
+func bounded(keep time.Duration) time.Duration { return max(min(keep, maxKeep), time.Millisecond) }
 
 // swapScript replaces the string under KEYS[1] by ARGV[4], for ARGV[5] milliseconds, or deletes it if that
-// is 0. It does so only if the value in the string, which begins at the byte ARGV[2], is ARGV[3]; or, if
-// ARGV[1] is 0, only if there is no string that has the size of one of ours.
+// is 0. It does so only if the string is ARGV[3]; or, if ARGV[1] is 0, only if there is no string that begins
+// with the mark ARGV[2] and is at most ARGV[6] bytes long.
 var swapScript = rueidis.NewLuaScript(`
-local key, present, head, old = KEYS[1], ARGV[1] == "1", tonumber(ARGV[2]), ARGV[3]
+local key, present, mark, old = KEYS[1], ARGV[1] == "1", ARGV[2], ARGV[3]
 local size = 0
 if redis.call("TYPE", key).ok == "string" then
 	size = redis.call("STRLEN", key)
 end
-if present and (size ~= head + #old or redis.call("GETRANGE", key, head, -1) ~= old) then
+if present and (size ~= #old or redis.call("GET", key) ~= old) then
 	return 0
-elseif not present and size >= head and size <= tonumber(ARGV[6]) then
+elseif not present and size > 0 and size <= tonumber(ARGV[6]) and redis.call("GETRANGE", key, 0, 0) == mark then
 	return 0
 elseif ARGV[5] == "0" then
 	redis.call("DEL", key)
@@ -196,16 +183,11 @@ return 1
 `)
 
 // Swap is Put if the value under key is still old, in one atomic step, and reports whether it was. A nil old
-// means that there is none; a keep of zero or less deletes the value. A string that was damaged on the
-// server counts as a value that no old is equal to.
+// means that there is none; a keep of zero or less deletes the value.
 func (s *Store) Swap(ctx context.Context, key string, old, value []byte, keep time.Duration) (swapped bool, err error) {
-	var sealed []byte
 	ttl := "0"
 	if keep > 0 {
-		if sealed, keep, err = sealFor(key, value, keep); err != nil {
-			return false, err
-		}
-		ttl = strconv.FormatInt(keep.Milliseconds(), 10)
+		ttl = strconv.FormatInt(bounded(keep).Milliseconds(), 10)
 	}
 	present := "0"
 	if old != nil {
@@ -214,7 +196,7 @@ func (s *Store) Swap(ctx context.Context, key string, old, value []byte, keep ti
 	s.watch.drop(key)
 	return do(ctx, s.link, func(ctx context.Context, c rueidis.Client) (bool, error) {
 		return swapScript.Exec(ctx, c, []string{s.name("copy", key)}, []string{
-			present, strconv.Itoa(seal.Head(key)), rueidis.BinaryString(old), rueidis.BinaryString(sealed), ttl, strconv.Itoa(maxRead),
+			present, mark, mark + string(old), mark + string(value), ttl, strconv.Itoa(maxRead),
 		}).AsBool()
 	})
 }
