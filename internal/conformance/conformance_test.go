@@ -134,6 +134,30 @@ func TestQuotations(t *testing.T) {
 	}
 }
 
+var phrase = regexp.MustCompile(`"([^"\s]+(?:\s+[^"\s]+){2,})"`)
+
+// TestPhrases: what docs/deviations.md has in quotation marks, three words or
+// more, is in a text.
+func TestPhrases(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "deviations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := phrase.FindAllStringSubmatch(string(page), -1)
+	for _, m := range found {
+		known := false
+		for _, x := range texts() {
+			known = known || x.source != "" && locate(spec(t, x.source), fold(m[1])) != nil
+		}
+		if !known {
+			t.Errorf("docs/deviations.md\ngot  %q\nwant words of a text", m[1])
+		}
+	}
+	if len(found) == 0 {
+		t.Error("docs/deviations.md quotes nothing")
+	}
+}
+
 var keyWord = regexp.MustCompile(`\b(MUST|SHOULD|MAY)\b`)
 
 // TestKeyWords: every MUST, SHOULD and MAY of RFC 9309, from section 2 on, is in

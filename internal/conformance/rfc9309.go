@@ -79,7 +79,7 @@ func userAgents() []requirement {
 			"fetcher/2.2.1/no_token_of_that_grammar"),
 		says("MUST", `The product token MUST contain only uppercase and lowercase letters ("a-z" and "A-Z"), underscores ("_"), and hyphens ("-").`,
 			"a token of ours with a digit in it is refused", refused("Example2Bot"),
-			"docs/2.2.1/a_token_may_have_digits").but(2),
+			"docs/2.2.1/a_token_may_have_digits", "fetcher/2.2.1/a_token_may_have_digits").but(2),
 		says("SHOULD", "The product token SHOULD be a substring of the identification string that the crawler sends to the service. For example, in the case of HTTP [RFC9110], the product token SHOULD be a substring in the User-Agent header.",
 			"a token that is not in the agent is refused", does(func(p *policy.Profile) bool {
 				_, err := fetcher.New("OtherBot/1.0", &fetcher.Options{Profile: p, Token: agent})
