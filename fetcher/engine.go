@@ -94,7 +94,7 @@ func (e *engine) fetch(ctx context.Context, key string, force bool) (*policy.Rec
 		})
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, ended(ctx)
 		case d := <-done:
 			if r := d.Val.(fetchResult); r.asked || !force || r.err != nil {
 				return r.rec, r.err

@@ -66,8 +66,8 @@ func (e *engine) firstTurn(f *flight, old *policy.Record) (turn pace.Turn, known
 // reachable is ctx's error, or a *pace.RefusedError if the host's turn is known
 // to come only after ctx has ended. A retrieval that has its turn can be joined.
 func (e *engine) reachable(ctx context.Context, key string) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	if ctx.Err() != nil {
+		return ended(ctx)
 	}
 	deadline, ok := ctx.Deadline()
 	if e.pacer == nil || !ok {
@@ -114,10 +114,18 @@ func (t *Transport) withTurn(d policy.Decision, key string, rec *policy.Record) 
 
 // pacedTrip makes a page request when it is its turn. A turn that comes too late
 // is a refusal with Defer and RetryAt, which then is the one ruling on the
-// request, in place of d. (In audit the worse of the two is.)
+// request, in place of d. (In audit the worse of the two is.) A redirect waits
+// for its turn without Limits.MaxWait: refused, the client would come back to
+// its first hop, and so for ever.
 func (t *Transport) pacedTrip(req *http.Request, key string, d *policy.Decision) (*http.Response, error) {
+	ctx, stop := waiting(req)
+	wait := t.pacer.Wait
+	if follows(req) {
+		wait = t.pacer.Follow
+	}
 	rec, _ := t.memory.Get(key)
-	turn, err := t.pacer.Wait(req.Context(), key, t.crawlDelay(rec))
+	turn, err := wait(ctx, key, t.crawlDelay(rec))
+	stop()
 	var refused *pace.RefusedError
 	switch {
 	case errors.As(err, &refused) && t.opts.Audit:
@@ -133,7 +141,7 @@ func (t *Transport) pacedTrip(req *http.Request, key string, d *policy.Decision)
 		return t.refusal(req, late)
 	case err != nil:
 		closeBody(req)
-		return nil, err
+		return nil, ended(ctx)
 	}
 	t.granted(req.Context(), d)
 	return t.send(req, turn)

@@ -3,6 +3,7 @@ package fetcher
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
@@ -199,7 +200,12 @@ func addressed(req *http.Request) *url.URL {
 // ruled is the ruling on a request, or what it gets in place of an answer; only
 // the ruling is not nil if it may go out, and nobody has been told of that yet.
 func (t *Transport) ruled(req *http.Request, target *url.URL) (*policy.Decision, *http.Response, error) {
-	d, err := t.decide(req.Context(), target)
+	ctx, stop := waiting(req)
+	defer stop()
+	d, err := t.decide(ctx, target)
+	for err == nil && follows(req) && d.Verdict == policy.Defer && d.Pacing != "" && sleepUntil(ctx, d.RetryAt) {
+		d, err = t.decide(ctx, target) // robots.txt is due, and has its turn now
+	}
 	switch {
 	case err == nil && (t.opts.Audit || d.Allowed()):
 		return &d, nil, nil
@@ -211,6 +217,53 @@ func (t *Transport) ruled(req *http.Request, target *url.URL) (*policy.Decision,
 	t.told(req.Context(), d)
 	resp, err := t.refusal(req, d)
 	return nil, resp, err
+}
+
+// follows reports whether the request follows a redirect: http.Client sets the
+// answer that caused it.
+func follows(req *http.Request) bool { return req.Response != nil }
+
+// errCancel is why a wait ended when Request.Cancel was closed.
+var errCancel = fmt.Errorf("%w: Request.Cancel is closed", context.Canceled)
+
+// waiting is the context of a request while it waits. It also ends with the
+// deprecated Request.Cancel, which http.Client sets for its Timeout.
+func waiting(req *http.Request) (ctx context.Context, stop func()) {
+	if req.Cancel == nil {
+		return req.Context(), func() {}
+	}
+	ctx, cancel := context.WithCancelCause(req.Context())
+	go func() { // ends with the wait, by stop
+		select {
+		case <-req.Cancel:
+			cancel(errCancel)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+// ended is why ctx ended: its cause, and its error if the cause does not say.
+func ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
+
+// sleepUntil waits for at and reports whether ctx lasts that long.
+func sleepUntil(ctx context.Context, at time.Time) bool {
+	if deadline, ok := ctx.Deadline(); ok && !at.Before(deadline) {
+		return false
+	}
+	timer := time.NewTimer(time.Until(at))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done(): // the next decision says so
+	}
+	return true
 }
 
 // allows is the warm path: the memory has a record in force and it allows the

@@ -1,0 +1,194 @@
+package fetcher_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/internal/httptest"
+	"github.com/rfc9309/polite/pace"
+)
+
+// TestACrawlOverRedirectsEnds has a pool of workers crawl a site whose
+// Crawl-delay is longer than MaxWait and whose pages redirect within the site.
+// Every URL is requested once, at its turn.
+func TestACrawlOverRedirectsEnds(t *testing.T) {
+	for name, client := range map[string]func(http.RoundTripper) func(string) (*http.Response, error){
+		"net/http": func(rt http.RoundTripper) func(string) (*http.Response, error) {
+			return (&http.Client{Transport: rt, Timeout: time.Hour}).Get
+		},
+		"go-retryablehttp": func(rt http.RoundTripper) func(string) (*http.Response, error) {
+			c := retrying(rt)
+			c.CheckRetry = func(ctx context.Context, resp *http.Response, err error) (bool, error) {
+				if errors.Is(err, fetcher.ErrDisallowed) || errors.Is(err, fetcher.ErrDeferred) {
+					return false, err
+				}
+				return retryablehttp.DefaultRetryPolicy(ctx, resp, err)
+			}
+			return c.Get
+		},
+	} {
+		t.Run("6/"+name, func(t *testing.T) {
+			inPace(t, pace.Limits{Parallel: 1, MaxWait: time.Second}, fetcher.Options{}, func(p *paced) {
+				s := p.web.Site(site).Robots(httptest.Text("User-agent: *\nCrawl-delay: 10\n"))
+				todo := make(chan string, 5)
+				want := []string{"/robots.txt"}
+				for i := range 5 {
+					from, to := fmt.Sprintf("/%d", i), fmt.Sprintf("/page/%d", i)
+					s.Path(from, httptest.Redirect(302, to)).Path(to, httptest.Text("page"))
+					todo <- site + from
+					want = append(want, from, to)
+				}
+				close(todo)
+				get := client(p.tr)
+				var pool sync.WaitGroup
+				for range 3 {
+					pool.Go(func() {
+						for page := range todo {
+							patiently(t, get, page)
+						}
+					})
+				}
+				pool.Wait()
+				var got []string
+				var last time.Time
+				for _, r := range p.web.Requests() {
+					got = append(got, r.Target)
+					if since := r.Time.Sub(last); since < 10*time.Second {
+						t.Errorf("%s came %v after the request before it, want 10s or more", r.Target, since)
+					}
+					last = r.Time
+				}
+				slices.Sort(got)
+				if slices.Sort(want); !slices.Equal(got, want) {
+					t.Errorf("got  %q\nwant %q", got, want)
+				}
+			})
+		})
+	}
+}
+
+// patiently gets a page, at the time that a refusal names.
+func patiently(t *testing.T, get func(string) (*http.Response, error), page string) {
+	for range 100 {
+		resp, err := get(page)
+		var denied *fetcher.DeniedError
+		switch {
+		case err == nil:
+			io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+			return
+		case !errors.As(err, &denied):
+			t.Errorf("%s: %v", page, err)
+			return
+		}
+		time.Sleep(time.Until(denied.Decision.RetryAt))
+	}
+	t.Errorf("%s: no answer after 100 requests", page)
+}
+
+// TestARedirectWaitsForRobots: where a redirect leads to a busy host whose
+// robots.txt is due again, it waits for the turn of that file, too, and only as
+// long as its context.
+func TestARedirectWaitsForRobots(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		limit       time.Duration
+		least, most time.Duration
+		want        error
+	}{
+		{"as_long_as_it_takes", time.Hour, 90 * time.Second, 93 * time.Second, nil},
+		{"not_past_its_context", time.Minute, 57 * time.Second, time.Minute, fetcher.ErrDeferred},
+	} {
+		t.Run("6/"+tt.name, func(t *testing.T) {
+			inPace(t, pace.Limits{Parallel: 1, MaxWait: time.Second}, fetcher.Options{}, func(p *paced) {
+				p.web.Site(site).Robots(httptest.Status(404)).Path("/from", httptest.Redirect(302, "http://b.test/to"))
+				p.web.Site("http://b.test").Robots(open.Header("Cache-Control", "no-store")).
+					Path("/slow", slowly(150)).Path("/to", page)
+				p.crowd("http://b.test/slow")
+				time.Sleep(time.Minute)
+				began := time.Now()
+				ctx, cancel := context.WithTimeout(p.t.Context(), tt.limit)
+				defer cancel()
+				req, _ := http.NewRequestWithContext(ctx, http.MethodGet, site+"/from", nil)
+				resp, err := (&http.Client{Transport: p.tr}).Do(req)
+				if err == nil {
+					resp.Body.Close()
+				}
+				if took := time.Since(began); !errors.Is(err, tt.want) || took < tt.least || took > tt.most {
+					t.Errorf("got  %v after %v\nwant %v after %v to %v", err, took, tt.want, tt.least, tt.most)
+				}
+				p.pages.Wait()
+			})
+		})
+	}
+}
+
+// TestRedirectsOfRobotsWaitForTheirTurn: a hop of robots.txt continues a fetch
+// that was let in, so that MaxWait does not refuse it.
+func TestRedirectsOfRobotsWaitForTheirTurn(t *testing.T) {
+	inPace(t, pace.Limits{Gap: 5 * time.Second, MaxWait: time.Second}, fetcher.Options{}, func(p *paced) {
+		p.web.Site(site).Robots(httptest.Redirect(301, "/r.txt")).Path("/r.txt", text)
+		d, err := p.tr.Check(p.t.Context(), must(private))
+		if err != nil || !errors.Is(&fetcher.DeniedError{Decision: d}, fetcher.ErrDisallowed) {
+			t.Errorf("6: got %v, %v; want the rule at the end of the redirect", d, err)
+		}
+		p.saw("0s example.com/robots.txt", "5s example.com/r.txt")
+	})
+}
+
+// TestTheEndOfAWait: a request that waits for robots.txt, or for its turn, ends
+// with its context, whose cause is in the error, and with its Cancel channel.
+func TestTheEndOfAWait(t *testing.T) {
+	errStop := errors.New("the operator stopped the crawl")
+	for name, tt := range map[string]struct {
+		limits *pace.Limits
+		url    string
+	}{
+		"for_robots": {nil, "http://mute.test/"},
+		"for_a_turn": {&pace.Limits{Gap: time.Minute}, public},
+	} {
+		for how, end := range map[string]func(*http.Request) (*http.Request, error){
+			"cause": func(req *http.Request) (*http.Request, error) {
+				ctx, cancel := context.WithCancelCause(req.Context())
+				time.AfterFunc(5*time.Second, func() { cancel(errStop) })
+				return req.WithContext(ctx), errStop
+			},
+			"cause_that_is_a_cancellation": func(req *http.Request) (*http.Request, error) {
+				ctx, cancel := context.WithCancelCause(req.Context())
+				time.AfterFunc(5*time.Second, func() { cancel(fmt.Errorf("%w: %w", errStop, context.Canceled)) })
+				return req.WithContext(ctx), errStop
+			},
+			"cancel": func(req *http.Request) (*http.Request, error) {
+				ended := make(chan struct{})
+				time.AfterFunc(5*time.Second, func() { close(ended) })
+				req.Cancel = ended //lint:ignore SA1019 http.Client still sets it
+				return req, context.Canceled
+			},
+		} {
+			t.Run("7/"+name+"_"+how, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					tr := newTransport(t, &fetcher.Options{Base: sites(t).Transport(), Pace: tt.limits})
+					req, _ := http.NewRequest(http.MethodGet, tt.url, nil)
+					req, want := end(req)
+					began := time.Now()
+					resp, err := tr.RoundTrip(req)
+					if took := time.Since(began); resp != nil || !errors.Is(err, want) || !errors.Is(err, context.Canceled) || took != 5*time.Second {
+						t.Errorf("got  %v, %v after %v\nwant %v and %v after 5s", resp, err, took, want, context.Canceled)
+					}
+					time.Sleep(time.Minute) // the retrieval that the caller left ends by itself
+				})
+			})
+		}
+	}
+}
