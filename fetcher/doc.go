@@ -41,7 +41,7 @@
 //   - 2xx: the rules in it, for as long as its header says, between a minute and
 //     a day; everything is allowed if there is none.
 //   - 301, 302, 303, 307, 308: the rules at the end of up to five of them. A
-//     sixth, or a loop, is as 404.
+//     sixth is as 404; a loop is followed as far.
 //   - 404, 410 and every other 4xx but 429: no file, everything is allowed.
 //   - 429, 5xx, no answer, a broken or unreadable one: the copy governs, past
 //     its time if need be. Without a copy all is deferred; after 30 days, allowed

@@ -158,6 +158,30 @@ func TestRedirectsToPrivateNames(t *testing.T) {
 	}
 }
 
+// TestMixedAddresses is a name with a private address among public ones. Who
+// dials skips the private one; elsewhere nobody knows which will be taken.
+func TestMixedAddresses(t *testing.T) {
+	for name, base := range bases {
+		t.Run("egress/"+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := httptest.New(t)
+				web.Site(site).Robots(httptest.Redirect(302, "http://b.test/r"))
+				web.Site("http://b.test").At("10.0.0.7", "93.184.216.99").Path("/r", text)
+				tr := newTransport(t, &fetcher.Options{Base: base(web)})
+				tr.SetLookup(web.LookupNetIP)
+				want := "disallow 2.2.2"
+				if strings.Contains(name, "unknown") || name == "proxy" {
+					want = "defer 2.3.1.4"
+				}
+				d, err := tr.Check(t.Context(), must(private))
+				if err != nil || ruling(d) != want || contacts(web) != nil {
+					t.Errorf("got  %v, %v, contacts %v\nwant %s and no contact", d, err, contacts(web), want)
+				}
+			})
+		})
+	}
+}
+
 // TestRedirectsAfterPublicOnes begin at a private site, which may redirect
 // within its network, lead to a public one, and back into the network.
 func TestRedirectsAfterPublicOnes(t *testing.T) {
@@ -326,6 +350,8 @@ func TestRedirectsThatArePermitted(t *testing.T) {
 		also       func(*httptest.Web)
 	}{
 		"public_literal":       {"http://example.com/private", "http://93.184.217.1/r", nil},
+		"public_by_nat64":      {"http://example.com/private", "http://[64:ff9b::5db8:d901]/r", nil},
+		"public_by_6to4":       {"http://example.com/private", "http://[2002:5db8:d901::1]/r", nil},
 		"private_to_private":   {"http://example.com/private", "http://10.0.0.2/r", func(w *httptest.Web) { w.Site(site).At("10.0.0.1") }},
 		"private_by_ipv6":      {"http://example.com/private", "http://[fd00::2]/r", func(w *httptest.Web) { w.Site(site).At("fd00::1") }},
 		"literal_to_private":   {"http://192.168.0.1/private", "http://10.0.0.2/r", nil},
