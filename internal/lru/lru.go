@@ -1,28 +1,28 @@
-// Package lru is a map from keys to values that is bounded in octets and, when full, forgets what was
-// used least recently. It serves the memory of the fetcher and cache.Memory.
+// Package lru is a map from keys to values that is bounded in bytes. When it is full it removes the entries
+// that were used least recently. The memory of the fetcher and cache.Memory are such maps.
+//
+// # Techniques
+//
+// The map is sharded by a keyed hash, so that no choice of keys can crowd one shard. A shard is a hash table
+// with open addressing, linear probing and deletion by backward shift (Knuth, volume 3, section 6.4,
+// algorithm R). Its slots are in one slice and form a doubly linked list by slot number, in order of use.
+// Numbers instead of pointers make an entry half as large and leave the garbage collector little to scan.
+//
+// The order is least recently used with lazy promotion, as in memcached: a hit moves its entry to the front
+// only if the entry is older than the newest 1/64 of the map. So most hits take only a read lock, and the order
+// is exact up to 1/64 of the map. All shards share one bound: the shards compare the stamps of their last
+// entries, and the oldest entry of the whole map goes.
+//
+// Values may share content by hash consing; see [Part]. A million hosts of one platform serve one file.
 //
 // # What is counted
 //
-// The bound holds for what the map really retains: the cost of each key and value as their owner states
-// it, the slots and index of the map itself, used or not, and each [Part] once. Bytes returns that sum.
-// It exceeds the bound only during a Put.
+// The bound covers what the map retains: the cost of each key and value as their owner states it, the
+// slots and the index of the map, used or not, and each [Part] once. Bytes returns that sum. It exceeds the
+// bound only during a Put.
 //
-// The map keeps the string that is put as a key. Where the value has its key's octets somewhere, that
-// string should be a slice of them: it is one object less for the collector, and they are paid for once.
-//
-// # Parts
-//
-// A value may hold a part in common with other values: a million hosts of one platform serve one file.
-// A part is found by a hash of its content, is held once, is charged once while at least one entry
-// holds it, and is given back with the last.
-//
-// # Order and locks
-//
-// Keys are spread over shards by a keyed hash, so that no choice of keys can crowd one shard. The bound is
-// common to all shards: the entry that goes is the oldest of the whole map, in whichever shard it is.
-// A hit takes a read lock alone if its entry is among the newest 1/64 of the map; else it moves the
-// entry to the front of its shard under a short write lock. So the order is that of use, give or take
-// 1/64 of the map, and readers of one busy key never queue. The caller's code is never run under a lock.
+// The map keeps the string that is put as a key. If the value contains the bytes of its key, that string
+// should be a slice of them, so that they are stored once.
 package lru
 
 import (
@@ -37,9 +37,9 @@ import (
 
 const (
 	maxShards = 64
-	// A map of less than shardBytes has one shard: sixty-four sets of free slots would eat its bound.
+	// A map with a smaller bound has one shard: the free slots of 64 shards would use up the bound.
 	shardBytes = 64 << 10
-	// Entries within the newest 1<<-freshBits of the map are not moved by a hit.
+	// A hit does not move an entry that is among the newest 1/2^freshBits of the map.
 	freshBits = 6
 )
 
@@ -48,21 +48,21 @@ const (
 type Cache[V, S any] struct {
 	max   int64
 	seed  maphash.Seed
-	shift uint // a hash shifted right by this is its shard's number
+	shift uint // a hash shifted right by this is the number of its shard
 	parts parts[S]
 
-	evicting sync.Mutex // taken before the lock of any shard
+	evicting sync.Mutex // locked before the mutex of any shard
 
-	// What follows changes with every Put; the padding keeps it off the line that every Get reads.
+	// Every Put changes the next fields. The padding keeps them off the cache line that every Get reads.
 	_      [64]byte
 	bytes  atomic.Int64
 	length atomic.Int64
-	clock  atomic.Uint32 // two ticks a Put; see now
+	clock  atomic.Uint32 // advances by two with each Put; see now
 	_      [64]byte
 	shards []shard[V, S]
 }
 
-// New returns an empty map that keeps at most max octets. If max is zero or less it keeps nothing.
+// New returns an empty map that keeps at most max bytes. If max is zero or less it keeps nothing.
 func New[V, S any](max int64) *Cache[V, S] {
 	n := 1
 	if max > shardBytes {
@@ -80,7 +80,7 @@ func New[V, S any](max int64) *Cache[V, S] {
 	return c
 }
 
-// Get returns the value under key and counts as a use of it. It allocates nothing.
+// Get returns the value of key and counts as a use. It allocates nothing.
 func (c *Cache[V, S]) Get(key string) (V, bool) {
 	hash, s := c.home(key)
 	s.mu.RLock()
@@ -90,10 +90,8 @@ func (c *Cache[V, S]) Get(key string) (V, bool) {
 		var none V
 		return none, false
 	}
-	e := &s.entries[id]
-	value := e.value
-	now := c.now()
-	old := now-e.stamp > c.fresh(s)
+	e, now := &s.entries[id], c.now()
+	value, old := e.value, now-e.stamp > c.fresh(s)
 	s.mu.RUnlock()
 	if old {
 		s.promote(hash, key, now)
@@ -101,31 +99,28 @@ func (c *Cache[V, S]) Get(key string) (V, bool) {
 	return value, true
 }
 
-// GetBytes is Get with a key held in a slice, which is neither kept nor changed.
+// GetBytes is Get for a key in a slice. It neither keeps nor changes the slice.
 func (c *Cache[V, S]) GetBytes(key []byte) (V, bool) {
-	// The string lives no longer than this call, and Get keeps no key: the caller may write to the
-	// slice afterwards. A conversion would allocate, on the path of every warm ruling.
+	// Get keeps no key, so the caller may write to the slice afterwards. A conversion would allocate.
 	return c.Get(unsafe.String(unsafe.SliceData(key), len(key)))
 }
 
-// now is the stamp of a hit: later than that of the last Put, earlier than that of the next. Entries
-// are ordered by their stamps, and age is counted from now. Only a Put moves the clock, so that readers
-// share its cache line.
+// now is the stamp of a hit: after the stamp of the last Put, before the stamp of the next. Only a Put moves
+// the clock, so that readers share its cache line.
 func (c *Cache[V, S]) now() uint32 { return c.clock.Load() + 1 }
 
-// fresh is the age up to which an entry of s counts as new, two ticks for each Put. It is taken from the
-// shard's own length, which is near the mean, so that no counter shared by all is read.
+// fresh is the age up to which an entry of s is among the newest, in ticks of the clock. The length of the
+// shard stands for the mean of all shards, so that no shared counter is read.
 func (c *Cache[V, S]) fresh(s *shard[V, S]) uint32 {
 	return uint32(2 * (uint64(s.live) * uint64(len(c.shards)) >> freshBits))
 }
 
-// Put keeps value under key, in place of any value there, and counts as a use of it. Cost is the number
-// of octets that the key and the value retain, the value's part (nil if it has none) not counted. Put takes
-// over the caller's hold on the part, whatever it returns. The key is kept as it is, not copied, in place
-// of an equal one from an earlier Put.
+// Put keeps value under key, replaces any earlier key and value, and counts as a use. The key is not copied.
+// Cost is the number of bytes that the key and the value retain without the part, which may be nil. Put takes
+// over the caller's hold on the part in any case.
 //
-// It reports whether the entry is kept: one that is larger than the bound by itself is not, nor is the
-// value that it was to replace.
+// Put reports whether the entry is kept. An entry larger than the bound is not, and the value that it was
+// to replace is removed.
 func (c *Cache[V, S]) Put(key string, value V, cost int64, part *Part[S]) bool {
 	if !c.fits(cost, part) {
 		c.Delete(key)
@@ -147,8 +142,8 @@ func (c *Cache[V, S]) Put(key string, value V, cost int64, part *Part[S]) bool {
 	grown, more := s.size-before, s.live-held
 	s.mu.Unlock()
 
-	if !ok {
-		old = part // no slot was left, so nothing holds it
+	if !ok { // no slot was left
+		old = part
 	}
 	c.length.Add(int64(more))
 	c.bytes.Add(grown)
@@ -157,19 +152,18 @@ func (c *Cache[V, S]) Put(key string, value V, cost int64, part *Part[S]) bool {
 	return ok
 }
 
-// fits reports whether an entry can be kept in a map that holds nothing else.
+// fits reports whether an entry can be kept in an empty map.
 func (c *Cache[V, S]) fits(cost int64, part *Part[S]) bool {
 	if cost < 0 || cost > math.MaxUint32 {
 		return false
 	}
-	size := cost + slotCost[V, S]()
 	if part != nil {
-		size += part.cost
+		cost += part.cost
 	}
-	return size <= c.max
+	return cost+slotCost[V, S]() <= c.max
 }
 
-// Delete removes the value under key and reports whether there was one.
+// Delete removes the value of key and reports whether there was one.
 func (c *Cache[V, S]) Delete(key string) bool {
 	hash, s := c.home(key)
 	s.mu.Lock()
@@ -186,8 +180,8 @@ func (c *Cache[V, S]) Delete(key string) bool {
 	return true
 }
 
-// All iterates over the entries in no order; it is not a use of them. Each shard is seen as it was at
-// one moment, and the loop's body runs without any lock: it may call every method of the Cache.
+// All iterates over the entries in no order and does not count as a use. It sees each shard as the shard was
+// at one moment. The body of the loop may call every method of the Cache.
 func (c *Cache[V, S]) All() iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		var seen []pair[V]
@@ -205,18 +199,17 @@ func (c *Cache[V, S]) All() iter.Seq2[string, V] {
 // Len returns the number of entries.
 func (c *Cache[V, S]) Len() int { return int(c.length.Load()) }
 
-// Bytes returns the octets that count against the bound.
+// Bytes returns the number of bytes that count towards the bound.
 func (c *Cache[V, S]) Bytes() int64 { return c.bytes.Load() }
 
-// home returns the hash of a key, as entries keep it, and the shard that the key belongs to. The shard
-// is chosen by the high bits, the place inside it by the low ones.
+// home returns the shard of a key, which the high bits of the hash select, and the low bits of the hash.
 func (c *Cache[V, S]) home(key string) (uint32, *shard[V, S]) {
 	h := maphash.String(c.seed, key)
 	return uint32(h), &c.shards[h>>c.shift]
 }
 
-// evict removes the oldest entries until the bound holds. One goroutine does so at a time: two would
-// each make room for the same bytes.
+// evict removes the oldest entries until the bound holds. One goroutine evicts at a time: two would each
+// make room for the same bytes.
 func (c *Cache[V, S]) evict() {
 	if c.bytes.Load() <= c.max {
 		return
@@ -229,9 +222,9 @@ func (c *Cache[V, S]) evict() {
 			return
 		}
 		s.mu.Lock()
-		if s.tail == none {
+		if s.tail == none { // the last entry was deleted in the meantime
 			s.mu.Unlock()
-			continue // its entry went since; the shard no longer offers one
+			continue
 		}
 		freed, part := s.remove(s.tail)
 		s.mu.Unlock()
@@ -241,20 +234,16 @@ func (c *Cache[V, S]) evict() {
 	}
 }
 
-// oldest returns the shard whose last entry was used before that of any other, nil if no shard has an
-// entry that may go.
+// oldest returns the shard whose last entry was used least recently, nil if the map is empty.
 func (c *Cache[V, S]) oldest() *shard[V, S] {
 	var found *shard[V, S]
 	var oldest uint32
 	now := c.now()
 	for i := range c.shards {
 		s := &c.shards[i]
-		stamp, ok := s.last()
-		if !ok {
-			continue
-		}
-		// The clock wraps; an age does not, unless an entry lies unused for four billion Puts.
-		if age := now - stamp; found == nil || age > oldest {
+		last := s.last.Load()
+		// The clock wraps around. An age does not, unless an entry lies unused for two billion Puts.
+		if age := now - uint32(last); last != 0 && (found == nil || age > oldest) {
 			found, oldest = s, age
 		}
 	}

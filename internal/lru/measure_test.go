@@ -19,7 +19,7 @@ const recordCost = 96 + 32
 
 func host(i int) string { return fmt.Sprintf("https://www.host%07d.example", i) }
 
-// heap returns the octets in use after a collection.
+// heap returns the bytes in use after a collection.
 func heap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -41,7 +41,7 @@ func fill(c *Cache[*record, *[2000]byte], n int) {
 // What counts against the bound is what the heap shows, and it is little.
 func TestRetainedIsCounted(t *testing.T) {
 	for _, row := range []struct {
-		n, most int // octets an authority, its record of 96 included
+		n, most int // bytes an authority, its record of 96 included
 	}{{20_000, 240}, {100_000, 230}} {
 		t.Run(fmt.Sprintf("house/%d_authorities", row.n), func(t *testing.T) {
 			before := heap()
@@ -49,12 +49,12 @@ func TestRetainedIsCounted(t *testing.T) {
 			fill(c, row.n)
 			used := int(heap() - before)
 			counted := int(c.Bytes())
-			t.Logf("%d authorities: %d octets each, counted %d", row.n, used/row.n, counted/row.n)
+			t.Logf("%d authorities: %d bytes each, counted %d", row.n, used/row.n, counted/row.n)
 			if used/row.n > row.most {
-				t.Errorf("%d octets each, want at most %d", used/row.n, row.most)
+				t.Errorf("%d bytes each, want at most %d", used/row.n, row.most)
 			}
 			if counted < used*9/10 || counted > used*12/10 {
-				t.Errorf("%d octets are counted, %d are used", counted, used)
+				t.Errorf("%d bytes are counted, %d are used", counted, used)
 			}
 			runtime.KeepAlive(c)
 		})
@@ -77,11 +77,11 @@ func TestHeapStaysInTheBound(t *testing.T) {
 		large := heap()
 		for when, used := range map[string]uint64{"small": small, "large": large} {
 			if used-before > bound*11/10 {
-				t.Errorf("round %d, %s values: %d octets in use, want at most about %d", round, when, used-before, bound)
+				t.Errorf("round %d, %s values: %d bytes in use, want at most about %d", round, when, used-before, bound)
 			}
 		}
 		if large-before < bound*8/10 {
-			t.Errorf("round %d, large values: %d octets in use, want most of %d", round, large-before, bound)
+			t.Errorf("round %d, large values: %d bytes in use, want most of %d", round, large-before, bound)
 		}
 	}
 	runtime.KeepAlive(c)

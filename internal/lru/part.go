@@ -6,9 +6,8 @@ import (
 	"unsafe"
 )
 
-// A Part is content that several values may hold in common. It is counted by its holders: the entries
-// that were put with it, and each caller of [Cache.Share] until it hands its hold over to Put or gives
-// it up with Drop.
+// A Part is content that several values share. Each entry that was put with it holds it, and so does each
+// caller of [Cache.Share] until the caller passes its hold to Put or gives it up with Drop.
 type Part[S any] struct {
 	value S
 	hash  uint64
@@ -16,27 +15,26 @@ type Part[S any] struct {
 
 	// Guarded by parts.mu.
 	holds   uint32
-	charged bool // an entry has held it: it counts against the bound until it is forgotten
+	charged bool // an entry has held the part, so it counts towards the bound
 }
 
 // Value returns the content.
 func (p *Part[S]) Value() S { return p.value }
 
-// parts is the table of all parts in use, by hash. It is not on the path of a Get.
+// parts is the table of all parts in use, by hash. Get does not use it.
 type parts[S any] struct {
 	mu     sync.Mutex
 	byHash map[uint64]*Part[S]
 }
 
-// Hash is the hash that parts are found by, for the octets of a content and all that their reading
-// depends on. It is another for each Cache, so that no host can choose a content for its hash.
+// Hash is the hash by which parts are found. Its key is secret: no host can choose content for a hash.
 func (c *Cache[V, S]) Hash(content []byte) uint64 { return maphash.Bytes(c.seed, content) }
 
-// Share returns the part of that hash with a hold on it. If there is none it becomes value, which retains
-// cost octets; if there is one, value is not needed and the caller goes on with the part's Value.
+// Share returns the part with that hash, and a hold on it. If there is none it makes one of value, which
+// retains cost bytes.
 //
-// Two contents may have one hash, if hardly ever: the caller compares what it gets with what it gave, and
-// gives up a hold on what is not the same. Else one host's content would be taken for another's.
+// Two contents may have one hash. The caller must compare the Value of the part with its own value, and Drop
+// a part that differs.
 func (c *Cache[V, S]) Share(hash uint64, value S, cost int64) *Part[S] {
 	c.parts.mu.Lock()
 	defer c.parts.mu.Unlock()
@@ -52,8 +50,8 @@ func (c *Cache[V, S]) Share(hash uint64, value S, cost int64) *Part[S] {
 	return p
 }
 
-// charge counts a part, which an entry is about to hold, against the bound. Before that it is the
-// caller's own: one that turns out too large to be kept must not drive others out.
+// charge adds a part that an entry is about to hold to the bytes of the map, once. It is not added earlier,
+// because a part that is too large to be kept must not evict others.
 func (c *Cache[V, S]) charge(p *Part[S]) {
 	if p == nil {
 		return
@@ -66,7 +64,7 @@ func (c *Cache[V, S]) charge(p *Part[S]) {
 	}
 }
 
-// Drop gives up one hold on a part; with the last the part is forgotten. A nil part is let be.
+// Drop gives up one hold on a part, and removes the part with the last hold. It does nothing for nil.
 func (c *Cache[V, S]) Drop(p *Part[S]) {
 	if p == nil {
 		return
@@ -81,9 +79,8 @@ func (c *Cache[V, S]) Drop(p *Part[S]) {
 	}
 }
 
-// partCost is what a part takes besides its content: itself and its place in the table, which is on
-// average two thirds full.
+// partCost is what a part costs besides its content: itself, and its place in a map that is two thirds full.
 func partCost[S any]() int64 {
-	const place = 17 // hash, pointer, and an octet of the map's own
+	const place = 17 // hash, pointer, and a byte of the map's own
 	return int64(unsafe.Sizeof(Part[S]{})) + place*3/2
 }

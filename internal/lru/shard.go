@@ -6,29 +6,26 @@ import (
 	"unsafe"
 )
 
-// A shard is a hash table of its own: slots in one slice, linked in order of use by their numbers, and
-// an open-addressed index of those numbers. Numbers instead of pointers make an entry half as large and
-// leave the collector few words of it to look at.
+// A shard is a hash table of its own.
 //
-// Invariants, whenever mu is free: each slot in use is in the index once; the slots in use are linked
-// from head to tail in falling order of their stamps; oldest says what the tail is; size is the sum of
-// what the slots, the index and the entries cost.
+// Invariants while mu is not locked: the list from head to tail has each slot in use, in falling order of
+// the stamps; the index has each slot in use once; last describes the tail; size is the sum of what the
+// slots, the index and the entries cost.
 type shard[V, S any] struct {
 	mu      sync.RWMutex
-	index   []uint32 // 0, or tag<<24 | slot number + 1; its length is 0 or a power of two
-	entries []entry[V, S]
+	index   []uint32      // 0, or 8 bits of the hash and a slot number plus 1; the length is 0 or a power of two
+	entries []entry[V, S] // the slots
 	size    int64
-	live    uint32 // slots in use
-	free    uint32 // first of the unused slots, linked by next
-	head    uint32 // used last
-	tail    uint32 // used least recently
+	live    uint32 // number of slots in use
+	free    uint32 // first unused slot; next links them
+	head    uint32 // slot that was used last
+	tail    uint32 // slot that was used least recently
 
-	// oldest is hasTail and the stamp of the tail, or 0: what evict compares without a lock.
-	oldest atomic.Uint64
-	_      [64]byte // so that two shards never share a cache line
+	// last is hasTail plus the stamp of the tail, or 0 without one. evict compares it without a lock.
+	last atomic.Uint64
+	_    [64]byte // two shards never share a cache line
 }
 
-// An entry is one slot.
 type entry[V, S any] struct {
 	key        string
 	value      V
@@ -37,7 +34,6 @@ type entry[V, S any] struct {
 	hash       uint32
 	prev, next uint32
 	stamp      uint32
-	used       bool
 }
 
 type pair[V any] struct {
@@ -47,21 +43,19 @@ type pair[V any] struct {
 
 const (
 	none     = ^uint32(0)
-	idMask   = 1<<24 - 1 // a slot number and one fit below the tag
-	maxSlots = idMask - 1
+	slotMask = 1<<24 - 1 // bits of an index element that hold the slot number plus 1
+	maxSlots = slotMask - 1
 	hasTail  = 1 << 32
-	// A shard with fewer slots than this is not worth shrinking.
-	minSlots = 16
 )
 
-// slotCost is what one more entry takes at the least: its slot and its place in the index.
+// slotCost is the least that one more entry costs: its slot and its place in the index.
 func slotCost[V, S any]() int64 { return int64(unsafe.Sizeof(entry[V, S]{})) + 4 }
 
-// clear empties the shard and gives its tables back.
+// clear empties the shard and frees its tables.
 func (s *shard[V, S]) clear() {
 	s.index, s.entries, s.size, s.live = nil, nil, 0, 0
 	s.free, s.head, s.tail = none, none, none
-	s.oldest.Store(0)
+	s.last.Store(0)
 }
 
 // find returns the slot of key.
@@ -71,11 +65,10 @@ func (s *shard[V, S]) find(hash uint32, key string) (uint32, bool) {
 	}
 	mask := uint32(len(s.index) - 1)
 	for i := hash & mask; s.index[i] != 0; i = (i + 1) & mask {
-		// The tag spares the look at a slot, and so a cache miss, for 255 of 256 other keys.
 		if s.index[i]>>24 != hash>>24 {
-			continue
+			continue // for 255 of 256 other keys the slot need not be read, which would be a cache miss
 		}
-		id := s.index[i]&idMask - 1
+		id := s.index[i]&slotMask - 1
 		if e := &s.entries[id]; e.hash == hash && e.key == key {
 			return id, true
 		}
@@ -83,34 +76,29 @@ func (s *shard[V, S]) find(hash uint32, key string) (uint32, bool) {
 	return 0, false
 }
 
-// insert takes a slot for key, which has none, and leaves it without cost, value and place in the order.
-// It reports false if no slot is left.
+// insert takes a slot for a key that has none, and does not link it yet. It reports false if there is none.
 func (s *shard[V, S]) insert(hash uint32, key string) (uint32, bool) {
-	id := s.free
-	switch {
-	case id != none:
-		s.free = s.entries[id].next
-	case len(s.entries) >= maxSlots:
-		return 0, false
-	default:
-		if len(s.entries) == cap(s.entries) {
-			s.resize(len(s.entries) + len(s.entries)/8 + 4)
+	if s.free == none && len(s.entries) == cap(s.entries) {
+		if len(s.entries) >= maxSlots {
+			return 0, false
 		}
+		s.resize(min(len(s.entries)+len(s.entries)/8+4, maxSlots))
+	}
+	id := s.free
+	if id != none {
+		s.free = s.entries[id].next
+	} else {
 		id = uint32(len(s.entries))
 		s.entries = s.entries[:id+1]
 	}
 	s.live++
-	if int(s.live)*8 > len(s.index)*7 {
-		s.reindex(max(8, len(s.index)*2))
-	}
-	s.entries[id] = entry[V, S]{key: key, hash: hash, prev: none, next: none, used: true}
+	s.entries[id] = entry[V, S]{key: key, hash: hash, prev: none, next: none}
 	s.place(hash, id)
 	return id, true
 }
 
-// set gives a slot its value and makes it the one used last. It returns the part held before.
-//
-// It takes the new key for the old one, which may be a slice of what the old value holds.
+// set gives a slot its value and makes it the one used last. It returns the part that the slot held before.
+// The key replaces the old key, which may be a slice of the old value.
 func (s *shard[V, S]) set(id uint32, key string, value V, cost uint32, part *Part[S], stamp uint32) *Part[S] {
 	e := &s.entries[id]
 	s.size += int64(cost) - int64(e.cost)
@@ -125,34 +113,32 @@ func (s *shard[V, S]) set(id uint32, key string, value V, cost uint32, part *Par
 func (s *shard[V, S]) promote(hash uint32, key string, stamp uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Another reader may have been faster, and a Put later than this use.
+	// Another reader may have promoted it already, and a Put may have come after this use.
 	if id, ok := s.find(hash, key); ok && id != s.head {
 		s.unlink(id)
 		s.pushFront(id, stamp)
 	}
 }
 
-// remove frees a slot. It returns the octets freed and the part that the entry held.
+// remove frees a slot. It returns the bytes freed and the part that the entry held.
 func (s *shard[V, S]) remove(id uint32) (freed int64, part *Part[S]) {
-	before := s.size
-	e := &s.entries[id]
+	before, e := s.size, &s.entries[id]
 	s.unlink(id)
 	s.displace(e.hash, id)
 	part = e.part
 	s.size -= int64(e.cost)
-	*e = entry[V, S]{next: s.free} // drops what the collector would else keep
+	*e = entry[V, S]{next: s.free} // the collector may free what it pointed to
 	s.free = id
 	s.live--
-	switch n := len(s.entries); {
-	case s.live == 0:
+	if s.live == 0 {
 		s.clear()
-	case n >= minSlots && int(s.live) < n/2:
-		s.shrink()
+	} else if int(s.live) < len(s.entries)/2 {
+		s.resize(int(s.live) + int(s.live)/8 + 4)
 	}
 	return before - s.size, part
 }
 
-// unlink takes a slot out of the order of use. A slot not yet in it is let be.
+// unlink takes a slot out of the list, if it is there.
 func (s *shard[V, S]) unlink(id uint32) {
 	e := &s.entries[id]
 	switch {
@@ -172,34 +158,26 @@ func (s *shard[V, S]) unlink(id uint32) {
 	e.prev, e.next = none, none
 }
 
-// pushFront makes a slot that is in no list the one used last.
+// pushFront puts a slot that is not in the list at its front.
 func (s *shard[V, S]) pushFront(id, stamp uint32) {
 	e := &s.entries[id]
 	e.prev, e.next, e.stamp = none, s.head, stamp
-	if s.head != none {
-		s.entries[s.head].prev = id
-	} else {
-		s.tail = id
-	}
 	s.head = id
-	if s.tail == id {
-		s.publish()
-	}
-}
-
-// publish tells evict what the tail is.
-func (s *shard[V, S]) publish() {
-	if s.tail == none {
-		s.oldest.Store(0)
+	if e.next != none {
+		s.entries[e.next].prev = id
 		return
 	}
-	s.oldest.Store(hasTail | uint64(s.entries[s.tail].stamp))
+	s.tail = id
+	s.publish()
 }
 
-// last returns the stamp of the tail, false if there is none. It needs no lock.
-func (s *shard[V, S]) last() (uint32, bool) {
-	v := s.oldest.Load()
-	return uint32(v), v != 0
+// publish sets last.
+func (s *shard[V, S]) publish() {
+	if s.tail == none {
+		s.last.Store(0)
+		return
+	}
+	s.last.Store(hasTail | uint64(s.entries[s.tail].stamp))
 }
 
 // place puts a slot into the index, which has room.
@@ -209,19 +187,19 @@ func (s *shard[V, S]) place(hash, id uint32) {
 	for s.index[i] != 0 {
 		i = (i + 1) & mask
 	}
-	s.index[i] = hash&^idMask | (id + 1)
+	s.index[i] = hash&^slotMask | (id + 1)
 }
 
-// displace takes a slot out of the index. The slots behind it move up into the gap as far as that does
-// not put them before their home, so that a search may always stop at the first empty place.
+// displace takes a slot out of the index. Later elements shift back into the gap, but not before the place
+// of their hash, so that a search may stop at the first empty place.
 func (s *shard[V, S]) displace(hash, id uint32) {
 	mask := uint32(len(s.index) - 1)
 	gap := hash & mask
-	for s.index[gap]&idMask != id+1 {
+	for s.index[gap]&slotMask != id+1 {
 		gap = (gap + 1) & mask
 	}
 	for i := (gap + 1) & mask; s.index[i] != 0; i = (i + 1) & mask {
-		home := s.entries[s.index[i]&idMask-1].hash & mask
+		home := s.entries[s.index[i]&slotMask-1].hash & mask
 		if (i-home)&mask >= (i-gap)&mask {
 			s.index[gap] = s.index[i]
 			gap = i
@@ -230,61 +208,36 @@ func (s *shard[V, S]) displace(hash, id uint32) {
 	s.index[gap] = 0
 }
 
-// resize moves the slots into a slice of the given capacity.
+// resize makes new tables for that many slots, and puts the slots in use side by side in the order of the list.
+// Free slots count towards the bound: without resize, many small entries would leave no room for large ones.
 func (s *shard[V, S]) resize(slots int) {
-	grown := make([]entry[V, S], len(s.entries), slots)
-	copy(grown, s.entries)
-	s.size += int64(cap(grown)-cap(s.entries)) * int64(unsafe.Sizeof(entry[V, S]{}))
-	s.entries = grown
-}
-
-// reindex makes the index anew with n places.
-func (s *shard[V, S]) reindex(n int) {
-	s.size += int64(n-len(s.index)) * 4
-	s.index = make([]uint32, n)
-	for id := range s.entries {
-		if e := &s.entries[id]; e.used {
-			s.place(e.hash, uint32(id))
-		}
+	places := 8
+	for slots*8 > places*7 {
+		places *= 2
 	}
-}
-
-// shrink gives back the slots that removed entries left behind: what is free is charged against the
-// bound, and a map that once held many small entries would else have no room for large ones.
-func (s *shard[V, S]) shrink() {
-	old, head := s.entries, s.head
-	slot := int64(unsafe.Sizeof(entry[V, S]{}))
-	s.entries = make([]entry[V, S], 0, int(s.live)+int(s.live)/8+4)
-	s.size += int64(cap(s.entries)-cap(old)) * slot
-
-	// The slots keep their order and become neighbours.
-	for id := head; id != none; id = old[id].next {
-		e := old[id]
-		n := uint32(len(s.entries))
+	old := s.entries
+	s.size += int64(slots-cap(old))*int64(unsafe.Sizeof(entry[V, S]{})) + int64(places-len(s.index))*4
+	s.entries, s.index = make([]entry[V, S], 0, slots), make([]uint32, places)
+	for id := s.head; id != none; id = old[id].next {
+		e, n := old[id], uint32(len(s.entries))
 		e.prev, e.next = n-1, n+1 // 0-1 is none
 		s.entries = append(s.entries, e)
+		s.place(e.hash, n)
 	}
 	s.head, s.tail, s.free = none, none, none
 	if n := len(s.entries); n > 0 {
 		s.head, s.tail = 0, uint32(n-1)
 		s.entries[n-1].next = none
 	}
-	places := len(s.index)
-	for places > 8 && int(s.live)*8 < places*3 {
-		places /= 2
-	}
-	s.reindex(places)
 	s.publish()
 }
 
-// appendTo appends the shard's entries to a slice.
+// appendTo appends the entries of the shard to a slice.
 func (s *shard[V, S]) appendTo(to []pair[V]) []pair[V] {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	for i := range s.entries {
-		if e := &s.entries[i]; e.used {
-			to = append(to, pair[V]{e.key, e.value})
-		}
+	for id := s.head; id != none; id = s.entries[id].next {
+		to = append(to, pair[V]{s.entries[id].key, s.entries[id].value})
 	}
 	return to
 }
