@@ -182,10 +182,9 @@ func (e *engine) ask(f *flight, old *policy.Record) (*policy.Record, error) {
 			return e.memory.remember(f.key, known), nil
 		}
 		a := e.attempt(f, old, turn)
-		if a.Status != 0 || len(a.Hops) > 0 {
-			f.answered = true
-			e.witness.saw(f.key, a.Received)
-		}
+		answered := a.Status != 0 || len(a.Hops) > 0
+		e.witness.note(f.key, answered, a.Received)
+		f.answered = f.answered || answered
 		rec := e.memory.remember(f.key, e.learn(old, a))
 		e.tally(a)
 		a.Body = nil

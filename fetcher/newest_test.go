@@ -160,10 +160,42 @@ func TestSickProcess(t *testing.T) {
 	})
 }
 
-// unreachable is a base without a network.
-type unreachable struct{}
+// A process whose requests get lost holds up no more than a few sites: then it
+// goes without leases until it has an answer.
+func TestSickProcessTakesNoLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const sites = 100
+		web := httptest.New(t)
+		u := newUnion()
+		lost := newTransport(t, &fetcher.Options{Store: u, Attempts: 1, Base: unreachable{hangs: true}})
+		well := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: u, Attempts: 1})
+		var waited time.Duration
+		var got tallied
+		var sick sync.WaitGroup
+		for i := range sites {
+			name := fmt.Sprintf("http://site%d.test", i)
+			web.Site(name).Robots(text)
+			sick.Wait() // it asks first
+			sick.Go(func() { lost.Check(t.Context(), must(name+"/private")) })
+			synctest.Wait()
+			began := time.Now()
+			got.add(well.Check(t.Context(), must(name+"/private")))
+			waited += time.Since(began)
+		}
+		sick.Wait()
+		if got.by["disallow 2.2.2"] != sites || waited > 2*time.Minute {
+			t.Errorf("got  %v after %v; want disallow 2.2.2 for all %d, and to wait for three retrievals of 30s", got.by, waited, sites)
+		}
+	})
+}
 
-func (unreachable) RoundTrip(*http.Request) (*http.Response, error) {
+// unreachable is a base without a network.
+type unreachable struct{ hangs bool }
+
+func (u unreachable) RoundTrip(req *http.Request) (*http.Response, error) {
+	if u.hangs {
+		<-req.Context().Done()
+	}
 	return nil, errors.New("network is unreachable")
 }
 

@@ -16,13 +16,6 @@ import (
 const (
 	// storeTime bounds one call of the store.
 	storeTime = 3 * time.Second
-	// leaseTTL is the longest time that a process which has died, or is cut
-	// off, keeps the rest of its fleet from a site.
-	leaseTTL = 3 * time.Second
-	// leaseLook is how long a process waits before it looks again for the
-	// record that another is retrieving. The wait doubles up to leaseMost.
-	leaseLook = 50 * time.Millisecond
-	leaseMost = time.Second
 	// maxSwaps bounds the tries to replace a record that others replace, too.
 	maxSwaps = 4
 )
@@ -168,68 +161,6 @@ func (e *engine) forget(ctx context.Context, key string) error {
 	return err
 }
 
-// lease makes this process the only one of its fleet that retrieves the file, if
-// the store can do that. It returns the record in force, and either the right to
-// ask, with the function that gives it back, or that the record is one which
-// another process has just learnt. It waits for that record, not for the other's
-// lease; but that ends with its holder, and then one of those who wait has it
-// next. The process goes ahead alone when the store fails, or when two holders
-// in a row have had all of their time.
-func (e *engine) lease(f *flight, old *policy.Record, force bool) (release func(), known *policy.Record, fresh bool) {
-	alone := func() {}
-	l, ok := e.opts.Store.(cache.Leaser)
-	if !ok {
-		return alone, old, false
-	}
-	until := time.Now().Add(2 * (e.opts.Timeout + storeTime))
-	for wait := leaseLook; ; wait = min(2*wait, leaseMost) {
-		release, err := e.tryLease(l, f.key)
-		if err != nil && !errors.Is(err, cache.ErrHeld) {
-			e.storeFailed("lease", f.key, err)
-			return alone, old, false
-		}
-		// The store is looked at under the lease too: the holder before us may
-		// have written between our look and our lease.
-		known = e.load(f, old)
-		if !known.Due(time.Now()) && (!force || another(old, known)) {
-			if err == nil {
-				e.released(release)
-			}
-			e.counts.storeHits.Add(1)
-			return alone, known, true
-		}
-		if err == nil {
-			return func() { e.released(release) }, known, false
-		}
-		if time.Now().After(until) {
-			return alone, known, false
-		}
-		time.Sleep(wait)
-	}
-}
-
-// another reports whether known, the record in force of old and one of the
-// store, is not old.
-func another(old, known *policy.Record) bool { return !known.NextTry().Equal(old.NextTry()) }
-
-// tryLease takes the lease if it is free.
-func (e *engine) tryLease(l cache.Leaser, key string) (release func(), err error) {
-	return inStore(context.Background(), e, func(ctx context.Context) (func(), error) {
-		release, err := l.Lease(ctx, e.storeKey(key), leaseTTL)
-		if err == nil && ctx.Err() != nil { // nobody waits for it any more
-			release()
-		}
-		return release, err
-	})
-}
-
-// released gives a lease back; a store that panics there hurts nobody.
-func (e *engine) released(release func()) {
-	if release != nil {
-		e.guarded(func() error { release(); return nil })
-	}
-}
-
 // none is the result of a call that has none.
 type none struct{}
 
@@ -302,8 +233,13 @@ func (h *hangs) leave(now time.Time, late bool) {
 	h.until = now.Add(hangRest)
 }
 
-// maxBacklog bounds the authorities that wait for the store to answer again.
-const maxBacklog = 1000
+const (
+	// maxBacklog bounds the authorities that wait for the store to answer again.
+	maxBacklog = 1000
+	// backlogRest is how long nothing is tried again after a record that the
+	// store did not take.
+	backlogRest = time.Second
+)
 
 // A backlog is the set of authorities whose record could not be written. When it
 // is full, further ones are left out.
@@ -317,7 +253,7 @@ type backlog struct {
 func (b *backlog) add(key string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.rest = time.Now().Add(leaseMost)
+	b.rest = time.Now().Add(backlogRest)
 	if b.keys == nil {
 		b.keys = make(map[string]bool)
 	}
@@ -373,48 +309,4 @@ func (e *engine) catchUp() {
 			e.write(f, e.load(f, rec))
 		}
 	}
-}
-
-// vouchTime is how long ago a process may have had its last answer from a web
-// server, to be believed when it says that another does not answer.
-const vouchTime = 5 * time.Minute
-
-// A witness remembers which two authorities answered last.
-type witness struct {
-	mu           sync.Mutex
-	last, before sighting
-}
-
-type sighting struct {
-	key string
-	at  time.Time
-}
-
-// saw notes an HTTP answer.
-func (w *witness) saw(key string, at time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if key != w.last.key {
-		w.before = w.last
-	}
-	w.last = sighting{key, at}
-}
-
-// others reports whether an authority other than key answered since.
-func (w *witness) others(key string, since time.Time) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	s := w.last
-	if s.key == key {
-		s = w.before
-	}
-	return s.at.After(since)
-}
-
-// credible reports whether the fleet may learn what this process has: a process
-// that has lost its network, in which nobody answers, must not mark down sites
-// for the others. A store that is this process's alone gets all.
-func (e *engine) credible(f *flight) bool {
-	_, shared := e.opts.Store.(cache.Leaser)
-	return !shared || f.answered || e.witness.others(f.key, time.Now().Add(-vouchTime))
 }

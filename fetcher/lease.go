@@ -1,0 +1,144 @@
+package fetcher
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/rfc9309/polite/cache"
+	"github.com/rfc9309/polite/policy"
+)
+
+const (
+	// leaseTTL is the longest time that a process which has died, or is cut
+	// off, keeps the rest of its fleet from a site.
+	leaseTTL = 3 * time.Second
+	// leaseLook is how long a process waits before it looks again for the
+	// record that another is retrieving. The wait doubles up to leaseMost.
+	leaseLook = 50 * time.Millisecond
+	leaseMost = time.Second
+)
+
+// lease makes this process the only one of its fleet that retrieves the file, if
+// the store can do that. It returns the record in force, and either the right to
+// ask, with the function that gives it back, or that the record is one which
+// another process has just learnt. It waits for that record, not for the other's
+// lease; but that ends with its holder, and then one of those who wait has it
+// next. The process goes ahead alone when the store fails, when two holders in a
+// row have had all of their time, or when it seems to have lost its network.
+func (e *engine) lease(f *flight, old *policy.Record, force bool) (release func(), known *policy.Record, fresh bool) {
+	alone := func() {}
+	l, ok := e.opts.Store.(cache.Leaser)
+	if !ok || e.witness.lost() {
+		return alone, old, false
+	}
+	until := time.Now().Add(2 * (e.opts.Timeout + storeTime))
+	for wait := leaseLook; ; wait = min(2*wait, leaseMost) {
+		release, err := e.tryLease(l, f.key)
+		if err != nil && !errors.Is(err, cache.ErrHeld) {
+			e.storeFailed("lease", f.key, err)
+			return alone, old, false
+		}
+		// The store is looked at under the lease too: the holder before us may
+		// have written between our look and our lease.
+		known = e.load(f, old)
+		if !known.Due(time.Now()) && (!force || another(old, known)) {
+			if err == nil {
+				e.released(release)
+			}
+			e.counts.storeHits.Add(1)
+			return alone, known, true
+		}
+		if err == nil {
+			return func() { e.released(release) }, known, false
+		}
+		if time.Now().After(until) {
+			return alone, known, false
+		}
+		time.Sleep(wait)
+	}
+}
+
+// another reports whether known, the record in force of old and one of the
+// store, is not old.
+func another(old, known *policy.Record) bool { return !known.NextTry().Equal(old.NextTry()) }
+
+// tryLease takes the lease if it is free.
+func (e *engine) tryLease(l cache.Leaser, key string) (release func(), err error) {
+	return inStore(context.Background(), e, func(ctx context.Context) (func(), error) {
+		release, err := l.Lease(ctx, e.storeKey(key), leaseTTL)
+		if err == nil && ctx.Err() != nil { // nobody waits for it any more
+			release()
+		}
+		return release, err
+	})
+}
+
+// released gives a lease back; a store that panics there hurts nobody.
+func (e *engine) released(release func()) {
+	if release != nil {
+		e.guarded(func() error { release(); return nil })
+	}
+}
+
+const (
+	// vouchTime is how long ago a process may have had its last answer from a
+	// web server, to be believed when it says that another does not answer.
+	vouchTime = 5 * time.Minute
+	// maxSilent is how many retrievals in a row may end without any answer
+	// before the process goes without leases, so that nobody waits for it.
+	maxSilent = 3
+)
+
+// A witness remembers which two authorities answered last.
+type witness struct {
+	mu           sync.Mutex
+	last, before sighting
+	silent       int // retrievals without any answer since
+}
+
+type sighting struct {
+	key string
+	at  time.Time
+}
+
+// note notes whether a retrieval had an HTTP answer.
+func (w *witness) note(key string, answered bool, at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !answered {
+		w.silent++
+		return
+	}
+	if key != w.last.key {
+		w.before = w.last
+	}
+	w.last, w.silent = sighting{key, at}, 0
+}
+
+// others reports whether an authority other than key answered since.
+func (w *witness) others(key string, since time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.last
+	if s.key == key {
+		s = w.before
+	}
+	return s.at.After(since)
+}
+
+// lost reports whether this process seems to have lost its network.
+func (w *witness) lost() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.silent >= maxSilent
+}
+
+// credible reports whether the fleet may learn what this process has: a process
+// that has lost its network, in which nobody answers, must not mark down sites
+// for the others. A store that is this process's alone gets all.
+func (e *engine) credible(f *flight) bool {
+	_, shared := e.opts.Store.(cache.Leaser)
+	return !shared || f.answered || e.witness.others(f.key, time.Now().Add(-vouchTime))
+}
