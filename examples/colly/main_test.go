@@ -2,8 +2,17 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/rfc9309/polite/examples/internal/web"
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/pace"
 )
 
 // What Colly finds, Polite rules on, and OnError is told why.
@@ -22,5 +31,40 @@ func TestRun(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("output:\n%s\nwant a line with %q", out.String(), want)
 		}
+	}
+}
+
+// A page whose host wants longer between requests than MaxWait is visited at the
+// time that its refusal names; its redirect waits. Each URL is requested once.
+func TestRedirect(t *testing.T) {
+	local := web.Start(map[string]web.Site{
+		"slow.example": {Robots: web.Text("User-agent: *\nCrawl-delay: 0.05\n"), Links: []string{"/old"}, Moved: "/old"},
+	})
+	defer local.Close()
+	polite, err := fetcher.New(agent, &fetcher.Options{
+		Base: local.Transport(), Pace: &pace.Limits{Parallel: 1, MaxWait: time.Millisecond},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := colly.NewCollector(colly.UserAgent(agent))
+	c.WithTransport(polite)
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+	c.OnError(func(r *colly.Response, err error) {
+		var denied *fetcher.DeniedError
+		if !errors.As(err, &denied) || len(local.Requests("slow.example", "")) > 10 {
+			t.Errorf("%s: %v", r.Request.URL, err)
+			return
+		}
+		time.Sleep(time.Until(denied.Decision.RetryAt))
+		r.Request.Retry()
+	})
+	c.Visit("http://slow.example/")
+	var got []string
+	for _, r := range local.Requests("slow.example", "") {
+		got = append(got, r.Path)
+	}
+	if want := []string{"/robots.txt", "/", "/old", "/moved/here"}; !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }

@@ -6,7 +6,8 @@
 // The trick is pace.Limits.MaxWait. A page whose host is not to be asked yet is
 // refused at once, with the time of its turn; its host goes back to the schedule
 // until then, and the worker goes on to another. Three workers so keep six hosts
-// busy, each at its own pace.
+// busy, each at its own pace. A redirect belongs to a page that was let in: it is
+// never refused for its turn, so the worker waits for it.
 package main
 
 import (
@@ -43,7 +44,7 @@ func run(out io.Writer) error {
 		name := fmt.Sprintf("site-%d.example", i+1)
 		// The higher the number, the longer the Crawl-delay: 0, 20, 40 ... ms.
 		robots := fmt.Sprintf("User-agent: *\nDisallow: /private\nCrawl-delay: %.2f\n", float64(i)*0.02)
-		sites[name] = web.Site{Robots: web.Text(robots), Pages: pages, Links: []string{"/private"}}
+		sites[name] = web.Site{Robots: web.Text(robots), Pages: pages, Links: []string{"/private", "/old"}, Moved: "/old"}
 		s.add("http://" + name + "/")
 	}
 	local := web.Start(sites)

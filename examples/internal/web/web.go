@@ -20,7 +20,8 @@ type Site struct {
 	Robots http.HandlerFunc // answers /robots.txt; nil: 404
 	Pages  int              // "/" links to /page/1 and so on
 	Links  []string         // what else "/" links to
-	Page   http.HandlerFunc // answers every other path; nil: a page without links, or 404
+	Moved  string           // the path that redirects to "/moved/here"; "" for none
+	Page   http.HandlerFunc // answers every other path; nil: a page without links
 }
 
 // Request is one request as a server saw it.
@@ -98,6 +99,8 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 		http.NotFound(rw, req)
 	case req.URL.Path == "/":
 		front(rw, site)
+	case site.Moved == req.URL.Path:
+		http.Redirect(rw, req, "/moved/here", http.StatusFound)
 	case site.Page != nil:
 		site.Page(rw, req)
 	default:
