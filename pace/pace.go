@@ -78,7 +78,7 @@
 // at most for 262 144 authorities at rest; past that some are forgotten early
 // and [Stats.Forgotten] counts them. A turn never ended keeps its authority.
 // There is no goroutine and no timer for an authority that nobody waits for. A
-// turn that is free costs a fraction of a microsecond and no memory. The clock
+// turn that is free costs a fraction of a microsecond and one allocation. The clock
 // is the monotonic one: steps of the wall clock do not matter.
 package pace
 

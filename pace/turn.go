@@ -9,59 +9,33 @@ import (
 )
 
 // A Turn is the right to one request at one authority. It is a value; its copies
-// are the same turn. Its methods may be called from any goroutine. Those of a
-// turn that has ended, and of the zero Turn, do nothing.
+// are the same turn. Its methods may be called from any goroutine. On a turn that
+// has ended, and on the zero Turn, they do nothing.
 type Turn struct {
 	pacer  *Pacer
 	flight *flight
-	nth    uint64
 }
 
-// A flight is what a turn is about as long as it lasts; then it serves another,
-// so that turns cost no memory. A turn whose nth is not that of its flight has
-// ended. Pacer.mu guards it.
+// A flight is the state of one turn. Pacer.mu guards it.
 type flight struct {
 	host        *host
-	nth         uint64 // among all turns of the Pacer; 0: idle
-	started     instant
-	before      instant // host.last as it was, for a turn given back
-	beforeDelay time.Duration
-	answered    bool
-	lease       *lease // its place in the fleet; nil if it has none
-	next        *flight
+	nth         uint64        // number of this turn among all turns of the Pacer
+	started     instant       // when the turn was given
+	before      instant       // host.last before this turn
+	beforeDelay time.Duration // host.delay before this turn
+	answered    bool          // Answer has been called
+	ended       bool          // Done has been called, or the turn was given back
+	lease       *lease        // the place of this turn in the fleet; nil without one
 }
 
-// maxIdle bounds the flights kept for turns to come.
-const maxIdle = 1024
-
-// board returns a new turn's flight.
-func (p *Pacer) board() *flight {
-	f := p.idle
-	if f == nil {
-		return &flight{}
-	}
-	p.idle, f.next = f.next, nil
-	p.idles--
-	return f
-}
-
-// land takes back the flight of a turn that has ended.
-func (p *Pacer) land(f *flight) {
-	*f = flight{}
-	if p.idles < maxIdle {
-		p.idle, f.next = f, p.idle
-		p.idles++
-	}
-}
-
-// open locks the Pacer and returns t's flight. If t has ended it is nil, and
-// nothing is locked.
+// open locks the Pacer and returns t's flight. If t has ended open returns nil and
+// locks nothing.
 func (t Turn) open() *flight {
 	if t.pacer == nil {
 		return nil
 	}
 	t.pacer.mu.Lock()
-	if t.flight.nth != t.nth {
+	if t.flight.ended {
 		t.pacer.mu.Unlock()
 		return nil
 	}

@@ -286,18 +286,14 @@ func TestAnswerOnce(t *testing.T) {
 	})
 }
 
-// What is told of a turn that has ended reaches no other, though a later turn
-// uses its state again; and the zero Turn is nobody's.
+// A call on a turn that has ended, or on the zero Turn, changes nothing.
 func TestEndedTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pacer(t, Limits{Gap: time.Second}, nil)
 		var none Turn
 		old := take(t, p, host1, 0)
 		old.Done()
-		mine := take(t, p, host2, 0)
-		if mine.flight != old.flight {
-			t.Fatalf("a turn after another has ended: state of its own, want that of the other")
-		}
+		take(t, p, host2, 0)
 		time.Sleep(500 * ms)
 		for _, over := range []Turn{old, none} {
 			over.Sent()
@@ -315,8 +311,8 @@ func TestEndedTurn(t *testing.T) {
 	})
 }
 
-// A turn costs no memory where nobody waits.
-func TestTurnAllocatesNothing(t *testing.T) {
+// A turn costs one allocation where nobody waits.
+func TestTurnAllocatesOnce(t *testing.T) {
 	p := pacer(t, Limits{Parallel: 1}, nil)
 	header := http.Header{}
 	got := testing.AllocsPerRun(100, func() {
@@ -325,26 +321,7 @@ func TestTurnAllocatesNothing(t *testing.T) {
 		turn.Answer(200, header)
 		turn.Done()
 	})
-	if got != 0 {
-		t.Errorf("%v allocations a turn, want 0", got)
-	}
-}
-
-// A crowd of turns leaves no more than a bounded number of flights behind.
-func TestIdleFlightsBounded(t *testing.T) {
-	p := pacer(t, Limits{}, nil)
-	var all []Turn
-	for range 2 * maxIdle {
-		all = append(all, take(t, p, host1, 0))
-	}
-	for _, turn := range all {
-		turn.Done()
-	}
-	n := 0
-	for f := p.idle; f != nil; f = f.next {
-		n++
-	}
-	if n != maxIdle || p.idles != n {
-		t.Errorf("%d turns ended, %d flights kept, counted %d; want %d", len(all), n, p.idles, maxIdle)
+	if got > 1 {
+		t.Errorf("%v allocations a turn, want at most 1", got)
 	}
 }

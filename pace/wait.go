@@ -18,8 +18,6 @@ type Pacer struct {
 	hosts memory
 	told  told
 	turns uint64 // ever begun
-	idle  *flight
-	idles int
 	stats Stats
 	fleet fleet // what is known of Options.Shared
 }
@@ -136,13 +134,12 @@ func (p *Pacer) enter(ctx context.Context, h *host, delay, most time.Duration, n
 // start hands out a turn of h: the one place where a request is let go.
 func (p *Pacer) start(h *host, delay time.Duration, now instant) Turn {
 	p.turns++
-	f := p.board()
-	*f = flight{host: h, nth: p.turns, started: now, before: h.last, beforeDelay: h.delay}
+	f := &flight{host: h, nth: p.turns, started: now, before: h.last, beforeDelay: h.delay}
 	h.latest, h.last, h.delay = f.nth, now, delay
 	h.flying++
 	p.stats.Turns++
 	p.stats.InFlight++
-	return Turn{p, f, f.nth}
+	return Turn{p, f}
 }
 
 func (p *Pacer) refusal(h *host, at instant, why Reason, now instant) error {
@@ -307,7 +304,7 @@ func (p *Pacer) undo(f *flight, now instant) {
 // end ends the turn of a flight.
 func (p *Pacer) end(f *flight, now instant) {
 	h := f.host
-	p.land(f)
+	f.ended = true
 	h.flying--
 	p.stats.InFlight--
 	p.pump(h, now)
