@@ -579,13 +579,17 @@ func (s *lineStore) note(format string, args ...any) error {
 	return s.down
 }
 
-func (s *lineStore) Reserve(_ context.Context, authority, _ string, gap, keep, life time.Duration, parallel int) (wait, level time.Duration, err error) {
-	return 0, 0, s.note("reserve %s, gap %v, parallel %d", authority, gap, parallel)
+func (s *lineStore) Reserve(_ context.Context, authority string, r pace.Reservation) (pace.Grant, error) {
+	return pace.Grant{Granted: true}, s.note("reserve %s, gap %v, parallel %d", authority, r.Gap, r.Parallel)
 }
 
-func (s *lineStore) Hold(_ context.Context, authority, _ string, life time.Duration, _ bool) error {
-	return s.note("hold %s for %v", authority, life)
+func (s *lineStore) Hold(_ context.Context, authority, _ string, life, _ time.Duration) (time.Duration, error) {
+	return 0, s.note("hold %s for %v", authority, life)
 }
+
+func (s *lineStore) Watch(string, func()) (stop func()) { return func() {} }
+
+func (s *lineStore) Count(context.Context, string, time.Duration) (int, error) { return 1, nil }
 
 func (s *lineStore) Pause(_ context.Context, authority string, wait, level time.Duration) error {
 	return s.note("pause %s for %v", authority, wait)
@@ -601,9 +605,14 @@ func (s *lineStore) set(err error) {
 // away the process keeps to its own limits, and says so.
 func TestPaceOfAFleet(t *testing.T) {
 	store := &lineStore{}
+	var mu sync.Mutex
 	var told []string
 	inPace(t, pace.Limits{Gap: time.Second, Parallel: 2}, fetcher.Options{Store: store, Trace: &fetcher.Trace{
-		Fleet: func(err error) { told = append(told, fmt.Sprint(err)) },
+		Fleet: func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, fmt.Sprint(err))
+		},
 	}}, func(p *paced) {
 		store.Store = cache.NewMemory(1 << 20)
 		p.web.Site("http://a.test").Robots(delayed("5")).Path("/busy", httptest.Status(429).Header("Retry-After", "60")).Path("/*", page)
@@ -625,6 +634,9 @@ func TestPaceOfAFleet(t *testing.T) {
 		}
 		store.set(nil)
 		p.read("http://a.test/4")
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
 		if want := []string{"down", "<nil>"}; !slices.Equal(told, want) {
 			t.Errorf("Fleet was told %q, want %q", told, want)
 		}

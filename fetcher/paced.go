@@ -18,13 +18,6 @@ import (
 // It is longer than any pause after a 429 or 503.
 const turnTime = 20 * time.Minute
 
-// A turnStore keeps the lines of a whole fleet: the Shared of pace.Options.
-type turnStore interface {
-	Reserve(ctx context.Context, authority, ticket string, gap, keep, life time.Duration, parallel int) (wait, level time.Duration, err error)
-	Hold(ctx context.Context, authority, ticket string, life time.Duration, restart bool) error
-	Pause(ctx context.Context, authority string, wait, level time.Duration) error
-}
-
 // newPacer makes the pacer of this process, or its part in that of the fleet if
 // the store can keep the lines.
 func (e *engine) newPacer(l pace.Limits) (*pace.Pacer, error) {
@@ -34,7 +27,7 @@ func (e *engine) newPacer(l pace.Limits) (*pace.Pacer, error) {
 		},
 		OnDelay: e.watch.delay,
 	}
-	if s, ok := e.opts.Store.(turnStore); ok {
+	if s, ok := e.opts.Store.(pace.Store); ok {
 		o.Shared, o.OnShared = s, e.watch.fleet
 	}
 	return pace.New(l, o)

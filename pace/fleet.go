@@ -3,90 +3,135 @@ package pace
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"strconv"
 	"time"
 )
 
-// A fleetStore keeps the lines of many processes; *redis.Store of cache/redis is
-// one. Spans are counted on its own clock, so the processes' clocks need not
-// agree. It fails at once while its server is down.
-type fleetStore interface {
-	// Reserve asks for the turn of a ticket. A wait of 0 is the turn: the
-	// request may start now and counts as in flight for life. Otherwise
-	// the ticket stands in line and must be asked for again after wait, or
-	// after askAgain if that is sooner, or it loses its place. A ticket
-	// that has the turn already and asks again starts again: the gap
-	// behind it counts from now.
-	//
-	// gap is kept to the starts before and after; keep is how long a start
-	// matters to callers whose gap is not known yet. level is the one last
-	// given to Pause.
-	Reserve(ctx context.Context, authority, ticket string, gap, keep, life time.Duration, parallel int) (wait, level time.Duration, err error)
-	// Hold keeps a ticket in flight for life from now; 0 ends it, and its
-	// place in line. With restart the gap behind it counts from now.
-	Hold(ctx context.Context, authority, ticket string, life time.Duration, restart bool) error
-	// Pause lets nobody start for wait, which never ends a pause sooner. A
-	// level given with a wait can only raise the one known, and one given
-	// without can only lower it.
-	Pause(ctx context.Context, authority string, wait, level time.Duration) error
-}
-
 const (
 	askTime  = time.Second      // one exchange with the store, at most
-	askAgain = 5 * time.Second  // the longest a ticket in line goes unasked
+	askAgain = 5 * time.Second  // a ticket in the queue asks at least this often
 	life     = 30 * time.Second // a request in flight outlives its process by this
 
-	// freshness is how much later than the quickest answer of the store an
-	// answer may come and still be a start. A process that did not run
-	// meanwhile would start well behind the moment from which the store
-	// counts the next one's gap, and the two would come closer than that.
+	countEvery = time.Second      // how often a busy process registers
+	countLife  = 30 * time.Second // how long a process that rests stays registered
+
+	// freshness is how late after the start granted a request may start. The
+	// gap behind it counts from the start granted.
 	freshness = 2 * time.Millisecond
-	restarts  = 3 // tries at a fresh start; the last is taken as it is
+	restarts  = 3 // further starts asked for by a request that is late
 )
 
-// fleet is what a process knows of the shared store and of itself in it.
+// A fleet is what a process knows of the shared store and of itself in it.
 type fleet struct {
-	name     string        // of this process, random
-	tickets  uint64        // drawn so far
+	name     string        // name of this process, random
+	tickets  uint64        // number of tickets drawn
 	away     bool          // the last exchange failed
-	quickest time.Duration // exchange seen
+	members  int           // number of processes when the store last said it; 0: never
+	counted  instant       // when this process last registered
+	quickest time.Duration // shortest exchange so far
+	usual    time.Duration // time of an exchange that few exceed lately
+	back     time.Duration // time of an answer on its way that few exceed lately
+	clock    clock         // the store's clock
 }
 
-func newFleet() fleet { return fleet{name: rand.Text(), quickest: ages} }
+func newFleet() fleet {
+	return fleet{name: rand.Text(), quickest: ages, counted: -countEvery}
+}
 
-// A lease is a turn's place among the requests in flight of the fleet.
+// learn takes an answer of the store into account. What few exceed rises at once
+// and falls by an eighth of the difference.
+func (f *fleet) learn(asked, heard instant, store time.Duration) {
+	f.clock.learn(asked, heard, store)
+	took, back := heard-asked, heard-f.clock.local(store)
+	f.quickest = min(f.quickest, took)
+	f.usual = max(took, f.usual-(f.usual-took)/8)
+	f.back = max(back, f.back-(f.back-back)/8)
+}
+
+// quantum is how long a process may pass its place in the fleet from one of its
+// requests to the next. Handing a place to another process costs two exchanges.
+func (f *fleet) quantum() time.Duration {
+	return max(100*time.Millisecond, 60*min(f.quickest, askTime/20))
+}
+
+// A clock estimates the difference between the store's clock and ours: it is at
+// least low and at most high, for each answer was written between question and
+// arrival.
+type clock struct {
+	low, high time.Duration
+	at        instant // of the last answer
+}
+
+// learn narrows the estimate by an answer with the store's time. An answer that
+// contradicts the estimate comes from another server or a clock that was set: the
+// estimate begins anew.
+func (c *clock) learn(asked, heard instant, store time.Duration) {
+	drift := (heard - c.at) / 10_000
+	low, high := store-heard, store-asked
+	narrow := clock{max(low, c.low-drift), min(high, c.high+drift), heard}
+	if narrow.low > narrow.high {
+		narrow = clock{low, high, heard}
+	}
+	*c = narrow
+}
+
+// local converts a time of the store.
+func (c *clock) local(store time.Duration) instant { return store - c.low - (c.high-c.low)/2 }
+
+// A lease is a place among the requests in flight of the fleet.
 type lease struct {
 	ticket string
-	asked  instant // the start that the store counts from is no earlier
-	renew  *time.Timer
-	moved  chan struct{} // closed when the store knows of a later start; nil: there is none
+	gap    time.Duration // gap asked for
+	began  instant       // when this process got the place
+	start  instant       // latest start granted by the store
+	late   time.Duration // latest start less the start granted
+	renew  *time.Timer   // renews the lease; nil for a ticket in the queue
+	ended  bool
 }
 
-// ask asks the fleet for the turn of w, which stays first in its line so that
-// no other of this process asks meanwhile. It returns when w has a turn or an
-// error, when late fires, or, with gone true, when ctx ends.
+// A query is a waiter's request to the store.
+type query struct {
+	w       *waiter
+	r       Reservation
+	lease   *lease        // place passed on by a request before; nil: none
+	granted bool          // the store has granted start
+	start   instant       // the start granted, or the moment of the next question
+	slack   time.Duration // how much later the request may start
+	moved   bool          // the store may have moved start since
+	level   time.Duration
+	tries   int
+}
+
+// ask asks the store for the turn of w, which stays first in its line: no other
+// waiter of this process asks meanwhile. It returns when w has a turn or an error,
+// when late fires, or, with gone true, when ctx ends.
 func (p *Pacer) ask(ctx context.Context, w *waiter, late <-chan time.Time) (gone bool) {
-	ticket := p.ticket()
-	defer func() {
-		if !w.granted() {
-			p.hold(w.host.authority, ticket, 0, false)
-		}
-	}()
+	q := &query{w: w, r: Reservation{Ticket: p.ticket()}}
+	asking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p.mu.Lock()
+	w.cancel = cancel
+	p.mu.Unlock()
+	stop := p.opts.Shared.Watch(q.r.Ticket, w.poke)
+	defer stop()
+	defer p.withdraw(q)
 	for {
-		r := p.reserve(ctx, w, ticket)
-		if ctx.Err() != nil {
+		wait, done := p.advance(asking, q)
+		switch {
+		case ctx.Err() != nil:
 			return true
-		}
-		wait := p.heard(w, ticket, r)
-		if w.granted() || w.err != nil {
+		case done:
 			return false
 		}
 		select {
 		case <-time.After(min(wait, askAgain)):
+		case <-w.poked:
+			q.moved = q.granted
 		case <-late:
 			return false
-		case <-ctx.Done():
-			return true
+		case <-asking.Done():
+			return ctx.Err() != nil
 		}
 	}
 }
@@ -99,120 +144,249 @@ func (p *Pacer) ticket() string {
 	return p.fleet.name + "." + strconv.FormatUint(p.fleet.tickets, 36)
 }
 
-// A reply is what the store says to a request for a turn. Without a store that
-// answers, the process decides alone: shared is false and wait 0.
-type reply struct {
-	wait, level time.Duration
-	asked       instant // the turn began no earlier
-	shared      bool
-}
-
-// reserve makes one request for a turn, and makes it anew while its answer
-// comes too late to be a start.
-func (p *Pacer) reserve(ctx context.Context, w *waiter, ticket string) (r reply) {
-	p.mu.Lock()
-	gap := max(p.limits.Gap, w.delay, w.host.adaptive(p.limits))
-	p.mu.Unlock()
-	for range restarts {
-		r.shared = p.exchange(ctx, func(ctx context.Context) (err error) {
-			r.asked = p.now()
-			r.wait, r.level, err = p.opts.Shared.Reserve(ctx, w.host.authority, ticket, gap, p.hosts.hold, life, p.limits.Parallel)
-			return err
-		})
-		if !r.shared {
-			return reply{}
-		}
-		if r.wait > 0 || p.quick(r.asked) {
-			break
-		}
-	}
-	return r
-}
-
-// quick learns from an exchange that has just ended how quick the store can be,
-// and reports whether this one was quick enough to be a start.
-func (p *Pacer) quick(asked instant) bool {
+// withdraw ends the ticket of a query unless its waiter has a turn with it.
+func (p *Pacer) withdraw(q *query) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := p.now()
-	p.fleet.quickest = min(p.fleet.quickest, now-asked)
-	return p.fleet.fresh(asked, now)
-}
-
-// fresh reports whether what the store was asked for at asked still counts as a
-// start now.
-func (f *fleet) fresh(asked, now instant) bool { return now-asked <= f.quickest+freshness }
-
-// heard makes of a reply w's turn, or its refusal if that cannot come in time,
-// or else the time after which to ask again. This process's own limits hold as
-// well: a pause may have begun since w was due. (settle sees to the next.)
-func (p *Pacer) heard(w *waiter, ticket string, r reply) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	h, now := w.host, p.now()
-	w.shared = now + min(max(r.wait, 0), ages)
-	at, why := h.due(p.limits)
-	switch {
-	case at <= now:
-		p.grant(w, now)
-		if r.shared {
-			h.level = min(max(r.level, 0), p.limits.Pause)
-			t, l := w.turn, &lease{ticket: ticket, asked: r.asked}
-			t.flight.lease = l
-			// The lock, which we hold, keeps it from running at once.
-			l.renew = time.AfterFunc(life/3, func() { p.renew(h.authority, t, l) })
-		} else {
-			p.stats.Unshared++
-		}
-	case at > w.limit:
-		p.refuse(w, at, why, now)
-	default:
-		w.why = why
-		p.refuseLate(h, now)
+	f := q.w.turn.flight
+	if q.r.Life == 0 || f != nil && f.lease != nil && f.lease == q.lease {
+		return // the store knows of no other ticket
 	}
-	return at - now
+	l := q.lease
+	if l == nil {
+		l = &lease{ticket: q.r.Ticket}
+	}
+	go p.release(q.w.host.authority, l) // ends with its exchange
 }
 
-// renew keeps a long request counted. It runs three times in the life of a
-// lease, on a timer that the turn's Done stops.
-func (p *Pacer) renew(authority string, t Turn, l *lease) {
-	p.hold(authority, l.ticket, life, false)
-	if f := t.open(); f != nil {
-		l.renew.Reset(life / 3)
+// advance takes a query one step further: it asks the store for a start or uses
+// the start granted. done says that the waiter has a turn or is refused; otherwise
+// the next step is due after wait.
+func (p *Pacer) advance(ctx context.Context, q *query) (wait time.Duration, done bool) {
+	p.mu.Lock()
+	if q.w.granted() {
 		p.mu.Unlock()
+		return 0, true
+	}
+	p.takeSpare(q)
+	ask := !q.granted || q.moved
+	if q.late(p.now()) {
+		ask = true
+		q.tries++
+	}
+	q.moved = false
+	if ask {
+		p.fill(q)
+	}
+	p.mu.Unlock()
+	shared := true
+	if ask {
+		shared = p.reserve(ctx, q)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if q.w.granted() || ctx.Err() != nil {
+		return 0, q.w.granted()
+	}
+	return p.decide(q, shared, p.now())
+}
+
+// takeSpare lets a query use a place that a request of this process has left.
+func (p *Pacer) takeSpare(q *query) {
+	h := q.w.host
+	if h.spare == nil || q.lease != nil || q.granted {
+		return
+	}
+	if q.r.Life > 0 { // its own ticket is known to the store
+		own := &lease{ticket: q.r.Ticket}
+		go p.release(h.authority, own) // ends with its exchange
+	}
+	q.lease, h.spare = h.spare, nil
+	q.r.Ticket, q.r.Used = q.lease.ticket, true
+}
+
+// late reports whether the start granted has passed unused and another should be
+// asked for.
+func (q *query) late(now instant) bool {
+	return q.granted && q.r.Gap > 0 && now-q.start-q.slack > freshness && q.tries < restarts
+}
+
+// fill states what a query asks for now.
+func (p *Pacer) fill(q *query) {
+	q.r.Gap = max(p.limits.Gap, q.w.delay, q.w.host.adaptive(p.limits))
+	q.r.Keep, q.r.Life, q.r.Parallel = p.hosts.hold, life, p.limits.Parallel
+	q.r.Lead = p.fleet.back
+	q.r.Ahead = max(q.r.Ahead, min(2*p.fleet.usual, askTime)) // the store counts on it
+}
+
+// reserve makes one request for a start and reports whether the store answered.
+func (p *Pacer) reserve(ctx context.Context, q *query) bool {
+	var g Grant
+	var asked instant
+	ok := p.exchange(ctx, func(ctx context.Context) (err error) {
+		asked = p.now()
+		g, err = p.opts.Shared.Reserve(ctx, q.w.host.authority, q.r)
+		return err
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	q.granted = ok && g.Granted
+	if !ok {
+		q.w.shared = 0
+		return false
+	}
+	now := p.now()
+	p.fleet.learn(asked, now, g.Clock)
+	wait := min(max(g.Wait, 0), ages)
+	q.start, q.slack = now+wait, g.Slack
+	if q.granted {
+		q.start = p.fleet.clock.local(g.Clock + wait)
+		q.r.Used = false
+	}
+	q.w.shared, q.level = q.start, min(max(g.Level, 0), p.limits.Pause)
+	p.count(now)
+	return true
+}
+
+// decide makes of the last answer w's turn, or its refusal if that cannot come in
+// time, or else the time until the next step. This process's own limits hold as
+// well: a pause may have begun since w was due. (settle sees to the next.)
+func (p *Pacer) decide(q *query, shared bool, now instant) (wait time.Duration, done bool) {
+	w, h, l := q.w, q.w.host, p.inForce()
+	at, why := h.due(l)
+	switch {
+	case at > w.limit && at > now:
+		p.refuse(w, at, why, now)
+		return 0, true
+	case at > now:
+		if at-now > p.fleet.usual { // the time of an exchange is no wait
+			w.why = why
+		}
+		p.refuseLate(h, now)
+		return at - now, false
+	case !shared && h.full(l):
+		w.why = ReasonParallel
+		return askAgain, false // end pokes w
+	case !shared:
+		p.stats.Unshared++
+		p.grant(w, now)
+	case q.granted && !q.late(now):
+		p.grant(w, now)
+		h.level = q.level
+		p.board(w, q, now)
+	default:
+		return 0, false
+	}
+	return 0, true
+}
+
+// board gives w, which has its turn, the place that the store granted.
+func (p *Pacer) board(w *waiter, q *query, now instant) {
+	l := q.lease
+	if l == nil {
+		l = &lease{ticket: q.r.Ticket, began: now}
+		authority := w.host.authority
+		// The lock, which we hold, keeps it from running at once.
+		l.renew = time.AfterFunc(life/3, func() { p.renew(authority, l) })
+	}
+	q.lease = l
+	l.gap, l.start = q.r.Gap, q.start+q.slack
+	l.late = max(now-l.start, 0)
+	w.turn.flight.lease = l
+}
+
+// passes reports whether the place l, whose request has ended, should go to the
+// first in h's line and not back to the store.
+func (p *Pacer) passes(h *host, l *lease, now instant) bool {
+	if h.line.first == nil || p.limits.Parallel == 0 || p.fleet.away {
+		return false
+	}
+	at, _ := h.dueAfter(h.line.first.gap, p.inForce())
+	return max(at, now) < l.began+p.fleet.quantum()
+}
+
+// alone reports whether the store need not be asked for a start of w with the
+// place l: nobody else can start while this process has the only place, and where
+// no gap is kept any moment will do.
+func (p *Pacer) alone(h *host, w *waiter, l *lease) bool {
+	return p.limits.Parallel == 1 || w.gap == 0 && l.gap == 0 && h.adaptive(p.limits) == 0
+}
+
+// passOn gives w, the first in line and due, its turn with the spare place.
+func (p *Pacer) passOn(h *host, w *waiter, now instant) {
+	l := h.spare
+	h.spare = nil
+	p.grant(w, now)
+	w.turn.flight.lease = l
+	l.late = max(now-l.start, 0)
+	if p.limits.Parallel > 1 {
+		p.report(h, l)
+	}
+	if w.cancel != nil { // it asks, in vain now
+		w.cancel()
 	}
 }
 
-// restart tells the store of a start that came later than the turn, without
-// waiting for it.
-func (p *Pacer) restart(authority string, l *lease) {
-	moved := make(chan struct{})
-	before := l.moved
-	l.moved = moved
-	go func() { // ends with its exchange and the one before, askTime at most each
-		defer close(moved)
-		if before != nil {
-			<-before
+// freeSpare gives the spare place of h back unless it is still of use.
+func (p *Pacer) freeSpare(h *host, now instant) {
+	if l := h.spare; l != nil && !p.passes(h, l, now) {
+		h.spare = nil
+		go p.release(h.authority, l) // ends with its exchange
+	}
+}
+
+// renew keeps a long request counted. It runs three times in the life of a lease,
+// on a timer that release stops.
+func (p *Pacer) renew(authority string, l *lease) {
+	p.hold(authority, l, life, false)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !l.ended {
+		l.renew.Reset(life / 3)
+	}
+}
+
+// report tells the store when the latest request of a lease started, without
+// waiting for it, and learns of a pause that others have met.
+func (p *Pacer) report(h *host, l *lease) {
+	go func() { // ends with its exchange
+		rest := p.hold(h.authority, l, life, true)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if now := p.now(); rest > 0 {
+			h.until = max(h.until, now+min(rest, ages))
+			p.refuseLate(h, now)
+			p.pump(h, now)
 		}
-		p.hold(authority, l.ticket, life, true)
 	}()
 }
 
-// release ends a lease, but not before the store knows when its request started.
+// release ends a lease.
 func (p *Pacer) release(authority string, l *lease) {
-	l.renew.Stop()
-	if l.moved != nil {
-		<-l.moved
+	p.mu.Lock()
+	l.ended = true
+	if l.renew != nil {
+		l.renew.Stop()
 	}
-	p.hold(authority, l.ticket, 0, false)
+	p.mu.Unlock()
+	p.hold(authority, l, 0, p.limits.Parallel == 1)
 }
 
-// hold keeps a ticket in flight, starts it again, or ends it. It has a context
-// of its own: the place must be freed though the caller is gone.
-func (p *Pacer) hold(authority, ticket string, life time.Duration, restart bool) {
-	p.exchange(context.Background(), func(ctx context.Context) error {
-		return p.opts.Shared.Hold(ctx, authority, ticket, life, restart)
+// hold keeps a lease for life from now; 0 ends it. With started it says when the
+// latest request started. It has a context of its own: the place must become free
+// though the caller is gone.
+func (p *Pacer) hold(authority string, l *lease, life time.Duration, started bool) (rest time.Duration) {
+	p.mu.Lock()
+	ticket, late := l.ticket, l.late
+	if !started {
+		late = 0
+	}
+	p.mu.Unlock()
+	p.exchange(context.Background(), func(ctx context.Context) (err error) {
+		rest, err = p.opts.Shared.Hold(ctx, authority, ticket, life, late)
+		return err
 	})
+	return rest
 }
 
 // pauseFleet tells the fleet of a pause, or of a level that fell.
@@ -225,8 +399,36 @@ func (p *Pacer) pauseFleet(authority string, wait, level time.Duration) {
 	})
 }
 
-// exchange speaks with the store once and reports whether it answered. OnShared
-// hears of each change. A caller that leaves in the middle says nothing of the
+// count registers this process from time to time and learns how many there are.
+func (p *Pacer) count(now instant) {
+	if now-p.fleet.counted < countEvery {
+		return
+	}
+	p.fleet.counted = now
+	go func() { // ends with its exchange
+		ctx, cancel := context.WithTimeout(context.Background(), askTime)
+		defer cancel()
+		n, err := p.opts.Shared.Count(ctx, p.fleet.name, countLife)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if err == nil {
+			p.fleet.members = max(n, 1)
+		}
+	}()
+}
+
+// inForce is the limits that hold for this process now: its share while the store
+// is away, otherwise all.
+func (p *Pacer) inForce() limits {
+	l := limits{p.limits, 1}
+	if p.fleet.away {
+		l.share = max(p.fleet.members, 1)
+	}
+	return l
+}
+
+// exchange speaks with the store once and reports whether it answered. OnShared is
+// told of each change. A caller that leaves in the middle says nothing of the
 // store.
 func (p *Pacer) exchange(ctx context.Context, speak func(context.Context) error) bool {
 	limited, cancel := context.WithTimeout(ctx, askTime)
@@ -238,9 +440,14 @@ func (p *Pacer) exchange(ctx context.Context, speak func(context.Context) error)
 	p.mu.Lock()
 	changed := p.fleet.away != (err != nil)
 	p.fleet.away = err != nil
+	share := p.inForce().share
 	p.mu.Unlock()
 	if changed && p.opts.OnShared != nil {
-		p.opts.OnShared(err)
+		told := err
+		if err != nil && share > 1 {
+			told = fmt.Errorf("each of %d processes keeps its share of the limits: %w", share, err)
+		}
+		p.opts.OnShared(told)
 	}
 	return err == nil
 }

@@ -3,32 +3,39 @@ package pace
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// A ledger is a shared store in memory, without the line: a ticket that cannot
-// start is told when it might. An answer may come some time after what it tells
-// was decided, or not at all.
+// A ledger is a shared store in memory without a queue: a ticket that cannot
+// start is told when it might. An answer may come some time after its decision,
+// or not at all.
 type ledger struct {
 	mu            sync.Mutex
 	delays        []time.Duration // of the next answers; then none
 	down          error
 	last, until   time.Time
 	latest        string
+	turn          time.Time // the start granted to latest
 	gap, level    time.Duration
 	flying        map[string]time.Time
+	watched       map[string]func()
+	lost          bool // no watcher is called
+	members       map[string]bool
 	held, reserve int // calls of Hold, of Reserve
 }
 
-var errDown = errors.New("down")
+var (
+	errDown = errors.New("down")
+	epoch   = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // other than the processes' own
+)
 
-// decide runs f, and returns when its answer has come.
+// decide runs f and returns when its answer has come.
 func (s *ledger) decide(ctx context.Context, f func(now time.Time)) error {
 	s.mu.Lock()
 	var delay time.Duration
@@ -36,57 +43,80 @@ func (s *ledger) decide(ctx context.Context, f func(now time.Time)) error {
 		delay, s.delays = s.delays[0], s.delays[1:]
 	}
 	down := s.down
-	if down == nil {
-		f(time.Now())
-	}
 	s.mu.Unlock()
-	select {
-	case <-time.After(delay):
-		return down
-	case <-ctx.Done():
-		return ctx.Err()
+	// The decision is in the middle, as on a way of equal length there and back.
+	for i := range 2 {
+		select {
+		case <-time.After(delay / 2):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if i == 0 && down == nil {
+			s.mu.Lock()
+			f(time.Now())
+			s.mu.Unlock()
+		}
 	}
+	return down
 }
 
-func (s *ledger) Reserve(ctx context.Context, _, ticket string, gap, keep, life time.Duration, parallel int) (wait, level time.Duration, err error) {
+func (s *ledger) Reserve(ctx context.Context, _ string, r Reservation) (g Grant, err error) {
 	err = s.decide(ctx, func(now time.Time) {
 		s.reserve++
-		level = s.level
+		g.Level, g.Clock = s.level, now.Sub(epoch)
 		for name, end := range s.flying {
 			if !end.After(now) {
 				delete(s.flying, name)
 			}
 		}
-		_, again := s.flying[ticket]
-		switch due := s.last.Add(max(gap, s.gap)); {
-		case s.until.After(now):
-			wait = s.until.Sub(now)
-		case again && s.latest != ticket:
-		case !again && due.After(now):
-			wait = due.Sub(now)
-		case !again && parallel > 0 && len(s.flying) >= parallel:
-			wait = 50 * ms
+		_, held := s.flying[r.Ticket]
+		due := s.last.Add(max(r.Gap, s.gap))
+		if held && !r.Used && s.latest == r.Ticket {
+			due = s.last
+		}
+		if s.until.After(due) {
+			due = s.until
+		}
+		g.Wait = max(due.Sub(now), 0)
+		if max(r.Gap, s.gap) > 0 {
+			g.Slack = max(r.Lead-g.Wait, 0)
+		}
+		switch {
+		case !held && r.Parallel > 0 && len(s.flying) >= r.Parallel:
+			g.Wait = max(g.Wait, 500*ms)
+		case g.Wait > max(r.Ahead, r.Lead):
+			g.Wait -= r.Ahead
 		default:
-			s.last, s.latest, s.gap = now, ticket, gap
-			s.flying[ticket] = now.Add(life)
+			g.Granted = true
+			s.turn = now.Add(g.Wait + g.Slack)
+			s.last, s.latest, s.gap = s.turn, r.Ticket, r.Gap
+			s.flying[r.Ticket] = now.Add(r.Life)
 		}
 	})
-	return wait, level, err
+	return g, err
 }
 
-func (s *ledger) Hold(ctx context.Context, _, ticket string, life time.Duration, restart bool) error {
-	return s.decide(ctx, func(now time.Time) {
+func (s *ledger) Hold(ctx context.Context, _, ticket string, life, late time.Duration) (rest time.Duration, err error) {
+	err = s.decide(ctx, func(now time.Time) {
 		s.held++
-		if _, ok := s.flying[ticket]; ok {
-			s.flying[ticket] = now.Add(life)
-			if restart && s.latest == ticket {
-				s.last = now
-			}
+		rest = max(s.until.Sub(now), 0)
+		if _, ok := s.flying[ticket]; !ok {
+			return
+		}
+		s.flying[ticket] = now.Add(life)
+		if start := s.turn.Add(late); late >= 0 && s.latest == ticket && start.After(s.last) {
+			s.last = start
 		}
 		if life == 0 {
 			delete(s.flying, ticket)
+			for _, wake := range s.watched {
+				if !s.lost {
+					wake()
+				}
+			}
 		}
 	})
+	return rest, err
 }
 
 func (s *ledger) Pause(ctx context.Context, _ string, wait, level time.Duration) error {
@@ -98,13 +128,33 @@ func (s *ledger) Pause(ctx context.Context, _ string, wait, level time.Duration)
 	})
 }
 
+func (s *ledger) Watch(ticket string, wake func()) (stop func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watched[ticket] = wake
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.watched, ticket)
+	}
+}
+
+func (s *ledger) Count(_ context.Context, process string, _ time.Duration) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.members[process] = true
+	return len(s.members), s.down
+}
+
 func (s *ledger) set(down error, delays ...time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.down, s.delays = down, delays
 }
 
-func newLedger() *ledger { return &ledger{flying: make(map[string]time.Time)} }
+func newLedger() *ledger {
+	return &ledger{flying: map[string]time.Time{}, watched: map[string]func(){}, members: map[string]bool{}}
+}
 
 // fleetOf returns n pacers, as of n processes, that share a ledger.
 func fleetOf(t *testing.T, n int, l Limits, o Options) ([]*Pacer, *ledger) {
@@ -164,7 +214,7 @@ func TestFleetParallel(t *testing.T) {
 		zero := time.Now()
 		time.AfterFunc(10*time.Minute, turn.Done)
 		other := take(t, all[1], host1, 0)
-		if got := time.Since(zero); got < 10*time.Minute || got > 10*time.Minute+50*ms {
+		if got := time.Since(zero); got != 10*time.Minute {
 			t.Errorf("the other process started after %v, want at the end of the request in flight, 10m", got)
 		}
 		if held := s.held; held < 50 {
@@ -174,7 +224,7 @@ func TestFleetParallel(t *testing.T) {
 		other.flight.lease.renew.Stop()
 		zero = time.Now()
 		take(t, all[0], host1, 0).Done()
-		if got := time.Since(zero); got < life || got > life+50*ms {
+		if got := time.Since(zero); got < life || got > life+500*ms {
 			t.Errorf("the place of a killed process was free after %v, want %v", got, life)
 		}
 	})
@@ -236,9 +286,10 @@ func TestFleetRefusal(t *testing.T) {
 		if _, err := all[1].Wait(leaving, host1, 0); err != context.Canceled {
 			t.Errorf("Wait = %v, want %v", err, context.Canceled)
 		}
-		if got, want := all[1].Stats(), (Stats{Authorities: 1, Waits: 2, Waited: 10 * time.Second, Refused: 1, Cancelled: 1}); got != want {
+		if got, want := all[1].Stats(), (Stats{Authorities: 1, Waits: 2, Waited: 10 * time.Second, Refused: 1, Cancelled: 1, Members: 2}); got != want {
 			t.Errorf("Stats() = %+v, want %+v", got, want)
 		}
+		synctest.Wait()
 		if len(s.flying) != 0 {
 			t.Errorf("%d in flight after all have left, want none", len(s.flying))
 		}
@@ -249,8 +300,8 @@ func TestFleetRefusal(t *testing.T) {
 // and once more when it is back.
 func TestFleetAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var said []string
-		all, s := fleetOf(t, 2, Limits{Gap: time.Second}, Options{OnShared: func(err error) { said = append(said, fmt.Sprint(err)) }})
+		said := newTrail()
+		all, s := fleetOf(t, 2, Limits{Gap: time.Second}, Options{OnShared: func(err error) { said.add("%v", err) }})
 		r := newTrail()
 		take(t, all[0], host1, 0).Done()
 		s.set(errDown)
@@ -258,14 +309,13 @@ func TestFleetAway(t *testing.T) {
 			take(t, all[0], host1, 0).Done()
 			r.add("down")
 		}
+		synctest.Wait() // exchanges under way fail
 		s.set(nil)
 		take(t, all[0], host1, 0).Done()
 		take(t, all[0], host1, 0).Done()
 		r.add("back")
 		r.check(t, "1s down", "2s down", "3s down", "5s back")
-		if want := []string{"down", "<nil>"}; !slices.Equal(said, want) {
-			t.Errorf("OnShared got %q, want %q", said, want)
-		}
+		said.check(t, "1s down", "4s <nil>")
 		if got := all[0].Stats(); got.Unshared != 3 || got.Turns != 6 {
 			t.Errorf("Stats() = %+v, want 6 turns, 3 of them unshared", got)
 		}
@@ -276,8 +326,8 @@ func TestFleetAway(t *testing.T) {
 // leaves by itself is no failure of the store, and its place is freed.
 func TestFleetHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var said []error
-		all, s := fleetOf(t, 1, Limits{}, Options{OnShared: func(err error) { said = append(said, err) }})
+		said := newTrail()
+		all, s := fleetOf(t, 1, Limits{}, Options{OnShared: func(err error) { said.add("%v", err) }})
 		s.set(nil, time.Hour)
 		short, cancel := context.WithTimeout(context.Background(), 300*ms)
 		defer cancel()
@@ -285,8 +335,10 @@ func TestFleetHangs(t *testing.T) {
 		if _, err := all[0].Wait(short, host1, 0); err != context.DeadlineExceeded || time.Since(zero) != 300*ms {
 			t.Errorf("Wait = %v after %v, want %v after 300ms", err, time.Since(zero), context.DeadlineExceeded)
 		}
-		if len(said) != 0 || len(s.flying) != 0 {
-			t.Errorf("OnShared got %v, %d in flight; want neither", said, len(s.flying))
+		synctest.Wait()
+		said.check(t)
+		if len(s.flying) != 0 {
+			t.Errorf("%d in flight, want none", len(s.flying))
 		}
 		s.set(nil, time.Hour)
 		zero = time.Now()
@@ -294,9 +346,8 @@ func TestFleetHangs(t *testing.T) {
 		if got := time.Since(zero); got != askTime {
 			t.Errorf("a turn without an answer took %v, want %v", got, askTime)
 		}
-		if len(said) != 1 || !errors.Is(said[0], context.DeadlineExceeded) {
-			t.Errorf("OnShared got %v, want the one answer that did not come", said)
-		}
+		synctest.Wait()
+		said.check(t, "1.3s context deadline exceeded", "1.3s <nil>")
 	})
 }
 
@@ -310,12 +361,13 @@ func TestFleetFreshness(t *testing.T) {
 	}{
 		{"quick", []time.Duration{1 * ms}, 1},
 		{"late_once", []time.Duration{1 * ms, 0, 9 * ms, 1 * ms}, 3},
-		{"late_at_all_times", []time.Duration{1 * ms, 0, 9 * ms, 9 * ms, 9 * ms}, 4},
-		{"far_away", []time.Duration{40 * ms, 0, 41 * ms}, 2},
+		{"late_and_then_expected", []time.Duration{1 * ms, 0, 9 * ms, 9 * ms}, 3},
+		{"later_each_time", []time.Duration{1 * ms, 0, 9 * ms, 19 * ms, 29 * ms, 39 * ms}, 5},
+		{"far_away", []time.Duration{40 * ms, 41 * ms, 0, 42 * ms}, 3},
 	} {
 		t.Run("house/"+test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				all, s := fleetOf(t, 1, Limits{}, Options{})
+				all, s := fleetOf(t, 1, Limits{Gap: 100 * ms}, Options{})
 				s.set(nil, test.delays...)
 				take(t, all[0], host1, 0).Done()
 				if test.asked > 1 {
@@ -338,7 +390,7 @@ func TestFleetPauseWhileAsking(t *testing.T) {
 		want time.Duration
 		why  Reason // of the refusal
 	}{
-		{"with_time", time.Hour, time.Minute + 5*ms, ReasonNone},
+		{"with_time", time.Hour, time.Minute + 7*ms, ReasonNone},
 		{"without_time", 30 * time.Second, 10 * ms, ReasonPause},
 	} {
 		t.Run("house/"+test.name, func(t *testing.T) {
@@ -347,7 +399,7 @@ func TestFleetPauseWhileAsking(t *testing.T) {
 				a := take(t, all[0], host1, 0)
 				zero := time.Now()
 				s.set(nil, 10*ms)
-				time.AfterFunc(5*ms, func() { a.Answer(429, http.Header{"Retry-After": {"60"}}) })
+				time.AfterFunc(7*ms, func() { a.Answer(429, http.Header{"Retry-After": {"60"}}) })
 				ctx, cancel := context.WithTimeout(context.Background(), test.left)
 				defer cancel()
 				_, err := all[0].Wait(ctx, host1, 0)
@@ -400,8 +452,8 @@ func TestFleetMaxWait(t *testing.T) {
 		if got := time.Since(zero); !ok || refused.Reason != ReasonShared || got != 10*time.Second {
 			t.Errorf("Wait = %v after %v, want a refusal by the fleet after 10s, when it asks for more than MaxWait leaves", err, got)
 		}
-		if again := refused.RetryAt.Sub(zero); again != 10*time.Second+50*ms {
-			t.Errorf("RetryAt is %v after the call, want when the store said to ask again, 10.05s", again)
+		if again := refused.RetryAt.Sub(zero); again != 10*time.Second+500*ms {
+			t.Errorf("RetryAt is %v after the call, want when the store said to ask again, 10.5s", again)
 		}
 		// No answer comes before the time is up.
 		s.set(nil, 900*ms, 900*ms, 900*ms, 900*ms, 900*ms, 900*ms, 900*ms, 900*ms, 900*ms, 900*ms, 900*ms)
@@ -410,6 +462,7 @@ func TestFleetMaxWait(t *testing.T) {
 		if got := time.Since(zero); !errors.As(err, &refused) || refused.Reason != ReasonShared || got > 11*time.Second {
 			t.Errorf("Wait = %v after %v, want a refusal by the fleet at MaxWait and one exchange, 11s", err, got)
 		}
+		time.Sleep(time.Second) // exchanges under way end
 	})
 }
 
@@ -435,7 +488,8 @@ func TestFleetFreeTurn(t *testing.T) {
 		all, s := fleetOf(t, 1, Limits{}, Options{OnWait: func(string, time.Duration, Reason) { t.Error("OnWait, want no call") }})
 		s.set(nil, 3*ms)
 		take(t, all[0], host1, 0).Done()
-		if got, want := all[0].Stats(), (Stats{Authorities: 1, Turns: 1}); got != want {
+		synctest.Wait()
+		if got, want := all[0].Stats(), (Stats{Authorities: 1, Turns: 1, Members: 1}); got != want {
 			t.Errorf("Stats() = %+v, want %+v", got, want)
 		}
 	})
@@ -530,4 +584,133 @@ func TestFleetSentAfterLateAnswers(t *testing.T) {
 			t.Errorf("the next start came %v after the request was written, want 1s", got)
 		}
 	})
+}
+
+// A place that becomes free goes to a waiting process at once. A message that is
+// lost costs half a second.
+func TestFleetWoken(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		lost bool
+		most time.Duration
+	}{
+		{"woken", false, 0},
+		{"message_lost", true, 500 * ms},
+	} {
+		t.Run("6/"+test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				all, s := fleetOf(t, 2, Limits{Parallel: 1}, Options{})
+				s.lost = test.lost
+				turn := take(t, all[0], host1, 0)
+				const held = 10*time.Second + 123*ms
+				zero := time.Now()
+				time.AfterFunc(held, turn.Done)
+				take(t, all[1], host1, 0).Done()
+				if late := time.Since(zero) - held; late < 0 || late > test.most {
+					t.Errorf("the next start came %v after the place was free, want at most %v", late, test.most)
+				}
+			})
+		})
+	}
+}
+
+// A process passes its place on from request to request without asking the store,
+// and gives it back after a while though it has more requests.
+func TestFleetPassesPlaces(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		limits   Limits
+		requests time.Duration // between two starts with the place
+	}{
+		{"one_place", Limits{Parallel: 1}, 20 * ms},
+		{"one_place_and_a_gap", Limits{Parallel: 1, Gap: 30 * ms}, 30 * ms},
+		{"two_places", Limits{Parallel: 2}, 20 * ms},
+	} {
+		t.Run("6/"+test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				all, s := fleetOf(t, 2, test.limits, Options{})
+				s.set(nil, 10*ms) // the store is far: a quantum is 100ms or more
+				var mu sync.Mutex
+				var starts []int
+				var wg sync.WaitGroup
+				for i := range 40 {
+					wg.Go(func() {
+						turn := take(t, all[i%2], host1, 0)
+						mu.Lock()
+						starts = append(starts, i%2)
+						mu.Unlock()
+						time.Sleep(20 * ms)
+						turn.Done()
+					})
+				}
+				wg.Wait()
+				if test.limits.Parallel == 1 && s.reserve > 40 {
+					t.Errorf("40 turns of two processes took %d questions, want fewer", s.reserve)
+				}
+				if last := slices.Index(starts, 1); last > 30 {
+					t.Errorf("starts by process: %v; want turns for both", starts)
+				}
+				synctest.Wait()
+				if len(s.flying) != 0 {
+					t.Errorf("%d in flight after all have ended, want none", len(s.flying))
+				}
+			})
+		})
+	}
+}
+
+// While the store is away a process keeps its share of the limits by the number of
+// processes that the store last counted.
+func TestFleetShare(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		limits Limits
+		takes  time.Duration
+		starts []time.Duration
+	}{
+		{"gap", Limits{Gap: time.Second}, 0, []time.Duration{4 * time.Second, 8 * time.Second, 12 * time.Second}},
+		{"parallel_of_eight", Limits{Parallel: 8}, time.Second, []time.Duration{0, 0, time.Second}},
+		{"less_than_one_in_flight", Limits{Parallel: 2}, time.Second, []time.Duration{0, 2 * time.Second, 4 * time.Second}},
+	} {
+		t.Run("6/"+test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var said error
+				all, s := fleetOf(t, 4, test.limits, Options{OnShared: func(err error) { said = err }})
+				for _, p := range all {
+					take(t, p, host1, 0).Done()
+					synctest.Wait()
+				}
+				if test.limits.Gap == 0 {
+					time.Sleep(time.Minute)
+				}
+				take(t, all[0], host1, 0).Done() // counts again
+				synctest.Wait()
+				s.set(errDown)
+				zero := time.Now()
+				var mu sync.Mutex
+				var got []time.Duration
+				var wg sync.WaitGroup
+				for range test.starts {
+					wg.Go(func() {
+						turn := take(t, all[0], host1, 0)
+						mu.Lock()
+						got = append(got, time.Since(zero))
+						mu.Unlock()
+						time.Sleep(test.takes)
+						turn.Done()
+					})
+				}
+				wg.Wait()
+				if !slices.Equal(got, test.starts) {
+					t.Errorf("starts %v, want %v", got, test.starts)
+				}
+				if !errors.Is(said, errDown) || !strings.Contains(said.Error(), "each of 4 processes") {
+					t.Errorf("OnShared got %v, want the error and the number of processes", said)
+				}
+				if got := all[0].Stats(); got.Members != 4 || got.Unshared != 3 {
+					t.Errorf("Stats() = %+v, want 4 members and 3 turns unshared", got)
+				}
+			})
+		})
+	}
 }

@@ -16,6 +16,8 @@ type host struct {
 	until  instant       // no start before this
 	level  time.Duration // what the next pause starts from; 0 if all is well
 	mean   time.Duration // recent answer time
+	took   time.Duration // time in flight of the request that ended last
+	spare  *lease        // place in the fleet for the next in line; nil: none
 
 	line  line
 	timer *time.Timer // runs pump when the first in line is due; nil until needed
@@ -38,8 +40,10 @@ type waiter struct {
 	came       instant
 	limit      instant // the last moment at which a turn is of use
 	why        Reason
-	asking     bool    // first in line, and its goroutine asks the fleet
-	shared     instant // what the fleet answered: no turn before this
+	asking     bool          // first in line, and its goroutine asks the fleet
+	poked      chan struct{} // tells the goroutine that asks to look again
+	cancel     func()        // ends the question under way; nil before the first
+	shared     instant       // what the fleet answered: no turn before this
 
 	ready chan struct{} // closed once turn, err or asking is set
 	turn  Turn
@@ -48,7 +52,39 @@ type waiter struct {
 
 func (w *waiter) granted() bool { return w.turn.flight != nil }
 
-func (h *host) full(l Limits) bool { return l.Parallel > 0 && h.flying >= l.Parallel }
+// poke makes the goroutine that asks the fleet look again. It does not block.
+func (w *waiter) poke() {
+	select {
+	case w.poked <- struct{}{}:
+	default:
+	}
+}
+
+// limits are the Limits in force.
+type limits struct {
+	Limits
+	share int // number of processes that divide the limits among them
+}
+
+// full reports whether requests in flight forbid a further one.
+func (h *host) full(l limits) bool {
+	return l.Parallel > 0 && h.flying >= max(l.Parallel/l.share, 1)
+}
+
+// spread is a gap of the fleet as each process must keep it.
+func (l limits) spread(gap time.Duration) time.Duration {
+	share := time.Duration(l.share)
+	return min(gap, ages/share) * share
+}
+
+// thin is the gap that keeps the requests in flight to the limit on average where
+// a process's share of Parallel is less than one.
+func (l limits) thin(took time.Duration) time.Duration {
+	if l.Parallel == 0 || l.Parallel >= l.share {
+		return 0
+	}
+	return l.spread(took) / time.Duration(l.Parallel)
+}
 
 // gap is the time between a start whose Crawl-delay was before and one with
 // delay. The longer one holds: robots.txt is asked for with none, and the
@@ -74,9 +110,9 @@ func (h *host) adaptive(l Limits) time.Duration {
 
 // dueAfter is when a start that must keep gap from the last one may happen, and
 // what it waits for until then. Requests in flight are not looked at.
-func (h *host) dueAfter(gap time.Duration, l Limits) (instant, Reason) {
-	slow := h.adaptive(l)
-	at := h.last + max(gap, slow)
+func (h *host) dueAfter(gap time.Duration, l limits) (instant, Reason) {
+	slow := h.adaptive(l.Limits)
+	at := h.last + max(l.spread(max(gap, slow)), l.thin(h.took))
 	switch {
 	case h.until >= at:
 		return h.until, ReasonPause
@@ -89,7 +125,7 @@ func (h *host) dueAfter(gap time.Duration, l Limits) (instant, Reason) {
 }
 
 // due is when the first in line may start.
-func (h *host) due(l Limits) (instant, Reason) {
+func (h *host) due(l limits) (instant, Reason) {
 	w := h.line.first
 	at, why := h.dueAfter(w.gap, l)
 	if w.asking && w.shared > at {
@@ -105,7 +141,7 @@ func (h *host) due(l Limits) (instant, Reason) {
 // Each of them, and then the newcomer, is at least its gap and at least the
 // adaptive gap behind the one before, so the larger of the two sums is a time
 // before which the newcomer's turn cannot come.
-func (h *host) arrival(delay time.Duration, l Limits, now instant) (instant, Reason) {
+func (h *host) arrival(delay time.Duration, l limits, now instant) (instant, Reason) {
 	if h.line.first == nil {
 		at, why := h.dueAfter(l.gap(h.delay, delay), l)
 		return h.held(max(at, now), why, l, now)
@@ -117,13 +153,13 @@ func (h *host) arrival(delay time.Duration, l Limits, now instant) (instant, Rea
 	}
 	own := l.gap(h.line.last.delay, delay)
 	gaps := h.line.sum - h.line.first.gap + own
-	slow := min(h.adaptive(l), ages/time.Duration(h.line.length)) * time.Duration(h.line.length)
-	return at + max(gaps, slow), why
+	slow := min(h.adaptive(l.Limits), ages/time.Duration(h.line.length)) * time.Duration(h.line.length)
+	return at + l.spread(max(gaps, slow)), why
 }
 
 // held names the requests in flight as the reason where time alone would let
 // the next one start.
-func (h *host) held(at instant, why Reason, l Limits, now instant) (instant, Reason) {
+func (h *host) held(at instant, why Reason, l limits, now instant) (instant, Reason) {
 	switch {
 	case at > now:
 		return at, why

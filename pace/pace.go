@@ -55,26 +55,27 @@
 //
 // # Fleets
 //
-// With [Options.Shared] the same holds for all processes together: each turn
-// is also asked of the store, in one atomic step by the store's own clock, and
-// pauses are shared. Each process sends only the first of its line to the
-// store, so the order is that of arrival within a process and that of the
-// firsts between processes. Requests in flight are counted for half a minute
-// beyond the last sign of life, so a worker that is killed frees its place. A
-// turn costs one exchange with the store when it is free, two when it is not,
-// and one when it ends; a pause costs one. No lock is held meanwhile, and none
-// takes longer than a second. [Options.OnShared] says what happens when the
-// store is away.
+// With [Options.Shared] the limits hold for all processes together, by the store's
+// clock, and pauses are shared. Each process sends only the first of its queue to
+// the store. The order is that of arrival within a process and among the firsts.
 //
-// Where a process is slow between its turn and its connection, [Turn.Sent]
-// moves the start at the store as well. With Limits.Parallel at 1 nobody can
-// start before that, and the gap at the server is exact however busy the
-// machines are. Otherwise one that stands still for longer than the gap may
-// send its request close to another's.
+// A place among the requests in flight goes to the next request of the same
+// process for at least a tenth of a second, and longer if the store is far away.
+// Then it goes to the process that has waited longest, which a message wakes. A
+// message that is lost costs half a second. With Limits.Parallel at 1, or without
+// a gap, the turns in between need no answer from the store. A start that a gap
+// holds back is granted ahead of time and used when it is due. A process that is
+// killed frees its places after half a minute. [Options.OnShared] says what
+// happens while the store is away.
+//
+// Where a process is slow between its turn and its connection, [Turn.Sent] moves
+// the start at the store as well. With Limits.Parallel at 1 nobody can start
+// before that, and the gap at the server is exact. Otherwise the next start may
+// have been granted already: it is put off if the news arrives in time.
 //
 // # Limits
 //
-// State is kept only while it can matter, about 250 octets an authority, and
+// State is kept only while it can matter, about 250 bytes an authority, and
 // at most for 262 144 authorities at rest; past that some are forgotten early
 // and [Stats.Forgotten] counts them. A turn never ended keeps its authority.
 // There is no goroutine and no timer for an authority that nobody waits for. A
@@ -159,13 +160,15 @@ type Options struct {
 	// Shared makes the limits hold for all processes that use the same
 	// store: a *redis.Store of package cache/redis. Nil is this process
 	// alone, which is not wise for a fleet that visits the same hosts.
-	Shared fleetStore
+	Shared Store
 
 	// OnShared is told the error when Shared fails, and nil when it is
-	// back, on any goroutine. In between each process keeps to its own
-	// limits, undivided: a fleet of eight is then up to eight times as
-	// fast. Requests in flight at that moment count again at the store for
-	// as long as those of a process that was killed.
+	// back, on any goroutine. In between each process keeps its share of the
+	// limits: with eight processes at the last count an eighth of Parallel and
+	// eight times the gap, and where its share of Parallel is less than one, one
+	// request at a time with a rest behind it. A process that has never reached
+	// Shared keeps all the limits alone. Requests in flight at that moment count
+	// at the store for half a minute.
 	OnShared func(err error)
 }
 

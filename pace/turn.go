@@ -61,8 +61,12 @@ func (t Turn) Sent() {
 	h.last = now
 	p.refuseLate(h, now)
 	p.pump(h, now)
-	if f.lease != nil && !p.fleet.fresh(f.lease.asked, now) {
-		p.restart(h.authority, f.lease)
+	if l := f.lease; l != nil {
+		l.late = max(now-l.start, 0)
+		// With one place the fleet hears of it when the place is given back.
+		if p.limits.Parallel != 1 && l.late > freshness {
+			p.report(h, l)
+		}
 	}
 }
 
@@ -117,11 +121,12 @@ func (t Turn) Done() {
 	if f == nil {
 		return
 	}
-	now, authority, lease := p.now(), f.host.authority, f.lease
+	now, authority := p.now(), f.host.authority
 	if !f.answered {
 		f.host.learn(now-f.started, false)
 	}
-	p.end(f, now)
+	f.host.took = now - f.started
+	lease := p.end(f, now)
 	p.mu.Unlock()
 	if lease != nil {
 		p.release(authority, lease)
@@ -188,12 +193,13 @@ func (h *host) learn(took time.Duration, well bool) {
 func (p *Pacer) refuseLate(h *host, now instant) {
 	var at instant
 	var why Reason
+	l := p.inForce()
 	slow := h.adaptive(p.limits)
 	for w := h.line.first; w != nil; {
 		next := w.next
-		mine := at + max(w.gap, slow)
+		mine := at + l.spread(max(w.gap, slow))
 		if w == h.line.first {
-			mine, why = h.due(p.limits)
+			mine, why = h.due(l)
 		}
 		if mine <= w.limit || w.asking {
 			at = mine

@@ -111,7 +111,7 @@ func (p *Pacer) enter(ctx context.Context, h *host, delay, most time.Duration, n
 		// be held by something else.
 		p.pump(h, now)
 	}
-	at, why := h.arrival(delay, p.limits, now)
+	at, why := h.arrival(delay, p.inForce(), now)
 	if why == ReasonNone && p.opts.Shared == nil {
 		return p.start(h, delay, now), nil, nil
 	}
@@ -124,7 +124,7 @@ func (p *Pacer) enter(ctx context.Context, h *host, delay, most time.Duration, n
 		p.stats.Refused++
 		return Turn{}, nil, p.refusal(h, at, why, now)
 	}
-	w := &waiter{host: h, delay: delay, came: now, limit: limit, why: why, ready: make(chan struct{})}
+	w := &waiter{host: h, delay: delay, came: now, limit: limit, why: why, ready: make(chan struct{}), poked: make(chan struct{}, 1)}
 	h.enqueue(w, p.limits)
 	p.stats.Waiting++
 	p.pump(h, now)
@@ -156,26 +156,36 @@ func (p *Pacer) refusal(h *host, at instant, why Reason, now instant) error {
 // It must be called after every change that could let a waiter go: invariant,
 // the first in line is always either timed or held by a request in flight.
 func (p *Pacer) pump(h *host, now instant) {
+	p.freeSpare(h, now)
+	l := p.inForce()
 	for w := h.line.first; w != nil; w = h.line.first {
-		if w.asking {
-			return // its own goroutine decides
+		alone := h.spare != nil && p.alone(h, w, h.spare)
+		if w.asking && !alone { // its own goroutine decides
+			if h.spare != nil || p.fleet.away {
+				w.poke()
+			}
+			return
 		}
-		if h.full(p.limits) {
+		if h.full(l) {
 			w.why = ReasonParallel
 			return
 		}
-		at, why := h.due(p.limits)
+		at, why := h.dueAfter(w.gap, l)
 		if at > now {
 			w.why = why
 			p.arm(h, at-now)
 			return
 		}
-		if p.opts.Shared != nil {
+		switch {
+		case alone:
+			p.passOn(h, w, now)
+		case p.opts.Shared != nil:
 			w.asking = true
 			close(w.ready)
 			return
+		default:
+			p.grant(w, now)
 		}
-		p.grant(w, now)
 	}
 	if h.timer != nil {
 		h.timer.Stop()
@@ -284,7 +294,7 @@ func (p *Pacer) settle(ctx context.Context, w *waiter, gone bool, now instant) e
 		return ctx.Err()
 	}
 	p.stats.Refused++
-	at, _ := h.arrival(w.delay, p.limits, now)
+	at, _ := h.arrival(w.delay, p.inForce(), now)
 	return p.refusal(h, at, w.why, now)
 }
 
@@ -301,13 +311,18 @@ func (p *Pacer) undo(f *flight, now instant) {
 	p.end(f, now)
 }
 
-// end ends the turn of a flight.
-func (p *Pacer) end(f *flight, now instant) {
-	h := f.host
+// end ends the turn of a flight. It returns the flight's place in the fleet unless
+// the next in line has it.
+func (p *Pacer) end(f *flight, now instant) *lease {
+	h, l := f.host, f.lease
 	f.ended = true
 	h.flying--
 	p.stats.InFlight--
+	if l != nil && h.spare == nil && p.passes(h, l, now) {
+		h.spare, l = l, nil
+	}
 	p.pump(h, now)
+	return l
 }
 
 // Peek reports when a request with this Crawl-delay that came now could start
@@ -322,7 +337,7 @@ func (p *Pacer) Peek(authority string, delay time.Duration) (time.Time, Reason) 
 	if h == nil {
 		return time.Now(), ReasonNone
 	}
-	at, why := h.arrival(p.Obeyed(delay), p.limits, now)
+	at, why := h.arrival(p.Obeyed(delay), p.inForce(), now)
 	return time.Now().Add(at - now), why
 }
 
@@ -340,6 +355,7 @@ type Stats struct {
 	Forgotten   uint64        `json:"forgotten"`   // authorities dropped before their limits had lapsed
 	Delays      uint64        `json:"delays"`      // reports of a Crawl-delay that is not obeyed in full
 	Unshared    uint64        `json:"unshared"`    // turns handed out while Options.Shared did not answer
+	Members     int           `json:"members"`     // processes of the fleet at the last count; 0: not known
 }
 
 // Stats returns a consistent snapshot.
@@ -349,5 +365,6 @@ func (p *Pacer) Stats() Stats {
 	s := p.stats
 	s.Authorities = len(p.hosts.byName)
 	s.Forgotten = p.hosts.forgotten
+	s.Members = p.fleet.members
 	return s
 }

@@ -29,6 +29,7 @@ const (
 	workerVisits   = "POLITE_TEST_WORKER_VISITS"
 	workerGap      = "POLITE_TEST_WORKER_GAP"
 	workerParallel = "POLITE_TEST_WORKER_PARALLEL"
+	workerSpan     = "POLITE_TEST_WORKER_SPAN" // instead of visits: ask for this long
 )
 
 // storeAway is what a worker says when the store has not answered in time.
@@ -51,20 +52,35 @@ func TestPaceWorker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	visit := func(ctx context.Context) error {
+		turn, err := p.Wait(ctx, origin, 0)
+		if err != nil {
+			return err
+		}
+		defer turn.Done()
+		resp := get(t, origin+"/page", turn.Sent)
+		turn.Answer(resp.StatusCode, resp.Header)
+		return nil
+	}
 	// The origin answers this when all are there.
 	get(t, origin+"/ready", func() {})
 	var wg sync.WaitGroup
 	for range visits {
 		wg.Go(func() {
-			turn, err := p.Wait(context.Background(), origin, 0)
-			if err != nil {
+			if err := visit(context.Background()); err != nil {
 				t.Errorf("Wait: %v", err)
-				return
 			}
-			defer turn.Done()
-			resp := get(t, origin+"/page", turn.Sent)
-			turn.Answer(resp.StatusCode, resp.Header)
 		})
+	}
+	if span, _ := time.ParseDuration(os.Getenv(workerSpan)); span > 0 {
+		ctx, cancel := context.WithTimeout(context.Background(), span)
+		defer cancel()
+		for range 8 {
+			wg.Go(func() {
+				for visit(ctx) == nil {
+				}
+			})
+		}
 	}
 	wg.Wait()
 }

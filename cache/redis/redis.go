@@ -86,6 +86,7 @@ type Store struct {
 	link   *link
 	prefix string
 	watch  watch
+	bell   bell
 }
 
 // Open returns a store on the server that the URL names. It does not wait for the server, nor does it

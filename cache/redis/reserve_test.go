@@ -8,6 +8,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/rfc9309/polite/pace"
 )
 
 const site = "https://example.com"
@@ -16,10 +18,24 @@ const site = "https://example.com"
 func ask(t *testing.T, s *Store, ticket string, gap time.Duration, parallel int) (wait time.Duration) {
 	t.Helper()
 	answered(t, func() (err error) {
-		wait, _, err = s.Reserve(t.Context(), site, ticket, gap, time.Minute, time.Minute, parallel)
+		g, err := s.Reserve(t.Context(), site, pace.Reservation{Ticket: ticket, Gap: gap, Keep: time.Minute, Life: time.Minute, Parallel: parallel})
+		if g.Granted != (g.Wait == 0) {
+			t.Errorf("Reserve without Ahead = %+v, want a wait, or a start now", g)
+		}
+		wait = g.Wait
 		return err
 	})
 	return wait
+}
+
+// hold keeps or ends a ticket.
+func hold(t *testing.T, s *Store, ticket string, life, late time.Duration) (rest time.Duration) {
+	t.Helper()
+	answered(t, func() (err error) {
+		rest, err = s.Hold(t.Context(), site, ticket, life, late)
+		return err
+	})
+	return rest
 }
 
 // answered makes a call of a server that is well. Only a machine too busy to run it makes it seem down.
@@ -67,7 +83,7 @@ func TestReserve(t *testing.T) {
 		within(t, "second", ask(t, s, "b", time.Minute, 0), time.Minute)
 		within(t, "third", ask(t, s, "c", time.Minute, 0), 2*time.Minute)
 		within(t, "second again", ask(t, s, "b", time.Minute, 0), time.Minute)
-		answered(t, func() error { return s.Hold(t.Context(), site, "b", 0, false) })
+		hold(t, s, "b", 0, 0)
 		within(t, "third after the second has left", ask(t, s, "c", time.Minute, 0), time.Minute)
 	})
 	t.Run("house/larger_gap_of_two", func(t *testing.T) {
@@ -93,24 +109,24 @@ func TestReserve(t *testing.T) {
 		if got := ask(t, s, "c", 0, 2); got <= 0 {
 			t.Errorf("third of two in flight: wait %v, want one", got)
 		}
-		answered(t, func() error { return s.Hold(t.Context(), site, "a", time.Hour, false) })
+		hold(t, s, "a", time.Hour, 0)
 		if got := ask(t, s, "c", 0, 2); got <= 0 {
 			t.Errorf("after one is held on to: wait %v, want one", got)
 		}
-		answered(t, func() error { return s.Hold(t.Context(), site, "a", 0, false) })
+		hold(t, s, "a", 0, 0)
 		within(t, "after one has ended", ask(t, s, "c", 0, 2), 0)
 	})
 	t.Run("house/dead_are_swept_out", func(t *testing.T) {
 		s := fresh(t)
 		for _, ticket := range []string{"a", "b"} {
 			answered(t, func() error {
-				_, _, err := s.Reserve(t.Context(), site, ticket, 0, 0, time.Microsecond, 1)
+				_, err := s.Reserve(t.Context(), site, pace.Reservation{Ticket: ticket, Life: time.Microsecond, Parallel: 1})
 				return err
 			})
 		}
 		// One microsecond has passed by the time of the next call.
 		within(t, "after the dead", ask(t, s, "c", 0, 1), 0)
-		if err := s.Hold(t.Context(), site, "a", time.Hour, false); err != nil {
+		if _, err := s.Hold(t.Context(), site, "a", time.Hour, 0); err != nil {
 			t.Errorf("Hold of a dead ticket: %v, want no error", err)
 		}
 		if got := number(srv, "ZCARD", "alive"); got != 1 {
@@ -135,20 +151,20 @@ func TestReserve(t *testing.T) {
 		ask(t, s, "a", 0, 0)
 		answered(t, func() error { return s.Pause(t.Context(), site, time.Hour, 8*time.Second) })
 		answered(t, func() error { return s.Pause(t.Context(), site, time.Minute, 4*time.Second) })
-		wait, level, err := s.Reserve(t.Context(), site, "b", 0, 0, time.Minute, 0)
-		within(t, "in a pause", wait, time.Hour)
-		if level != 8*time.Second || err != nil {
-			t.Errorf("level %v, %v; want the highest, 8s", level, err)
+		g, err := s.Reserve(t.Context(), site, pace.Reservation{Ticket: "b", Life: time.Minute})
+		within(t, "in a pause", g.Wait, time.Hour)
+		if g.Level != 8*time.Second || err != nil {
+			t.Errorf("level %v, %v; want the highest, 8s", g.Level, err)
 		}
 		if again := ask(t, s, "a", 0, 0); again < 50*time.Minute {
 			t.Errorf("start anew in a pause: wait %v, want the hour", again)
 		}
 		answered(t, func() error { return s.Pause(t.Context(), site, 0, 4*time.Second) })
 		answered(t, func() error { return s.Pause(t.Context(), site, 0, 6*time.Second) })
-		wait, level, _ = s.Reserve(t.Context(), site, "b", 0, 0, time.Minute, 0)
-		within(t, "after a success", wait, time.Hour)
-		if level != 4*time.Second {
-			t.Errorf("level %v; want the lowest, 4s", level)
+		g, _ = s.Reserve(t.Context(), site, pace.Reservation{Ticket: "b", Life: time.Minute})
+		within(t, "after a success", g.Wait, time.Hour)
+		if g.Level != 4*time.Second {
+			t.Errorf("level %v; want the lowest, 4s", g.Level)
 		}
 	})
 	t.Run("house/start_anew", func(t *testing.T) {
@@ -160,18 +176,18 @@ func TestReserve(t *testing.T) {
 		if first >= second {
 			t.Errorf("last start %d, then %d; want it moved", first, second)
 		}
-		answered(t, func() error { return s.Hold(t.Context(), site, "a", time.Minute, false) })
+		hold(t, s, "a", time.Minute, 0)
 		if got := number(srv, "HGET", "state", "last"); got != second {
 			t.Errorf("last start %d, then %d; want it kept while the ticket is only held", second, got)
 		}
-		answered(t, func() error { return s.Hold(t.Context(), site, "a", time.Minute, true) })
+		hold(t, s, "a", time.Minute, time.Second)
 		if got := number(srv, "HGET", "state", "last"); got <= second {
 			t.Errorf("last start %d, then %d; want it moved", second, got)
 		}
 		ask(t, s, "b", 0, 0)
 		third := number(srv, "HGET", "state", "last")
 		ask(t, s, "a", 0, 0)
-		answered(t, func() error { return s.Hold(t.Context(), site, "a", time.Minute, true) })
+		hold(t, s, "a", time.Minute, time.Second)
 		if got := number(srv, "HGET", "state", "last"); got != third {
 			t.Errorf("another has started at %d; last start %d, want it kept", third, got)
 		}
@@ -180,7 +196,7 @@ func TestReserve(t *testing.T) {
 		s := fresh(t)
 		ask(t, s, "a", time.Second, 0)
 		ask(t, s, "b", time.Second, 0)
-		answered(t, func() error { return s.Hold(t.Context(), site, "a", time.Minute, false) })
+		hold(t, s, "a", time.Minute, 0)
 		answered(t, func() error { return s.Pause(t.Context(), site, time.Minute, time.Minute) })
 		for _, key := range []string{"state", "line", "alive"} {
 			if left := time.Duration(number(srv, "PTTL", key)) * time.Millisecond; left < time.Minute || left > 3*time.Minute {
@@ -191,7 +207,7 @@ func TestReserve(t *testing.T) {
 	t.Run("house/spans_of_any_size", func(t *testing.T) {
 		s := fresh(t)
 		for _, d := range []time.Duration{math.MinInt64, -1, 1, math.MaxInt64} {
-			if _, _, err := s.Reserve(t.Context(), site, fmt.Sprint(d), d, d, d, math.MaxInt32); err != nil {
+			if _, err := s.Reserve(t.Context(), site, pace.Reservation{Ticket: fmt.Sprint(d), Gap: d, Keep: d, Life: d, Lead: d, Ahead: d, Parallel: math.MaxInt32}); err != nil {
 				t.Errorf("Reserve with spans of %v: %v, want no error", d, err)
 			}
 			if err := s.Pause(t.Context(), site, d, d); err != nil {
@@ -205,8 +221,8 @@ func TestReserve(t *testing.T) {
 	t.Run("house/authorities_with_braces", func(t *testing.T) {
 		s := fresh(t)
 		for _, odd := range []string{"", "{", "}", "}{", "%7D"} {
-			if wait, _, err := s.Reserve(t.Context(), odd, "a", time.Hour, 0, time.Hour, 1); wait != 0 || err != nil {
-				t.Errorf("Reserve at %q: %v, %v; want the turn, since no other has this name", odd, wait, err)
+			if g, err := s.Reserve(t.Context(), odd, pace.Reservation{Ticket: "a", Gap: time.Hour, Life: time.Hour, Parallel: 1}); !g.Granted || err != nil {
+				t.Errorf("Reserve at %q: %+v, %v; want the turn, since no other has this name", odd, g, err)
 			}
 		}
 	})
