@@ -19,7 +19,7 @@ func google() []section {
 			return statusesBut(400, 499, func(status int) bool {
 				return status == 429 || p.Learn(nil, answer(status, "")).Decide(agent, page("/x"), start).Verdict == policy.Allow
 			})
-		}, "policy/house/no_restriction_after_twelve_hours").but(5),
+		}, "policy/house/no_restriction_after_twelve_hours"),
 		says("", "", "429 counts as a server error", decision(429), "policy/house/429_defers"),
 		says("", "", "for the first 12 hours of server errors nothing is crawled, with a copy or without", does(func(p *policy.Profile) bool {
 			return outage(p, 503, 11*time.Hour, nil) == "defer" && copyUsed(503)(p)[:9] == "from 12 h"
@@ -51,7 +51,7 @@ func google2019() []section {
 				}),
 				"policy/2.3.1.2/a_sixth_redirect", "fetcher/2.3.1.2/six_redirects"),
 			says("", "Alle 4xx-fouten worden op dezelfde manier behandeld en er wordt aangenomen dat er geen geldig robots.txt-bestand bestaat.",
-				"each of 400 to 499 allows all", clientErrors, "policy/2.3.1.3/every_4xx_is_full_allow").but(5),
+				"each of 400 to 499 allows all", clientErrors, "policy/2.3.1.3/every_4xx_is_full_allow"),
 			says("", "Serverfouten worden gezien als tijdelijke fouten die resulteren in een ‘volledig niet toestaan’ van crawlen.",
 				"503", decision(503), "policy/2.3.1.4/every_server_error"),
 			says("", "Als de robots.txt is niet bereikbaar gedurende meer dan 30 dagen, wordt de laatste kopie van het robots.txt-bestand in de cache gebruikt.",
