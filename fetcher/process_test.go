@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -118,8 +117,8 @@ func redisServer(t *testing.T) (url string, stop, start func()) {
 }
 
 // proxy returns a way to a redis-server that can be cut: then connections stand,
-// but nothing gets through in either direction.
-func proxy(t *testing.T, store string) (url string, cut func()) {
+// but nothing gets through in either direction until it is healed.
+func proxy(t *testing.T, store string) (url string, cut, heal func()) {
 	t.Helper()
 	const scheme = "redis://"
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -127,7 +126,7 @@ func proxy(t *testing.T, store string) (url string, cut func()) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	var gone atomic.Bool
+	var gate sync.RWMutex
 	forward := func(to, from net.Conn) {
 		defer to.Close()
 		buf := make([]byte, 4<<10)
@@ -136,9 +135,9 @@ func proxy(t *testing.T, store string) (url string, cut func()) {
 			if err != nil {
 				return
 			}
-			if !gone.Load() {
-				to.Write(buf[:n])
-			}
+			gate.RLock()
+			to.Write(buf[:n])
+			gate.RUnlock()
 		}
 	}
 	// It ends with the listener; what it starts ends with the process at either end.
@@ -157,5 +156,5 @@ func proxy(t *testing.T, store string) (url string, cut func()) {
 			go forward(near, far)
 		}
 	}()
-	return scheme + l.Addr().String(), func() { gone.Store(true) }
+	return scheme + l.Addr().String(), gate.Lock, gate.Unlock
 }
