@@ -63,7 +63,7 @@ func newWays(base http.RoundTripper, standard bool, egress func(netip.Addr) erro
 		c.IdleConnTimeout = time.Second
 		c.MaxResponseHeaderBytes = maxHeader
 	}
-	guarded.DialContext = (&net.Dialer{Timeout: 30 * time.Second, ControlContext: w.control}).DialContext
+	guarded.DialContext = (&net.Dialer{Timeout: dialTime, ControlContext: w.control}).DialContext
 	if dial := dialer(t); dial != nil && !standard {
 		guarded.DialContext = w.resolved(dial)
 	}
@@ -111,6 +111,9 @@ func (w *ways) control(_ context.Context, _, address string, _ syscall.RawConn) 
 	return w.check(ap.Addr())
 }
 
+// dialTime bounds the time to connect, shared out among the addresses of a name.
+const dialTime = 30 * time.Second
+
 // resolved makes a dialer that is not ours connect to addresses that were
 // checked: it is given one literal address after the other. A name that only the
 // dialer can resolve is checked by the address of its connection, before anything
@@ -125,22 +128,28 @@ func (w *ways) resolved(dial dialFunc) dialFunc {
 		if err != nil {
 			return w.connected(dial(ctx, network, addr))
 		}
-		var failure error
+		var failures []error
 		for _, a := range addrs {
 			err := w.check(a)
 			if err == nil {
-				conn, failed := dial(ctx, network, net.JoinHostPort(a.String(), port))
-				if failed == nil {
+				var conn net.Conn
+				conn, err = dialFor(ctx, dialTime/time.Duration(len(addrs)), dial, network, net.JoinHostPort(a.String(), port))
+				if err == nil {
 					return conn, nil
 				}
-				err = failed
 			}
-			if failure == nil {
-				failure = err
-			}
+			failures = append(failures, err)
 		}
-		return nil, failure
+		return nil, failures[0]
 	}
+}
+
+// dialFor calls dial with a context that ends after limit, unless it has returned
+// by then: a connection may live as long as its context.
+func dialFor(ctx context.Context, limit time.Duration, dial dialFunc, network, addr string) (net.Conn, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer time.AfterFunc(limit, cancel).Stop()
+	return dial(ctx, network, addr)
 }
 
 // connected closes a connection to an address that is refused.

@@ -326,6 +326,27 @@ func TestPublicRedirects(t *testing.T) {
 	}
 }
 
+// TestLostAddresses is a name whose first address never answers: the next one is
+// tried while there is time.
+func TestLostAddresses(t *testing.T) {
+	for _, name := range []string{"dial_context", "tls_dialer", "relay"} {
+		t.Run("egress/"+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := httptest.New(t)
+				web.Site(site).Robots(httptest.Redirect(302, "http://b.test/r"))
+				web.Site("http://b.test").At("93.184.216.99").Path("/r", text)
+				web.Site("http://lost.test").At("93.184.216.98").Connect(httptest.Lost)
+				web.Names("b.test", httptest.Addrs("93.184.216.98", "93.184.216.99"))
+				tr := newTransport(t, &fetcher.Options{Base: bases[name](web)})
+				tr.SetLookup(web.LookupNetIP)
+				if d, err := tr.Check(t.Context(), must(private)); err != nil || ruling(d) != "disallow 2.2.2" {
+					t.Errorf("got  %v, %v\nwant disallow 2.2.2", d, err)
+				}
+			})
+		})
+	}
+}
+
 // TestDefaultBase has real listeners: of Go's default transport, too, a refused
 // address sees no connection.
 func TestDefaultBase(t *testing.T) {
