@@ -3,7 +3,9 @@ package pace
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strconv"
 	"time"
 )
@@ -428,13 +430,13 @@ func (p *Pacer) inForce() limits {
 }
 
 // exchange speaks with the store once and reports whether it answered. OnShared is
-// told of each change. A caller that leaves in the middle says nothing of the
-// store.
+// told of each change. A caller that leaves in the middle, or a store that was
+// closed, is no change.
 func (p *Pacer) exchange(ctx context.Context, speak func(context.Context) error) bool {
 	limited, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	err := speak(limited)
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || errors.Is(err, fs.ErrClosed) {
 		return false
 	}
 	p.mu.Lock()
