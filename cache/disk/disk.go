@@ -30,7 +30,6 @@
 // # Size
 //
 // Each transaction also removes some expired values. The file does not shrink, but the space is used again.
-// The only bound on the size is the time for which values are kept.
 package disk
 
 import (
@@ -66,21 +65,21 @@ var (
 type Store struct {
 	path    string
 	db      *bbolt.DB
-	update  func(func(*bbolt.Tx) error) error // db.Update; tests make it slow
-	wake    chan struct{}                     // holds an element if there is something to write
-	full    chan struct{}                     // holds an element if a Put waits for room
-	quit    chan struct{}                     // closed by Close
-	closing sync.Once                         // for Close
-	writer  sync.WaitGroup                    // for the goroutine that writes
-	sweep   []byte                            // key at which the writer goes on to look for expired values
+	commit  func(map[string][]byte) error // writeAll; tests make it slow
+	wake    chan struct{}                 // holds an element if there is something to write
+	full    chan struct{}                 // holds an element if a Put waits for room
+	quit    chan struct{}                 // closed by Close
+	closing sync.Once                     // for Close
+	writer  sync.WaitGroup                // for the goroutine that writes
+	sweep   []byte                        // key at which the writer goes on to look for expired values
 
 	mu      sync.Mutex
-	pending batch         // entries that no transaction has begun to write
-	writing batch         // entries of the present transaction
-	limit   int           // bytes of pending that the disk writes in batchTime
-	room    chan struct{} // closed, and replaced, when the writer takes pending
-	failed  error         // error of the last transaction
-	broken  error         // ErrDamaged once the file must not be used any more
+	pending map[string][]byte // entries that are not in the file yet, nil for a deletion
+	size    int               // cost of pending
+	limit   int               // bound of size
+	room    chan struct{}     // closed, and replaced, after each transaction
+	failed  error             // error of the last transaction
+	broken  error             // ErrDamaged once the file must not be used any more
 }
 
 // Get implements [cache.Store]. It does not watch ctx while it reads the file.
@@ -89,10 +88,10 @@ func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
 		return nil, err
 	}
 	e, err := s.find(key)
-	if err != nil {
-		return nil, fmt.Errorf("disk: %s: %w", s.path, err)
-	}
-	if expired(e, time.Now()) {
+	switch {
+	case err != nil:
+		return nil, s.named(err)
+	case expired(e, time.Now()):
 		return nil, fs.ErrNotExist
 	}
 	return e[endSize:], nil
@@ -102,10 +101,7 @@ func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
 func (s *Store) find(key string) ([]byte, error) {
 	s.mu.Lock()
 	err := s.usable()
-	e, ok := s.pending.entries[key]
-	if !ok {
-		e, ok = s.writing.entries[key]
-	}
+	e, ok := s.pending[key]
 	s.mu.Unlock()
 	if err != nil || ok {
 		return bytes.Clone(e), err
@@ -126,7 +122,7 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, keep time.Dur
 		return s.Delete(ctx, key)
 	}
 	if len(key) > maxKey || len(value) > maxValue {
-		return fmt.Errorf("disk: %s: key of %d or value of %d bytes is too large", s.path, len(key), len(value))
+		return s.named(fmt.Errorf("key of %d or value of %d bytes is too large", len(key), len(value)))
 	}
 	return s.enqueue(ctx, key, entry(value, time.Now().Add(keep)))
 }
@@ -142,17 +138,25 @@ func (s *Store) Close() (err error) {
 	s.closing.Do(func() {
 		close(s.quit)
 		s.writer.Wait()
-		err = errors.Join(s.failed, s.broken)
-		// A transaction that panicked may have left a lock of the database taken, so that closing it could
-		// wait for ever. The operating system closes the file with the process.
-		if s.broken == nil {
-			err = errors.Join(err, s.db.Close())
+		s.mu.Lock()
+		failed, broken := s.failed, s.broken
+		s.mu.Unlock()
+		// After a panic the database may hold a lock that its Close would wait for. Then the operating
+		// system closes the file with the process.
+		if broken == nil {
+			broken = s.db.Close()
 		}
-		if err != nil {
-			err = fmt.Errorf("disk: %s: %w", s.path, err)
-		}
+		err = s.named(errors.Join(failed, broken))
 	})
 	return err
+}
+
+// named adds the name of the file to an error.
+func (s *Store) named(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("disk: %s: %w", s.path, err)
 }
 
 // usable returns why the store can not be used, or nil. The caller holds mu.

@@ -43,15 +43,16 @@ func openWith(path string, o *Options, base bbolt.Options) (*Store, error) {
 		return nil, fmt.Errorf("disk: %s: %w", path, err)
 	}
 	s := &Store{
-		path:   path,
-		db:     db,
-		update: db.Update,
-		wake:   make(chan struct{}, 1),
-		full:   make(chan struct{}, 1),
-		quit:   make(chan struct{}),
-		room:   make(chan struct{}),
-		limit:  minPending,
+		path:    path,
+		db:      db,
+		wake:    make(chan struct{}, 1),
+		full:    make(chan struct{}, 1),
+		quit:    make(chan struct{}),
+		room:    make(chan struct{}),
+		pending: make(map[string][]byte),
+		limit:   minPending,
 	}
+	s.commit = s.writeAll
 	s.writer.Go(s.write) // Close ends it
 	return s, nil
 }
@@ -59,12 +60,10 @@ func openWith(path string, o *Options, base bbolt.Options) (*Store, error) {
 // inspect checks the file under a lock that keeps writers out. A file that is absent or empty is in order.
 func inspect(path string, end time.Time) error {
 	switch info, err := os.Stat(path); {
-	case err != nil:
-		return nil // no file, or one that opening will report
+	case err != nil || info.Size() == 0:
+		return nil // an error that is not absence is found again by the next step
 	case !info.Mode().IsRegular():
 		return errors.New("not a regular file")
-	case info.Size() == 0:
-		return nil
 	}
 	var file *os.File
 	db, err := lock(path, end, &bbolt.Options{

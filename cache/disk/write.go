@@ -2,8 +2,8 @@ package disk
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -12,9 +12,10 @@ import (
 )
 
 const (
-	// A value waits at most flushEvery and two transactions of batchTime, less than the promised second.
+	// What is pending can be written in writeTime, and the writer waits for flushEvery at most: together less
+	// than the promised second.
 	flushEvery = 400 * time.Millisecond
-	batchTime  = 200 * time.Millisecond
+	writeTime  = 300 * time.Millisecond
 	minPending = 16 << 10 // bytes that wait in memory on a slow disk
 	maxPending = 32 << 20 // bytes that wait in memory on a fast disk
 	entryCost  = 64       // memory that an entry takes besides its bytes, about
@@ -26,35 +27,30 @@ const (
 	sweepFactor = 4
 )
 
-// A batch is what one transaction writes. A nil entry deletes its key.
-type batch struct {
-	entries map[string][]byte
-	size    int // bytes of all entries that were added, about
-}
-
-// add puts an entry into the batch and replaces an earlier entry of the key.
-func (b *batch) add(key string, e []byte) {
-	if b.entries == nil {
-		b.entries = make(map[string][]byte)
-	}
-	b.entries[key] = e
-	b.size += cost(key, e)
-}
-
 func cost(key string, e []byte) int { return len(key) + len(e) + entryCost }
 
-// enqueue hands an entry to the writer. It waits while there is no room, unless transactions fail.
+// enqueue hands an entry to the writer; nil deletes the key. It waits while there is no room, unless
+// transactions fail.
 func (s *Store) enqueue(ctx context.Context, key string, e []byte) error {
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
+	for ctx.Err() == nil {
+		s.mu.Lock()
+		size := s.size + cost(key, e)
+		if old, ok := s.pending[key]; ok {
+			size -= cost(key, old)
 		}
-		room, err := s.tryEnqueue(key, e)
-		if err != nil {
-			return fmt.Errorf("disk: %s: %w", s.path, err)
+		err, room := s.usable(), s.room
+		fits := err == nil && (len(s.pending) == 0 || size <= s.limit)
+		if fits {
+			s.pending[key], s.size = e, size
+			raise(s.wake)
 		}
-		if room == nil {
-			return nil
+		err = cmp.Or(err, s.failed)
+		if !fits && err == nil {
+			raise(s.full)
+		}
+		s.mu.Unlock()
+		if fits || err != nil {
+			return s.named(err)
 		}
 		select {
 		case <-room:
@@ -62,32 +58,14 @@ func (s *Store) enqueue(ctx context.Context, key string, e []byte) error {
 		case <-s.quit:
 		}
 	}
-}
-
-// tryEnqueue adds an entry to the pending ones. If there is no room it returns a channel that is closed when
-// there may be.
-func (s *Store) tryEnqueue(key string, e []byte) (room chan struct{}, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.usable(); err != nil {
-		return nil, err
-	}
-	if s.pending.size == 0 || s.pending.size+cost(key, e) <= s.limit {
-		s.pending.add(key, e)
-		raise(s.wake)
-		return nil, s.failed
-	}
-	if s.failed == nil { // else the writer makes a pause
-		raise(s.full)
-	}
-	return s.room, s.failed
+	return ctx.Err()
 }
 
 // raise puts an element into a channel that has room for one.
 func raise(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // there is one
+	default:
 	}
 }
 
@@ -108,65 +86,65 @@ func (s *Store) write() {
 	}
 }
 
-// flush writes the pending entries. Entries that could not be written are pending again, unless their key was
-// put again in the meantime.
+// flush writes the pending entries. If that fails they stay pending.
 func (s *Store) flush() {
 	s.mu.Lock()
-	if s.broken != nil || len(s.pending.entries) == 0 {
-		s.mu.Unlock()
+	entries, broken := maps.Clone(s.pending), s.broken
+	s.mu.Unlock()
+	if len(entries) == 0 || broken != nil {
 		return
 	}
-	s.writing, s.pending = s.pending, batch{}
-	b := s.writing
-	close(s.room)
-	s.room = make(chan struct{})
-	s.mu.Unlock()
-
 	start := time.Now()
-	err := s.guard(func() error {
-		return s.update(func(tx *bbolt.Tx) error { return s.apply(tx.Bucket(copies), b.entries) })
-	})
+	err := s.guard(func() error { return s.commit(entries) })
 	took := time.Since(start)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.failed, s.writing = err, batch{}
-	if err == nil {
-		s.limit = nextLimit(s.limit, b.size, took)
+	close(s.room)
+	s.room, s.failed = make(chan struct{}), err
+	if err != nil {
+		s.limit = maxPending
+		raise(s.wake) // try again
 		return
 	}
-	for key, e := range s.pending.entries {
-		b.add(key, e)
+	written := 0
+	for key, e := range entries {
+		written += cost(key, e)
+		if bytes.Equal(s.pending[key], e) { // the key was not put again
+			delete(s.pending, key)
+			s.size -= cost(key, e)
+		}
 	}
-	s.pending, s.limit = b, maxPending
-	raise(s.wake)
+	s.limit = nextLimit(s.limit, written, took)
 }
 
 // nextLimit returns how many bytes may be pending, after a transaction of that size took so long.
 func nextLimit(limit, size int, took time.Duration) int {
-	if took > batchTime {
-		limit = int(float64(size) * float64(batchTime) / float64(took))
+	if took > writeTime {
+		limit = int(float64(size) * float64(writeTime) / float64(took))
 	} else if size > limit/2 {
 		limit *= 2
 	}
 	return min(max(limit, minPending), maxPending)
 }
 
-// apply writes a batch and removes some expired entries. It writes in the order of the keys, because a page
-// with many new keys costs the square of their number in random order.
-func (s *Store) apply(b *bbolt.Bucket, entries map[string][]byte) error {
-	for _, key := range slices.Sorted(maps.Keys(entries)) {
-		var err error
-		if e := entries[key]; e == nil {
-			err = b.Delete(fileKey(key))
-		} else {
-			err = b.Put(fileKey(key), e)
+// writeAll writes entries and removes some expired entries, in one transaction. It writes in the order of the
+// keys, because a page with many new keys costs the square of their number in random order.
+func (s *Store) writeAll(entries map[string][]byte) error {
+	return s.db.Update(func(tx *bbolt.Tx) (err error) {
+		b := tx.Bucket(copies)
+		for _, key := range slices.Sorted(maps.Keys(entries)) {
+			if e := entries[key]; e == nil {
+				err = b.Delete(fileKey(key))
+			} else {
+				err = b.Put(fileKey(key), e)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return s.removeExpired(b, sweepLeast+sweepFactor*len(entries), time.Now())
+		return s.removeExpired(b, sweepLeast+sweepFactor*len(entries), time.Now())
+	})
 }
 
 // removeExpired looks at the next n entries of the file, from the place where the last call ended, and

@@ -64,7 +64,7 @@ func TestFullDiskKeepsMemoryBounded(t *testing.T) {
 		}
 	}
 	s.mu.Lock()
-	size := s.pending.size + s.writing.size
+	size := s.size
 	s.mu.Unlock()
 	if size > maxPending+2<<20 {
 		t.Errorf("%d bytes wait in memory, want about %d at most", size, maxPending)
@@ -139,18 +139,17 @@ func writeSlowly(t *testing.T, rate int, seek time.Duration) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inFile := map[string]time.Time{} // under s.mu
-	s.update = func(f func(*bbolt.Tx) error) error {
-		s.mu.Lock()
-		b := s.writing
-		s.mu.Unlock()
-		time.Sleep(seek + time.Duration(b.size)*time.Second/time.Duration(rate))
-		err := s.db.Update(f)
-		s.mu.Lock()
-		for key := range b.entries {
+	inFile := map[string]time.Time{} // of the writer, until Close
+	s.commit = func(entries map[string][]byte) error {
+		size := 0
+		for key, e := range entries {
+			size += cost(key, e)
+		}
+		time.Sleep(seek + time.Duration(size)*time.Second/time.Duration(rate))
+		err := s.writeAll(entries)
+		for key := range entries {
 			inFile[key] = time.Now()
 		}
-		s.mu.Unlock()
 		return err
 	}
 	returned := map[string]time.Time{}
