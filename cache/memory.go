@@ -10,7 +10,7 @@ import (
 	"github.com/rfc9309/polite/internal/lru"
 )
 
-// Memory is a [Store] inside the process, bounded in octets. It gives two crawlers of one process their
+// Memory is a [Store] inside the process, bounded in bytes. It gives two crawlers of one process their
 // copies in common, and tests a store without outside parts. A single fetcher needs none: it has a memory
 // of its own.
 //
@@ -22,12 +22,12 @@ type Memory struct {
 }
 
 type item struct {
-	octets string        // the key, then the value: one object for the collector
-	key    int           // length of the key
-	end    time.Duration // since Memory.base
+	text string        // the key, then the value: one object for the collector
+	key  int           // length of the key
+	end  time.Duration // since Memory.base
 }
 
-// NewMemory returns an empty store of at most maxBytes octets: keys, values and what it takes to find
+// NewMemory returns an empty store of at most maxBytes bytes: keys, values and what it takes to find
 // them. With a bound of zero or less it keeps nothing. A value larger than the bound is not kept, which is
 // no error.
 func NewMemory(maxBytes int64) *Memory {
@@ -43,7 +43,7 @@ func (m *Memory) Get(ctx context.Context, key string) ([]byte, error) {
 	if !ok || time.Since(m.base) >= it.end {
 		return nil, fs.ErrNotExist
 	}
-	return []byte(it.octets[it.key:]), nil
+	return []byte(it.text[it.key:]), nil
 }
 
 // Put implements [Store].
@@ -64,7 +64,7 @@ func (m *Memory) Put(ctx context.Context, key string, value []byte, keep time.Du
 	b.WriteString(key)
 	b.Write(value)
 	it := item{b.String(), len(key), end}
-	m.items.Put(it.octets[:it.key], it, int64(b.Cap()), nil)
+	m.items.Put(it.text[:it.key], it, int64(b.Cap()), nil)
 	return nil
 }
 

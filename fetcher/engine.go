@@ -45,6 +45,9 @@ func newEngine(agent string, o Options) (*engine, error) {
 	if e.profile == nil {
 		e.profile = policy.RFC9309()
 	}
+	if n := len(e.profile.Name); o.Store != nil && n > maxName {
+		return nil, fmt.Errorf("fetcher: the name of the profile is %d bytes long; want at most %d, because it is part of each key in the Store", n, maxName)
+	}
 	if e.base == nil {
 		e.base = http.DefaultTransport
 	}
@@ -154,7 +157,7 @@ func (e *engine) find(f *flight, force bool) fetchResult {
 	return e.renew(f, known)
 }
 
-// renew asks the site and keeps what comes of it.
+// renew fetches the file, and saves and returns the record in force then.
 func (e *engine) renew(f *flight, old *policy.Record) fetchResult {
 	rec, err := e.ask(f, old)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // memory is the first level of the cache, private to one engine: the records of
-// the authorities in use by key, bounded in octets. A copy that several
+// the authorities in use by key, bounded in bytes. A copy that several
 // authorities serve is held once.
 type memory struct {
 	*lru.Cache[*policy.Record, *matcher.File]
@@ -46,7 +46,7 @@ func (m *memory) served() []string {
 // remember keeps the record and returns it; its copy is the one that other
 // authorities with the same text already hold, if there are such.
 func (m *memory) remember(key string, rec *policy.Record) *policy.Record {
-	// The string that is put is kept: the record has these octets already.
+	// The string that is put is kept: the record has these bytes already.
 	if robots := rec.Robots(); robots == key+robotsPath {
 		key = robots[:len(key)]
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/go-retryablehttp"
 
+	"github.com/rfc9309/polite/cache"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
@@ -16,6 +17,8 @@ import (
 func TestNew(t *testing.T) {
 	lost := policy.RFC9309()
 	lost.Limit = -1
+	long := policy.RFC9309()
+	long.Name = strings.Repeat("n", 31)
 	for _, c := range []struct {
 		name, agent string
 		options     *fetcher.Options
@@ -38,6 +41,8 @@ func TestNew(t *testing.T) {
 		{"house/a_negative_time", agent, &fetcher.Options{Timeout: -1}, "Timeout is -1ns; want a positive duration, or 0 for 30s"},
 		{"house/a_negative_number_of_tries", agent, &fetcher.Options{Attempts: -1}, "Attempts is -1; want 1 or more, or 0 for 2"},
 		{"house/a_profile_that_makes_no_sense", agent, &fetcher.Options{Profile: lost}, "Limit"},
+		{"4.2/a_profile_whose_name_makes_keys_too_long", agent, &fetcher.Options{Profile: long, Store: cache.NewMemory(1)}, "name of the profile is 31 bytes long; want at most 30"},
+		{"4.2/a_long_name_without_a_store", agent, &fetcher.Options{Profile: long}, ""},
 		{"house/a_base_that_follows_redirects", agent, &fetcher.Options{Base: &retryablehttp.RoundTripper{}}, "Base is a go-retryablehttp RoundTripper that follows redirects; want"},
 		{"house/a_base_whose_client_follows", agent, &fetcher.Options{Base: &retryablehttp.RoundTripper{Client: retryablehttp.NewClient()}}, "CheckRedirect"},
 		{"house/a_base_with_a_rule_on_redirects", agent, &fetcher.Options{Base: &retryablehttp.RoundTripper{Client: &retryablehttp.Client{

@@ -194,7 +194,7 @@ func (c *crew) askedOnce(from, to int) {
 	}
 }
 
-// size is that of the fleet, and the number of its sites.
+// size returns how many processes the fleet has, and how many sites it asks.
 func size() (processes, sites int) {
 	if testing.Short() {
 		return 3, 150

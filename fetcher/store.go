@@ -16,6 +16,9 @@ import (
 const (
 	// storeTime bounds one call of the store.
 	storeTime = 3 * time.Second
+	// maxName is the length in bytes of the longest name of a profile. It keeps
+	// the longest key of an authority under the 300 bytes of package cache.
+	maxName = 30
 	// maxSwaps bounds the tries to replace a record that others replace, too.
 	maxSwaps = 4
 )

@@ -81,7 +81,7 @@ func mustGet(t *testing.T, s cache.Store, key string, want []byte, why string) {
 	if err != nil {
 		t.Errorf("Get(%.60q): %v, want %.60q: %s", key, err, want, why)
 	} else if !bytes.Equal(got, want) {
-		t.Errorf("Get(%.60q) = %.60q (%d octets), want %.60q (%d octets): %s", key, got, len(got), want, len(want), why)
+		t.Errorf("Get(%.60q) = %.60q (%d bytes), want %.60q (%d bytes): %s", key, got, len(got), want, len(want), why)
 	}
 }
 
@@ -97,7 +97,7 @@ func mustMiss(t *testing.T, s cache.Store, key, why string) {
 func mustPut(t *testing.T, s cache.Store, key string, value []byte, keep time.Duration) {
 	t.Helper()
 	if err := s.Put(t.Context(), key, value, keep); err != nil {
-		t.Errorf("Put(%.60q, %d octets, %v): %v, want no error", key, len(value), keep, err)
+		t.Errorf("Put(%.60q, %d bytes, %v): %v, want no error", key, len(value), keep, err)
 	}
 }
 
@@ -108,7 +108,7 @@ func absent(t *testing.T, s cache.Store) {
 func putGet(t *testing.T, s cache.Store) {
 	for _, value := range []string{"rules", "", "\x00\xff\r\n"} {
 		mustPut(t, s, key, []byte(value), long)
-		mustGet(t, s, key, []byte(value), "Get returns what was put, octet for octet, be it empty")
+		mustGet(t, s, key, []byte(value), "Get returns what was put, byte for byte, even an empty one")
 	}
 }
 
@@ -161,7 +161,7 @@ func exactKeys(t *testing.T, s cache.Store) {
 	for _, key := range hostile {
 		mustPut(t, s, key, []byte("of "+key), long)
 	}
-	const why = "a key is any octets, up to 300, and its value is its own"
+	const why = "a key is any bytes, up to 300, and its value is its own"
 	for i, key := range hostile {
 		mustGet(t, s, key, []byte("of "+key), why)
 		if i%2 == 0 {
@@ -191,7 +191,7 @@ func sizes(t *testing.T, s cache.Store) {
 			continue // a store may have no room for it
 		}
 		if err != nil || !bytes.Equal(got, value) {
-			t.Errorf("Get of %d octets: %d octets, %v: a value is returned whole as it was put, or not at all", size, len(got), err)
+			t.Errorf("Get of %d bytes: %d bytes, %v: a value is returned whole as it was put, or not at all", size, len(got), err)
 		}
 	}
 }
@@ -310,7 +310,7 @@ func whole(value []byte, key string) bool {
 		bytes.Equal(value, bytes.Repeat(value[:n], len(value)/n))
 }
 
-// mustLease fails the test unless the lease is had.
+// mustLease fails the test unless the lease is free.
 func mustLease(t *testing.T, s cache.Store, key string, ttl time.Duration, why string) (release func()) {
 	t.Helper()
 	release, err := s.(cache.Leaser).Lease(t.Context(), key, ttl)

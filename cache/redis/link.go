@@ -213,7 +213,7 @@ func (b *breaker) enter(now time.Time) error {
 	return nil
 }
 
-// succeed is told that the server answered a call, be it one that was given up.
+// succeed is told that the server answered a call, even one that was given up.
 func (b *breaker) succeed() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

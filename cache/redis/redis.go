@@ -90,7 +90,7 @@ type Store struct {
 }
 
 // Open returns a store on the server that the URL names. It does not wait for the server, nor does it
-// fail if there is none; the first call connects. The error is that of the URL, without the password.
+// fail if there is none; the first call connects. An error says what is wrong with the URL, without the password.
 func Open(rawURL string, o *Options) (*Store, error) {
 	if o == nil {
 		o = &Options{}
