@@ -1,5 +1,5 @@
-// Package fetcher makes a crawler polite: wrap its http.Client and every request
-// is held against the site's robots.txt first, as RFC 9309 says.
+// Package fetcher makes a crawler polite: with its Transport in an http.Client
+// every request is checked against the site's robots.txt first, as RFC 9309 says.
 //
 //	t, err := fetcher.New("ExampleBot/0.1 (+https://example.com/bot)", nil)
 //	if err != nil {
@@ -12,46 +12,57 @@
 //		log.Print(denied) // names the rule, its line and the file, or since when the site is down
 //	}
 //
-// The robots.txt of each scheme and authority is retrieved once, however many
-// callers ask at the same time, kept for as long as its headers allow and at
-// most 24 hours, revalidated, and kept in use while the site is down.
+// The robots.txt of each authority (see [Authority]) is fetched once, however
+// many callers wait for it at the same time. It is kept for as long as its header
+// allows, at most 24 hours, then revalidated, and kept in use while the site is
+// down.
 //
 // # What you need to think about
 //
-// A refusal is one of two kinds. [ErrDisallowed] is the site's word: drop the
-// URL. [ErrDeferred] means that there is no word yet, because robots.txt could
-// not be had or because it is not the crawler's turn: keep the URL and come back
-// at Decision.RetryAt. Both say why in one line, see [policy.Decision].
+// There are two kinds of refusal. [ErrDisallowed] is the site's answer: drop the
+// URL. [ErrDeferred] means that there is no answer yet, because robots.txt could
+// not be fetched or because the host's next turn is too far away: keep the URL
+// and retry at Decision.RetryAt. Both give the reason in one line, see
+// [policy.Decision].
 //
-// Waiting is bounded by the caller's context, and by nothing else: give
-// requests a deadline. The retrieval itself has its own, Options.Timeout, and
-// goes on for the other callers when one leaves.
+// A request waits as long as its context permits, so give it a deadline. The
+// error of a wait that was cut short has the context's cause. The fetch of
+// robots.txt has a deadline of its own, Options.Timeout, and goes on for other
+// callers when one leaves.
 //
-// Answers to pages are passed on whatever they are, and no page is asked for
-// twice. After a 429 or 503 Options.Pace lets the host rest, so that asking for
-// the page once more is all there is to do.
+// Every request names the crawler: robots.txt is fetched with the agent, and so
+// is a page whose request has no User-Agent. Such a request is copied, which costs
+// less than a microsecond. A User-Agent of the request's own is left alone, an
+// empty one too, with which net/http sends none. One that does not contain the
+// product token is reported once, to the Logger and Trace.Agent: the webmaster
+// who sees it cannot know which group to write.
 //
-// A refusal of a redirect is about where it leads: Decision.URL is then another
-// than the one that was asked for.
+// The answer to a page is returned whatever it is, and no page is requested
+// twice. After a 429 or 503 Options.Pace makes the host's next request wait, so a
+// simple retry is enough.
+//
+// A refused redirect is about the URL that it leads to: Decision.URL is then not
+// the URL of the first request.
 //
 // # What an answer means
 //
-// The profile says; this is the default, policy.RFC9309:
+// The profile decides; this is the default, policy.RFC9309:
 //
 //   - 2xx: the rules in it, for as long as its header says, between a minute and
-//     a day; everything is allowed if there is none.
-//   - 301, 302, 303, 307, 308: the rules at the end of up to five of them. A
-//     sixth is as 404; a loop is followed as far.
-//   - 404, 410 and every other 4xx but 429: no file, everything is allowed.
-//   - 429, 5xx, no answer, a broken or unreadable one: the copy governs, past
-//     its time if need be. Without a copy all is deferred; after 30 days, allowed
-//     if the server answers at all.
+//     a day. Everything is allowed if there is none.
+//   - 301, 302, 303, 307, 308: the rules at the end of up to five redirects. A
+//     sixth counts as 404; a loop is followed as far.
+//   - 404, 410 and every other 4xx but 407, 408, 421, 425 and 429: no file,
+//     everything is allowed.
+//   - the 4xx just named, 5xx, no answer, a broken or unreadable one: the cached
+//     copy governs, even after it has expired. Without a copy everything is
+//     deferred; after 30 days it is allowed if the server answers at all.
 //
 // # Restarts, fleets and pace
 //
-// The zero Options suit one process that runs once. What a crawl of any length
-// wants besides is a store, so that a restart asks no site again and remembers
-// since when one is down, and a pace:
+// The zero Options suit one process that runs once. A longer crawl wants a store,
+// so that a restart fetches no file again and remembers since when a site is
+// down, and a pace:
 //
 //	store, err := disk.Open("robots.db", nil) // or redis.Open(url, nil) for a fleet
 //	if err != nil {
@@ -63,40 +74,41 @@
 //		Pace:  &pace.Limits{Gap: time.Second, Parallel: 1, MaxWait: time.Second},
 //	})
 //
-// With MaxWait a worker whose turn is far off gets ErrDeferred at once and can
-// visit another host. What holds for one URL of a host then holds for all: put
-// off the host until RetryAt, not the URL, or every URL comes back to be told
-// the same. With the store of cache/redis both hold for all processes
-// that share it: one retrieval of each robots.txt, one pace. See [Options] for
-// every choice, and for when zero is not wise.
+// With MaxWait a worker whose turn is far away gets ErrDeferred at once and can
+// visit another host. RetryAt applies to the whole host: reschedule the host, not
+// just this URL. With the store of cache/redis all processes that share it fetch
+// each robots.txt once and keep one pace. [Options] describes every choice, and
+// when zero is not wise.
 //
 // # Seeing what it does
 //
-// [Options].Trace has typed hooks, for metrics and traces; the examples turn them
-// into OpenTelemetry and Prometheus. Options.Logger takes a log/slog logger,
+// [Options].Trace has typed hooks, for metrics and traces; the examples connect
+// them to OpenTelemetry and Prometheus. Options.Logger takes a log/slog logger,
 // [Transport.Stats] has counts, and package inspect is a page for operators.
 //
 // # Pacing
 //
-// With Options.Pace every request to an authority takes its turn: pages, the
-// robots.txt and each hop and second try of it, each at the host it goes to.
-// Turns come in order of arrival and at least the gap apart, counted from when
-// the request was written; the first page waits the gap, or the Crawl-delay,
-// after its robots.txt. A page is in flight until its body is closed or read to
-// its end. An answer 429 or 503 pauses the host for everybody who asks for it.
+// With Options.Pace every request to a host waits for its turn there: pages,
+// robots.txt, and each redirect and second try of robots.txt. Turns come in order
+// of arrival and at least the gap apart, counted from when the request was
+// written. The first page waits the gap, or the Crawl-delay, after its
+// robots.txt. A page is in flight until its body is closed or read to its end. An
+// answer 429 or 503 pauses the host for all callers.
 //
 // A turn that cannot come before the caller's deadline, or within
-// Limits.MaxWait, is refused at once with Defer and RetryAt. Decision.Turn says
-// when an allowed page would have its turn, Decision.Pacing why, and whether a
-// Crawl-delay is cut short or ignored; [Trace] and [Stats] tell the rest. See
-// package pace for the numbers.
+// Limits.MaxWait, is refused at once with Defer and RetryAt. MaxWait does not
+// apply to a redirect, which http.Client marks by Request.Response: it continues a
+// request that was let in, and would begin again from its first hop. Decision.Turn
+// is when an allowed page would have its turn. Decision.Pacing says why, and
+// whether a Crawl-delay is cut short or ignored. Package pace has the numbers.
 //
 // # Under and over other clients
 //
-// Under http.Client, every redirect of a page is judged by the robots.txt of the
-// authority it leads to. Under go-retryablehttp, tell its CheckRetry that a
-// denial is final, or it will ask the Transport again, which costs no request
-// but time; Options.AsResponse is for clients that cannot be told:
+// Under http.Client, every redirect of a page is checked against the robots.txt
+// of the authority that it leads to. Under Colly, set its UserAgent. Under
+// go-retryablehttp, let CheckRetry treat a refusal as final, or it tries again,
+// which costs no request but time. Options.AsResponse is for clients that cannot
+// be configured so:
 //
 //	rc.CheckRetry = func(ctx context.Context, resp *http.Response, err error) (bool, error) {
 //		if errors.Is(err, fetcher.ErrDisallowed) || errors.Is(err, fetcher.ErrDeferred) {
@@ -105,11 +117,11 @@
 //		return retryablehttp.DefaultRetryPolicy(ctx, resp, err)
 //	}
 //
-// As a base, another client must not follow redirects by itself, or pages are
-// asked for that nobody has judged, nor make retries that outlast
-// Options.Timeout. Give go-retryablehttp an HTTPClient whose CheckRedirect
-// returns http.ErrUseLastResponse, and PassthroughErrorHandler; New refuses one
-// without a CheckRedirect.
+// As a base, another client must not follow redirects by itself, or it requests
+// pages that were never checked, nor retry for longer than Options.Timeout. Give
+// go-retryablehttp an HTTPClient whose CheckRedirect returns
+// http.ErrUseLastResponse, and PassthroughErrorHandler; New refuses one without a
+// CheckRedirect.
 //
 // # Redirects to private addresses
 //
@@ -141,5 +153,5 @@
 // without a length, and was cut on the way cannot be told from a whole one.
 //
 // A store that fails, is slow or returns the wrong thing is a miss and is
-// reported through [Trace]; it never changes a ruling.
+// reported through [Trace]; it never changes a decision.
 package fetcher

@@ -30,13 +30,13 @@ type Options struct {
 	Profile *policy.Profile
 
 	// Store keeps records beyond this process; see package cache. Nil keeps
-	// them in memory alone, which forgets at restart since when a site is down.
-	// That is unwise for a crawler that restarts more often than every 30 days.
-	// The caller closes it, after its last use here.
+	// them in memory alone, so that a restart forgets since when a site is down.
+	// Nil is unwise for a crawler that restarts more often than every 30 days.
+	// The caller closes the store, after the last use of the Transport.
 	//
-	// If it is also a cache.Leaser, all who share it retrieve each robots.txt
-	// once; see Pace for what else a fleet shares. When a process dies while it
-	// retrieves, one of the others takes over within six seconds. A failure
+	// If it is also a cache.Leaser, the processes that share it fetch each
+	// robots.txt once. When one dies during a fetch, another takes over within
+	// six seconds. A failure
 	// without any HTTP answer is stored for the fleet only by a process that had
 	// an answer from another site in the last five minutes.
 	Store cache.Store
@@ -47,10 +47,10 @@ type Options struct {
 	// for what another kind of RoundTripper costs.
 	Base http.RoundTripper
 
-	// MaxBytes bounds the private memory, in octets. Zero is 64 MiB.
+	// MaxBytes bounds the private memory, in bytes. Zero is 64 MiB.
 	MaxBytes int64
 
-	// Timeout bounds one whole retrieval of robots.txt, all hops and tries
+	// Timeout bounds one whole fetch of robots.txt, all redirects and tries
 	// included. Zero is 30 seconds.
 	Timeout time.Duration
 
@@ -65,12 +65,12 @@ type Options struct {
 	// up to a minute and pauses after 429 and 503.
 	//
 	// With the Store of cache/redis the limits hold for all processes that
-	// share it, together: give them the same. While Redis is away each keeps to
-	// its own, undivided; Trace.Fleet and the Logger are told, and
-	// Stats.Pace.Unshared counts the requests.
+	// share it, together: give all of them the same limits. While Redis is away
+	// each process keeps to limits of its own; Trace.Fleet and the Logger report
+	// it, and Stats.Pace.Unshared counts the requests.
 	Pace *pace.Limits
 
-	// Redirect, if set, is asked before a redirect of robots.txt is followed.
+	// Redirect, if set, is called before a redirect of robots.txt is followed.
 	// An error refuses it; the file then counts as unreachable. Nil follows
 	// all that Egress permits.
 	Redirect func(from, to *url.URL) error
@@ -81,12 +81,12 @@ type Options struct {
 	// public address to a private or otherwise special one.
 	Egress func(addr netip.Addr) error
 
-	// Override, if set, is asked first about every URL. If ok is true the
-	// verdict stands, no robots.txt is fetched, and the reason shows in the
-	// Decision. It is called on the caller's goroutine.
+	// Override, if set, is called first for every URL. If ok is true its verdict
+	// decides, no robots.txt is fetched, and the reason is in the Decision. It is
+	// called on the caller's goroutine.
 	Override func(target *url.URL) (v policy.Verdict, reason string, ok bool)
 
-	// Audit decides and reports but never blocks a request: for trying out.
+	// Audit decides and reports but never blocks a request: for a trial.
 	Audit bool
 
 	// AsResponse answers a refused request with a synthetic 403 response in
@@ -94,12 +94,12 @@ type Options struct {
 	// the printed Decision; a Defer carries Retry-After.
 	AsResponse bool
 
-	// Trace is told what happens. Nil fields cost nothing.
+	// Trace has hooks for what happens. Nil fields cost nothing.
 	Trace *Trace
 
-	// Logger is told of every retrieval (debug, "robots.txt retrieved"), of a
-	// Crawl-delay cut short (info), and of store trouble and caught panics
-	// (warn). Messages and keys are stable. Nil logs nothing.
+	// Logger gets every fetch (debug, "robots.txt retrieved"), a Crawl-delay cut
+	// short (info), and store failures, caught panics and a User-Agent without the
+	// product token (warn). Messages and keys are stable. Nil logs nothing.
 	Logger *slog.Logger
 }
 
@@ -139,7 +139,7 @@ func (o *Options) check() error {
 	}
 	switch {
 	case o.MaxBytes < 0:
-		return fmt.Errorf("fetcher: MaxBytes is %d; want a number of octets, or 0 for 64 MiB", o.MaxBytes)
+		return fmt.Errorf("fetcher: MaxBytes is %d; want a number of bytes, or 0 for 64 MiB", o.MaxBytes)
 	case o.Timeout < 0:
 		return fmt.Errorf("fetcher: Timeout is %v; want a positive duration, or 0 for 30s", o.Timeout)
 	case o.Attempts < 0:

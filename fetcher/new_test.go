@@ -37,7 +37,7 @@ func TestNew(t *testing.T) {
 		{"house/a_browsers_name_is_no_crawlers", "Mozilla/5.0 (compatible; ExampleBot/0.1)", nil, `begins with "Mozilla", which names no crawler; give the product token`},
 		{"house/an_empty_agent", " ", nil, "the agent is empty; want a User-Agent"},
 		{"house/a_line_end_in_the_agent", "ExampleBot\r\nCookie: x", nil, "control byte 0x0d"},
-		{"house/a_negative_size", agent, &fetcher.Options{MaxBytes: -1}, "MaxBytes is -1; want a number of octets, or 0 for 64 MiB"},
+		{"house/a_negative_size", agent, &fetcher.Options{MaxBytes: -1}, "MaxBytes is -1; want a number of bytes, or 0 for 64 MiB"},
 		{"house/a_negative_time", agent, &fetcher.Options{Timeout: -1}, "Timeout is -1ns; want a positive duration, or 0 for 30s"},
 		{"house/a_negative_number_of_tries", agent, &fetcher.Options{Attempts: -1}, "Attempts is -1; want 1 or more, or 0 for 2"},
 		{"house/a_profile_that_makes_no_sense", agent, &fetcher.Options{Profile: lost}, "Limit"},

@@ -85,8 +85,8 @@ func (t *Transport) crawlDelay(rec *policy.Record) time.Duration {
 	return delay
 }
 
-// withTurn adds to a ruling what pacing would make of the request, as far as
-// this process knows.
+// withTurn adds to a decision when the request would have its turn, as far as this
+// process knows.
 func (t *Transport) withTurn(d policy.Decision, key string, rec *policy.Record) policy.Decision {
 	if t.pacer == nil || d.Verdict != policy.Allow {
 		return d
@@ -106,10 +106,9 @@ func (t *Transport) withTurn(d policy.Decision, key string, rec *policy.Record) 
 }
 
 // pacedTrip makes a page request when it is its turn. A turn that comes too late
-// is a refusal with Defer and RetryAt, which then is the one ruling on the
-// request, in place of d. (In audit the worse of the two is.) A redirect waits
-// for its turn without Limits.MaxWait: refused, the client would come back to
-// its first hop, and so for ever.
+// is refused with Defer and RetryAt, and that decision replaces d. (With Audit the
+// worse of the two is reported.) A redirect waits without Limits.MaxWait: if it
+// were refused, its client would begin again from the first hop, for ever.
 func (t *Transport) pacedTrip(req *http.Request, key string, d *policy.Decision) (*http.Response, error) {
 	ctx, stop := waiting(req)
 	wait := t.pacer.Wait
@@ -122,26 +121,26 @@ func (t *Transport) pacedTrip(req *http.Request, key string, d *policy.Decision)
 	var refused *pace.RefusedError
 	switch {
 	case errors.As(err, &refused) && t.opts.Audit:
-		if late := t.paced(addressed(req), refused); d == nil || d.Allowed() {
+		if late := t.tooLate(addressed(req), refused); d == nil || d.Allowed() {
 			d = &late
 		}
-		t.told(req.Context(), *d)
+		t.report(req.Context(), *d)
 		return t.send(req, pace.Turn{})
 	case errors.As(err, &refused):
 		closeBody(req)
-		late := t.paced(addressed(req), refused)
-		t.told(req.Context(), late)
+		late := t.tooLate(addressed(req), refused)
+		t.report(req.Context(), late)
 		return t.refusal(req, late)
 	case err != nil:
 		closeBody(req)
 		return nil, ended(ctx)
 	}
-	t.granted(req.Context(), d)
+	t.reportGranted(req.Context(), d)
 	return t.send(req, turn)
 }
 
-// timed is the request, with its turn told when it is written: the gap behind it
-// counts from then, however long the connection took.
+// timed returns a copy of the request that reports to its turn when it is
+// written: the next gap counts from then, however long the connection took.
 func timed(req *http.Request, turn pace.Turn) *http.Request {
 	return req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
 		WroteRequest: func(httptrace.WroteRequestInfo) { turn.Sent() },

@@ -10,57 +10,56 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// Trace is told what happens inside a Transport. A nil hook costs nothing. A
-// panic in a hook is caught and logged.
+// Trace has hooks that a Transport calls. A nil hook costs nothing. A panic in a
+// hook is caught and logged.
 //
-// Decided runs on the goroutine of the caller. Every other hook runs on one of
-// its own, for which the retrieval, or for Waited and Delay the caller, waits.
-// No lock is held, and a hook may call the Transport; but one that waits for the
-// authority it is told of, before Fetched, waits for itself.
+// Decided runs on the goroutine of the caller. Every other hook runs on a
+// goroutine of its own. The caller waits for Agent, Waited and Delay, and the
+// fetch waits for the rest. No lock is held, and a hook may call the Transport.
+// A hook that runs before Fetched and waits for its own authority waits for itself.
 //
-// An authority has one retrieval at a time. The Hops told with its robots.txt
-// since the Fetched before are those of the Attempt that Fetched is told next,
-// which is how a tracer puts them below one span. An authority is written as in
-// "https://example.com" or "http://[2001:db8::1]:8080".
+// An authority has one fetch at a time: all Hops of a robots.txt between two
+// calls of Fetched belong to the later call. Authorities are written as
+// [Authority] writes them.
 type Trace struct {
-	// Decided is told every ruling of Check and RoundTrip, one a call. A request
-	// that may go out is told of when it does, after the wait for its turn.
+	// Decided gets every decision of Check and RoundTrip, one for each call. For
+	// a request that may go out it is called after the wait for its turn.
 	Decided func(ctx context.Context, d policy.Decision)
 
-	// Agent is told the User-Agent of the first request that does not contain
-	// the product token, once for each Transport: no webmaster can find the group
-	// of such a crawler (RFC 9309, section 2.2.1). It runs like Waited.
+	// Agent gets the first User-Agent of a page request that does not contain the
+	// product token, once for each Transport (RFC 9309, section 2.2.1).
 	Agent func(sent string)
 
-	// Hop is told every request for a robots.txt, each try by itself.
+	// Hop gets every request for a robots.txt, each try by itself.
 	Hop func(Hop)
 
-	// Fetched is told every retrieval and what was learnt from it and is in
-	// force already. The attempt and its header must not be changed; its body
+	// Fetched gets every fetch and the record learnt from it, which is already in
+	// force. The attempt and its header must not be changed; its body
 	// is not kept.
 	Fetched func(policy.Attempt, *policy.Record)
 
-	// Store is told every failure of the store: op is "get", "put", "delete",
+	// Store gets every failure of the store: op is "get", "put", "delete",
 	// "lease" or "load", the last for a value that is not what was put there.
-	// The failure changes no ruling.
+	// The failure changes no decision.
 	Store func(op, authority string, err error)
 
-	// Fleet is told the error when the store stops keeping the pace of the fleet,
+	// Fleet gets the error when the store stops keeping the pace of the fleet,
 	// so that each process keeps its own, and nil when it does so again.
 	Fleet func(err error)
 
-	// Waited is told every wait for a turn when it is over. The reason is the
+	// Waited gets every wait for a turn when it is over. The reason is the
 	// text of a [pace.Reason], fit for a metric's label.
 	Waited func(authority string, wait time.Duration, reason string)
 
-	// Delay is told once per authority when a Crawl-delay is not obeyed in full.
+	// Delay is called once for each authority whose Crawl-delay is not obeyed in
+	// full.
 	Delay func(authority string, asked, obeyed time.Duration)
 }
 
 // Hop is one request for a robots.txt.
 type Hop struct {
-	Robots string // the robots.txt that is retrieved, as in the Attempt that ends the retrieval
-	URL    string // the one asked: Robots itself, or where a redirect led
+	Robots string // the robots.txt that is fetched, as in the Attempt of Fetched
+	URL    string // the URL requested: Robots itself, or where a redirect led
 	Try    int    // 1 for the first
 	Status int    // 0 without an answer
 	Start  time.Time
@@ -71,7 +70,7 @@ type Hop struct {
 // maxLog bounds text of a server in the log, in bytes.
 const maxLog = 300
 
-// observer bundles who is told.
+// observer calls the hooks and writes the log.
 type observer struct {
 	trace Trace
 	log   *slog.Logger

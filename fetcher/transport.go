@@ -17,12 +17,12 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// Transport answers whether a crawler may fetch a URL, and as an
-// http.RoundTripper fetches only what it may. It is safe for concurrent use,
-// owns no goroutine between retrievals and needs no closing.
+// Transport decides whether a crawler may fetch a URL, and as an
+// http.RoundTripper fetches only what it may. It is safe for concurrent use, has
+// no goroutine between fetches of robots.txt and needs no closing.
 //
-// [Transport.RoundTrip] is what most callers want; [Transport.Check] asks the
-// same question without the request.
+// [Transport.RoundTrip] is what most callers want; [Transport.Check] decides
+// without making the request.
 type Transport struct {
 	*engine
 	token    string      // product tokens, separated by a comma and a space
@@ -49,20 +49,20 @@ func (e *engine) as(token string) *Transport {
 	return &Transport{engine: e, token: token}
 }
 
-// Check rules on a URL, asking for its robots.txt first if that is due. It
-// waits no longer than ctx. A ruling is a value, even when the site is down:
-// the error is not nil only if there is no ruling, because ctx ended or because
-// the URL is not an http or https URL with a host ([ErrURL]).
+// Check decides on a URL and fetches its robots.txt first if that is due. It
+// waits no longer than ctx. A site that is down has a decision, too: the error is
+// not nil only if ctx ended, whose cause it then has in its chain, or if the URL
+// is not an http or https URL with a host ([ErrURL]).
 func (t *Transport) Check(ctx context.Context, target *url.URL) (policy.Decision, error) {
 	d, err := t.decide(ctx, target)
 	if err == nil {
-		t.told(ctx, d)
+		t.report(ctx, d)
 	}
 	return d, err
 }
 
-// told counts a ruling and passes it to the hook.
-func (t *Transport) told(ctx context.Context, d policy.Decision) {
+// report counts a decision and passes it to the hook.
+func (t *Transport) report(ctx context.Context, d policy.Decision) {
 	t.count(d.Verdict)
 	t.watch.decided(ctx, d)
 }
@@ -76,32 +76,32 @@ func (t *Transport) decide(ctx context.Context, target *url.URL) (policy.Decisio
 		return d, nil
 	}
 	if isRobots(target) {
-		return t.withTurn(t.unasked(target), key, nil), nil
+		return t.withTurn(t.ofRobots(target), key, nil), nil
 	}
 	rec, err := t.record(ctx, key)
-	return t.ruling(target, key, rec, err)
+	return t.decision(target, key, rec, err)
 }
 
-// ruling is what a record, or the error in its place, means for a URL.
-func (t *Transport) ruling(target *url.URL, key string, rec *policy.Record, err error) (policy.Decision, error) {
+// decision is what a record, or the error in its place, means for a URL.
+func (t *Transport) decision(target *url.URL, key string, rec *policy.Record, err error) (policy.Decision, error) {
 	var refused *pace.RefusedError
 	switch {
 	case errors.As(err, &refused):
-		return t.paced(target, refused), nil
+		return t.tooLate(target, refused), nil
 	case err != nil:
 		return policy.Decision{}, err
 	}
 	return t.withTurn(rec.Decide(t.token, target, time.Now()), key, rec), nil
 }
 
-// unasked is the ruling on a robots.txt, which needs no record.
-func (t *Transport) unasked(target *url.URL) policy.Decision {
+// ofRobots is the decision on a robots.txt itself, which needs no record.
+func (t *Transport) ofRobots(target *url.URL) policy.Decision {
 	d := (*policy.Record)(nil).Decide(t.token, target, time.Now())
 	d.Profile = t.profile.Name
 	return d
 }
 
-// overridden is the operator's word on a URL, if there is one.
+// overridden is the decision of Options.Override on a URL, if there is one.
 func (t *Transport) overridden(target *url.URL) (policy.Decision, bool) {
 	if t.opts.Override == nil {
 		return policy.Decision{}, false
@@ -116,16 +116,16 @@ func (t *Transport) overridden(target *url.URL) (policy.Decision, bool) {
 	return policy.Decision{Verdict: v, URL: target.Redacted(), Clause: "house", Profile: t.profile.Name, Override: reason}, true
 }
 
-// paced is the ruling on a URL whose turn comes too late for its caller.
-func (t *Transport) paced(target *url.URL, refused *pace.RefusedError) policy.Decision {
+// tooLate is the decision on a URL whose turn comes too late for its caller.
+func (t *Transport) tooLate(target *url.URL, refused *pace.RefusedError) policy.Decision {
 	return policy.Decision{
 		Verdict: policy.Defer, URL: target.Redacted(), Clause: "house", Profile: t.profile.Name,
 		RetryAt: refused.RetryAt, Pacing: "no turn in time: " + string(refused.Reason),
 	}
 }
 
-// Peek rules on a URL from memory alone, without any I/O. It reports false if
-// the memory has nothing that may still be used without asking again.
+// Peek decides on a URL from memory alone, without any I/O. It reports false if
+// the memory has no record of the authority, or one that is due.
 func (t *Transport) Peek(target *url.URL) (policy.Decision, bool) {
 	key, err := Authority(target)
 	if err != nil {
@@ -135,7 +135,7 @@ func (t *Transport) Peek(target *url.URL) (policy.Decision, bool) {
 		return d, true
 	}
 	if isRobots(target) {
-		return t.withTurn(t.unasked(target), key, nil), true
+		return t.withTurn(t.ofRobots(target), key, nil), true
 	}
 	rec, ok := t.memory.Get(key)
 	now := time.Now()
@@ -149,19 +149,20 @@ func (t *Transport) Peek(target *url.URL) (policy.Decision, bool) {
 // *DeniedError without touching the site. It keeps the contract of
 // http.RoundTripper: the request is not modified, its body is closed on every
 // path, and exactly one of response and error is not nil. Under http.Client
-// every redirect of a page comes through here and is judged by the robots.txt
-// of its own authority.
+// every redirect of a page comes through here and is checked against the
+// robots.txt of its own authority. A request without a User-Agent carries the
+// agent; see the package comment.
 //
-// A request with a Host of its own is judged by that host, which is whose page
-// it asks for (RFC 9110, section 7.1), wherever its URL leads. A request for
-// /robots.txt itself passes.
+// A request with a Host of its own asks for a page of that host (RFC 9110,
+// section 7.1), wherever its URL leads, and is checked against its robots.txt. A
+// request for /robots.txt itself is allowed.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	target := addressed(req)
 	var buf [origin.Size]byte
 	key, err := origin.Append(buf[:0], target)
 	var d *policy.Decision // nil on the warm path
 	if err != nil || !t.quick || !t.allows(key, target) {
-		ruled, resp, err := t.ruled(req, target)
+		ruled, resp, err := t.checked(req, target)
 		if resp != nil || err != nil {
 			closeBody(req)
 			return resp, err
@@ -172,19 +173,20 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case err != nil: // no URL that a robots.txt governs, in audit
 		return t.send(req, pace.Turn{})
 	case t.pacer == nil:
-		t.granted(req.Context(), d)
+		t.reportGranted(req.Context(), d)
 		return t.send(req, pace.Turn{})
 	}
 	return t.pacedTrip(req, string(key), d)
 }
 
-// granted notes the ruling on a request that goes out; nil is the warm path's.
-func (t *Transport) granted(ctx context.Context, d *policy.Decision) {
+// reportGranted reports the decision on a request that goes out; nil is an Allow
+// from memory.
+func (t *Transport) reportGranted(ctx context.Context, d *policy.Decision) {
 	if d == nil {
 		t.counts.allowed.Add(1)
 		return
 	}
-	t.told(ctx, *d)
+	t.report(ctx, *d)
 }
 
 // addressed is the URL that a request is for.
@@ -197,9 +199,9 @@ func addressed(req *http.Request) *url.URL {
 	return &u
 }
 
-// ruled is the ruling on a request, or what it gets in place of an answer; only
-// the ruling is not nil if it may go out, and nobody has been told of that yet.
-func (t *Transport) ruled(req *http.Request, target *url.URL) (*policy.Decision, *http.Response, error) {
+// checked returns the decision on a request that may go out, not yet reported,
+// or what the caller gets in place of an answer.
+func (t *Transport) checked(req *http.Request, target *url.URL) (*policy.Decision, *http.Response, error) {
 	ctx, stop := waiting(req)
 	defer stop()
 	d, err := t.decide(ctx, target)
@@ -214,7 +216,7 @@ func (t *Transport) ruled(req *http.Request, target *url.URL) (*policy.Decision,
 	case err != nil:
 		return nil, nil, err
 	}
-	t.told(req.Context(), d)
+	t.report(req.Context(), d)
 	resp, err := t.refusal(req, d)
 	return nil, resp, err
 }
@@ -266,9 +268,8 @@ func sleepUntil(ctx context.Context, at time.Time) bool {
 	return true
 }
 
-// allows is the warm path: the memory has a record in force and it allows the
-// URL. Whatever else is the case, Check finds out and explains. It allocates
-// nothing.
+// allows is the warm path: it reports whether the memory has a record in force
+// that allows the URL. If not, decide finds out why. It allocates nothing.
 func (t *Transport) allows(key []byte, target *url.URL) bool {
 	rec, ok := t.memory.GetBytes(key)
 	if !ok {
@@ -328,9 +329,9 @@ func closeBody(req *http.Request) {
 	}
 }
 
-// Record returns what is known of the target's authority, asking for its
-// robots.txt first if that is due: for sitemaps and other records. Errors are
-// those of Check, and a *pace.RefusedError if the turn came too late.
+// Record returns what is known of the target's authority, for sitemaps and other
+// records. It fetches robots.txt first if that is due. Its errors are the errors of
+// Check, and a *pace.RefusedError if the turn came too late.
 func (t *Transport) Record(ctx context.Context, target *url.URL) (*policy.Record, error) {
 	key, err := Authority(target)
 	if err != nil {
@@ -339,8 +340,8 @@ func (t *Transport) Record(ctx context.Context, target *url.URL) (*policy.Record
 	return t.record(ctx, key)
 }
 
-// Refresh asks for the target's robots.txt now, due or not, and rules on the
-// target by the result. A retrieval that is under way is joined.
+// Refresh fetches the target's robots.txt now, due or not, and decides on the
+// target by the result. It joins a fetch that is under way.
 func (t *Transport) Refresh(ctx context.Context, target *url.URL) (policy.Decision, error) {
 	key, err := Authority(target)
 	if err != nil {
@@ -350,12 +351,12 @@ func (t *Transport) Refresh(ctx context.Context, target *url.URL) (policy.Decisi
 	if d, ok := t.overridden(target); ok && err == nil {
 		return d, nil
 	}
-	return t.ruling(target, key, rec, err)
+	return t.decision(target, key, rec, err)
 }
 
 // Invalidate forgets the target's authority, in memory and in the store: its
-// rules, and since when it is down. A retrieval that is under way starts again.
-// The error is that of the store.
+// rules, and since when it is down. A fetch that is under way starts again. The
+// error comes from the store.
 func (t *Transport) Invalidate(ctx context.Context, target *url.URL) error {
 	key, err := Authority(target)
 	if err != nil {
@@ -368,13 +369,13 @@ func (t *Transport) Invalidate(ctx context.Context, target *url.URL) error {
 	return t.forget(ctx, key)
 }
 
-// prefetches is how many authorities Prefetch asks at once.
+// prefetches is the number of authorities that Prefetch fetches from at once.
 const prefetches = 16
 
-// Prefetch retrieves the robots.txt of every target whose record is due, a few
+// Prefetch fetches the robots.txt of every target whose record is due, a few
 // authorities at a time, each at its own pace. It returns when all are done or
-// ctx has ended, with ctx's error or else the first about a target that is no
-// http or https URL; the other targets are fetched all the same.
+// ctx has ended. The error is ctx's error, or else the first about a target that is
+// no http or https URL; the other targets are fetched nevertheless.
 func (t *Transport) Prefetch(ctx context.Context, targets iter.Seq[*url.URL]) error {
 	var g errgroup.Group
 	g.SetLimit(prefetches)
