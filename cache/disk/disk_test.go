@@ -325,10 +325,10 @@ func TestTooLarge(t *testing.T) {
 	flushing{s}.flushNow()
 	want(t, s, long, "value")
 	if err := s.Put(t.Context(), long+"k", nil, time.Hour); err == nil {
-		t.Errorf("Put of a key of %d octets: nil, want an error", len(long)+1)
+		t.Errorf("Put of a key of %d bytes: nil, want an error", len(long)+1)
 	}
 	want(t, s, long+"k", "")
 	if err := s.Put(t.Context(), "k", make([]byte, maxValue+1), time.Hour); err == nil {
-		t.Errorf("Put of a value of %d octets: nil, want an error", maxValue+1)
+		t.Errorf("Put of a value of %d bytes: nil, want an error", maxValue+1)
 	}
 }

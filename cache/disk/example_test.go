@@ -23,7 +23,7 @@ func ExampleOpen() {
 
 	store, err := disk.Open(path, nil)
 	if err != nil {
-		log.Fatal(err) // ErrInUse, ErrDamaged, or that of the file system
+		log.Fatal(err) // ErrInUse, ErrDamaged, or an error of the file system
 	}
 	if err := store.Put(ctx, "https://example.com", []byte("a record"), time.Hour); err != nil {
 		log.Fatal(err)

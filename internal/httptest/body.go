@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A body is where a step writes its body: it cuts it into the pieces of a drip and ends it where the step ends it.
+// A body is the writer of a step's body. It writes the pieces of [Step.Drip], and stops where the step stops.
 type body struct {
 	Step
 	to      io.Writer
@@ -15,11 +15,11 @@ type body struct {
 	sent    int
 }
 
-// send writes the body of the step, as far as the step lets it come.
+// send writes the body of the step, up to the point where the step stops.
 func (s Step) send(b *body) {
 	b.stopAt(0)
 	if s.stream != nil {
-		if s.stream(b) != nil { // the client is gone
+		if s.stream(b) != nil { // the client has closed the connection
 			panic(http.ErrAbortHandler)
 		}
 	} else if _, err := b.Write(s.body); err != nil {
@@ -55,7 +55,7 @@ func (b *body) coated(p []byte) []byte {
 	return b.coat(p)
 }
 
-// pause is the gap of a drip, before every piece but the first.
+// pause waits for the gap of [Step.Drip], before every piece except the first.
 func (b *body) pause() {
 	if b.gap > 0 && b.sent > 0 {
 		b.flush()
@@ -63,7 +63,7 @@ func (b *body) pause() {
 	}
 }
 
-// stopAt ends the body if the step says that it ends after this many octets.
+// stopAt ends the body if the step ends it after this many bytes.
 func (b *body) stopAt(sent int) {
 	if b.end == whole || sent < b.keep {
 		return
@@ -79,20 +79,20 @@ func (b *body) stopAt(sent int) {
 	panic(http.ErrAbortHandler)
 }
 
-// settle lets the server's own goroutine for HTTP/2 write what was flushed.
+// settle waits until the server's goroutine for HTTP/2 has written what was flushed.
 func settle(r *http.Request) {
 	if r.ProtoMajor == 2 {
 		wait(r, time.Millisecond)
 	}
 }
 
-// onWire answers past the server, on the bare connection, and closes it.
+// onWire answers on the connection itself, without the server, and closes it.
 func (s Step) onWire(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 2 {
 		s.notInHTTP2(w, r)
 	}
 	c, _, err := http.NewResponseController(w).Hijack()
-	if err != nil { // the client is gone
+	if err != nil { // the client has closed the connection
 		panic(http.ErrAbortHandler)
 	}
 	defer c.Close()
@@ -109,8 +109,8 @@ func (s Step) onWire(w http.ResponseWriter, r *http.Request) {
 	s.send(&body{Step: s, to: c, flush: func() {}, request: r})
 }
 
-// notInHTTP2 ends a request by HTTP/2 that the step cannot answer. A final status below 200 it can, nearly: the stream ends
-// with an error after it. Anything else is a mistake in the test.
+// notInHTTP2 ends an HTTP/2 request that the step cannot answer. After a final status below 200 the stream ends with an
+// error. Any other such step is a mistake in the test.
 func (s Step) notInHTTP2(w http.ResponseWriter, r *http.Request) {
 	if s.wire != nil {
 		connOf(r).web.t.Errorf("httptest: %s: the step breaks the framing of HTTP/1.1, but the request came by HTTP/2", r.URL)

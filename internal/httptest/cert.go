@@ -17,18 +17,18 @@ import (
 	"time"
 )
 
-// A Certificate is what an https site shows, see [Site.Cert].
+// A Certificate is the certificate that an https site sends, see [Site.Cert].
 type Certificate uint8
 
 const (
 	Valid         Certificate = iota // for the site's host, by the web's own authority, from 1990 to 2190
-	Expired                          // the same, but it ended in 1999, before the clock of any bubble begins
+	Expired                          // as Valid, but expired in 1999, before the clock of any bubble begins
 	WrongName                        // for wrong.invalid
-	UnknownIssuer                    // signed by itself
+	UnknownIssuer                    // self-signed
 	NoCertificate                    // none: the handshake ends with an alert
 )
 
-// Cert chooses the certificate that an https site shows.
+// Cert sets the certificate that an https site sends.
 func (s *Site) Cert(c Certificate) *Site {
 	s.web.mu.Lock()
 	defer s.web.mu.Unlock()
@@ -36,7 +36,7 @@ func (s *Site) Cert(c Certificate) *Site {
 	return s
 }
 
-// An authority signs the certificates of one web. All of them have the same key: nobody here has anything to hide.
+// An authority signs the certificates of one web. All certificates have the same key.
 type authority struct {
 	key  crypto.Signer
 	root *x509.Certificate
@@ -46,7 +46,7 @@ type authority struct {
 	shown map[identity]*tls.Certificate
 }
 
-// An identity is what tells two certificates apart.
+// An identity is the key of a certificate in the map of certificates.
 type identity struct {
 	name string
 	kind Certificate
@@ -81,7 +81,7 @@ func (a *authority) sign(template, parent *x509.Certificate) *x509.Certificate {
 	return c
 }
 
-// show returns the certificate of a host, made when it is first shown.
+// show returns the certificate of a host. It makes the certificate when it is first needed.
 func (a *authority) show(id identity) *tls.Certificate {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -133,8 +133,8 @@ func (w *Web) tlsConfig() *tls.Config {
 	}}
 }
 
-// secureSiteLocked finds the https site for a name at an address; without one of that name, the first there answers,
-// as the default host of a server does.
+// secureSiteLocked finds the https site for a name at an address. If no site there has the name, it is the first site, as
+// the default host of a server.
 func (w *Web) secureSiteLocked(name string, at netip.AddrPort) *Site {
 	var first *Site
 	for _, s := range w.order {
@@ -151,10 +151,10 @@ func (w *Web) secureSiteLocked(name string, at netip.AddrPort) *Site {
 	return first
 }
 
-// errNoCertificate ends a handshake with a site that has none, or that was moved to another address meanwhile.
+// errNoCertificate ends a handshake with a site that has no certificate, or that has moved to another address.
 var errNoCertificate = errors.New("httptest: no certificate")
 
-// must panics with an error that only a broken machine gives.
+// must panics if err is not nil. Only a broken machine gives such an error.
 func must(err error) {
 	if err != nil {
 		panic(err)

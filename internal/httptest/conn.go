@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// window is how many octets one direction of a connection holds before its writer waits, as a TCP window would.
+// window is how many bytes one direction of a connection holds before its writer waits, like a TCP window.
 // A flood therefore costs the memory of one window, however long it lasts.
 const window = 16 << 10
 
-// A link is what the two ends of one connection share: its number, and the moment either end lets go of it.
+// A link is what the two ends of one connection share: its number, and whether an end has closed it.
 type link struct {
 	web  *Web
 	id   int
@@ -30,8 +30,8 @@ func (l *link) end() {
 	})
 }
 
-// A conn is one end of a connection in memory. It waits on condition variables alone, so a goroutine blocked
-// in it is durably blocked in the sense of testing/synctest, and virtual time passes over it.
+// A conn is one end of a connection in memory. It waits only on condition variables, so a goroutine that waits in it is
+// durably blocked in the sense of testing/synctest, and virtual time passes.
 type conn struct {
 	*link
 	in, out       *half
@@ -58,7 +58,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	return n, c.wrap("write", err)
 }
 
-// wrap gives an error the shape that package net gives it: everything but io.EOF is a *net.OpError.
+// wrap returns an error as package net returns it: a *net.OpError, or io.EOF.
 func (c *conn) wrap(op string, err error) error {
 	if err == nil || err == io.EOF {
 		return err
@@ -69,7 +69,7 @@ func (c *conn) wrap(op string, err error) error {
 	return &net.OpError{Op: op, Net: "tcp", Source: c.local, Addr: c.remote, Err: err}
 }
 
-// Close ends both directions. The peer reads what is under way and then io.EOF.
+// Close ends both directions. The peer reads what was sent and then io.EOF.
 func (c *conn) Close() error {
 	c.out.finish(io.EOF, net.ErrClosed)
 	c.in.abandon(net.ErrClosed, syscall.EPIPE)
@@ -77,14 +77,14 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// CloseWrite ends the outgoing direction alone.
+// CloseWrite ends only the outgoing direction.
 func (c *conn) CloseWrite() error {
 	c.out.finish(io.EOF, syscall.EPIPE)
 	return nil
 }
 
-// reset ends the connection as a TCP reset does. Unlike TCP, it never overtakes octets sent before it, so that
-// what the peer has read when it meets the error is the same in every run.
+// reset ends the connection like a TCP reset. Unlike a TCP reset it never overtakes bytes that were sent before, so that
+// the peer reads the same bytes before the error in every run.
 func (c *conn) reset() {
 	c.out.finish(syscall.ECONNRESET, syscall.ECONNRESET)
 	c.in.abandon(syscall.ECONNRESET, syscall.ECONNRESET)
@@ -107,18 +107,18 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// A half carries octets one way. Every change of its state is made under mu and followed by a broadcast.
+// A half carries bytes in one direction. Every change of its state happens under mu and is followed by a broadcast.
 type half struct {
 	mu              sync.Mutex
 	wake            *sync.Cond
 	buf             bytes.Buffer
-	drained         error // what the reader gets once buf is empty; nil while more may come
-	readErr         error // what the reader gets at once
-	writeErr        error // what the writer gets at once
+	drained         error // error of the reader once buf is empty; nil while more may come
+	readErr         error // error of the reader at once
+	writeErr        error // error of the writer at once
 	readBy, writeBy deadline
 }
 
-// A deadline is a point in time and the timer that wakes those who wait for it.
+// A deadline is a point in time and the timer that wakes the waiting goroutines then.
 type deadline struct {
 	at    time.Time
 	timer *time.Timer
@@ -175,8 +175,8 @@ func (h *half) write(p []byte) (n int, err error) {
 	}
 }
 
-// finish is the writer's farewell: the reader drains the buffer and then gets last, the writer gets own from now on.
-// The first farewell stands, so that a Close after a reset does not soften it.
+// finish ends writing: the reader reads the rest of the buffer and then gets last, the writer gets own from now on. Only
+// the first call counts, so that a Close after a reset changes nothing.
 func (h *half) finish(last, own error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -187,7 +187,7 @@ func (h *half) finish(last, own error) {
 	h.wake.Broadcast()
 }
 
-// abandon is the reader's farewell: what is under way is lost, the reader gets own and the writer gets peer from now on.
+// abandon ends reading: the buffer is lost, the reader gets own and the writer gets peer from now on.
 func (h *half) abandon(own, peer error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -214,7 +214,8 @@ func (h *half) setDeadline(d *deadline, t time.Time) {
 	h.wake.Broadcast()
 }
 
-// rouse wakes those who wait, to look at their deadline again. The lock keeps it from slipping between look and wait.
+// rouse wakes the waiting goroutines, which then check their deadline. The lock keeps it out of the time between the
+// check and the wait of such a goroutine.
 func (h *half) rouse() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -31,7 +31,7 @@ func TestConnCarriesMoreThanItHolds(t *testing.T) {
 		synctest.Wait() // the writer waits for the reader
 		got, err := io.ReadAll(client)
 		if err != nil || !bytes.Equal(got, sent) {
-			t.Errorf("got %d octets, %v, want the %d sent", len(got), err, len(sent))
+			t.Errorf("got %d bytes, %v, want the %d sent", len(got), err, len(sent))
 		}
 		if n, err := client.Write([]byte("back")); n != 4 || err != nil {
 			t.Errorf("the other direction: got %d, %v, want 4, nil", n, err)

@@ -13,21 +13,21 @@ import (
 	"time"
 )
 
-// A Line is what becomes of one attempt to connect, see [Site.Connect].
+// A Line is the outcome of one attempt to connect, see [Site.Connect].
 type Line uint8
 
 const (
-	Open        Line = iota // the connection stands
+	Open        Line = iota // connected
 	Refused                 // ECONNREFUSED at once
 	Unreachable             // EHOSTUNREACH at once
-	Lost                    // nothing comes back: waits for the context, or ETIMEDOUT after 127 s, as Linux has it
-	Silent                  // the connection stands, and the server neither reads nor writes; TLS never begins
-	HungUp                  // the connection stands and is closed at once
-	Torn                    // the connection stands and is reset at once
-	Plain                   // the connection stands, and an https site speaks HTTP without TLS on it
+	Lost                    // no answer: the dialer waits for its context, or fails with ETIMEDOUT after 127 s as on Linux
+	Silent                  // connected, but the server neither reads nor writes; TLS never begins
+	HungUp                  // connected and closed at once
+	Torn                    // connected and reset at once
+	Plain                   // connected, but an https site speaks HTTP without TLS
 )
 
-// synPatience is how long a connection is tried for: the six repetitions of Linux.
+// synPatience is the time after which a dialer gives up: the six repetitions of Linux.
 const synPatience = 127 * time.Second
 
 // A Dial is one attempt to connect to one address.
@@ -95,7 +95,7 @@ func (w *Web) record(d Dial) {
 	w.dials = append(w.dials, d)
 }
 
-// connect makes a connection to one address as the script of the site there says.
+// connect makes a connection to one address, with the outcome that the script of the site says.
 func (w *Web) connect(ctx context.Context, name string, to netip.AddrPort) (*conn, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -123,8 +123,8 @@ func (w *Web) connect(ctx context.Context, name string, to netip.AddrPort) (*con
 	return client, w.hand(ctx, server, site.scheme == "https" && line != Plain)
 }
 
-// lineTo finds who listens at an address and what the script there says of this attempt. Where several origins share the
-// address, the one of the dialed name decides, and for a literal address the first that was made.
+// lineTo finds the site at an address and the outcome of this attempt. If several origins share the address, the origin
+// with the dialed name decides, and for a literal address the first origin that was made.
 func (w *Web) lineTo(name string, to netip.AddrPort) (*Site, Line) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -152,7 +152,7 @@ func (w *Web) lineTo(name string, to netip.AddrPort) (*Site, Line) {
 	return at, line
 }
 
-// lost waits for an answer that does not come.
+// lost waits for an answer that never comes.
 func (w *Web) lost(ctx context.Context) error {
 	timer := time.NewTimer(synPatience)
 	defer timer.Stop()
@@ -189,7 +189,7 @@ type openConn struct {
 	site   *Site
 }
 
-// hand gives the server's end of a new connection to the server.
+// hand passes the server's end of a new connection to the server.
 func (w *Web) hand(ctx context.Context, server *conn, secure bool) error {
 	var c net.Conn = server
 	if secure {
@@ -207,7 +207,7 @@ func (w *Web) hand(ctx context.Context, server *conn, secure bool) error {
 	}
 }
 
-// A listener hands the connections of the whole web to its one server.
+// A listener passes the connections of the whole web to its one server.
 type listener struct{ w *Web }
 
 func (l listener) Accept() (net.Conn, error) {

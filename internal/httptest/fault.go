@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// Hang takes the request and never answers.
+// Hang reads the request and never answers.
 func Hang() Step {
 	return Handler(func(_ http.ResponseWriter, r *http.Request) { wait(r, forever) })
 }
 
-// Reset takes the request and resets the connection.
+// Reset reads the request and resets the connection.
 func Reset() Step {
 	return Handler(func(_ http.ResponseWriter, r *http.Request) {
 		connOf(r).reset()
@@ -24,26 +24,26 @@ func Reset() Step {
 	})
 }
 
-// Close takes the request and closes the connection without an answer.
+// Close reads the request and closes the connection without an answer.
 func Close() Step {
 	return Handler(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 }
 
-// Raw sends these octets in place of a whole answer and closes the connection. The methods that shape a body apply to them.
-// Like everything that breaks the framing of HTTP/1.1, it fails the test over HTTP/2.
+// Raw sends these bytes instead of an answer and closes the connection. The methods that shape a body apply to the bytes.
+// It fails the test over HTTP/2, like every step that breaks the framing of HTTP/1.1.
 func Raw(answer string) Step {
 	return Step{body: []byte(answer), wire: func(Step) []byte { return nil }}
 }
 
-// Flood is 200 with a body that repeats line without end.
+// Flood is 200 with an endless body that repeats line.
 func Flood(line string) Step {
 	s := Text("")
 	s.stream = func(w io.Writer) error { return repeat(w, line, -1) }
 	return s
 }
 
-// GzipBomb is 200 with a body that is size octets after decompression, and some hundredth of it before. It is computed as
-// it is read, so its size costs no memory.
+// GzipBomb is 200 with a body of size bytes after decompression, and about a hundredth of that before. The body is computed
+// while it is sent, so that its size costs no memory.
 func GzipBomb(size int64) Step {
 	s := Text("").Header("Content-Encoding", "gzip")
 	s.stream = func(w io.Writer) error {
@@ -57,7 +57,7 @@ func GzipBomb(size int64) Step {
 	return s
 }
 
-// repeat writes line again and again, in blocks, until size octets are written; without end if size is negative.
+// repeat writes line again and again, in blocks, until size bytes are written; without end if size is negative.
 func repeat(w io.Writer, line string, size int64) error {
 	block := bytes.Repeat([]byte(line), 1+4096/len(line))
 	for size != 0 {
@@ -83,24 +83,24 @@ func EndlessHeader() Step {
 	return s
 }
 
-// HeaderFlood adds header fields of at least this many octets altogether.
-func (s Step) HeaderFlood(octets int) Step {
+// HeaderFlood adds header fields of at least this many bytes altogether.
+func (s Step) HeaderFlood(size int) Step {
 	const width = 1000
 	s.fields = slices.Clone(s.fields)
-	for n := 0; n*width < octets; n++ {
+	for n := 0; n*width < size; n++ {
 		s.fields = append(s.fields, field{name: fmt.Sprintf("X-Flood-%d", n), value: strings.Repeat("f", width)})
 	}
 	return s
 }
 
-// Cut closes the connection after n octets of the body. Over HTTP/2 it ends the stream with an error. Where the
-// connection's end is the body's end, see [Step.HTTP10], nobody can tell.
+// Cut closes the connection after n bytes of the body. Over HTTP/2 it ends the stream with an error. With [Step.HTTP10]
+// the end of the connection is the end of the body, and the client cannot tell that the body was cut.
 func (s Step) Cut(n int) Step { return s.ending(cutOff, n) }
 
-// ResetAfter resets the connection after the header and n octets of the body.
+// ResetAfter resets the connection after the header and n bytes of the body.
 func (s Step) ResetAfter(n int) Step { return s.ending(tornOff, n) }
 
-// HangAfter sends nothing more after the header and n octets of the body.
+// HangAfter sends nothing more after the header and n bytes of the body.
 func (s Step) HangAfter(n int) Step { return s.ending(hangsOff, n) }
 
 func (s Step) ending(e ending, n int) Step {
@@ -108,13 +108,14 @@ func (s Step) ending(e ending, n int) Step {
 	return s
 }
 
-// Drip sends the body in pieces of n octets with a gap between them.
+// Drip sends the body in pieces of n bytes with a gap between them.
 func (s Step) Drip(n int, gap time.Duration) Step {
 	s.piece, s.gap = n, gap
 	return s
 }
 
-// Length declares this length, whatever the body is, and closes the connection after it. The value need not be a number.
+// Length declares this length instead of the true one, and closes the connection after the body. The value need not be a
+// number.
 func (s Step) Length(value string) Step {
 	s.wire = func(s Step) []byte { return s.head("HTTP/1.1", "Content-Length: "+value) }
 	return s
@@ -126,15 +127,15 @@ func (s Step) HTTP10() Step {
 	return s
 }
 
-// BrokenChunk sends the body as one chunk that is followed by something that is none.
+// BrokenChunk sends the body as one chunk, followed by bytes that are not a chunk.
 func (s Step) BrokenChunk() Step {
 	s.wire = func(s Step) []byte { return s.head("HTTP/1.1", "Transfer-Encoding: chunked") }
 	s.coat = func(p []byte) []byte { return fmt.Appendf(nil, "%x\r\n%s\r\nnot hexadecimal\r\n", len(p), p) }
 	return s
 }
 
-// storm sends the interim answers of the step, each with a field of a kibibyte. A client that goes meanwhile may leave a
-// frame of HTTP/2 behind that is still being written, so the header must not be touched then.
+// storm sends the interim answers of the step, each with a field of a kibibyte. If the client closes the connection, the
+// server may still be writing an HTTP/2 frame, so the header must not be changed then.
 func (s Step) storm(w http.ResponseWriter, r *http.Request) {
 	if s.times == 0 {
 		return
@@ -149,7 +150,7 @@ func (s Step) storm(w http.ResponseWriter, r *http.Request) {
 	w.Header().Del("Link")
 }
 
-// head is the head of an answer that the server would not send, with these lines at its end.
+// head is the head of an answer that the server itself would not send. It ends with these lines.
 func (s Step) head(proto string, more ...string) []byte {
 	text := http.StatusText(s.status)
 	if text == "" {

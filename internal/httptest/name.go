@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// No test asks a real name server: what package net does not find in the hosts
-// file fails at once. A test that needs more gives [Web.LookupNetIP] to its client.
+// No test asks a real name server: a name that is not in the hosts file fails at once. A test that needs more gives
+// [Web.LookupNetIP] to its client.
 func init() {
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("httptest: no name server")
@@ -21,12 +21,12 @@ func init() {
 // A Name is one answer of the domain name system, see [Web.Names].
 type Name struct {
 	addrs   []netip.Addr
-	err     string // what the resolver says; "" if addrs is the answer
-	passing bool   // the failure may pass (SERVFAIL), unlike NXDOMAIN
+	err     string // error of the resolver; "" if addrs is the answer
+	passing bool   // the failure is temporary (SERVFAIL), unlike NXDOMAIN
 	mute    bool   // the resolver never answers
 }
 
-// Addrs answers with these addresses, in this order. A literal that is no address panics: the test is wrong.
+// Addrs answers with these addresses, in this order. It panics if a literal is not an address.
 func Addrs(addrs ...string) Name {
 	n := Name{}
 	for _, a := range addrs {
@@ -48,7 +48,7 @@ func NoAnswer() Name { return Name{mute: true} }
 // resolverPatience is how long a lookup waits for a name server that is silent: two tries of 5 s, as in resolv.conf(5).
 const resolverPatience = 10 * time.Second
 
-// A Lookup is one question that was put to the resolver of the web. Literal addresses are no questions.
+// A Lookup is one question to the resolver of the web. A literal address is not a question.
 type Lookup struct {
 	Time  time.Time
 	Host  string
@@ -57,11 +57,11 @@ type Lookup struct {
 	Via   string // origin of the proxy that asked; "" for the client
 }
 
-// A host is a name in the web: where it lives, and what the resolver says of it.
+// A host is a name in the web, with its addresses and the answers of the resolver.
 type host struct {
 	name   string
 	home   []netip.Addr // where its servers listen
-	script list[Name]   // what the resolver says; home if empty
+	script list[Name]   // answers of the resolver; home if empty
 }
 
 // Names scripts what the resolver answers for a host: the answers are used in order and the last one repeats.
@@ -74,7 +74,7 @@ func (w *Web) Names(name string, answers ...Name) {
 	w.hostLocked(canonicalHost(name)).script.set(answers)
 }
 
-// LookupNetIP resolves host by the web's own resolver. It has the signature and the errors of
+// LookupNetIP resolves host with the resolver of the web. It has the signature and the errors of
 // [net.Resolver.LookupNetIP]; network is "ip", "ip4" or "ip6".
 func (w *Web) LookupNetIP(ctx context.Context, network, name string) ([]netip.Addr, error) {
 	return w.lookup(ctx, "", network, name)
@@ -111,7 +111,7 @@ func (w *Web) resolve(ctx context.Context, name string) ([]netip.Addr, error) {
 	return answer.addrs, nil
 }
 
-// noAnswer waits as a resolver does whose name server is silent.
+// noAnswer waits like a resolver whose name server is silent.
 func (w *Web) noAnswer(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, resolverPatience)
 	defer cancel()
@@ -123,7 +123,7 @@ func (w *Web) noAnswer(ctx context.Context, name string) error {
 	return &net.DNSError{Err: "i/o timeout", UnwrapErr: ctx.Err(), Name: name, IsTimeout: timeout, IsTemporary: timeout}
 }
 
-// answerFor takes the next answer from the script of a name.
+// answerFor returns the next answer of the script of a name.
 func (w *Web) answerFor(name string) Name {
 	w.mu.Lock()
 	defer w.mu.Unlock()

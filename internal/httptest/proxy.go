@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// A proxy forwards requests, by its own transport and dialer, into the same web.
+// A proxy forwards requests into the same web, with a transport and a dialer of its own.
 type proxy struct {
 	web     *Web
 	origin  string
 	forward *httputil.ReverseProxy
-	script  list[Step] // what it answers instead, guarded by web.mu
+	script  list[Step] // answers sent instead, guarded by web.mu
 }
 
-// Proxy makes the site an HTTP proxy as well, for absolute request targets and CONNECT. What it is asked is among its own
-// requests, with the target as sent; what it does about it shows in [Dial.Via] and [Lookup.Via]. With steps, it answers
-// with these and forwards nothing.
+// Proxy makes the site an HTTP proxy as well, for absolute request targets and CONNECT. [Site.Requests] of the proxy has
+// these requests, with the target as sent. [Dial.Via] and [Lookup.Via] name the proxy in what it does for them. With steps,
+// it answers with these and forwards nothing.
 func (s *Site) Proxy(steps ...Step) *Site {
 	p := &proxy{web: s.web, origin: s.origin, forward: &httputil.ReverseProxy{
 		Rewrite:      func(*httputil.ProxyRequest) {}, // the target is the URL to ask
@@ -60,7 +60,7 @@ func (p *proxy) answer(w http.ResponseWriter, r *http.Request) {
 	p.forward.ServeHTTP(w, r)
 }
 
-// tunnel carries octets between the client and the server it names, until either end is done.
+// tunnel carries bytes between the client and the server that the client names, until an end closes its connection.
 func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	far, err := p.web.dial(r.Context(), p.origin, "tcp", r.Host)
 	if err != nil {

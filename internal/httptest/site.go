@@ -18,8 +18,8 @@ import (
 	"github.com/rfc9309/polite/internal/origin"
 )
 
-// A Site is one origin and the script of its paths. Its methods return the site, so that a row of them is one sentence;
-// each may be called again at any time and then replaces what it said before.
+// A Site is one origin and the script of its paths. Its methods return the site, so that calls can be chained. A method may
+// be called again at any time, and the new setting replaces the old one.
 type Site struct {
 	web    *Web
 	origin string // "https://example.com:8443"; the scheme's own port is left out
@@ -27,7 +27,7 @@ type Site struct {
 	host   *host
 	port   uint16
 
-	// The rest is guarded by web.mu.
+	// The following fields are guarded by web.mu.
 	paths map[string]*list[Step]
 	lines list[Line]
 	down  bool
@@ -68,7 +68,7 @@ func (w *Web) addressLocked(name string) netip.Addr {
 	return w.lastHost
 }
 
-// splitOrigin takes an origin apart. The name comes back as it stands in a Host header, but for the brackets of IPv6.
+// splitOrigin takes an origin apart. The name is as in a Host header, without the brackets of IPv6.
 func splitOrigin(origin string) (scheme, name string, port uint16, err error) {
 	u, err := url.Parse(origin)
 	switch {
@@ -100,8 +100,8 @@ func joinOrigin(scheme, name string, port uint16) string {
 	return scheme + "://" + net.JoinHostPort(name, strconv.Itoa(int(port)))
 }
 
-// canonicalHost is the one form of all spellings of a host, IPv6 without brackets.
-// A name that is no valid host stays as it is and is found by that spelling alone.
+// canonicalHost returns the canonical form of a host, IPv6 without brackets. A name that is not a valid host is returned
+// as it is.
 func canonicalHost(name string) string {
 	host, err := origin.Host(strings.Trim(name, "[]"))
 	if err != nil {
@@ -120,8 +120,8 @@ func (s *Site) Robots(steps ...Step) *Site {
 }
 
 // Path scripts the answers for one path: each request takes the next step, and the last step repeats. The path is compared
-// with the request target as sent, with its query if the path has one; a path that ends in "*" is every target that
-// begins so, and of several that fit the longest counts.
+// with the request target as sent, with its query if the path has one. A path that ends in "*" matches every target that
+// begins with the rest of it. The longest match counts.
 func (s *Site) Path(path string, steps ...Step) *Site {
 	s.web.t.Helper()
 	if len(steps) == 0 || !strings.HasPrefix(path, "/") {
@@ -144,8 +144,8 @@ func (s *Site) At(addrs ...string) *Site {
 	return s
 }
 
-// Connect scripts what becomes of the attempts to connect: they are used in order and the last one repeats.
-// Where several origins share an address and port, those of the dialed name count.
+// Connect scripts the outcomes of the attempts to connect: they are used in order and the last one repeats. If several
+// origins share an address and port, the script of the origin with the dialed name counts.
 func (s *Site) Connect(lines ...Line) *Site {
 	s.web.mu.Lock()
 	defer s.web.mu.Unlock()
@@ -153,8 +153,8 @@ func (s *Site) Connect(lines ...Line) *Site {
 	return s
 }
 
-// Down takes the site away: its connections are reset and new ones refused, until [Site.Up]. Down and Up in a row are a
-// server that was started anew.
+// Down takes the site away: its connections are reset and new ones refused, until [Site.Up]. Down followed
+// by Up is a restart of the server.
 func (s *Site) Down() *Site {
 	for _, c := range s.takeDown() {
 		c.reset()
@@ -183,8 +183,8 @@ func (s *Site) Up() *Site {
 	return s
 }
 
-// HTTP2 makes an https site offer HTTP/2 beside HTTP/1.1. With Go 1.25 it skips the test: the server there keeps channels in
-// a pool of the whole process, and one that a bubble has left behind must not be used in the next.
+// HTTP2 makes an https site offer HTTP/2 beside HTTP/1.1. With Go 1.25 it skips the test: the server of that version keeps
+// channels in a pool of the process, and a channel of one bubble must not be used in another.
 func (s *Site) HTTP2() *Site {
 	if strings.HasPrefix(runtime.Version(), "go1.25") {
 		s.web.t.Skip("net/http serves HTTP/2 in one bubble only before Go 1.26")
@@ -195,7 +195,7 @@ func (s *Site) HTTP2() *Site {
 	return s
 }
 
-// Requests returns what arrived so far for the site, in order: all of it, or only the requests for these targets.
+// Requests returns the requests for the site so far, in order: all of them, or only those with these targets.
 func (s *Site) Requests(targets ...string) []Request {
 	return slices.DeleteFunc(s.web.Requests(), func(r Request) bool {
 		return r.Origin != s.origin || len(targets) > 0 && !slices.Contains(targets, r.Target)
@@ -218,7 +218,7 @@ func (w *Web) serve(rw http.ResponseWriter, r *http.Request) {
 	answer(rw, r)
 }
 
-// report makes a panic in a test's own handler a failure of the test; the server would only log it.
+// report makes a panic in a handler of the test a failure of the test. The server would only log it.
 func (w *Web) report() {
 	if p := recover(); p != nil {
 		if p != http.ErrAbortHandler {
@@ -245,7 +245,7 @@ func (w *Web) arrival(r *http.Request) Request {
 	}
 }
 
-// stepLocked takes the step that answers a request from its script.
+// stepLocked returns the step of the script that answers a request.
 func (w *Web) stepLocked(r Request) Step {
 	scheme, name, port, err := splitOrigin(r.Origin)
 	if err != nil {
@@ -285,7 +285,7 @@ func (s *Site) scriptLocked(target string) *list[Step] {
 	return s.paths[best]
 }
 
-// connKey is the context key of the connection a request came by.
+// connKey is the context key of the connection of a request.
 type connKey struct{}
 
 func withConn(ctx context.Context, c net.Conn) context.Context {

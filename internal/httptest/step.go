@@ -18,17 +18,17 @@ type Step struct {
 	fields []field
 
 	body    []byte
-	stream  func(io.Writer) error // the body instead of body: computed, perhaps without end
+	stream  func(io.Writer) error // writes the body, which may be endless, instead of body
 	unsized bool                  // the length of the body is not declared
 	trailer []field
 
-	delay time.Duration // before anything
+	delay time.Duration // wait before anything is sent
 	early int           // an interim status sent first, earlys times; without end if earlys is negative
 	times int
-	gap   time.Duration // between two pieces of the body, of piece octets each; one piece if piece is 0
+	gap   time.Duration // between two pieces of the body, of piece bytes each; one piece if piece is 0
 	piece int
 	end   ending
-	keep  int // how many octets of the body are sent before end
+	keep  int // how many bytes of the body are sent before end
 
 	matching bool                // answers 304 to a validator that fits
 	handler  http.HandlerFunc    // answers instead, after delay and with fields set
@@ -36,15 +36,15 @@ type Step struct {
 	coat     func([]byte) []byte // the framing of each piece written on the bare connection
 }
 
-// A field is one header field. Fields that a constructor sets by default give way to those of [Step.Header].
+// A field is one header field. [Step.Header] replaces a field that a constructor sets by default.
 type field struct {
 	name, value string
-	late        func(now, start time.Time) string // gives the value when the step is used; start is that of the web
+	late        func(now, start time.Time) string // returns the value when the step is used; start is the start of the web
 	mild        bool                              // a default
 	absent      bool                              // not sent, even if the server would
 }
 
-// An ending is what becomes of the connection within a body.
+// An ending is how the connection ends within a body.
 type ending uint8
 
 const (
@@ -59,16 +59,16 @@ func Text(body string) Step {
 	return Step{status: http.StatusOK, body: []byte(body)}.mildly("Content-Type", "text/plain; charset=utf-8")
 }
 
-// Status answers with a status from 100 to 999 and an empty body. One below 200 comes as a final answer, which HTTP does not
-// know: the connection is closed after its head, or stays open and mute after that of a 101.
+// Status answers with a status from 100 to 999 and an empty body. A status below 200 is sent as a final
+// answer, which HTTP does not allow: the connection is closed after the head, or stays open without a byte after a 101.
 func Status(code int) Step { return Step{status: code} }
 
-// Redirect answers with a status and a Location, whose octets are sent as they are. One without a Location is [Status];
-// one with two is Redirect with a Header more.
+// Redirect answers with a status and a Location, whose bytes are sent as they are. For a redirect without a Location use
+// [Status], and for one with two add a [Step.Header].
 func Redirect(code int, location string) Step { return Status(code).Header("Location", location) }
 
-// Handler answers with h, on the web's own server. A panic in it fails the test, but for [http.ErrAbortHandler].
-// An h that waits must wait for the context of the request, which ends when the client goes or the test does.
+// Handler answers with h. A panic in h fails the test, except [http.ErrAbortHandler]. If h waits it must wait for the
+// context of the request, which ends when the client closes the connection or the test ends.
 func Handler(h http.HandlerFunc) Step { return Step{handler: h} }
 
 // Status changes the status of an answer that has a body.
@@ -93,7 +93,7 @@ func (s Step) DateHeader(name string, offset time.Duration) Step {
 // Without keeps the server from adding a field of its own, such as Date.
 func (s Step) Without(name string) Step { return s.field(field{name: name, absent: true}) }
 
-// mildly adds a field that gives way to one of the same name.
+// mildly adds a field that any field of the same name replaces.
 func (s Step) mildly(name, value string) Step {
 	return s.field(field{name: name, value: value, mild: true})
 }
@@ -121,8 +121,8 @@ func (s Step) LastModified(at time.Time) Step {
 	return s.Header("Last-Modified", at.UTC().Format(http.TimeFormat))
 }
 
-// SharedCache answers as a shared cache before the site does that has kept its copy from the beginning of the web and renews
-// it every ttl: with Cache-Control: max-age and an Age that grows.
+// SharedCache answers like a shared cache in front of the site that has had its copy since the start of the web and renews
+// it every ttl: with Cache-Control: max-age and a growing Age.
 func (s Step) SharedCache(ttl time.Duration) Step {
 	return s.Header("Cache-Control", "max-age="+seconds(ttl)).field(field{name: "Age", late: func(now, start time.Time) string {
 		return seconds(now.Sub(start) % ttl)
@@ -159,7 +159,7 @@ func (s Step) Early(code, n int) Step {
 	return s
 }
 
-// answer does what the step says. It leaves by a panic with http.ErrAbortHandler where the connection shall not survive.
+// answer does what the step says. It panics with http.ErrAbortHandler to end the connection.
 func (s Step) answer(w http.ResponseWriter, r *http.Request) {
 	wait(r, s.delay)
 	s.storm(w, r)
@@ -178,7 +178,7 @@ func (s Step) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// settled gives every field the value it has now, and drops the defaults that give way.
+// settled returns the step with the present value of every field, without the defaults that were replaced.
 func (s Step) settled(start time.Time) Step {
 	now, fields := time.Now(), []field{}
 	for _, f := range s.fields {
@@ -193,7 +193,7 @@ func (s Step) settled(start time.Time) Step {
 	return s
 }
 
-// says reports whether the test itself said something of a field.
+// says reports whether the test has set a field itself.
 func (s Step) says(name string) bool {
 	return slices.ContainsFunc(s.fields, func(f field) bool { return !f.mild && strings.EqualFold(f.name, name) })
 }
@@ -260,7 +260,7 @@ func (s Step) notModified() Step {
 	return Step{status: http.StatusNotModified, fields: fields}
 }
 
-// wait lets d pass; a negative d never does. When the client goes first, the handler ends here.
+// wait waits for d, for ever if d is negative. If the client closes the connection first, it ends the handler.
 func wait(r *http.Request, d time.Duration) {
 	if d == 0 {
 		return
@@ -280,7 +280,7 @@ func wait(r *http.Request, d time.Duration) {
 	panic(http.ErrAbortHandler)
 }
 
-// left reports whether the client is gone.
+// left reports whether the client has closed the connection.
 func left(r *http.Request) bool {
 	select {
 	case <-connOf(r).gone:
@@ -290,5 +290,5 @@ func left(r *http.Request) bool {
 	}
 }
 
-// forever is a wait that only the client ends.
+// forever waits until the client closes the connection.
 const forever = -1

@@ -1,10 +1,10 @@
 // Package httptest is a web in memory, scripted by a test: a real [http.Transport] at one end, a real [http.Server] at the
 // other, and between them connections that live in buffers. Nothing in it touches a socket or a name server.
 //
-// # A row is a sentence
+// # A site is a script
 //
-// A site is made by its origin and is told what to answer for a path: a list of steps, one a request, of which the last
-// repeats. The test runs inside a [synctest] bubble, so that a month passes in a millisecond:
+// A site has an origin, and for each path a list of steps: each request takes the next step, and the last step repeats. The
+// test runs inside a [synctest] bubble, so that a month passes in a millisecond:
 //
 //	synctest.Test(t, func(t *testing.T) {
 //		web := httptest.New(t)
@@ -30,8 +30,8 @@
 //	})
 //
 // Everything the web holds is closed by t.Cleanup, which runs inside the bubble; so [New] must be called inside it too.
-// The web works outside a bubble as well, where waiting takes its time. What the web cannot close is a body that the client
-// never closes: over HTTP/1.1 it keeps a goroutine of net/http, and the bubble fails the test for it.
+// The web works outside a bubble as well, where waiting takes real time. The web cannot close a body that the client leaves
+// open: over HTTP/1.1 a goroutine of net/http stays, and the bubble fails the test.
 //
 // # Sites, names and addresses
 //
@@ -51,7 +51,7 @@
 //   - The connection: [Refused], [Unreachable], [Lost], [Silent], [HungUp], [Torn], [Plain], and [Site.Down] for a while.
 //   - TLS: [Expired], [WrongName], [UnknownIssuer], [NoCertificate].
 //   - The head: [Hang], [Reset], [Close], [Status] with any number, [Step.Early], [Step.HeaderFlood], [EndlessHeader],
-//     [Redirect] with any octets, and [Raw] for whatever else.
+//     [Redirect] with any bytes, and [Raw] for everything else.
 //   - The body: [Step.Cut], [Step.ResetAfter], [Step.HangAfter], [Step.Drip], [Flood], [GzipBomb], [Step.Length],
 //     [Step.BrokenChunk], [Step.HTTP10]; a Content-Encoding set by [Step.Header] is a false or an unknown one.
 //   - The time: [Step.After], [Step.DateHeader], [Step.SharedCache], [Step.ETag], [Step.LastModified].
@@ -60,7 +60,7 @@
 //
 // # What arrived
 //
-// [Web.Requests], [Web.Dials] and [Web.Lookups] are what the client did, in order, with the time by the test's clock.
+// [Web.Requests], [Web.Dials] and [Web.Lookups] return what the client did, in order, with the time by the clock of the test.
 package httptest
 
 import (
@@ -129,7 +129,7 @@ func New(t testing.TB) *Web {
 	return w
 }
 
-// close ends every connection and waits for all that was served on them.
+// close ends every connection and waits for the handlers that serve them.
 func (w *Web) close(server *http.Server, cancel func(), served chan struct{}) {
 	cancel()
 	<-served
@@ -147,7 +147,7 @@ func (w *Web) close(server *http.Server, cancel func(), served chan struct{}) {
 	w.busy.Wait()
 }
 
-// track counts the connections that the server has in hand.
+// track counts the connections that the server serves.
 func (w *Web) track(_ net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
@@ -157,9 +157,9 @@ func (w *Web) track(_ net.Conn, state http.ConnState) {
 	}
 }
 
-// Transport returns a fresh transport whose only network is the web and whose only certificate authority is the web's.
-// It may be changed and cloned. Its other settings are those of [http.DefaultTransport], but that it asks no proxy and keeps
-// any number of idle connections. With a bound, net/http may close the connection of an answer without a body between the
+// Transport returns a new transport whose only network is the web and whose only certificate authority is the authority of
+// the web. It may be changed and cloned. Its other settings are as in [http.DefaultTransport], except that it uses no proxy
+// and keeps any number of idle connections. With a bound, net/http may close the connection of an answer without a body between the
 // arrival of the answer and its delivery, and then reports "too many idle connections" in place of it.
 func (w *Web) Transport() *http.Transport { return w.transport("") }
 
@@ -180,7 +180,7 @@ func (w *Web) transport(via string) *http.Transport {
 	return t
 }
 
-// Client returns a client over a fresh [Web.Transport].
+// Client returns a client with a new [Web.Transport].
 func (w *Web) Client() *http.Client { return &http.Client{Transport: w.Transport()} }
 
 // A Request is one request as it arrived at a server.
@@ -207,7 +207,7 @@ func (r Request) URL() string {
 // String is the method and the URL: "GET https://example.com/robots.txt".
 func (r Request) String() string { return r.Method + " " + r.URL() }
 
-// Requests returns what arrived so far at all sites, in order.
+// Requests returns the requests to all sites so far, in order.
 func (w *Web) Requests() []Request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -228,7 +228,7 @@ func (w *Web) Lookups() []Lookup {
 	return slices.Clone(w.lookups)
 }
 
-// Conns returns how many connections stand at this moment.
+// Conns returns the number of open connections.
 func (w *Web) Conns() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
