@@ -47,7 +47,7 @@ func (s *stored) fields(c codec) {
 		{&s.learnt, 0, math.MaxInt64}, {&s.next, 0, math.MaxInt64}, {&status, 0, maxStatus}, {&access, 0, int64(Restricted)},
 		{&s.outage.first, 0, math.MaxInt64}, {&s.outage.tried, 0, math.MaxInt64}, {&s.outage.reached, 0, math.MaxInt64},
 		{&lasted, 0, math.MaxInt64}, {&fails, 0, maxFails},
-		{&s.copy.fetched, 0, math.MaxInt64}, {&s.copy.expires, 0, math.MaxInt64}, {&declared, -1, math.MaxInt64},
+		{&s.copy.fetched, 0, math.MaxInt64}, {&s.copy.expires, 0, math.MaxInt64}, {&declared, int64(undeclared), math.MaxInt64},
 		{&s.source.modified, 0, math.MaxInt64},
 	} {
 		c.number(n)

@@ -10,34 +10,40 @@ import (
 	"github.com/pquerna/cachecontrol/cacheobject"
 )
 
-// lifetime is how long the file of an answer is used before it is asked for
-// again (RFC 9309, section 2.4, with the words of RFC 9111): what the server
-// declared, at most Most, less the time the answer has spent in caches on its
-// way, and never under Least.
+// undeclared is the lifetime of a copy whose server has given none.
+const undeclared time.Duration = -1
+
+// lifetime is how long a copy is used before the next fetch (RFC 9309, section
+// 2.4, with the words of RFC 9111): what its server has declared, at most Most,
+// less the age of the answer, and never under Least. An answer that its age
+// makes stale lives for Aged.
 //
 // We are a private cache, so s-maxage is not ours. There is no heuristic on
-// Last-Modified: the 24 hours of the RFC are the default.
-func (f Fresh) lifetime(a *Attempt) time.Duration {
-	ttl := f.Default
-	if declared, ok := declared(a); ok {
-		ttl = declared
+// Last-Modified: Default is the lifetime of an answer that declares none.
+func (f Fresh) lifetime(declared, age time.Duration) time.Duration {
+	ttl := declared
+	if declared == undeclared {
+		ttl = f.Default
 	}
-	ttl = min(ttl, f.Most)
-	return max(ttl-age(a.Header), f.Least)
+	left := min(ttl, f.Most) - age
+	if declared != 0 && left <= 0 || declared == undeclared {
+		left = max(left, f.Aged)
+	}
+	return max(left, f.Least)
 }
 
-// declared is the lifetime the server gave, 0 if the answer must not be used
-// without asking again. Max-age overrides Expires (RFC 9111, section 5.3).
-func declared(a *Attempt) (time.Duration, bool) {
+// declaredLifetime is the lifetime that an answer declares: 0 if it must not be
+// used without asking its server, undeclared if it says nothing. Max-age
+// overrides Expires (RFC 9111, section 5.3).
+func declaredLifetime(a *Attempt) time.Duration {
 	c := readCacheControl(a.Header)
-	expires, dated := expires(a)
 	switch {
 	case c.uncacheable || pragmaNoCache(a.Header) || varyAny(a.Header):
-		return 0, true
+		return 0
 	case c.aged:
-		return c.maxAge, true
+		return c.maxAge
 	}
-	return expires, dated
+	return expires(a)
 }
 
 // cacheControl is what we take from the Cache-Control lines.
@@ -121,26 +127,27 @@ func comma(line string) (i int, closed bool) {
 }
 
 // expires is the lifetime that the Expires lines give, counted from the answer's
-// own Date. Of two lines the earlier holds; one that cannot be read, such as
-// the frequent "0" or "-1", means the past (RFC 9111, section 5.3).
-func expires(a *Attempt) (time.Duration, bool) {
+// own Date or from now: the shorter, since either clock may be wrong. Of two
+// lines the earlier counts. A line that cannot be read, such as the frequent "0"
+// or "-1", means the past (RFC 9111, section 5.3).
+func expires(a *Attempt) time.Duration {
 	lines := a.Header["Expires"]
 	if len(lines) == 0 {
-		return 0, false
+		return undeclared
 	}
 	from := a.at()
-	if date, err := http.ParseTime(a.Header.Get("Date")); err == nil {
+	if date, err := http.ParseTime(a.Header.Get("Date")); err == nil && date.After(from) {
 		from = date
 	}
 	shortest := time.Duration(math.MaxInt64)
 	for _, line := range lines {
 		t, err := http.ParseTime(line)
 		if err != nil {
-			return 0, true
+			return 0
 		}
 		shortest = min(shortest, max(t.Sub(from), 0))
 	}
-	return shortest, true
+	return shortest
 }
 
 // age is how long the answer has been in caches before it reached us; the

@@ -56,8 +56,8 @@ const (
 var readings = map[string]reading{
 	"rfc9309":    {open: 30 * days, staleEnd: forever, most: days},
 	"strict":     {most: days, careful: true},
-	"google":     {open: 12 * time.Hour, stale: 12 * time.Hour, staleEnd: 30 * days, most: days, busyError: true},
-	"google2019": {open: 30 * days, stale: 30 * days, staleEnd: forever, most: days, busyAllow: true},
+	"google":     {open: 12 * time.Hour, stale: 12 * time.Hour, staleEnd: 30 * days, most: 7 * days, busyError: true},
+	"google2019": {open: 30 * days, stale: 30 * days, staleEnd: forever, most: 7 * days, busyAllow: true},
 	"draft2019":  {open: 30 * days, staleEnd: forever, most: days},
 	"koster1996": {most: 365 * days, shut: true, careful: true},
 }
@@ -65,7 +65,7 @@ var readings = map[string]reading{
 var (
 	events = []string{
 		"200", "200", "200 cut", "202", "204", "206", "200 body", "200 timeout", "304", "304", "301", "301 after 4", "301 after 5", "301 after 10",
-		"302 redirect_refused", "404", "404", "404 body", "410", "401", "403", "400", "429", "429", "500", "503", "503", "599", "600", "999", "101", "0", "-1",
+		"302 redirect_refused", "404", "404", "404 body", "410", "401", "403", "400", "407", "408", "412", "429", "429", "500", "503", "503", "599", "600", "999", "101", "0", "-1",
 		"dns", "connect", "tls", "timeout", "protocol", "network",
 	}
 	headers = []string{
@@ -149,7 +149,7 @@ func (h *history) fail(format string, args ...any) {
 func (h *history) note(old *policy.Record, a *policy.Attempt) {
 	l, r := &h.ledger, readings[h.p.Name]
 	rules := len(a.Body) > 10 && a.Status != 204
-	confirmed := a.Status == 304 && old.Validators() != nil
+	confirmed := (a.Status == 304 || a.Status == 400 || a.Status == 412) && old.Validators() != nil
 	if l.down.IsZero() {
 		l.lasted = 0
 	} else if !l.held {
@@ -186,8 +186,10 @@ func permits(a *policy.Attempt, r reading, hops int) bool {
 		return true
 	case s == 429:
 		return r.busyAllow
+	case s == 407 || s == 408:
+		return r.most == 7*days // Google's two texts
 	case s >= 400 && s < 500:
-		return !r.shut && (!r.careful || s != 401 && s != 403)
+		return !r.shut && (!r.careful || s != 400 && s != 401 && s != 403)
 	case s == 301:
 		return !r.careful && (len(a.Hops) >= hops || a.Header.Get("Location") == "/robots.txt")
 	}
@@ -198,7 +200,7 @@ func permits(a *policy.Attempt, r reading, hops int) bool {
 // nothing, and never further off than a lifetime.
 func (h *history) spacing(old *policy.Record, a *policy.Attempt) {
 	wait := h.rec.NextTry().Sub(h.now)
-	again := (a.Status == 304 || a.Status == 400) && old.Validators() != nil && h.rec.Validators() == nil
+	again := (a.Status == 304 || a.Status == 400 || a.Status == 412) && old.Validators() != nil && h.rec.Validators() == nil
 	if wait < h.p.Fresh.Least && !(again && wait == -h.p.Fresh.Least) {
 		h.fail("the next try is after %v; want at least %v", wait, h.p.Fresh.Least)
 	}

@@ -102,7 +102,7 @@ func (s *step) success(rule StatusRule) *Record {
 		rule.Access = Unreachable
 		return s.noFile(rule, fmt.Sprintf("status %d without a rule", s.a.Status))
 	}
-	c := &cachedCopy{file: file, page: file.Rules() == 0 && noText(s.a.Header, body)}
+	c := &cachedCopy{file: file, declared: undeclared, page: file.Rules() == 0 && noText(s.a.Header, body)}
 	src := source{origin: s.elsewhere(), etag: etag(s.a.Header), modified: lastModified(s.a.Header)}
 	if src != (source{}) {
 		c.source = &src
@@ -121,11 +121,14 @@ func (s *step) notModified() *Record {
 }
 
 // confirmed starts the lifetime of the copy, which the answer has brought or
-// confirmed. What a 304 does not say of the lifetime stays as it was (RFC 9111,
-// section 4.3.4).
+// confirmed. A 304 without a directive leaves the declared lifetime as it was
+// (RFC 9111, section 4.3.4).
 func (s *step) confirmed(c *cachedCopy) *Record {
 	r := s.record(answer{access: Successful})
-	ttl := s.p.Fresh.lifetime(s.a)
+	if d := declaredLifetime(s.a); d != undeclared {
+		c.declared = d
+	}
+	ttl := s.p.Fresh.lifetime(c.declared, age(s.a.Header))
 	if c.page {
 		ttl = min(ttl, max(s.p.Fresh.HTML, s.p.Fresh.Least))
 	}

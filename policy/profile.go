@@ -24,7 +24,7 @@ type Profile struct {
 	Limit int
 
 	// Hops is how many consecutive redirects are followed (section 2.3.1.2: at
-	// least five). Zero follows none.
+	// least five).
 	Hops int
 
 	// Beyond is what a further redirect, or a loop, means.
@@ -82,7 +82,8 @@ type Fresh struct {
 	Default time.Duration // without a word from the server
 	Most    time.Duration // no lifetime is longer
 	Least   time.Duration // none is shorter, whatever the server says
-	HTML    time.Duration // at most this for an HTML page without one rule
+	HTML    time.Duration // at most this for an HTML page, or binary data, without one rule
+	Aged    time.Duration // for an answer that its Age makes stale; at least this without a word from the server
 }
 
 // Retry spaces the tries.
@@ -114,8 +115,8 @@ func (p *Profile) Check() error {
 		return errors.New("policy: the profile has no name; records are stored under it")
 	case p.Limit < 500<<10:
 		return fmt.Errorf("policy: Limit is %d octets; RFC 9309, section 2.5, asks for at least %d", p.Limit, 500<<10)
-	case p.Hops < 0:
-		return fmt.Errorf("policy: Hops is %d; want 0 or more", p.Hops)
+	case p.Hops < 1:
+		return fmt.Errorf("policy: Hops is %d; want 1 or more", p.Hops)
 	case p.Fresh.Least < time.Second || p.Fresh.Most < p.Fresh.Least || p.Fresh.Default < p.Fresh.Least:
 		return fmt.Errorf("policy: Fresh is %v; want 1s <= Least <= Default and Most", p.Fresh)
 	case p.Beyond == Successful || p.succeeds():

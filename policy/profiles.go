@@ -21,7 +21,7 @@ const (
 func base(name string, d matcher.Dialect) *Profile {
 	return &Profile{
 		Name: name, Dialect: d, Limit: limit, Hops: 5, Beyond: Unavailable, Conditional: true,
-		Fresh: Fresh{Default: day, Most: day, Least: time.Minute, HTML: time.Hour},
+		Fresh: Fresh{Default: day, Most: day, Least: time.Minute, HTML: time.Hour, Aged: time.Hour},
 		Retry: Retry{
 			First: time.Minute, Day: time.Hour, Later: 6 * time.Hour, After: day,
 			Beyond: time.Hour, Refused: time.Hour,
@@ -61,6 +61,18 @@ func unready(from, to int, hold bool) StatusRule {
 	return StatusRule{From: from, To: to, Hold: hold, Clause: "house"}
 }
 
+// notNow puts before the rules for client errors those that speak of this
+// request, or of this moment, and not of the file: a house rule. A 407 comes from
+// our own proxy and does not prove that there is a server.
+func notNow(clientErrors ...StatusRule) []StatusRule {
+	rule := func(status int, answers bool) StatusRule {
+		return StatusRule{From: status, To: status, Answers: answers, Clause: "house"}
+	}
+	const fromProxy, fromServer = false, true
+	rules := []StatusRule{rule(407, fromProxy), rule(408, fromServer), rule(421, fromServer), rule(425, fromServer)}
+	return append(rules, clientErrors...)
+}
+
 // deferring is an outage during which nothing may be accessed, copy or not.
 func deferring(until, every time.Duration) Phase {
 	return Phase{Until: until, EveryBare: every, Otherwise: Defer}
@@ -73,7 +85,7 @@ func deferring(until, every time.Duration) Phase {
 // outage although it is a 4xx: a house rule.
 func RFC9309() *Profile {
 	p := base("rfc9309", matcher.Dialect{})
-	p.Status = statuses(gone(404, 404), gone(410, 410), unready(429, 429, true), denied(Lifetime))
+	p.Status = statuses(notNow(gone(404, 404), gone(410, 410), unready(429, 429, true), denied(Lifetime))...)
 	p.Outage = []Phase{
 		{Until: patience, UseCopy: true, CopyClause: "2.4", Otherwise: Defer},
 		{UseCopy: true, CopyClause: "2.3.1.4", Otherwise: Allow, Answering: true, Clause: "2.3.1.4", Every: day, EveryBare: time.Hour},
@@ -87,10 +99,10 @@ func RFC9309() *Profile {
 func Strict() *Profile {
 	p := base("strict", matcher.Dialect{})
 	p.Beyond = Unreachable
-	p.Status = statuses(
-		gone(404, 404), gone(410, 410), unready(429, 429, true), unready(401, 401, true), unready(403, 403, true),
+	p.Status = statuses(notNow(
+		gone(404, 404), gone(410, 410), unready(429, 429, true), unready(400, 400, true), unready(401, 401, true), unready(403, 403, true),
 		denied(Lifetime),
-	)
+	)...)
 	p.Outage = []Phase{deferring(patience, 0), deferring(0, time.Hour)}
 	return p
 }
@@ -102,6 +114,7 @@ func Strict() *Profile {
 func Google() *Profile {
 	p := base("google", matcher.Google())
 	p.Conditional = false
+	p.Fresh.Most = 7 * day // "increase or decrease" by max-age
 	busy := unready(429, 429, false)
 	busy.Answers = true
 	p.Status = statuses(gone(404, 404), gone(410, 410), busy, denied(Lifetime))
@@ -119,6 +132,7 @@ func Google() *Profile {
 func Google2019() *Profile {
 	p := base("google2019", matcher.Google())
 	p.Conditional = false
+	p.Fresh.Most = 7 * day // "increase or decrease" by max-age
 	p.Status = statuses(gone(404, 404), gone(410, 410), denied(0))
 	p.Outage = []Phase{
 		deferring(patience, 0),
@@ -135,7 +149,7 @@ func Draft2019() *Profile {
 	p.Name, p.Dialect = "draft2019", matcher.Draft2019()
 	missing, removed := gone(404, 404), gone(410, 410)
 	missing.Keep, removed.Keep = day, day
-	p.Status = statuses(missing, removed, unready(429, 429, true), denied(day))
+	p.Status = statuses(notNow(missing, removed, unready(429, 429, true), denied(day))...)
 	return p
 }
 

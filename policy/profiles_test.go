@@ -50,6 +50,14 @@ const (
 		N | allow           | allow           | allow           | allow           | allow           | defer
 		F | rules           | rules           | rules           | allow           | rules           | rules
 		X | allow           | allow           | allow           | allow           | rules           | defer`
+	badRequest = `
+		N | allow           | defer           | allow           | allow           | allow           | defer
+		F | rules           | rules           | rules           | allow           | rules           | rules
+		X | allow           | defer           | allow           | allow           | rules           | defer`
+	notNow = `
+		N | defer           | defer           | allow           | allow           | defer           | defer
+		F | rules           | rules           | rules           | allow           | rules           | rules
+		X | rules stale     | defer           | allow           | allow           | rules stale     | defer`
 	tooMany = `
 		N | defer           | defer           | defer           | allow           | defer           | defer
 		F | rules           | rules           | rules           | allow           | rules           | rules
@@ -81,7 +89,11 @@ func TestEveryEventInEveryState(t *testing.T) {
 		{"2.3.1.3/410", "410", gone},
 		{"2.3.1.3/401", "401", shut},
 		{"2.3.1.3/403", "403", shut},
-		{"2.3.1.3/400", "400", clientError},
+		{"2.3.1.3/400", "400", badRequest},
+		{"house/407", "407", notNow},
+		{"house/408", "408", notNow},
+		{"house/421", "421", notNow},
+		{"house/425", "425", notNow},
 		{"2.3.1.3/405", "405", clientError},
 		{"2.3.1.3/418", "418", clientError},
 		{"2.3.1.3/451", "451", clientError},
@@ -269,6 +281,16 @@ func TestProfiles(t *testing.T) {
 		{"strict", story{"house/401_and_403_defer", `
 			0: 401 -> defer house; next 1m
 			1m: 403 -> defer house; next 1m..2m`}},
+		{"strict", story{"house/400_defers", `
+			0:      400 -> defer house; next 1m
+			to 40d: 400 -> defer house`}},
+		{"google", story{"2.4/max_age_up_to_seven_days", `
+			0:    200 rules + Cache-Control: max-age=259200  -> rules 2.2.2; next 3d
+			3d:   200 rules + Cache-Control: max-age=9999999 -> rules 2.2.2; next 7d
+			10d:  200 rules                                  -> rules 2.2.2; next 24h`}},
+		{"google2019", story{"2.4/max_age_up_to_seven_days", `
+			0:    200 rules + Cache-Control: max-age=9999999 -> rules 2.2.2; next 7d
+			7d:   200 rules                                  -> rules 2.2.2; next 24h`}},
 		{"google", story{"house/twelve_hours_of_standstill", `
 			0:       200 rules -> rules 2.2.2; next 24h
 			24h:     503       -> defer 2.3.1.4; next 1m
@@ -362,6 +384,7 @@ func TestCheck(t *testing.T) {
 		{"house/no_name", func(p *policy.Profile) { p.Name = "" }},
 		{"2.5/less_than_500_KiB", func(p *policy.Profile) { p.Limit = 500<<10 - 1 }},
 		{"2.3.1.2/negative_hops", func(p *policy.Profile) { p.Hops = -1 }},
+		{"2.3.1.2/no_hops", func(p *policy.Profile) { p.Hops = 0 }},
 		{"2.4/no_floor", func(p *policy.Profile) { p.Fresh.Least = 0 }},
 		{"2.4/lifetimes_out_of_order", func(p *policy.Profile) { p.Fresh.Most = time.Second }},
 		{"2.4/default_under_the_floor", func(p *policy.Profile) { p.Fresh.Default = time.Second }},
@@ -381,7 +404,7 @@ func TestCheck(t *testing.T) {
 		})
 	}
 	edges := policy.RFC9309()
-	edges.Hops = 0
+	edges.Hops = 1
 	edges.Fresh = policy.Fresh{Default: time.Second, Most: time.Second, Least: time.Second}
 	edges.Retry = policy.Retry{First: time.Second, Day: time.Second, Later: time.Second}
 	edges.Outage = nil

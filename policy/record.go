@@ -43,7 +43,7 @@ type cachedCopy struct {
 	source   *source       // nil if all of it is zero
 	fetched  int64         // when the file was received or last confirmed
 	expires  int64         // the end of its lifetime
-	declared time.Duration // the lifetime that its server declared; -1 if none
+	declared time.Duration // the lifetime that its server declared, or undeclared
 	page     bool          // an HTML page or binary data without one rule
 	noStore  bool          // Cache-Control: no-store came with it
 }

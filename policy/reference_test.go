@@ -17,13 +17,14 @@ import (
 // clause and the time of the next try.
 type reference struct {
 	profile        string
-	asked          time.Time // the last retrieval; zero if there was none
-	copied         bool      // there is a copy
-	ruled          bool      // it has rules; they close every page
-	html           bool      // it is a page
-	tag            string    // its entity tag
-	dated          bool      // it has a date
-	fetched, until time.Time // its lifetime
+	asked          time.Time     // the last retrieval; zero if there was none
+	copied         bool          // there is a copy
+	ruled          bool          // it has rules; they close every page
+	html           bool          // it is a page
+	declared       time.Duration // the lifetime its server declared; -1 if none
+	tag            string        // its entity tag
+	dated          bool          // it has a date
+	fetched, until time.Time     // its lifetime
 	access         policy.Access
 	clause         string
 	down           time.Time     // the first failure of an outage; zero if there is none
@@ -43,6 +44,8 @@ const (
 	asRefused                         // a redirect that must not be followed
 	asPatience                        // an answer that asks for patience
 	asBusy                            // one that Google takes for a failing server
+	asNotNow                          // an answer that speaks of the request and not of the file
+	asProxy                           // an answer of our own proxy
 	asShut                            // too many redirects, in a careful profile
 	asBeyond                          // too many redirects
 	asGone                            // there is no file
@@ -59,15 +62,15 @@ const (
 // missing is broken.
 var meanings = map[int]meaning{
 	101: asFailing, 200: asFile, 202: asMaybe, 204: asNothing, 301: asFailing, 302: asFailing, 304: asFailing, 400: asDenied, 401: asDenied, 403: asDenied,
-	404: asGone, 410: asGone, 429: asPatience, 500: asFailing, 503: asFailing, 599: asFailing, 600: asFailing, 999: asFailing,
+	407: asProxy, 408: asNotNow, 412: asDenied, 404: asGone, 410: asGone, 429: asPatience, 500: asFailing, 503: asFailing, 599: asFailing, 600: asFailing, 999: asFailing,
 }
 
 // exceptions are those that a profile does.
 var exceptions = map[string]map[int]meaning{
-	"strict":     {401: asPatience, 403: asPatience},
-	"google":     {429: asBusy},
-	"google2019": {429: asDenied},
-	"koster1996": {410: asPatience, 400: asPatience, 401: asClosed, 403: asClosed},
+	"strict":     {400: asPatience, 401: asPatience, 403: asPatience},
+	"google":     {407: asDenied, 408: asDenied, 429: asBusy},
+	"google2019": {407: asDenied, 408: asDenied, 429: asDenied},
+	"koster1996": {407: asPatience, 408: asPatience, 412: asPatience, 410: asPatience, 400: asPatience, 401: asClosed, 403: asClosed},
 }
 
 // own is what the profile makes of a status by itself.
@@ -97,7 +100,7 @@ func (r *reference) means(a policy.Attempt) meaning {
 		return asBeyond
 	case a.Status == 304 && r.validators():
 		return asConfirmed
-	case a.Status == 400 && r.validators():
+	case (a.Status == 400 || a.Status == 412) && r.validators():
 		return asRefusedCondition
 	case m == asMaybe && strings.Contains(string(a.Body), "Disallow"):
 		return asFile
@@ -112,22 +115,36 @@ func (r *reference) validators() bool {
 	return r.copied && (r.tag != "" || r.dated) && !strings.HasPrefix(r.profile, "google")
 }
 
-// lifetime is how long a file lives that came with the header line.
+// lifetime is how long a file lives that came, or was confirmed, with the header
+// line. What a line does not say stays as it was.
 func (r *reference) lifetime(header string) time.Duration {
-	usual, most := days, days
-	if r.profile == "koster1996" {
+	usual, most, age := days, days, time.Duration(0)
+	switch r.profile {
+	case "koster1996":
 		usual, most = 7*days, 365*days
+	case "google", "google2019":
+		most = 7 * days
 	}
-	life := usual
 	switch header {
-	case " + Cache-Control: no-store", " + Expires: 0", " + Age: 99999999999":
-		life = time.Minute
+	case " + Cache-Control: no-store", " + Expires: 0":
+		r.declared = 0
 	case " + Cache-Control: max-age=3600":
-		life = time.Hour
+		r.declared = time.Hour
 	case " + Cache-Control: max-age=99999999999", " + Expires: Fri, 31 Dec 9999 23:59:59 GMT":
-		life = most
+		r.declared = most
 	case " + Age: 3600":
-		life = usual - time.Hour
+		age = time.Hour
+	case " + Age: 99999999999":
+		age = forever
+	}
+	life := max(usual-age, time.Hour) // undeclared
+	switch {
+	case r.declared == 0:
+		life = time.Minute
+	case r.declared > 0 && age >= r.declared:
+		life = time.Hour
+	case r.declared > 0:
+		life = r.declared - age
 	}
 	if r.html {
 		return min(life, time.Hour)
@@ -150,6 +167,7 @@ func (r *reference) learn(a policy.Attempt, header string, now time.Time) {
 		}
 		r.reached(policy.Successful, "")
 		r.copied, r.ruled, r.html = true, strings.Contains(text, "Disallow"), strings.HasPrefix(text, "<")
+		r.declared = -1
 		r.tag, r.dated = a.Header.Get("Etag"), a.Header.Get("Last-Modified") != ""
 		r.live(now, header)
 	case asConfirmed:
@@ -232,13 +250,13 @@ func (r *reference) fails(m, status meaning, header string, now time.Time) {
 	r.lasted = min(r.lasted, now.Sub(r.down))
 	r.access, r.clause = policy.Unreachable, "2.3.1.4"
 	switch m {
-	case asPatience, asBusy:
+	case asPatience, asBusy, asNotNow, asProxy:
 		r.clause = "house"
 	case asShut:
 		r.clause = "2.3.1.2"
 	}
 	r.held = status == asPatience
-	for _, sign := range []meaning{asFailing, asBusy, asRefused, asShut} {
+	for _, sign := range []meaning{asFailing, asBusy, asNotNow, asRefused, asShut} {
 		r.answered = r.answered || m == sign || status == sign
 	}
 	step := time.Hour
@@ -377,7 +395,7 @@ func agree(t *testing.T, name string, draw *rand.Rand) {
 			t.Errorf("%s, after\n%sgot  validators %v\nwant %v", name, &log, rec.Validators(), r.validators())
 		}
 		now = now.Add(delays[draw.IntN(len(delays))])
-		if draw.IntN(3) == 0 {
+		if draw.IntN(3) == 0 && rec.NextTry().After(now) {
 			now = rec.NextTry()
 		}
 	}

@@ -53,6 +53,10 @@ var bodies = map[string]string{
 	"html_rules": "<pre>\nUser-agent: *\nDisallow: /private\n</pre>\n",
 	"sitemap":    "Sitemap: https://example.com/sitemap.xml\n",
 	"shut":       "User-agent: *\nDisallow: /\n",
+	"gzip":       "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x0b\x2d\x4e",
+	"nul":        "User-agent\x00: *",
+	"png":        "\x89PNG\r\n\x1a\n",
+	"utf16":      "\xff\xfe#\x00 \x00x\x00\n\x00",
 }
 
 const robots = "https://example.com/robots.txt"

@@ -46,6 +46,12 @@ func TestTable(t *testing.T) {
 		{"2.2.1/a_page_that_is_confirmed_stays_a_page", `
 			0:  200 html + ETag: "a" -> allow 2.2.1; next 1h
 			1h: 304 + ETag: "a"      -> allow 2.2.1; next 1h`},
+		{"2.2.1/binary_data_allows_for_an_hour", `
+			0: 200 gzip                              -> allow 2.2.1; next 1h
+			0: 200 nul                               -> allow 2.2.1; next 1h
+			0: 200 png + Cache-Control: max-age=7200 -> allow 2.2.1; next 1h
+			0: 200 png + Cache-Control: max-age=600  -> allow 2.2.1; next 10m
+			0: 200 utf16                             -> allow 2.2.1; next 24h`},
 		{"2.3.1.5/a_page_with_rules_is_a_file", `
 			0: 200 html_rules + Content-Type: text/html -> rules 2.2.2; next 24h`},
 		{"house/204_is_an_empty_file", `
@@ -81,6 +87,20 @@ func TestTable(t *testing.T) {
 			47h: ask                                              -> rules 2.2.2
 			48h: 304 + Cache-Control: max-age=600                 -> rules 2.2.2; next 10m
 			49h: 304 + ETag: W/"a" + Cache-Control: no-cache      -> rules 2.2.2; next 1m`},
+		{"2.4/304_without_a_directive_keeps_the_lifetime", `
+			0:   200 rules + ETag: "a" + Cache-Control: max-age=600 -> rules 2.2.2; next 10m
+			10m: 304                                                -> rules 2.2.2; next 10m
+			20m: 503                                                -> rules stale 2.4
+			21m: 304 + Age: 300                                     -> rules 2.2.2; next 5m
+			26m: 304 + Cache-Control: max-age=1200                  -> rules 2.2.2; next 20m
+			46m: 304 + ETag: W/"a"                                  -> rules 2.2.2; next 20m
+			66m: 304 + Expires: Fri, 01 May 2026 02:06:00 GMT       -> rules 2.2.2; next 1h
+			2h:  304 + Cache-Control: no-cache                      -> rules 2.2.2; next 1m
+			3h:  304                                                -> rules 2.2.2; next 1m`},
+		{"2.4/304_to_a_copy_without_a_directive", `
+			0:   200 rules + ETag: "a" -> rules 2.2.2; next 24h
+			24h: 304 + Age: 3600       -> rules 2.2.2; next 23h
+			48h: 304                   -> rules 2.2.2; next 24h`},
 		{"2.4/304_of_another_entity_ends_the_copy", `
 			0:          200 rules + ETag: "a" -> rules 2.2.2; next 24h
 			24h:        304 + ETag: "b"       -> defer 2.4; next -1m
@@ -190,6 +210,35 @@ func TestTable(t *testing.T) {
 			0:   200 rules -> rules 2.2.2; next 24h
 			24h: 403       -> allow 2.3.1.3; next 1h
 			25h: 503       -> defer 2.3.1.4; next 1m`},
+		{"house/400_to_our_condition_is_asked_again_without", `
+			0:   200 rules + ETag: "a" -> rules 2.2.2; next 24h
+			24h: 400                   -> defer 2.4; next -1m
+			24h: 400                   -> allow 2.3.1.3; next 1h`},
+		{"house/412_to_our_condition_is_asked_again_without", `
+			0:   200 rules + ETag: "a" -> rules 2.2.2; next 24h
+			24h: 412                   -> defer 2.4; next -1m
+			24h: 200 others            -> others 2.2.2; next 24h
+			48h: 412                   -> allow 2.3.1.3; next 1h`},
+		{"house/412_leaves_a_copy_its_time", `
+			0:  200 rules + ETag: "a" -> rules 2.2.2; next 24h
+			1h: 412                   -> rules 2.2.2; next -1m
+			1h: 403                   -> rules 2.2.2; next 1h`},
+		{"house/412_and_then_an_outage", `
+			0:   200 rules + ETag: "a" -> rules 2.2.2; next 24h
+			24h: 412                   -> defer 2.4; next -1m
+			24h: 503                   -> rules stale 2.4; next 1m`},
+		{"house/not_now_is_not_no_file", `
+			0:      408             -> defer house; next 1m
+			1m:     421             -> defer house; next 1m..2m
+			3m:     425             -> defer house; next 2m..4m
+			7m:     200 rules       -> rules 2.2.2
+			2d:     408             -> rules stale 2.4; next 1m
+			3d:     404             -> allow 2.3.1.3
+			4d:     408 + Retry-After: 7200 -> defer house; next 2h
+			to 35d: 425             -> allow 2.3.1.4; next 1h`},
+		{"house/407_comes_from_our_proxy", `
+			0:      407 -> defer house; next 1m
+			to 35d: 407 -> defer house; next 1h`},
 		{"house/429_defers", `
 			0:  429                     -> defer house; next 1m
 			1m: 429 + Retry-After: 7200 -> defer house; next 2h`},
@@ -198,6 +247,11 @@ func TestTable(t *testing.T) {
 			to 31d:  503 -> allow 2.3.1.4; next 1h
 			31d30m:  429 -> defer house; next 1h
 			to 99d:  429 -> defer house; next 1h`},
+		{"house/a_month_of_429_is_no_outage", `
+			0:       429 -> defer house; next 1m
+			to 40d:  429 -> defer house
+			40d1h:   502 -> defer 2.3.1.4; next 3h..6h
+			71d:     ask -> defer 2.3.1.4`},
 		{"house/429_leaves_the_copy", `
 			0:   200 rules -> rules 2.2.2; next 24h
 			24h: 429       -> rules stale 2.4; next 1m
@@ -211,6 +265,27 @@ func TestTable(t *testing.T) {
 			to 29d23h59m: 503 -> defer 2.3.1.4; next 3h..6h
 			to 32d:   503 -> allow 2.3.1.4; next 1h
 			to 60d:   503 -> allow 2.3.1.4; next 1h`},
+		{"2.3.1.4/two_failures_a_month_apart_are_no_outage", `
+			0:   503 -> defer 2.3.1.4; next 1m
+			31d: ask -> defer 2.3.1.4
+			31d: 503 -> defer 2.3.1.4; next 1m..2m
+			99d: 503 -> defer 2.3.1.4; next 2m..4m`},
+		{"2.3.1.4/a_gap_counts_twice_its_plan_or_an_hour", `
+			0:       503 + Retry-After: 86400 -> defer 2.3.1.4; next 24h
+			2d:      503 + Retry-After: 86400 -> defer 2.3.1.4; next 24h
+			9d:      503 + Retry-After: 86400 -> defer 2.3.1.4; next 24h
+			to 34d23h: 503 + Retry-After: 86400 -> defer 2.3.1.4; next 24h
+			to 37d:  503                      -> allow 2.3.1.4; next 1h`},
+		{"2.3.1.4/a_question_counts_to_the_next_fetch", `
+			0:       503 + Retry-After: 86400 -> defer 2.3.1.4; next 24h
+			to 29d:  503 + Retry-After: 86400 -> defer 2.3.1.4; next 24h
+			29d23h59m59s: ask                 -> defer 2.3.1.4
+			30d:     ask                      -> allow 2.3.1.4`},
+		{"2.3.1.4/a_boot_clock_ends_no_outage", `
+			-9999d: 503 -> defer 2.3.1.4; next 1m
+			0:      503 -> defer 2.3.1.4
+			1h:     503 -> defer 2.3.1.4
+			31d:    ask -> defer 2.3.1.4`},
 		{"2.3.1.4/a_silent_server_is_never_taken_for_an_open_one", `
 			0:     dns     -> defer 2.3.1.4; next 1m
 			1d:    connect -> defer 2.3.1.4
