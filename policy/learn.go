@@ -112,9 +112,9 @@ func (s *step) success(rule StatusRule) *Record {
 
 // notModified follows a 304 to our validators: the copy lives on.
 func (s *step) notModified() *Record {
-	c := *s.old.copy
+	c := *s.keptCopy()
 	if other := etag(s.a.Header); other != "" && c.source.etag != "" && weak(other) != weak(c.source.etag) {
-		c.expires = c.fetched
+		c.expires = 0
 		return s.withoutValidators(c)
 	}
 	return s.confirmed(&c)

@@ -42,7 +42,7 @@ type cachedCopy struct {
 	file     *matcher.File
 	source   *source       // nil if all of it is zero
 	fetched  int64         // when the file was received or last confirmed
-	expires  int64         // the end of its lifetime
+	expires  int64         // the end of its lifetime; 0 for a copy that counts as expired
 	declared time.Duration // the lifetime that its server declared, or undeclared
 	page     bool          // an HTML page or binary data without one rule
 	noStore  bool          // Cache-Control: no-store came with it
