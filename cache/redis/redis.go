@@ -24,11 +24,12 @@
 //
 // # What is stored
 //
-// For an authority, one string with a time to live, under PREFIX:1:copy:AUTHORITY, and while someone
-// retrieves it one under PREFIX:1:lease:AUTHORITY. The number is the version of the form: crawlers of two
+// For an authority, one string with a time to live, under PREFIX:1:copy:KEY, and while someone
+// retrieves it one under PREFIX:1:lease:KEY. The number is the version of the form: crawlers of two
 // versions share a server, not their copies. A string that is far too long, and what is not a string,
 // reads as absent and is overwritten. Other bytes that somebody else wrote are returned: the fetcher
-// verifies each record, and values of your own need a checksum. The server needs no persistence. Give it a maxmemory with a volatile policy.
+// verifies each record, and values of your own need a checksum. The server needs no persistence. Give it a
+// maxmemory with a volatile policy.
 //
 // # Waiting for another's retrieval
 //
@@ -235,8 +236,15 @@ func (s *Store) read(ctx context.Context, name string, watched bool) ([]byte, er
 		}
 		return c.Do(ctx, get.Build()).AsBytes()
 	})
-	if reply, ok := rueidis.IsRedisErr(err); ok && strings.HasPrefix(reply.Error(), "WRONGTYPE") || err == nil && len(b) == 0 {
+	if wrongType(err) || err == nil && len(b) == 0 {
 		return nil, fs.ErrNotExist
 	}
 	return b, err
+}
+
+// wrongType reports whether the server replied that a key has another type than the command wants. The reply
+// to a script says so further on.
+func wrongType(err error) bool {
+	reply, ok := rueidis.IsRedisErr(err)
+	return ok && strings.Contains(reply.Error(), "WRONGTYPE")
 }

@@ -203,7 +203,7 @@ func (s *Store) Reserve(ctx context.Context, authority string, r pace.Reservatio
 		micros(r.Lead), micros(r.Ahead), strconv.Itoa(r.Parallel), micros(patience), micros(placePoll),
 	}
 	answer, err := do(ctx, s.link, func(ctx context.Context, c rueidis.Client) ([]int64, error) {
-		return reserveScript.Exec(ctx, c, s.paceNames(authority), args).AsIntSlice()
+		return execute(ctx, c, reserveScript, s.paceNames(authority), args).AsIntSlice()
 	})
 	if err != nil {
 		return pace.Grant{}, err
@@ -241,8 +241,18 @@ func (s *Store) Count(ctx context.Context, process string, life time.Duration) (
 // run runs a script that answers with a number.
 func (s *Store) run(ctx context.Context, script *rueidis.Lua, keys []string, args ...string) (int64, error) {
 	return do(ctx, s.link, func(ctx context.Context, c rueidis.Client) (int64, error) {
-		return script.Exec(ctx, c, keys, args).AsInt64()
+		return execute(ctx, c, script, keys, args).AsInt64()
 	})
+}
+
+// execute runs a script. Keys of a type that no script here makes are deleted first.
+func execute(ctx context.Context, c rueidis.Client, script *rueidis.Lua, keys, args []string) rueidis.RedisResult {
+	r := script.Exec(ctx, c, keys, args)
+	if wrongType(r.Error()) {
+		c.Do(ctx, c.B().Del().Key(keys...).Build())
+		r = script.Exec(ctx, c, keys, args)
+	}
+	return r
 }
 
 // flag is a bool as the scripts read it.

@@ -236,3 +236,18 @@ func TestReserveClockSetBack(t *testing.T) {
 	number(srv, "HSET", "state", "last", "9000000000000000")
 	within(t, "after a start in the far future", ask(t, s, "b", time.Minute, 0), time.Minute)
 }
+
+// Keys of a type that no script here makes are replaced, and are no trouble of the server's.
+func TestReserveForeignKeys(t *testing.T) {
+	srv := start(t)
+	s := opened(t, srv.url(), slow)
+	for _, name := range []string{"polite:1:pace:members", s.paceNames(site)[0], s.paceNames(site)[2]} {
+		srv.do("SET", name, "a string")
+	}
+	if wait := ask(t, s, "a", time.Minute, 0); wait != 0 {
+		t.Errorf("Reserve: wait %v, want the turn", wait)
+	}
+	if n, err := s.Count(t.Context(), "process", time.Minute); n != 1 || err != nil {
+		t.Errorf("Count = %d, %v, want this process alone", n, err)
+	}
+}
