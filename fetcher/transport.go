@@ -231,13 +231,15 @@ var errCancel = fmt.Errorf("%w: Request.Cancel is closed", context.Canceled)
 // waiting is the context of a request while it waits. It also ends with the
 // deprecated Request.Cancel, which http.Client sets for its Timeout.
 func waiting(req *http.Request) (ctx context.Context, stop func()) {
-	if req.Cancel == nil {
+	//lint:ignore SA1019 net/http honours it as well
+	gaveUp := req.Cancel
+	if gaveUp == nil {
 		return req.Context(), func() {}
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())
 	go func() { // ends with the wait, by stop
 		select {
-		case <-req.Cancel:
+		case <-gaveUp:
 			cancel(errCancel)
 		case <-ctx.Done():
 		}
