@@ -36,10 +36,10 @@ type crowd struct {
 	paused time.Time // when it was set
 }
 
-func (c *crowd) n(n int) int {
+func (c *crowd) n(n int64) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.rng.IntN(n)
+	return c.rng.Int64N(n)
 }
 
 // caller makes one visit, or fails to.
@@ -93,7 +93,7 @@ func (c *crowd) answer(turn Turn) {
 			c.paused, c.until = time.Now(), until
 		}
 		c.mu.Unlock()
-		turn.Answer(429, http.Header{"Retry-After": {strconv.Itoa(after)}})
+		turn.Answer(429, http.Header{"Retry-After": {strconv.FormatInt(after, 10)}})
 	} else {
 		turn.Answer(200, nil)
 	}

@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -141,9 +142,10 @@ func TestShare(t *testing.T) {
 
 // TestSize holds the estimate against what the strings of a record must take.
 func TestSize(t *testing.T) {
+	const wide = strconv.IntSize == 64 // pointers are smaller elsewhere
 	p := policy.RFC9309()
 	small := learn(t, p, nil, attempt(t, "200 rules", start))
-	if got, least := small.Size(), 79+len(robots); got < least || got > least+50 {
+	if got, least := small.Size(), 79+len(robots); wide && (got < least || got > least+50) {
 		t.Errorf("the size of a plain record is %d; want about %d", got, least)
 	}
 	for _, tt := range []struct {
@@ -167,7 +169,7 @@ func TestSize(t *testing.T) {
 		}
 	}
 	dated := learn(t, p, nil, attempt(t, "200 rules + Last-Modified: Fri, 01 May 2020 00:00:00 GMT", start))
-	if got := dated.Size() - small.Size(); got != 40 {
+	if got := dated.Size() - small.Size(); wide && got != 40 {
 		t.Errorf("a date, the first field of a source, adds %d; want 40", got)
 	}
 }
