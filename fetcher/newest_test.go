@@ -274,12 +274,12 @@ func TestStoreCatchesUp(t *testing.T) {
 func TestStoreHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
-		hangs := true
-		store := &troubled{Store: cache.NewMemory(1 << 20)}
+		store := &troubled{Store: cache.NewMemory(1 << 20), op: "get"}
 		var calls atomic.Int32
+		var well atomic.Bool
 		store.does = func(ctx context.Context) ([]byte, error) {
 			calls.Add(1)
-			if hangs {
+			if !well.Load() {
 				time.Sleep(time.Hour)
 			}
 			return nil, fs.ErrNotExist
@@ -309,10 +309,9 @@ func TestStoreHangs(t *testing.T) {
 		if n := calls.Load(); n != 1 {
 			t.Errorf("%d calls of a store that hangs after its rest, want one, to see", n)
 		}
-		hangs = false
+		well.Store(true)
 		time.Sleep(31 * time.Second)
 		failed := tr.Stats().StoreFailures
-		store.op = "neither"
 		check(101)
 		if now := tr.Stats().StoreFailures; now != failed {
 			t.Errorf("%d calls failed after the store answers again, want none", now-failed)

@@ -18,8 +18,9 @@ import (
 )
 
 // Transport decides whether a crawler may fetch a URL, and as an
-// http.RoundTripper fetches only what it may. It is safe for concurrent use, has
-// no goroutine between fetches of robots.txt and needs no closing.
+// http.RoundTripper fetches only what it may. It is safe for concurrent use and
+// needs no closing. It has no goroutine between fetches of robots.txt, except to
+// write to a Store that was away what the Store has missed.
 //
 // [Transport.RoundTrip] is what most callers want; [Transport.Check] decides
 // without making the request.

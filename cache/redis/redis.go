@@ -24,8 +24,8 @@
 //
 // # What is stored
 //
-// For an authority, one string with a time to live, under PREFIX:1:copy:KEY, and while someone
-// retrieves it one under PREFIX:1:lease:KEY. The number is the version of the form: crawlers of two
+// For a key, which names an authority and a profile, one string with a time to live, under
+// PREFIX:1:copy:KEY, and while someone retrieves it one under PREFIX:1:lease:KEY. The number is the version of the form: crawlers of two
 // versions share a server, not their copies. A string that is far too long, and what is not a string,
 // reads as absent and is overwritten. Other bytes that somebody else wrote are returned: the fetcher
 // verifies each record, and values of your own need a checksum. The server needs no persistence. Give it a
