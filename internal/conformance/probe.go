@@ -273,10 +273,10 @@ func refutes(line string) probe {
 	return does(func(p *policy.Profile) bool { return renewed(p, line) <= 0 })
 }
 
-// renewed is for how long a 304 with a header line renews a copy, 0 if it does
-// not.
-func renewed(p *policy.Profile, line string) time.Duration {
-	r := p.Learn(nil, with(`ETag: "a"`))
+// renewed is for how long a 304 with a header line renews a copy that has an
+// ETag and other lines, 0 if it does not.
+func renewed(p *policy.Profile, line string, copied ...string) time.Duration {
+	r := p.Learn(nil, with(append(copied, `ETag: "a"`)...))
 	not := at(answer(304, ""), r.NextTry())
 	if name, value, ok := strings.Cut(line, ": "); ok {
 		not.Header.Set(name, value)

@@ -91,6 +91,9 @@ func validation() []requirement {
 		says("MUST", "For each stored response identified, the cache MUST update its header fields with the header fields provided in the 304 (Not Modified) response",
 			"`max-age=7200` of a 304 counts", does(func(p *policy.Profile) bool { return renewed(p, "Cache-Control: max-age=7200") == 2*time.Hour }),
 			"policy/2.4/304_renews_the_copy"),
+		says("MUST", "For each stored response identified, the cache MUST update its header fields with the header fields provided in the 304 (Not Modified) response",
+			"after a 304 without Cache-Control the stored `max-age=7200` counts", does(func(p *policy.Profile) bool { return renewed(p, "", "Cache-Control: max-age=7200") == 2*time.Hour }),
+			"policy/2.4/304_without_a_directive_keeps_the_lifetime"),
 	}
 }
 
