@@ -24,20 +24,18 @@ const (
 	pageSize    = 4096
 	headerSize  = 16
 	elementSize = 16
-
-	branchPage = 0x01
-	leafPage   = 0x02
-	freePage   = 0x10
-	bucketFlag = 0x01
+	branchPage  = 0x01
+	leafPage    = 0x02
+	freePage    = 0x10
+	bucketFlag  = 0x01
 )
 
 var num = binary.NativeEndian
 
-// A checker walks over all pages in use, and panics at the first fault; a slice expression out of range is
-// one. Without a fault, every page is in the file and is used once, by the tree or by the list of free
-// pages; every element is in its page; keys rise; and a branch names each child by the child's first key, by
-// which the database replaces it. So the database never leaves the file, never goes in a circle, and never
-// overwrites a page in use.
+// A checker walks over all pages in use, and panics at the first fault, such as a slice expression out of range.
+// Without a fault, every page is in the file and is used once, by the tree or by the list of free pages; every
+// element is in its page; keys rise; and a branch names each child by the child's first key, by which the
+// database replaces it. So the database never leaves the file, goes in a circle, or overwrites a page in use.
 type checker struct {
 	file io.ReaderAt
 	used []bool // by page number
@@ -124,12 +122,11 @@ func (c *checker) walk(p, first []byte, flags uint32) {
 
 // bucket checks the tree of a bucket.
 func (c *checker) bucket(value []byte) {
-	p := value[headerSize:]
-	if root := num.Uint64(value); root != 0 {
+	root, p := num.Uint64(value), value[headerSize:]
+	if root != 0 {
 		p = c.page(root)
-	} else {
-		must(num.Uint64(p) == 0 && num.Uint16(p[8:]) == leafPage && num.Uint32(p[12:]) == 0, "a bucket is not a page")
 	}
+	must(num.Uint64(p) == root && (root != 0 || num.Uint16(p[8:]) == leafPage && num.Uint32(p[12:]) == 0), "a bucket is not a page")
 	c.walk(p, nil, 0)
 }
 

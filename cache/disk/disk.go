@@ -11,9 +11,9 @@
 //
 // Put keeps the value in memory, where Get finds it, and a goroutine of the store writes it within a second,
 // with others, in one transaction. While more values arrive than the disk writes in that time, Put waits.
-// Close writes the rest. A process that is killed loses at most the writes of its last second. A transaction
-// that fails, because the disk is full for example, is tried again and again, and every Put until then
-// reports the error.
+// Close writes the rest. A process that is killed loses at most the writes of its last second. If the disk is
+// full the transaction is tried again, and every Put until then reports the error. Each transaction also
+// removes some expired values. The file does not shrink, but the space is used again.
 //
 // # One process
 //
@@ -26,14 +26,11 @@
 // damaged, of another version, or not a store is [ErrDamaged]: remove it. The bytes of a value are not
 // checked: the fetcher does so, and values of your own need a checksum. A program that changes the file
 // while it is open can make the store fail, return other bytes, or end the process.
-//
-// # Size
-//
-// Each transaction also removes some expired values. The file does not shrink, but the space is used again.
 package disk
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -79,7 +76,7 @@ type Store struct {
 	limit   int               // bound of size
 	room    chan struct{}     // closed, and replaced, after each transaction
 	failed  error             // error of the last transaction
-	broken  error             // ErrDamaged once the file must not be used any more
+	broken  error             // ErrDamaged or ErrClosed once the file must not be used any more
 }
 
 // Get implements [cache.Store]. It does not watch ctx while it reads the file.
@@ -87,7 +84,20 @@ func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	e, err := s.find(key)
+	s.mu.Lock()
+	err := s.broken
+	e, ok := s.pending[key]
+	s.mu.Unlock()
+	if ok {
+		e = bytes.Clone(e)
+	} else if err == nil {
+		err = s.guard(func() error {
+			return s.db.View(func(tx *bbolt.Tx) error {
+				e = bytes.Clone(tx.Bucket(copies).Get(fileKey(key)))
+				return nil
+			})
+		})
+	}
 	switch {
 	case err != nil:
 		return nil, s.named(err)
@@ -95,24 +105,6 @@ func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
 		return nil, fs.ErrNotExist
 	}
 	return e[endSize:], nil
-}
-
-// find returns a copy of the entry of key, or nil.
-func (s *Store) find(key string) ([]byte, error) {
-	s.mu.Lock()
-	err := s.usable()
-	e, ok := s.pending[key]
-	s.mu.Unlock()
-	if err != nil || ok {
-		return bytes.Clone(e), err
-	}
-	err = s.guard(func() error {
-		return s.db.View(func(tx *bbolt.Tx) error {
-			e = bytes.Clone(tx.Bucket(copies).Get(fileKey(key)))
-			return nil
-		})
-	})
-	return e, err
 }
 
 // Put implements [cache.Store]. It waits, as long as ctx allows, while more is put than the disk writes. If
@@ -124,7 +116,8 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, keep time.Dur
 	if len(key) > maxKey || len(value) > maxValue {
 		return s.named(fmt.Errorf("key of %d or value of %d bytes is too large", len(key), len(value)))
 	}
-	return s.enqueue(ctx, key, entry(value, time.Now().Add(keep)))
+	e := binary.BigEndian.AppendUint64(nil, uint64(time.Now().Add(keep).UnixMilli()+1)) // not too early
+	return s.enqueue(ctx, key, append(e, value...))
 }
 
 // Delete implements [cache.Store]. It waits and fails as Put does.
@@ -136,14 +129,18 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 // the last transaction. A second Close does nothing. All other methods fail with [io/fs.ErrClosed] afterwards.
 func (s *Store) Close() (err error) {
 	s.closing.Do(func() {
+		s.mu.Lock()
+		s.broken = cmp.Or(s.broken, fs.ErrClosed)
+		s.mu.Unlock()
 		close(s.quit)
 		s.writer.Wait()
+
 		s.mu.Lock()
 		failed, broken := s.failed, s.broken
 		s.mu.Unlock()
 		// After a panic the database may hold a lock that its Close would wait for. Then the operating
 		// system closes the file with the process.
-		if broken == nil {
+		if broken == fs.ErrClosed {
 			broken = s.db.Close()
 		}
 		err = s.named(errors.Join(failed, broken))
@@ -159,26 +156,16 @@ func (s *Store) named(err error) error {
 	return fmt.Errorf("disk: %s: %w", s.path, err)
 }
 
-// usable returns why the store can not be used, or nil. The caller holds mu.
-func (s *Store) usable() error {
-	select {
-	case <-s.quit:
-		return fs.ErrClosed
-	default:
-		return s.broken
-	}
-}
-
 // guard runs a transaction. Where the file has changed since it was checked, the database panics or reads
 // memory that is not there. The store is broken afterwards, but the process goes on.
 func (s *Store) guard(transaction func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %.200v", ErrDamaged, r)
 			s.mu.Lock()
+			defer s.mu.Unlock()
+			err = fmt.Errorf("%w: %.200v", ErrDamaged, r)
 			s.broken = err
-			s.mu.Unlock()
 		}
 	}()
 	return transaction()
@@ -186,13 +173,6 @@ func (s *Store) guard(transaction func() error) (err error) {
 
 // endSize is the length of the head of an entry: when it expires, in milliseconds since 1970, big-endian.
 const endSize = 8
-
-// entry returns the entry for a value that expires at end.
-func entry(value []byte, end time.Time) []byte {
-	e := make([]byte, endSize, endSize+len(value))
-	binary.BigEndian.PutUint64(e, uint64(end.UnixMilli()+1)) // a value is kept for its whole time
-	return append(e, value...)
-}
 
 // expired reports whether the end of an entry has passed. An entry that is too short has expired.
 func expired(e []byte, now time.Time) bool {

@@ -82,10 +82,8 @@ func inspect(path string, end time.Time) error {
 
 // lock opens the database. It waits until end for another process to close the file.
 func lock(path string, end time.Time, o *bbolt.Options) (*bbolt.DB, error) {
-	// Zero would mean no limit. The database tries once, however short the time is.
-	o.Timeout = max(time.Until(end), 1)
-	o.PageSize = pageSize
-	o.NoStatistics = true
+	o.Timeout = max(time.Until(end), 1) // zero would be no limit
+	o.PageSize, o.NoStatistics = pageSize, true
 	db, err := bbolt.Open(path, 0o600, o)
 	var system *fs.PathError
 	switch {
@@ -99,19 +97,19 @@ func lock(path string, end time.Time, o *bbolt.Options) (*bbolt.DB, error) {
 
 // prepare makes the bucket in a new file, and refuses a file of another program or version.
 func prepare(db *bbolt.DB) error {
-	var known, used bool
-	err := db.View(func(tx *bbolt.Tx) error {
-		known, used = tx.Bucket(copies) != nil, tx.ID() > 1 // a new file counts as transactions 0 and 1
-		return nil
-	})
-	switch {
-	case err != nil || known:
+	tx, err := db.Begin(true)
+	if err != nil {
 		return err
-	case used:
+	}
+	defer tx.Rollback() // without effect after Commit
+	if tx.Bucket(copies) != nil {
+		return nil
+	}
+	if tx.ID() > 2 { // not the first transaction of the file
 		return fmt.Errorf("%w: it has no bucket %q", ErrDamaged, copies)
 	}
-	return db.Update(func(tx *bbolt.Tx) error {
-		_, err := tx.CreateBucket(copies)
+	if _, err := tx.CreateBucket(copies); err != nil {
 		return err
-	})
+	}
+	return tx.Commit()
 }

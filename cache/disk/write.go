@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -12,19 +13,14 @@ import (
 )
 
 const (
-	// What is pending can be written in writeTime, and the writer waits for flushEvery at most: together less
-	// than the promised second.
-	flushEvery = 400 * time.Millisecond
-	writeTime  = 300 * time.Millisecond
-	minPending = 16 << 10 // bytes that wait in memory on a slow disk
-	maxPending = 32 << 20 // bytes that wait in memory on a fast disk
-	entryCost  = 64       // memory that an entry takes besides its bytes, about
-	maxValue   = maxPending / 2
-	maxKey     = bbolt.MaxKeySize - 1 // see fileKey
-	// A transaction looks for expired values among sweepLeast entries, and among sweepFactor more for each
-	// entry that it writes, so that it finds them faster than the file fills.
-	sweepLeast  = 256
-	sweepFactor = 4
+	flushEvery  = 400 * time.Millisecond // a pending entry waits for the writer at most; with writeTime below a second
+	writeTime   = 300 * time.Millisecond // the disk writes all that is pending in this time
+	minPending  = 16 << 10               // bytes that wait in memory on a slow disk
+	maxPending  = 32 << 20               // bytes that wait in memory on a fast disk
+	entryCost   = 64                     // memory that an entry takes besides its bytes, about
+	maxValue    = maxPending / 2
+	maxKey      = bbolt.MaxKeySize - 1 // see fileKey
+	sweepFactor = 4                    // entries to check for each entry written, so that expired ones are found faster than the file fills
 )
 
 func cost(key string, e []byte) int { return len(key) + len(e) + entryCost }
@@ -38,7 +34,7 @@ func (s *Store) enqueue(ctx context.Context, key string, e []byte) error {
 		if old, ok := s.pending[key]; ok {
 			size -= cost(key, old)
 		}
-		err, room := s.usable(), s.room
+		err, room := s.broken, s.room
 		fits := err == nil && (len(s.pending) == 0 || size <= s.limit)
 		if fits {
 			s.pending[key], s.size = e, size
@@ -86,16 +82,19 @@ func (s *Store) write() {
 	}
 }
 
-// flush writes the pending entries. If that fails they stay pending.
+// flush writes the pending entries, and adapts the limit to the time that it took. If it fails the entries stay
+// pending.
 func (s *Store) flush() {
 	s.mu.Lock()
-	entries, broken := maps.Clone(s.pending), s.broken
+	entries, err := maps.Clone(s.pending), s.broken
 	s.mu.Unlock()
-	if len(entries) == 0 || broken != nil {
+	if len(entries) == 0 {
 		return
 	}
 	start := time.Now()
-	err := s.guard(func() error { return s.commit(entries) })
+	if !errors.Is(err, ErrDamaged) {
+		err = s.guard(func() error { return s.commit(entries) })
+	}
 	took := time.Since(start)
 
 	s.mu.Lock()
@@ -115,17 +114,12 @@ func (s *Store) flush() {
 			s.size -= cost(key, e)
 		}
 	}
-	s.limit = nextLimit(s.limit, written, took)
-}
-
-// nextLimit returns how many bytes may be pending, after a transaction of that size took so long.
-func nextLimit(limit, size int, took time.Duration) int {
 	if took > writeTime {
-		limit = int(float64(size) * float64(writeTime) / float64(took))
-	} else if size > limit/2 {
-		limit *= 2
+		s.limit = int(float64(written) * float64(writeTime) / float64(took))
+	} else if written > s.limit/2 {
+		s.limit *= 2
 	}
-	return min(max(limit, minPending), maxPending)
+	s.limit = min(max(s.limit, minPending), maxPending)
 }
 
 // writeAll writes entries and removes some expired entries, in one transaction. It writes in the order of the
@@ -143,7 +137,7 @@ func (s *Store) writeAll(entries map[string][]byte) error {
 				return err
 			}
 		}
-		return s.removeExpired(b, sweepLeast+sweepFactor*len(entries), time.Now())
+		return s.removeExpired(b, sweepFactor*(len(entries)+64), time.Now())
 	})
 }
 
