@@ -14,8 +14,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// A story is what one authority answers over time and what must follow, one
-// step a line:
+// A story is what one authority answers over time and what must follow, as in
+// internal/table/table.txt, one step a line:
 //
 //	WHEN: ANSWER -> RULING; next SPAN
 //	WHEN: ask    -> RULING

@@ -8,6 +8,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/rfc9309/polite/internal/table"
 )
 
 // Proofs are the tests and the topics of test vectors that a module has, as
@@ -17,10 +19,14 @@ type Proofs map[string]bool
 // vectors is the folder of the test vectors.
 const vectors = "vectors"
 
-// Find collects the proofs of a module: the topics of the vectors of class rfc,
-// and every string in a test source, since the name of a subtest is one.
+// Find collects the proofs of a module: the rows of the decision table, the
+// topics of the vectors of class rfc, and every string in a test source, since
+// the name of a subtest is one.
 func Find(module fs.FS) (Proofs, error) {
 	all := Proofs{}
+	for _, r := range table.Rows() {
+		all["policy/"+r.Name] = true
+	}
 	err := fs.WalkDir(module, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil || d.IsDir():
