@@ -16,7 +16,7 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-var testName = regexp.MustCompile("([a-z/]+) `([^`]+)`")
+var testName = regexp.MustCompile("([a-z/]+)\\s+`([^`]+)`")
 
 // Each deviation has a number of its own, in order, and names tests that exist.
 func TestDeviationsName(t *testing.T) {
