@@ -1,9 +1,9 @@
-// Package cache says what a store of robots.txt copies promises, and has one that keeps them in memory
-// (RFC 9309, section 2.4).
+// Package cache defines what a store of robots.txt records promises, and has a store in memory (RFC 9309,
+// section 2.4).
 //
-// The fetcher keeps the authorities in use in a private memory of its own. A [Store] is the level behind
-// it: one that outlives the process (package disk), or that a fleet of crawlers has in common (package
-// redis), or yours:
+// The fetcher keeps the authorities in use in a private memory. A [Store] is the second level. Package disk
+// has one that outlives the process, package redis has one that a fleet of crawlers shares, and you may write
+// your own:
 //
 //	store, err := disk.Open("robots.db", nil)
 //	...
@@ -11,34 +11,37 @@
 //
 // # Writing a store
 //
-// Three methods suffice, and the example shows one whole store. Package cachetest states every promise
-// below as a test; run it on yours.
+// A store has three methods; the example shows a whole one. Package cachetest has a test for every promise
+// below. Run it on your store.
 //
 // # Keys
 //
-// A key is the scheme and authority of a site and the name of a profile, such as
-// "https://example.com:8443 rfc9309" or "http://[2001:db8::1] strict". Hosts come from the links of
-// strangers, so a store takes any key of up to 300 bytes, each of any value, as an exact string of bytes:
-// no folding, no cutting, no special byte. A value is never returned for another key.
+// A key is the authority of a site and the name of a profile, such as "https://example.com:8443 rfc9309" or
+// "http://[2001:db8::1] strict". Hosts come from the links of strangers, so a store takes any key of up to
+// 300 bytes, with any bytes in it. It compares keys byte for byte, without folding or cutting them, and
+// never returns a value for another key.
 //
-// # Values and who owns them
+// # Values
 //
-// A value is opaque, seldom over a few kilobytes and at most about 1.5 MB. It is returned whole as it was
-// put, or not at all. A store need not look for bytes that changed on their way: the fetcher verifies the
-// checksum of each record that it reads, its authority and its profile, and takes any other value for absence. Put has read its slice when it returns, and Get returns a slice that is the caller's
-// alone: either side may write to its own afterwards.
+// A value is a string of any bytes, seldom over a few kilobytes and at most about 1.5 MB. A store returns a
+// value whole as it was put, or not at all. It need not find bytes that changed in the meantime: the fetcher
+// verifies the checksum, the authority and the profile of each record that it reads, and takes any other value
+// for absence.
+//
+// Put does not use its slice after it has returned, and Get returns a slice that nobody else uses. The caller
+// may write to both.
 //
 // # Keeping
 //
-// A value is there for the time given as keep and no longer, by the store's own clock. A keep of zero or
-// less has already passed: such a Put removes what is there. A store may forget any value at any time; it
-// is a cache. It may not return one that was overwritten or deleted by the same process.
+// A value is kept for the time keep and no longer, by the clock of the store. A Put with a keep of zero or less
+// removes the value of its key. A store is a cache: it may lose any value at any time. It must not return a
+// value that the same process has overwritten or deleted.
 //
 // # Errors, contexts, goroutines
 //
 // Absence is [io/fs.ErrNotExist]. Any other error means that the store cannot tell, and the fetcher goes on
-// without it. A context that has ended is an error too, never absence. All methods may be called from any
-// number of goroutines, and none waits longer than its context.
+// without it. A context that has ended is an error, never absence. All methods may be called from any number
+// of goroutines, and none waits longer than its context.
 package cache
 
 import (
@@ -47,35 +50,33 @@ import (
 	"time"
 )
 
-// A Store keeps values under keys for a time. The package comment has its promises.
+// A Store keeps values under keys for a time. The package comment lists its promises.
 type Store interface {
 	// Get returns the value under key, or an error that is [io/fs.ErrNotExist] if there is none.
 	Get(ctx context.Context, key string) ([]byte, error)
 
-	// Put keeps value under key for the time keep, in place of any value there.
+	// Put keeps value under key for the time keep, and replaces any value there.
 	Put(ctx context.Context, key string, value []byte, keep time.Duration) error
 
-	// Delete removes the value under key. That there is none is no error.
+	// Delete removes the value under key. It is not an error if there is none.
 	Delete(ctx context.Context, key string) error
 }
 
-// A Leaser is a Store that several processes share, and that lets one of them at a time retrieve what is
-// missing. The one that has the lease looks at the value once more, retrieves, puts and releases; the
-// others wait for the value to appear, and try for the lease now and then, because its holder may die.
+// A Leaser is a Store that several processes share, and that lets one of them at a time fetch a record. The
+// process with the lease reads the value once more, fetches, puts and releases. The others wait for the value
+// to appear, and try to get the lease now and then, because its holder may die.
 //
-// A lease is about who works, not about who may: it guards no value. When it is lost under a holder that
-// was frozen or cut off, two retrievals happen.
+// A lease saves fetches and protects no value. If a holder that is frozen or cut off loses its lease, two
+// processes fetch.
 type Leaser interface {
-	// Lease takes the lease on key, or fails with [ErrHeld] at once if another has it. The lease lasts until
-	// release is called or the holder's process dies: the store renews it. ttl is the longest time that a
-	// holder without a sign of life stands in the way of the others; the fetcher asks for a few seconds.
-	// The context is for this call alone.
+	// Lease takes the lease on key, or fails with [ErrHeld] at once if another holder has it. The store renews
+	// the lease until release is called or the process of the holder dies. After a holder's last sign of life
+	// the lease lasts for ttl at most; the fetcher asks for a few seconds. The context is for this call only.
 	//
-	// Release ends the lease if it is still the caller's own, never another's; it may be called more
-	// than once, and returns within the store's bound on delay. A Lease on a key has nothing to do
-	// with the value under it.
+	// Release ends the lease if the caller still has it. It may be called more than once, and takes no longer
+	// than any call of the store. A lease on a key does not affect the value under the key.
 	Lease(ctx context.Context, key string, ttl time.Duration) (release func(), err error)
 }
 
-// ErrHeld is the error of a Lease that another holder has.
+// ErrHeld is the error of Lease while another holder has the lease.
 var ErrHeld = errors.New("cache: lease is held by another")

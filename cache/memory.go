@@ -10,26 +10,25 @@ import (
 	"github.com/rfc9309/polite/internal/lru"
 )
 
-// Memory is a [Store] inside the process, bounded in bytes. It gives two crawlers of one process their
-// copies in common, and tests a store without outside parts. A single fetcher needs none: it has a memory
-// of its own.
+// Memory is a [Store] in memory, bounded in bytes. Two crawlers of one process can share it, and tests can use
+// it. A single fetcher does not need it, because the fetcher has a memory of its own.
 //
-// When it is full, the value goes that was used least recently; see NewMemory for what counts. A value
-// whose time has passed is not returned, and goes in the same order.
+// A full Memory removes the values that were used least recently. It does not return expired values, but
+// removes them in the same order.
 type Memory struct {
 	items *lru.Cache[item, struct{}]
-	base  time.Time // of the clock that item.end is on, which no change of the wall clock moves
+	base  time.Time // start of the monotonic clock of item.end
 }
 
 type item struct {
-	text string        // the key, then the value: one object for the collector
-	key  int           // length of the key
-	end  time.Duration // since Memory.base
+	text string        // the key and the value, which are then one object for the garbage collector
+	key  int           // length of the key in text
+	end  time.Duration // when the value expires, since Memory.base
 }
 
-// NewMemory returns an empty store of at most maxBytes bytes: keys, values and what it takes to find
-// them. With a bound of zero or less it keeps nothing. A value larger than the bound is not kept, which is
-// no error.
+// NewMemory returns an empty store of at most maxBytes bytes, which count the keys, the values and the tables
+// to find them. If maxBytes is zero or less the store keeps nothing. It does not keep a value that is larger
+// than the bound, which is not an error.
 func NewMemory(maxBytes int64) *Memory {
 	return &Memory{items: lru.New[item, struct{}](maxBytes), base: time.Now()}
 }

@@ -46,7 +46,7 @@ func TestMemoryBound(t *testing.T) {
 		{200_000, 1000, 150, 200},
 		{10 << 20, 1000, 1000, 1000},
 	} {
-		t.Run(fmt.Sprintf("house/%d_octets", row.bound), func(t *testing.T) {
+		t.Run(fmt.Sprintf("house/%d_bytes", row.bound), func(t *testing.T) {
 			m := cache.NewMemory(row.bound)
 			kept := 0
 			for i := range 1000 {
@@ -60,7 +60,7 @@ func TestMemoryBound(t *testing.T) {
 				}
 			}
 			if kept < row.least || kept > row.most {
-				t.Errorf("kept %d values of %d octets, want %d to %d", kept, row.value, row.least, row.most)
+				t.Errorf("kept %d values of %d bytes, want %d to %d", kept, row.value, row.least, row.most)
 			}
 		})
 	}

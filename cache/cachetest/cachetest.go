@@ -11,10 +11,9 @@
 //		})
 //	}
 //
-// Each failure is a sentence that says which promise broke. A store that is also a [cache.Leaser] is
-// tested as one, but for what happens to the lease of a process that dies: only the store's own tests can kill
-// one. The store is tested with its own clock, so the promises about time take some tenths of a second of real
-// time.
+// Each failure is a sentence that says which promise the store broke. A store that is also a [cache.Leaser] is
+// tested as one. Only the store's own tests can kill a process and test what happens to its lease. The tests
+// use the clock of the store, so the promises about time take some tenths of a second of real time.
 package cachetest
 
 import (
@@ -35,14 +34,14 @@ import (
 const (
 	key  = "https://example.com:8443"
 	long = time.Hour
-	// brief is a time to keep that a test waits out. A store may round it up: what has to pass is
-	// looked for until patience ends.
+	// brief is a time to keep that a test waits for. A store may round it up: the test looks for expired
+	// values until patience has passed.
 	brief    = 200 * time.Millisecond
 	patience = 5 * time.Second
 )
 
-// Run runs the tests as subtests of t. Open is called for each of them and returns a store that is empty,
-// or at least holds none of what earlier calls' stores were given; it ends the store with t.Cleanup.
+// Run runs the tests as subtests of t. Each subtest calls open, which returns a store without the values of
+// earlier subtests and closes it with t.Cleanup.
 func Run(t *testing.T, open func(t *testing.T) cache.Store) {
 	for _, promise := range []struct {
 		name string
@@ -74,7 +73,7 @@ func Run(t *testing.T, open func(t *testing.T) cache.Store) {
 	}
 }
 
-// mustGet fails the test unless key has value. why is the promise that broke.
+// mustGet fails the test unless key has the value. Why is the promise that the store broke otherwise.
 func mustGet(t *testing.T, s cache.Store, key string, want []byte, why string) {
 	t.Helper()
 	got, err := s.Get(t.Context(), key)
@@ -120,7 +119,7 @@ func overwrite(t *testing.T, s cache.Store) {
 
 func deleted(t *testing.T, s cache.Store) {
 	if err := s.Delete(t.Context(), key); err != nil {
-		t.Errorf("Delete of an absent key: %v, want nil: that there is nothing to delete is no error", err)
+		t.Errorf("Delete of an absent key: %v, want nil: it is not an error that there is nothing to delete", err)
 	}
 	mustPut(t, s, key, []byte("rules"), long)
 	mustPut(t, s, key+"0", []byte("others"), long)
@@ -146,7 +145,7 @@ func ownership(t *testing.T, s cache.Store) {
 	mustGet(t, s, key, []byte("rules"), "what Get returns is the caller's, and writing to it changes nothing")
 }
 
-// Keys that a store might take for one another, or for something else than a key.
+// hostile has keys that a store might confuse with each other, or with something that is not a key.
 var hostile = []string{
 	"https://example.com", "http://example.com", "HTTPS://EXAMPLE.COM", "https://example.com:8443",
 	"https://example.co", "https://example.com.", "https://example.com ", "https://example.com/",
@@ -188,7 +187,7 @@ func sizes(t *testing.T, s cache.Store) {
 		mustPut(t, s, key, value, long)
 		got, err := s.Get(t.Context(), key)
 		if errors.Is(err, fs.ErrNotExist) && size > 100_000 {
-			continue // a store may have no room for it
+			continue // the store may have no room for it
 		}
 		if err != nil || !bytes.Equal(got, value) {
 			t.Errorf("Get of %d bytes: %d bytes, %v: a value is returned whole as it was put, or not at all", size, len(got), err)
@@ -235,7 +234,7 @@ func keepEnds(t *testing.T, s cache.Store) {
 	mustGet(t, s, "renewed", []byte("rules"), "a value's time is the keep of its last Put")
 }
 
-// within asks until the answer is yes or the time is over.
+// within calls ask until it returns true or the time has passed.
 func within(limit time.Duration, ask func() bool) bool {
 	for end := time.Now().Add(limit); ; {
 		if ask() {
@@ -302,7 +301,7 @@ func concurrent(t *testing.T, s cache.Store) {
 	wg.Wait()
 }
 
-// whole reports whether a value is one that concurrent puts under key: one piece repeated.
+// whole reports whether a value is one that concurrent puts under key: one piece, repeated.
 func whole(value []byte, key string) bool {
 	piece, _, ok := bytes.Cut(value, []byte(";"))
 	n := len(piece) + 1
@@ -394,6 +393,6 @@ func leaseRace(t *testing.T, s cache.Store) {
 	}
 	wg.Wait()
 	if had.Load() == 0 {
-		t.Error("nobody had the lease: of several that ask for a free one, one gets it")
+		t.Error("nobody got the lease: if several ask for a free lease, one gets it")
 	}
 }

@@ -58,7 +58,6 @@ func check(file io.ReaderAt, tx *bbolt.Tx) (err error) {
 	return nil
 }
 
-// must panics unless ok.
 func must(ok bool, fault string) {
 	if !ok {
 		panic(fault)
@@ -126,7 +125,8 @@ func (c *checker) bucket(value []byte) {
 	if root != 0 {
 		p = c.page(root)
 	}
-	must(num.Uint64(p) == root && (root != 0 || num.Uint16(p[8:]) == leafPage && num.Uint32(p[12:]) == 0), "a bucket is not a page")
+	must(num.Uint64(p) == root && (root != 0 || num.Uint16(p[8:]) == leafPage), "a bucket is not a page")
+	must(root != 0 || num.Uint32(p[12:]) == 0, "a page in a bucket overflows")
 	c.walk(p, nil, 0)
 }
 

@@ -20,7 +20,7 @@ const (
 	entryCost   = 64                     // memory that an entry takes besides its bytes, about
 	maxValue    = maxPending / 2
 	maxKey      = bbolt.MaxKeySize - 1 // see fileKey
-	sweepFactor = 4                    // entries to check for each entry written, so that expired ones are found faster than the file fills
+	sweepFactor = 4                    // entries to check for each entry written, so that expired ones are found in time
 )
 
 func cost(key string, e []byte) int { return len(key) + len(e) + entryCost }

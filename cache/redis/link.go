@@ -104,8 +104,8 @@ type result[T any] struct {
 	err   error
 }
 
-// work runs a command on the connected client and tells the breaker how it went. Once the caller has left,
-// which wait shows, a failure is none: the caller has told of it, and the server may be back since.
+// work runs a command on the connected client and reports the result to the breaker. Once the caller has left,
+// which wait shows, a failure does not count: the caller has reported it, and the server may be back.
 func work[T any](wait context.Context, l *link, command func(context.Context, rueidis.Client) (T, error)) (r result[T]) {
 	ctx, cancel := context.WithTimeout(context.Background(), workLimit)
 	defer cancel()
@@ -118,7 +118,7 @@ func work[T any](wait context.Context, l *link, command func(context.Context, ru
 	case errors.Is(err, fs.ErrClosed), errors.Is(err, rueidis.ErrClosing):
 		err = fmt.Errorf("redis: %w", fs.ErrClosed)
 	case client != nil && (err == nil || errors.As(err, &reply)):
-		l.breaker.succeed() // a reply that says no is one all the same
+		l.breaker.succeed() // an error reply is a reply
 	default:
 		err = fmt.Errorf("redis: %w: %.200v", ErrDown, err)
 		if wait.Err() == nil {
@@ -129,7 +129,7 @@ func work[T any](wait context.Context, l *link, command func(context.Context, ru
 	return r
 }
 
-// connect returns the client, and makes it if there is none yet. One call at a time tries to.
+// connect returns the client, and makes it if there is none yet. One call at a time does so.
 func (l *link) connect(ctx context.Context) (rueidis.Client, error) {
 	if client, err := l.ready(); client != nil || err != nil {
 		return client, err
@@ -145,7 +145,7 @@ func (l *link) connect(ctx context.Context) (rueidis.Client, error) {
 	}
 	client, err := rueidis.NewClient(l.option)
 	if errors.Is(err, rueidis.ErrNoCache) {
-		// A proxy, say, that does not tell of changes. Then each call asks.
+		// For example a proxy that does not report changes. Then each call asks the server.
 		option := l.option
 		option.DisableCache = true
 		client, err = rueidis.NewClient(option)
@@ -163,7 +163,7 @@ func (l *link) connect(ctx context.Context) (rueidis.Client, error) {
 	return client, nil
 }
 
-// ready returns the client if there is one, and an error if there will be none.
+// ready returns the client if there is one, and an error if the store is closed.
 func (l *link) ready() (rueidis.Client, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -213,14 +213,14 @@ func (b *breaker) enter(now time.Time) error {
 	return nil
 }
 
-// succeed is told that the server answered a call, even one that was given up.
+// succeed records that the server answered a call, even if the caller has left.
 func (b *breaker) succeed() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.cause, b.pause, b.probe = nil, 0, false
 }
 
-// fail is told that it did not. Failures of calls that had begun before the first say nothing new.
+// fail records that the server did not answer. Calls that began before the first failure do not count.
 func (b *breaker) fail(now time.Time, cause error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -231,7 +231,7 @@ func (b *breaker) fail(now time.Time, cause error) {
 	b.cause, b.until, b.probe = cause, now.Add(b.pause), false
 }
 
-// abandon is told that a caller left before the server answered or failed to: the next may try.
+// abandon records that a caller left before there was an answer or a failure: the next call may try.
 func (b *breaker) abandon() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

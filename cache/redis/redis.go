@@ -1,9 +1,9 @@
-// Package redis is a [cache.Store] on a Redis or Valkey server, for a fleet of crawlers: what one of them
-// has retrieved none of the others asks for, and of several that miss a copy at once one retrieves it.
+// Package redis is a [cache.Store] on a Redis or Valkey server, for a fleet of crawlers. A robots.txt that one
+// crawler has fetched is not fetched by the others, and of several crawlers that need it at once one fetches it.
 //
 //	store, err := redis.Open("rediss://crawler:secret@redis.example:6380/0", nil)
 //	if err != nil {
-//		return err // the URL is wrong; a server that is down is no error here
+//		return err // the URL is wrong; it is not an error that the server is down
 //	}
 //	defer store.Close()
 //
@@ -11,34 +11,34 @@
 //
 // # URLs
 //
-// redis:// and rediss:// (over TLS), valkey:// and valkeys://, unix:// with the path of a socket. User and
-// password stand before the host, the number of the database is the path. Further nodes of a cluster are
-// given as ?addr=host:port, the name of a master behind sentinels as ?master_set=name.
+// The schemes are redis:// and rediss:// (over TLS), valkey:// and valkeys://, and unix:// with the path of a
+// socket. User and password come before the host, and the number of the database is the path. Further nodes
+// of a cluster are ?addr=host:port, and the name of a master behind sentinels is ?master_set=name.
 //
 // # When the server is down or slow
 //
-// No call takes longer than Options.Delay. After one that fails or takes longer all others fail at once
-// with [ErrDown], for a tenth of a second first and up to five seconds later; then one call is let through
-// to see whether the server is back. The fetcher takes each such error for a miss. Open does not need the
-// server, and nothing needs to be done when it comes back.
+// No call takes longer than Options.Delay. After a call that fails or takes longer, all calls fail at once with
+// [ErrDown], for a tenth of a second at first and up to five seconds later. Then one call tries whether the
+// server is back. The fetcher takes each such error for a miss. Open does not need the server, and nothing
+// needs to be done when the server comes back.
 //
 // # What is stored
 //
-// For a key, which names an authority and a profile, one string with a time to live, under
-// PREFIX:1:copy:KEY, and while someone retrieves it one under PREFIX:1:lease:KEY. The number is the version of the form: crawlers of two
-// versions share a server, not their copies. A string that is far too long, and what is not a string,
-// reads as absent and is overwritten. Other bytes that somebody else wrote are returned: the fetcher
-// verifies each record, and values of your own need a checksum. The server needs no persistence. Give it a
-// maxmemory with a volatile policy.
+// A key, which names an authority and a profile, has a string with a time to live under PREFIX:1:copy:KEY, and
+// while a crawler fetches, a string under PREFIX:1:lease:KEY. The number is the version of the format: crawlers
+// of two versions can use one server, but do not share copies. A string that is far too long, and a value
+// that is not a string, reads as absent and is overwritten. The store does not find other bytes that somebody
+// else wrote: the fetcher verifies each record, and values of your own need a checksum. The server needs no
+// persistence. Give it a maxmemory with a volatile policy.
 //
-// # Waiting for another's retrieval
+// # Waiting for another crawler
 //
-// Whoever is told [cache.ErrHeld] asks again for the copy, and then for the lease, every few tens of
-// milliseconds, until it has one of them. That is cheap: for a lease that another holds, the store asks the
-// server once to be told of changes, and answers from memory until then.
+// A crawler that gets [cache.ErrHeld] reads the copy and tries for the lease every few tens of milliseconds,
+// until it gets one of them. That is cheap: while another crawler has the lease, the server reports changes of
+// both to the store, and the store answers from memory.
 //
-// A lease is short, and its holder renews it three times in its time to live. So a holder that died, that
-// hangs as a whole process or that is cut off from the server stands in the way for that time only.
+// A lease is short, and its holder renews it three times in its time to live. So a holder that has died, hangs
+// or is cut off from the server delays the others for that time only.
 package redis
 
 import (
