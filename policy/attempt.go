@@ -28,9 +28,11 @@ type Attempt struct {
 	Hops   []Hop       // each redirect followed, in order
 	Status int         // the final status; 0 if there was no answer
 	Header http.Header // the final header, in any spelling; nil if there was no answer
-	Body   []byte      // decoded content, at most Profile.Limit octets
+	Body   []byte      // decoded content, at most Profile.Limit bytes
 	Cut    bool        // the content was longer than the limit
-	Sent   time.Time   // when the retrieval began
+	// Sent is when the fetch began. A failed fetch that began before the last
+	// answer was learnt changes nothing. Zero means Received.
+	Sent time.Time
 	// Received is when the final answer, or the failure, was complete. All
 	// lifetimes count from it. Zero means Sent.
 	Received time.Time
@@ -102,7 +104,7 @@ type Failure struct {
 }
 
 // Error returns the class and the cause, which may hold words of a server, in
-// one line of at most 500 octets. Unwrap gives the whole of it.
+// one line of at most 500 bytes. Unwrap gives the whole of it.
 func (f *Failure) Error() string {
 	switch {
 	case f == nil:
@@ -143,7 +145,7 @@ func Redirect(status int) bool {
 	return false
 }
 
-// maxLocation bounds a redirect's Location, in octets.
+// maxLocation bounds a redirect's Location, in bytes.
 const maxLocation = 8 << 10
 
 // Location is where the final redirect leads, resolved against the URL that
@@ -188,7 +190,7 @@ func (a *Attempt) follows(scheme string) bool {
 	return scheme == "http" || scheme == "https" || strings.EqualFold(scheme, asked)
 }
 
-// short reports by how many octets the body falls behind the length that the
+// short reports by how many bytes the body falls behind the length that the
 // answer declared. After a coding, or a cut, the two have nothing to do with
 // each other.
 func (a *Attempt) short(limit int) (int64, bool) {

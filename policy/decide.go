@@ -9,9 +9,9 @@ import (
 // say if a copy governs, and otherwise what the access result says. The target
 // must be of the record's own scheme and authority; Decide does not look.
 //
-// A record that is Due has no ruling to give, unless a copy of it is still in
+// A record that is Due has no decision to give, unless a copy of it is still in
 // its own time or an outage lasts: the verdict is Defer with RetryAt now, and
-// the file must be asked for first. So it is with a nil Record. The URL
+// the file must be fetched first. The same holds for a nil Record. The URL
 // /robots.txt is allowed in any state (RFC 9309, section 2.2.2), by no rule of
 // the file.
 func (r *Record) Decide(token string, target *url.URL, now time.Time) Decision {
@@ -30,7 +30,7 @@ func (r *Record) Decide(token string, target *url.URL, now time.Time) Decision {
 	return d
 }
 
-// rule fills in the ruling and what it rests on.
+// rule fills in the decision and what it rests on.
 func (r *Record) rule(d *Decision, token string, target *url.URL, now int64) {
 	h := r.holds(now)
 	d.Verdict, d.Clause, d.Stale = h.verdict, h.clause, h.stale
@@ -66,7 +66,7 @@ func (r *Record) Allows(token string, target *url.URL, now time.Time) bool {
 	return h.verdict == Allow
 }
 
-// ruleClause is the clause a ruling by the rules of a copy rests on.
+// ruleClause is the clause that a decision by the rules of a copy rests on.
 func ruleClause(d *Decision) string {
 	if d.Match.Agent == "" {
 		return "2.2.1" // no group applies

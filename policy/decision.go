@@ -11,11 +11,11 @@ import (
 	"github.com/rfc9309/polite/matcher"
 )
 
-// Decision is a ruling and all its reasons. Times that do not apply are zero.
+// Decision is a verdict and all its reasons. Times that do not apply are zero.
 type Decision struct {
 	Verdict Verdict
 	URL     string // the URL asked about, a password in it masked
-	// Clause is the section of RFC 9309 the ruling rests on, or "house" for a
+	// Clause is the section of RFC 9309 the decision rests on, or "house" for a
 	// choice of ours where the RFC is silent.
 	Clause    string
 	Access    Access        // what the last retrieval came to
@@ -25,7 +25,7 @@ type Decision struct {
 	Served    string        // the URL that answered, after redirects
 	Status    int           // the last retrieval's status, 0 without an answer
 	Fetched   time.Time     // when the copy in use was received or last confirmed
-	Expires   time.Time     // when the file is asked for again
+	Expires   time.Time     // when the next fetch is due
 	Stale     bool          // a copy is used past its lifetime: the file is unreachable
 	DownSince time.Time     // the first failure of the present outage
 	RetryAt   time.Time     // verdict Defer: not before this
@@ -39,7 +39,7 @@ type Decision struct {
 // and for Disallow.
 func (d Decision) Allowed() bool { return d.Verdict == Allow }
 
-// String returns the ruling and its reasons in one line that may be mailed to a
+// String returns the decision and its reasons in one line that may be mailed to a
 // webmaster as it stands. Text of the server is quoted and bounded.
 func (d Decision) String() string {
 	var b strings.Builder
@@ -67,7 +67,7 @@ func (d Decision) String() string {
 // late reports that the URL is put off for the sake of pacing alone.
 func (d Decision) late() bool { return d.Verdict == Defer && d.Pacing != "" }
 
-// asked is when the file is asked for again, unless RetryAt already says so.
+// asked is when the next fetch is due, unless RetryAt already says so.
 func (d Decision) asked() time.Time {
 	if d.RetryAt.IsZero() {
 		return d.Expires
@@ -141,7 +141,7 @@ const (
 	maxURL   = 300
 )
 
-// LogValue returns the ruling as a group of attributes, the zero ones left out.
+// LogValue returns the decision as a group of attributes, the zero ones left out.
 func (d Decision) LogValue() slog.Value {
 	attrs := []slog.Attr{
 		slog.String("verdict", d.Verdict.String()), slog.String("url", clean.Link(d.URL, maxURL)),

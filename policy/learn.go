@@ -11,7 +11,7 @@ import (
 	"github.com/rfc9309/polite/matcher"
 )
 
-// maxValidator bounds the validators that are kept, in octets: they are sent
+// maxValidator bounds the validators that are kept, in bytes: they are sent
 // back with every request.
 const maxValidator = 1 << 10
 

@@ -1,12 +1,12 @@
-// Package policy decides, from what a retrieval of robots.txt produced, what a
+// Package policy decides, from what a fetch of robots.txt produced, what a
 // crawler may do: the access results of RFC 9309, section 2.3.1, the caching of
 // section 2.4 and the limits of section 2.5. It is pure. It opens no
 // connection, reads no clock, starts no goroutine and holds no lock; time comes
 // in as an argument.
 //
-// Most programs want package fetcher, which does the retrieving. This package
+// Most programs want package fetcher, which does the fetching. This package
 // alone is for a crawler that has its own HTTP stack and wants the same
-// rulings:
+// decisions:
 //
 //	p := policy.RFC9309()
 //	if rec.Due(now) {                       // a nil Record is always due
@@ -23,11 +23,11 @@
 // scheme+authority, and never ask it about a URL of another.
 //
 // Three verdicts, not two. [Disallow] is the site's word and final; [Defer]
-// means that there is no ruling yet because robots.txt could not be had, and
+// means that there is no decision yet because robots.txt could not be fetched, and
 // carries the time of the next try. A frontier may drop a disallowed URL and
 // must keep a deferred one.
 //
-// A record that is [Record.Due] is asked for again before it is used. Nothing
+// The file of a record that is [Record.Due] is fetched before it is used. Nothing
 // happens by itself: the time of the next try is [Record.NextTry], and whoever
 // calls says what time it is. Times are those of the wall clock, so that they
 // mean the same after a restart; a record from the future, which a clock that
@@ -39,13 +39,16 @@
 //
 //   - Follow at most Profile.Hops redirects, each to [Attempt.Location], and list
 //     them in Hops. A redirect that is not followed is the final answer.
-//   - Read at most Profile.Limit octets of decoded content; Cut says that there
+//   - Read at most Profile.Limit bytes of decoded content; Cut says that there
 //     were more.
 //   - Whatever ends the retrieval before the answer is complete goes into Err: a
 //     file cut by the network must not pass for a whole one. Wrap it in a
 //     [Failure] where its class is known.
 //   - A retrieval that its caller gave up is no attempt; do not learn from it.
 //   - Send [Record.Validators] to the URL [Record.Origin], and to no other.
+//   - Fetch once more, at once, if the new record is due when the attempt ended.
+//   - Do not write a record to a store if [Record.NoStore]. Of two records, your
+//     own and that of a store, use [Record.Merge].
 //
 // What is left out is read in the careful direction, but for Body: none, with a
 // status of success, is an empty file.
@@ -93,12 +96,12 @@ func (a Access) String() string { return name(accessNames[:], int(a), "access") 
 // MarshalText returns the same word as String.
 func (a Access) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// Verdict is the ruling on one URL. The zero value is the careful one.
+// Verdict is the decision on one URL. The zero value is the careful one.
 type Verdict uint8
 
 const (
 	Disallow Verdict = iota // the site's rules forbid it
-	Defer                   // no ruling can be had now; ask again later
+	Defer                   // no decision yet; ask again later
 	Allow
 )
 

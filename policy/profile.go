@@ -19,7 +19,7 @@ type Profile struct {
 	// Dialect is how the file's text is read. Zero is RFC 9309.
 	Dialect matcher.Dialect
 
-	// Limit is how many octets of decoded content are read; the rest is cut
+	// Limit is how many bytes of decoded content are read; the rest is cut
 	// off at the last line end (RFC 9309, section 2.5: at least 500 KiB).
 	Limit int
 
@@ -38,7 +38,7 @@ type Profile struct {
 	// is Unreachable, which is the only safe reading of section 2.3.1.4.
 	Failures map[Class]Access
 
-	// Fresh bounds how long a copy is used before it is asked for again.
+	// Fresh bounds how long a copy is used before the next fetch.
 	Fresh Fresh
 
 	// Retry spaces the tries after an answer that is not a copy.
@@ -48,7 +48,7 @@ type Profile struct {
 	// The last phase has no end. Empty means: defer for ever.
 	Outage []Phase
 
-	// Conditional sends the validators of the copy when it is asked for again.
+	// Conditional sends the validators of the copy with the next fetch.
 	Conditional bool
 }
 
@@ -56,7 +56,7 @@ type Profile struct {
 type StatusRule struct {
 	From, To int
 	Access   Access
-	Clause   string        // the clause a ruling without a copy rests on
+	Clause   string        // the clause that a decision without a copy rests on
 	Again    time.Duration // when to ask next; Unreachable and 0: Profile.Retry doubles
 	// Keep is how long after its receipt a copy governs in spite of this
 	// answer. Zero drops the copy; Lifetime keeps it to its own end.
