@@ -54,7 +54,7 @@ func (f *fleet) learn(asked, heard instant, store time.Duration) {
 // quantum is how long a process may pass its place in the fleet from one of its
 // requests to the next. Handing a place to another process costs two exchanges.
 func (f *fleet) quantum() time.Duration {
-	return max(100*time.Millisecond, 60*min(f.quickest, askTime/20))
+	return max(250*time.Millisecond, 60*min(f.quickest, askTime/20))
 }
 
 // A clock estimates the difference between the store's clock and ours: it is at
@@ -348,7 +348,7 @@ func (p *Pacer) renew(authority string, l *lease) {
 	}
 }
 
-// report tells the store when the latest request of a lease started, without
+// report sends the store the start of the latest request of a lease, without
 // waiting for it, and learns of a pause that others have met.
 func (p *Pacer) report(h *host, l *lease) {
 	go func() { // ends with its exchange
@@ -391,7 +391,7 @@ func (p *Pacer) hold(authority string, l *lease, life time.Duration, started boo
 	return rest
 }
 
-// pauseFleet tells the fleet of a pause, or of a level that fell.
+// pauseFleet reports a pause, or a level that fell, to the fleet.
 func (p *Pacer) pauseFleet(authority string, wait, level time.Duration) {
 	if p.opts.Shared == nil {
 		return

@@ -629,7 +629,7 @@ func TestFleetPassesPlaces(t *testing.T) {
 		t.Run("6/"+test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				all, s := fleetOf(t, 2, test.limits, Options{})
-				s.set(nil, 10*ms) // the store is far: a quantum is 100ms or more
+				s.set(nil, 10*ms) // one slow answer
 				var mu sync.Mutex
 				var starts []int
 				var wg sync.WaitGroup

@@ -12,7 +12,7 @@ const (
 	maxHosts = 1 << 18
 
 	// honourHold is how long a start is remembered in mode Honour, for a
-	// Crawl-delay that only the next request tells of.
+	// Crawl-delay that only the next request knows.
 	honourHold = time.Hour
 
 	// maxTold bounds the authorities whose Crawl-delay has been reported.
@@ -119,7 +119,7 @@ func (m *memory) unlink(h *host) {
 	h.older, h.newer = nil, nil
 }
 
-// told remembers which authorities have been reported, by hash: eight octets
+// told remembers which authorities have been reported, by hash: eight bytes
 // each, however long the name. When full it starts anew, so an authority may be
 // reported again but none is passed over (but for a collision of 64 bits).
 type told struct {

@@ -3,8 +3,8 @@
 //
 // # Use
 //
-// A [Pacer] hands out turns. Ask for one before each request, tell it of the
-// answer, and end the turn when the body has been read or closed:
+// A [Pacer] hands out turns. Ask for one before each request, report the answer
+// to it, and end the turn when the body has been read or closed:
 //
 //	p, err := pace.New(pace.Limits{Gap: time.Second, Parallel: 2}, nil)
 //	...
@@ -60,7 +60,7 @@
 // the store. The order is that of arrival within a process and among the firsts.
 //
 // A place among the requests in flight goes to the next request of the same
-// process for at least a tenth of a second, and longer if the store is far away.
+// process for at least a quarter of a second, and longer if the store is far away.
 // Then it goes to the process that has waited longest, which a message wakes. A
 // message that is lost costs half a second. With Limits.Parallel at 1, or without
 // a gap, the turns in between need no answer from the store. A start that a gap
@@ -147,13 +147,13 @@ const (
 // called with no lock held, on the goroutine of the caller it concerns, and may
 // call the Pacer; several may run at once. A nil hook costs nothing.
 type Options struct {
-	// OnWait is told of each wait when it is over, however it ended: how
+	// OnWait is called after each wait, however it ended: how
 	// long it took and what it waited for last. Turns given without a wait
 	// and refusals at once are not waits.
 	OnWait func(authority string, wait time.Duration, why Reason)
 
-	// OnDelay is told once per authority when a Crawl-delay is cut short
-	// or ignored: what was asked and what is obeyed. (It is told again only
+	// OnDelay is called once per authority when a Crawl-delay is cut short
+	// or ignored: what was asked and what is obeyed. (It is called again only
 	// after 65 536 other authorities.)
 	OnDelay func(authority string, asked, obeyed time.Duration)
 
@@ -162,8 +162,8 @@ type Options struct {
 	// alone, which is not wise for a fleet that visits the same hosts.
 	Shared Store
 
-	// OnShared is told the error when Shared fails, and nil when it is
-	// back, on any goroutine. In between each process keeps its share of the
+	// OnShared is called with the error when Shared fails, and with nil when
+	// it is back, on any goroutine. In between each process keeps its share of the
 	// limits: with eight processes at the last count an eighth of Parallel and
 	// eight times the gap, and where its share of Parallel is less than one, one
 	// request at a time with a rest behind it. A process that has never reached
@@ -194,7 +194,7 @@ const (
 	// halving ends a pause's memory.
 	firstPause = time.Second
 
-	// ages is the longest span reckoned with, 36 years. Spans are cut to
+	// ages is the longest span in use, 36 years. Spans are cut to
 	// it, and a wait beyond it is refused, so that no sum overflows.
 	ages = time.Duration(1) << 60
 )

@@ -42,7 +42,7 @@ func (t Turn) open() *flight {
 	return t.flight
 }
 
-// Sent tells that the request has only now been written to its connection:
+// Sent reports that the request has only now been written to its connection:
 // the gap behind it counts from here and no longer from the start of the turn.
 // Name resolution and a handshake can take longer than the gap itself, and the
 // server would see the next request right behind. Calling it is optional, and
@@ -70,7 +70,7 @@ func (t Turn) Sent() {
 	}
 }
 
-// Answer tells of the answer's head as soon as it has arrived: a 429 or 503
+// Answer reports the head of the answer as soon as it has arrived: a 429 or 503
 // pauses the authority from this moment on, and the time since the turn
 // started is the answer time of Limits.Adapt. Only the first Answer counts. A
 // request that ends without an answer has none; its Done neither sets nor lifts

@@ -349,7 +349,7 @@ type Stats struct {
 	Turns       uint64        `json:"turns"`       // handed out
 	Waits       uint64        `json:"waits"`       // callers that had to wait, however it ended
 	Waited      time.Duration `json:"waited_ns"`   // by all of them together
-	Refused     uint64        `json:"refused"`     // callers told to come back later
+	Refused     uint64        `json:"refused"`     // callers refused
 	Cancelled   uint64        `json:"cancelled"`   // callers that left the line
 	Pauses      uint64        `json:"pauses"`      // answers 429 and 503
 	Forgotten   uint64        `json:"forgotten"`   // authorities dropped before their limits had lapsed
