@@ -177,3 +177,26 @@ func writeSlowly(t *testing.T, rate int, seek time.Duration) {
 		t.Errorf("%d bytes written in 5 s, want a third of what the disk can: %d", written, rate*5/3)
 	}
 }
+
+// A Put that waits for room learns that the file is damaged.
+func TestDamageWhilePutWaits(t *testing.T) {
+	s, err := Open(filepath.Join(t.TempDir(), "robots.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun, end := make(chan bool), make(chan bool)
+	s.commit = func(map[string][]byte) error {
+		begun <- true
+		<-end
+		panic("damaged")
+	}
+	put(t, s, "a", string(make([]byte, maxValue)), time.Hour)
+	<-begun
+	time.AfterFunc(10*time.Millisecond, func() { close(end) })
+	if err := s.Put(t.Context(), "b", nil, time.Hour); !errors.Is(err, ErrDamaged) {
+		t.Errorf("Put: %v, want %v", err, ErrDamaged)
+	}
+	if err := s.Close(); !errors.Is(err, ErrDamaged) {
+		t.Errorf("Close: %v, want %v", err, ErrDamaged)
+	}
+}
