@@ -6,8 +6,7 @@ import (
 	"github.com/rfc9309/polite/matcher"
 )
 
-// A line is one record of a robots.txt, where it stands in the file. Comments
-// and white space are not kept, nor is the text of a line that is no record.
+// A line is a line of a robots.txt that is neither blank nor a comment.
 type line struct {
 	Number  int    `json:"line"`
 	Text    string `json:"text"`
@@ -27,37 +26,23 @@ type source struct {
 // shownLines is how many records are shown at once.
 const shownLines = 500
 
-// read returns up to shownLines records from the line first on, with the rules of
-// g, which may be nil, marked. It reads the text that the matcher writes back, since
-// a File has no list of its records in order; the line numbers are the original's.
+// read returns up to shownLines lines from the line first on, with the rules of g,
+// which may be nil, marked. Blank lines and comments are left out.
 func read(f *matcher.File, g *matcher.Group, first int) *source {
 	s := &source{Rules: f.Rules()}
-	written, _ := f.AppendText(nil) // never fails
-	number := 0
-	for l := range strings.SplitSeq(strings.TrimPrefix(string(written), "\uFEFF"), "\n") {
-		number++
-		if number < first || l == "" || l == "#" {
-			continue // blank, or the end of a record of the 1996 draft
+	for number, l := range f.Lines() {
+		l = strings.TrimSpace(l)
+		if number < first || l == "" || l[0] == '#' {
+			continue
 		}
 		if len(s.Lines) == shownLines {
 			s.Next = number
 			break
 		}
-		s.Lines = append(s.Lines, line{Number: number, Text: text(spell(l))})
+		s.Lines = append(s.Lines, line{Number: number, Text: text(l)})
 	}
 	s.mark(f, g)
 	return s
-}
-
-// spell writes a record as people do: the copy keeps the three records of the
-// protocol, and the other usual ones, without their spelling. Others stand there
-// as written, and a line that is no record without its words.
-func spell(record string) string {
-	name, value, ok := strings.Cut(record, ":")
-	if !ok || name == "" {
-		return ""
-	}
-	return strings.ToUpper(name[:1]) + name[1:] + ": " + strings.TrimLeft(value, " \t")
 }
 
 // mark adds to the lines what the file says of them.

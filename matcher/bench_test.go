@@ -84,7 +84,7 @@ func BenchmarkRealRetained(b *testing.B) {
 		used := after.HeapAlloc - before.HeapAlloc
 		for i := range files {
 			for _, a := range files[i].Agents() {
-				files[i].Group(files[i].dialect.token(a))
+				files[i].Group(a)
 			}
 		}
 		runtime.GC()

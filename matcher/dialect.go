@@ -5,8 +5,8 @@ package matcher
 // data: two are equal under == if and only if they read every file alike.
 type Dialect struct {
 	// How a line is read.
-	lineMax   uint16 // octets of a line that count; 0: all of them
-	nulEnds   bool   // a NUL octet ends its line
+	lineMax   uint16 // bytes of a line that count; 0: all of them
+	nulEnds   bool   // a NUL byte ends its line
 	wideSpace bool   // vertical tab and form feed are white space too
 	halfBOM   bool   // any leading part of a UTF-8 byte order mark is skipped
 	utf8Only  bool   // UTF-16 is not decoded
@@ -16,17 +16,17 @@ type Dialect struct {
 
 	// Which group is obeyed.
 	lettersOnly bool // a token in the file ends at a digit
-	firstStar   bool // of several default groups only the first counts
 	wholeName   bool // the whole value of a user-agent line is the name
+	firstStar   bool // of several default groups only the first counts
 	firstGroup  bool // of several groups of one name only the first counts
 
 	// How a rule is compared.
-	form      form // how octets are normalised
-	literal   bool // no octet of a pattern is special
+	form      form // how bytes are normalised
+	literal   bool // no byte of a pattern is special
 	inOrder   bool // the first rule that matches decides
 	indexHTML bool // "allow: /x/index.html" allows /x/ too
 	noExempt  bool // /robots.txt is a path like any other
-	loose     bool // control octets are data
+	loose     bool // control bytes are data
 	hostFirst bool // a target without a leading slash begins with a host
 }
 
@@ -50,7 +50,7 @@ func Draft2019() Dialect {
 
 // Koster1996 returns the dialect of the draft "A Method for Robots Exclusion"
 // of November 1996: rules are tried in the order of the file and the first
-// match decides, no octet is special, every triplet but %2F is decoded, a blank
+// match decides, no byte is special, every triplet but %2F is decoded, a blank
 // line ends a record, and the first record that has the token as its whole name
 // is obeyed.
 func Koster1996() Dialect {

@@ -1,6 +1,6 @@
 // Package matcher reads robots.txt files as RFC 9309 says and answers what a
-// crawler may ask for. It does no I/O: it takes the octets of a file and the
-// target of a request, and gives a verdict with its reason.
+// crawler may fetch. It does no I/O: it takes the bytes of a file and the target of
+// a request, and returns a verdict with its reason.
 //
 //	f := matcher.Parse(body, matcher.Dialect{})
 //	m := f.Match("ExampleBot", "/private/report?id=1")
@@ -12,20 +12,18 @@
 //
 // The token is the product token of the crawler, such as "ExampleBot": letters,
 // digits, "-" and "_". It is not the whole User-Agent header. It is compared
-// without case, and as a whole: "Example" and "ExampleBot" are two crawlers, as
-// are "ExampleBot" and "ExampleBot-News". A crawler with several tokens gives them
-// separated by commas, the most specific first: the first that has a group is
-// obeyed.
+// without case, and as a whole: "ExampleBot" and "ExampleBot-News" are two
+// crawlers. A crawler with several tokens gives them separated by commas, the most
+// specific first: the first that has a group is obeyed.
 //
-// The target is path and query as the request line has them, "/path?query". If
-// there is a [net/url.URL] at hand, [File.MatchURL] does the same without making
-// that string. An absolute URL may stand for its target; nothing checks that it
-// belongs to the site of the file, which is for the caller to see to. Any other
-// target that lacks the leading slash gets one.
+// The target is path and query as the request line has them, "/path?query". For a
+// [net/url.URL], [File.MatchURL] does the same without making that string. An
+// absolute URL may stand for its target; nothing checks that it belongs to the
+// site of the file. Any other target that lacks the leading slash gets one.
 //
-// A body is only a robots.txt file if the answer said so. What a missing file,
-// an error, a redirect or an old copy mean, package policy says; and how to get
-// the file, package fetcher.
+// A body is only a robots.txt file if the answer said so. Package policy says what
+// a missing file, an error, a redirect or an old copy means, and package fetcher
+// fetches the file.
 //
 // # How a verdict comes about
 //
@@ -36,10 +34,10 @@
 //
 // Of the rules it obeys, the one with the longest pattern that matches decides,
 // and of two equally long ones the one that allows (section 2.2.2). Without a
-// match, the target is allowed, and so is /robots.txt always.
+// match, the target is allowed, and /robots.txt always is.
 //
 // A pattern matches from the beginning of the target on. "*" stands for any run
-// of octets, a "$" at the end for the end of the target. Both sides are brought
+// of bytes, a "$" at the end for the end of the target. Both sides are brought
 // to one normal form first: %7E is "~", %3A is ":", "ä" is %C3%A4, %2f is %2F, but
 // never "/". Only in a query, as Figure 4 of the RFC has it, "/" and "?" and their
 // triplets are one, in rules with a "?".
@@ -47,11 +45,11 @@
 // # What is done with bad input
 //
 // Nothing in a body is an error (section 2.3.1.5). A line that makes no sense is
-// passed, and so is a rule outside any group; common misspellings of the records
+// skipped, and so is a rule outside any group; common misspellings of the records
 // are taken for what they mean; line ends may be CR, LF or both. [File.Skipped]
 // lists every such line with its reason. Any other record, such as
-// Content-Signal or Clean-param, is kept as it is written ([File.Other]), and
-// never ends a group (section 2.2.4).
+// Content-Signal or Clean-param, can be read as it is written ([File.Other],
+// [Group.Other]), and never ends a group (section 2.2.4).
 //
 // # Dialects
 //
@@ -59,17 +57,20 @@
 // name as it behaves, [Draft2019] and [Koster1996] are the older texts. A dialect
 // is data; one program can use all of them.
 //
-// # Limits
+// # Time and memory
 //
-// To read a file takes time in proportion to its octets, whatever they are. To
+// A File is its text. [Parse] copies it; the first question of a crawler reads it
+// once, line by line, and keeps the [Group] that the crawler obeys. A Group holds
+// no part of the text, so a program with one crawler can keep the Group and drop
+// the File. See [File.Size] and [Group.Size].
+//
+// To read a file takes time in proportion to its bytes, whatever they are. To
 // match takes time in proportion to the target, and no memory for targets of up
-// to 512 octets. A group of many rules gets an index when it is asked for the
-// second time, so that its questions hardly cost more than those of a small one.
-// Patterns made to be slow, such as a rule of a thousand stars, are not.
+// to 512 bytes. A group of many rules gets an index, so that its questions take
+// hardly longer than those of a small one. Patterns made to be slow, such as a rule
+// of a thousand stars, are not.
 //
-// Files and groups are immutable and safe for concurrent use. A parsed file
-// takes less memory than the octets it was read from, see [File.Size]; it keeps
-// every line that says something, but no comments.
+// Files and groups are immutable and safe for concurrent use.
 //
 // [RFC 9309, section 2.2.1]: https://www.rfc-editor.org/rfc/rfc9309#section-2.2.1
 package matcher

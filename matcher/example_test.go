@@ -2,6 +2,7 @@ package matcher_test
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 
 	"github.com/rfc9309/polite/matcher"
@@ -245,24 +246,33 @@ func ExampleFile_Rules() {
 	// 0
 }
 
-// A file can be stored without its comments.
-func ExampleFile_AppendText() {
-	f := matcher.Parse([]byte("# Welcome!\nUser-agent: *   # all\nDisallow: /a\n"), matcher.Dialect{})
-	text, _ := f.AppendText(nil)
-	fmt.Println(matcher.Parse(text, matcher.Dialect{}).Match("ExampleBot", "/a").Rule.Line)
-	// Output: 3
+func ExampleFile_Text() {
+	f := matcher.Parse([]byte("# Welcome!\nUser-agent: *\n"), matcher.Dialect{})
+	fmt.Printf("%q\n", f.Text())
+	// Output: "# Welcome!\nUser-agent: *\n"
+}
+
+func ExampleFile_Lines() {
+	f := matcher.Parse([]byte("User-agent: *\r\nDisalow: /a"), matcher.Dialect{})
+	why := maps.Collect(f.Skipped())
+	for n, line := range f.Lines() {
+		fmt.Printf("%d %s (%s)\n", n, line, why[n])
+	}
+	// Output:
+	// 1 User-agent: * ()
+	// 2 Disalow: /a (misspelling accepted)
 }
 
 func ExampleFile_Equal() {
 	f := matcher.Parse([]byte("User-agent: *\nDisallow: /a\n"), matcher.Dialect{})
-	o := matcher.Parse([]byte("user-agent : * # all\r\ndisallow:/a"), matcher.Dialect{})
-	fmt.Println(f.Equal(o))
-	// Output: true
+	o := matcher.Parse([]byte("User-agent: *\nDisallow: /a\n"), matcher.Google())
+	fmt.Println(f.Equal(o), f.Equal(matcher.Parse([]byte(f.Text()), matcher.Dialect{})))
+	// Output: false true
 }
 
 func ExampleFile_Size() {
 	f := matcher.Parse([]byte(simple), matcher.Dialect{})
-	fmt.Println(f.Size() < 2*len(simple))
+	fmt.Println(f.Size() > len(simple))
 	// Output: true
 }
 

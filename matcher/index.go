@@ -1,197 +1,281 @@
 package matcher
 
 import (
+	"math"
+	"math/bits"
+	"slices"
 	"strings"
-	"sync"
+	"unsafe"
 )
 
 // This file answers for groups of many rules in a time that hardly grows with
-// their number. It decides as rules.scan does.
+// their number: RFC 9309, section 2.2.2. See trie.go for how an index is built.
 //
-// A pattern is cut at its stars into a head, which begins the target, and
-// pieces, each of which stands somewhere after the one before. What has been
-// found of a pattern up to a star is a state; patterns that begin alike share
-// states. Invariant: a state is entered once, at its earliest position, for
-// whatever follows from there follows from any later position too.
-//
-// See walk.go for what is done with a target.
+// A pattern is cut at its stars into a head, which begins the target, and pieces,
+// each of which stands somewhere after the one before. The patterns form a trie
+// whose edges are heads and pieces. Invariant: a node is entered once, at its
+// earliest position, for whatever follows from there follows from any later
+// position too. So a question enters the nodes whose heads begin the target, and
+// then, level by level, the nodes that a piece leads to. Where the pieces stand
+// in the target is looked up once for all nodes.
 
-// index is a group of many rules, made ready.
+// indexes are the indexes of a group. Rules with a query see some targets
+// otherwise than rules without, and match no target without one.
+type indexes struct {
+	plain, query *index // nil without rules of this sort
+}
+
+// An index finds the first of many rules that matches a target.
 type index struct {
-	file   *File
-	heads  list
-	stars  []star // by place in heads; their order numbers the first states
-	pieces list
-	edges  []edge                  // by piece, those to rules that end the target last, then by state
-	first  []uint32                // edges[first[2p]:first[2p+1]] hold for piece p anywhere, those up to first[2p+2] at the end only
-	ends   []rule                  // rules with a star
-	apart  []rule                  // rules with more stars than starsMost, best first
-	begin  [pairHashes / 64]uint64 // by pairHash: a piece begins with the two octets
-	after  []uint64                // by state: the lanes of the first octets of its pieces
-	beyond []uint8                 // by state: rules beyond it, with a query or without
-	steps  *steps                  // of many edges, or nil
-	walks  sync.Pool               // of *walk
+	heads  prefixes    // head i leads to nodes[i]
+	pieces prefixes    // what stands after stars
+	starts [256]uint64 // by the first byte of a piece: the second, modulo 64
+	nodes  []node
 }
 
-const (
-	many      = 256 // parts, or edges, that are worth tables which fewer do without
-	starsMost = 4   // of a rule with edges: one of more shares little with others
-)
-
-// star is a head that a star follows.
-type star struct {
-	at    int32 // its place in index.heads
-	open  bool  // pieces follow the star
-	grant rule  // the best rule that ends with the star, or a zero rule
+// A node is what has been read of a pattern up to a star or its end. Rules are
+// known by their numbers, the least of which decides.
+type node struct {
+	piece    int32 // number of the piece that leads here; not used after a head
+	open     int32 // first rule that ends here, or noRule
+	anchored int32 // first rule that ends here and at the end of the target, or noRule
+	least    int32 // first rule that ends here or further down
+	from, to int32 // nodes[from:to] follow after a star, by piece
 }
 
-// What lies beyond a state.
-const (
-	beyondQuery = 1 << iota // a rule with a query
-	beyondPlain             // a rule without
-)
+const noRule = math.MaxInt32
 
-// beyond returns what has to lie beyond a state that is of use; 0 for anything.
-func (k kinds) beyond() uint8 {
-	switch k {
-	case kinds{ruleQuery, ruleQuery}:
-		return beyondQuery
-	case kinds{ruleQuery, 0}:
-		return beyondPlain
+// first returns the number of the first rule that matches, or -1. Rules with a
+// query see the target folded. It fails, which ok tells, for a target so long
+// and of so many pieces that the memory it needs is past reason.
+func (x *indexes) first(t, folded string) (n int, ok bool) {
+	best, ok := int32(noRule), true
+	if x.plain != nil {
+		best, ok = x.plain.first(t, best)
 	}
-	return 0
-}
-
-// edge leads from a state over a piece to another state or, if to is
-// negative, to the rule ends[^to].
-type edge struct{ from, to int32 }
-
-// steps are the edges that hold anywhere again: list[first[s]:first[s+1]] are
-// those from state s, by piece.
-type steps struct {
-	list  []step
-	first []int32
-	rank  []int32 // by piece: how many steps lead all the way up
-	end   []int32 // by piece: the first after it that does not begin with it
-}
-
-type step struct{ piece, to int32 }
-
-// list is a sorted list of parts of patterns. Of equal ones, a head before a
-// star stands last. All parts that are a prefix of some text t are found from
-// the last one not after t by going up again and again: whatever sorts between
-// a prefix of t and t begins with that prefix as well.
-type list struct {
-	parts []rule
-	up    []int32                // the last part before that is a prefix of this one, or -1
-	jump  []int32                // of many parts: one some steps up, so that few jumps lead anywhere
-	depth int32                  // the first octet that may differ
-	first [bucketCount + 1]int32 // by that octet: where its parts begin, those of the next end
-}
-
-// bucketSize is how many octets, neighbours, share a place in list.first.
-const (
-	bucketSize  = 4
-	bucketCount = 256 / bucketSize
-)
-
-// find returns the last part that is a prefix of t, or -1.
-func (l *list) find(f *File, t string) int32 {
-	lo, hi := int32(0), l.first[0]
-	if len(t) > int(l.depth) {
-		b := t[l.depth] / bucketSize
-		lo, hi = l.first[b], l.first[b+1]
+	if ok && x.query != nil && strings.IndexByte(folded, '?') >= 0 {
+		best, ok = x.query.first(folded, best)
 	}
-	for lo < hi {
-		mid := int32(uint32(lo+hi) >> 1)
-		if f.literal(l.parts[mid]) <= t {
-			lo = mid + 1
-		} else {
-			hi = mid
+	if best == noRule {
+		return -1, ok
+	}
+	return int(best), ok
+}
+
+// An entry is a node that a question has entered, and where in the target.
+type entry struct{ node, at int32 }
+
+// first returns the number of the first rule that matches t, or best if that
+// is less.
+func (x *index) first(t string, best int32) (n int32, ok bool) {
+	var queueBuf [32]entry
+	queue, from := queueBuf[:0], len(t)
+	for i := x.heads.find(t); i >= 0; i = x.heads.up[i] {
+		n, size := &x.nodes[i], len(x.heads.list[i])
+		best = min(best, n.open)
+		if size == len(t) {
+			best = min(best, n.anchored)
+		}
+		if n.from < n.to && n.least < best {
+			queue, from = append(queue, entry{i, int32(size)}), size
 		}
 	}
-	i := lo - 1
-	if i < 0 || strings.HasPrefix(t, f.literal(l.parts[i])) {
-		return i
+	if len(queue) == 0 {
+		return best, true
 	}
-	return l.climb(i, alike(t, f.literal(l.parts[i])))
+	var foundBuf [32]uint64
+	found := x.search(foundBuf[:0], t, from)
+	if len(found) == 0 {
+		return best, true
+	}
+	var piecesBuf [32]int32
+	var setsBuf [64]uint64
+	p, ok := x.places(found, len(t), piecesBuf[:0], setsBuf[:])
+	if !ok {
+		return best, false
+	}
+	return x.walk(t, best, queue, &p), true
 }
 
-// climb returns the first part, from i upwards, of n octets at most, or -1.
-func (l *list) climb(i int32, n int) int32 {
-	for i >= 0 && l.parts[i].octets() > n {
-		if l.jump != nil && l.jump[i] >= 0 && l.parts[l.jump[i]].octets() > n {
-			i = l.jump[i]
-		} else {
-			i = l.up[i]
+// search appends, for each position of t from from on, the longest piece that
+// stands there, if there is one: its number, shifted, and the position. They are
+// in the order of the pieces.
+func (x *index) search(found []uint64, t string, from int) []uint64 {
+	for i := from; i < len(t); i++ {
+		second := byte(0)
+		if i+1 < len(t) {
+			second = t[i+1]
+		}
+		if x.starts[t[i]]>>(second%64)&1 == 0 {
+			continue
+		}
+		if p := x.pieces.find(t[i:]); p >= 0 {
+			found = append(found, uint64(p)<<32|uint64(i))
 		}
 	}
-	return i
+	slices.Sort(found)
+	return found
 }
 
-// octets returns the size of the pattern of r without its anchor.
-func (r rule) octets() int {
-	if r.bits&ruleWhole != 0 {
-		return r.size() - 1
+// walk enters all nodes that can be reached from those in queue, and returns the
+// number of the first rule that matches t, or best if that is less.
+func (x *index) walk(t string, best int32, queue []entry, p *places) int32 {
+	for i := 0; i < len(queue); i++ { // it grows
+		at, n := int(queue[i].at), &x.nodes[queue[i].node]
+		if n.least >= best {
+			continue
+		}
+		children := x.nodes[n.from:n.to]
+		byPiece := len(children) > 4*len(p.pieces)
+		steps := len(children)
+		if byPiece {
+			steps = len(p.pieces)
+		}
+		for step := range steps {
+			k, slot, ok := step, step, true
+			if byPiece {
+				k, ok = childOf(children, p.pieces[step])
+			} else {
+				slot, ok = p.slot(children[step].piece)
+			}
+			if !ok || children[k].least >= best {
+				continue
+			}
+			next := p.next(slot, at)
+			if next < 0 {
+				continue
+			}
+			c, piece := &children[k], x.pieces.list[children[k].piece]
+			best = min(best, c.open)
+			if c.anchored < best && len(t)-len(piece) >= at && strings.HasSuffix(t, piece) {
+				best = c.anchored
+			}
+			if c.from < c.to && c.least < best {
+				queue = append(queue, entry{n.from + int32(k), int32(next + len(piece))})
+			}
+		}
 	}
-	return r.size()
+	return best
 }
 
-// alike returns how many octets a and b begin with alike.
-func alike(a, b string) int {
-	n, most := 0, min(len(a), len(b))
-	for n+8 <= most && word(a[n:]) == word(b[n:]) {
-		n += 8
+// childOf returns which of the nodes a piece leads to.
+func childOf(nodes []node, piece int32) (int, bool) {
+	return slices.BinarySearchFunc(nodes, piece, func(n node, p int32) int { return int(n.piece) - int(p) })
+}
+
+// places are where the pieces that are found in a target stand.
+type places struct {
+	pieces []int32  // their numbers, in order; the number of one in this list is its slot
+	slots  []int32  // by piece: its slot plus one, or 0; only made for many pieces
+	sets   []uint64 // by slot: a bit set of positions, in words words
+	words  int
+}
+
+// setsMost bounds the memory for places, in words: 16 MiB. A target of 2 KiB never
+// needs as much for the rules of a file of 500 KiB.
+const setsMost = 1 << 21
+
+// places makes the places of the pieces found in a target of n bytes. Where a
+// piece stands, so does each piece that is a prefix of it. It takes memory from
+// the lists given, as far as they reach, and fails if it needs too much.
+//
+// The pieces come in order, so those of which the present one has a prefix are a
+// stack: the last one on it is top, and parents leads down.
+func (x *index) places(found []uint64, n int, pieces []int32, sets []uint64) (p places, ok bool) {
+	var parentsBuf [32]int32
+	parents, top := parentsBuf[:0], int32(-1)
+	for i, f := range found {
+		piece := int32(f >> 32)
+		for top >= 0 && piece >= x.pieces.end[pieces[top]] {
+			top = parents[top]
+		}
+		size := len(pieces)
+		for q := piece; q >= 0 && (top < 0 || q != pieces[top]); q = x.pieces.up[q] {
+			pieces = append(pieces, q)
+		}
+		slices.Reverse(pieces[size:])
+		for ; size < len(pieces); size++ {
+			parents, top = append(parents, top), int32(size)
+		}
+		found[i] = uint64(top)<<32 | f&math.MaxUint32
 	}
-	for n < most && a[n] == b[n] {
-		n++
+	p = places{pieces: pieces, words: (n + 63) / 64}
+	size := p.words * len(pieces)
+	if size > setsMost {
+		return p, false
+	}
+	if size > len(sets) {
+		sets = make([]uint64, size)
+	}
+	p.sets = sets
+	for _, f := range found {
+		at := f & math.MaxUint32
+		p.sets[int(f>>32)*p.words+int(at/64)] |= 1 << (at % 64)
+	}
+	for slot := len(pieces) - 1; slot >= 0; slot-- {
+		if parents[slot] >= 0 {
+			for i, w := range p.set(slot) {
+				p.sets[int(parents[slot])*p.words+i] |= w
+			}
+		}
+	}
+	if len(pieces) > 16 {
+		p.slots = make([]int32, len(x.pieces.list))
+		for slot, piece := range pieces {
+			p.slots[piece] = int32(slot + 1)
+		}
+	}
+	return p, true
+}
+
+func (p *places) set(slot int) []uint64 { return p.sets[slot*p.words:][:p.words] }
+
+// slot returns the slot of a piece, if it was found.
+func (p *places) slot(piece int32) (int, bool) {
+	if p.slots != nil {
+		slot := int(p.slots[piece]) - 1
+		return slot, slot >= 0
+	}
+	return slices.BinarySearch(p.pieces, piece)
+}
+
+// next returns the first place of the piece in a slot that is not before from, or
+// -1.
+func (p *places) next(slot, from int) int {
+	set, i := p.set(slot), from/64
+	if i >= len(set) {
+		return -1
+	}
+	for w := set[i] >> (from % 64) << (from % 64); ; w = set[i] {
+		if w != 0 {
+			return 64*i + bits.TrailingZeros64(w)
+		}
+		if i++; i == len(set) {
+			return -1
+		}
+	}
+}
+
+// indexSize returns about how many bytes the indexes of rules will take.
+func indexSize(rules []rule) int {
+	const part = int(unsafe.Sizeof(node{})+unsafe.Sizeof("")) + 3*4 // with its place in prefixes
+	n := int(unsafe.Sizeof(indexes{}) + 2*unsafe.Sizeof(index{}))
+	for i := range rules {
+		n += part
+		if rules[i].starred {
+			n += part * strings.Count(rules[i].pattern, "*")
+		}
 	}
 	return n
 }
 
-// state returns the state of the head heads.parts[i].
-func (x *index) state(i int32) int32 {
-	lo, hi := 0, len(x.stars)
-	for lo < hi {
-		mid := int(uint(lo+hi) >> 1)
-		if x.stars[mid].at < i {
-			lo = mid + 1
-		} else {
-			hi = mid
+// size returns the memory of the indexes in bytes.
+func (x *indexes) size() int {
+	n := int(unsafe.Sizeof(*x))
+	for _, x := range []*index{x.plain, x.query} {
+		if x != nil {
+			n += int(unsafe.Sizeof(*x)) + bytesOf(x.nodes) + x.heads.size() + x.pieces.size()
 		}
 	}
-	return int32(lo)
-}
-
-// begins reports whether a piece may begin at t[i]: false is certain.
-func (x *index) begins(t string, i int) bool {
-	var second byte
-	if i+1 < len(t) {
-		second = t[i+1]
-	}
-	h := pairHash(t[i], second)
-	return x.begin[h>>6]&(1<<(h&63)) != 0
-}
-
-// pairHash maps two octets to a number below pairHashes.
-func pairHash(a, b byte) uint {
-	return (uint(a)*67 + uint(b)*5) % pairHashes
-}
-
-const pairHashes = 4096
-
-// holds reports whether piece at is p or up from it.
-func (x *steps) holds(at, p int32) bool { return at <= p && p < x.end[at] }
-
-// few reports whether there are at most n states and steps from them.
-func (x *steps) few(states []int32, n int) bool {
-	if 2*len(states) > n {
-		return false // mostly there is a step from each
-	}
-	for _, s := range states {
-		if n -= 1 + int(x.first[s+1]-x.first[s]); n < 0 {
-			return false
-		}
-	}
-	return true
+	return n
 }

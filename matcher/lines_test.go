@@ -28,8 +28,9 @@ func TestLines(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			text := []byte(tt.text)
 			var got strings.Builder
-			for n, line := range tt.dialect.Lines(text) {
-				clear(text) // what is yielded is not the caller's memory
+			f := matcher.Parse(text, tt.dialect)
+			clear(text) // the file is not the caller's memory
+			for n, line := range f.Lines() {
 				fmt.Fprintf(&got, "%d %s|", n, line)
 			}
 			if got.String() != tt.want {

@@ -1,38 +1,22 @@
 package matcher
 
-// This file reads names of records: RFC 9309, sections 2.2 and 2.2.4.
+// This file reads the names of records, and says which records have no effect:
+// RFC 9309, sections 2.2 and 2.2.4.
 
-// kind is what a line of the file is to the matcher.
+// kind is what a record is to the matcher.
 type kind uint8
 
 const (
-	other    kind = iota // kept verbatim: another record, or a known one oddly written
+	other    kind = iota // another record
 	agent                // user-agent
 	disallow             // disallow
 	allow                // allow
 	sitemap              // sitemap
 	delay                // crawl-delay
-	junk                 // nothing but the reason why the line says nothing
-	ended                // the blank line that ends a record (1996); the end of a group, if without line
-
-	kindAllow   kind = 1 << 0 // of a rule: an allow line
-	kindSpecial kind = 1 << 1 // of a rule: a star or an anchor in the pattern
-	kindApart   kind = 1 << 2 // of a rule: no record, but the normal form of one
-	kindRule    kind = 1 << 3 // a rule that can match something
-	kindBack    kind = 1 << 4 // a distance stands before the value
+	junk                 // no record: no name before a colon
+	blank                // a blank line that ends a record of the 1996 draft
+	tooLong              // what follows in the line is past Dialect.lineMax
 )
-
-// ruleKind returns the kind of a rule that can match something.
-func ruleKind(k kind, isSpecial bool) kind {
-	r := kindRule
-	if k == allow {
-		r |= kindAllow
-	}
-	if isSpecial {
-		r |= kindSpecial
-	}
-	return r
-}
 
 // names says which spellings of a record name are accepted.
 type names uint8
@@ -52,10 +36,10 @@ type spelling struct {
 // proper lists the names by their canonical spelling, indexed by kind.
 var proper = [...]string{agent: "user-agent", disallow: "disallow", allow: "allow", sitemap: "sitemap", delay: "crawl-delay"}
 
-// common lists misspellings met in real files ("accept common misspellings of
+// commonSpellings lists misspellings met in real files ("accept common misspellings of
 // the record", RFC 9309, section 2.2.4). House rule: the three records of the
 // protocol are read as generously as others.
-var common = [...]spelling{
+var commonSpellings = [...]spelling{
 	{"user agent", agent}, {"useragent", agent}, {"user_agent", agent}, {"user-agents", agent},
 	{"users-agent", agent}, {"user-agnet", agent}, {"user-agen", agent}, {"uuser-agent", agent},
 	{"usser-agent", agent}, {"user - agent", agent}, {"use-agent", agent}, {"ser-agent", agent},
@@ -70,8 +54,8 @@ var common = [...]spelling{
 	{"crawl delay", delay}, {"crawl_delay", delay}, {"crawldelay", delay}, {"craw-delay", delay}, {"clawl-delay", delay},
 }
 
-// prefixes lists the spellings google/robotstxt knows, in the order it tries them.
-var prefixes = [...]spelling{
+// googleSpellings lists the spellings google/robotstxt knows, in the order it tries them.
+var googleSpellings = [...]spelling{
 	{"user-agent", agent}, {"useragent", agent}, {"user agent", agent}, {"allow", allow},
 	{"disallow", disallow}, {"dissallow", disallow}, {"dissalow", disallow}, {"disalow", disallow},
 	{"diasllow", disallow}, {"disallaw", disallow}, {"sitemap", sitemap}, {"site-map", sitemap}, {"crawl-delay", delay},
@@ -79,59 +63,98 @@ var prefixes = [...]spelling{
 
 // properKind returns the kind whose canonical spelling is name, or other.
 func properKind(name string) kind {
+	k := other
 	switch len(name) {
-	case 5:
-		return kindIf(name, allow)
-	case 7:
-		return kindIf(name, sitemap)
-	case 8:
-		return kindIf(name, disallow)
-	case 10:
-		return kindIf(name, agent)
-	case 11:
-		return kindIf(name, delay)
+	case len("allow"):
+		k = allow
+	case len("sitemap"):
+		k = sitemap
+	case len("disallow"):
+		k = disallow
+	case len("user-agent"):
+		k = agent
+	case len("crawl-delay"):
+		k = delay
+	default:
+		return other
 	}
-	return other
-}
-
-// kindIf returns k if name is its canonical spelling, which is as long. Mostly
-// only the first letter differs in case.
-func kindIf(name string, k kind) kind {
+	// Mostly only the first letter differs in case.
 	if p := proper[k]; name[1:] == p[1:] && lower(name[0]) == p[0] || equalFold(name, p) {
 		return k
 	}
 	return other
 }
 
-// kindOf returns the kind that the dialect takes name for.
-func (d *Dialect) kindOf(name string) kind {
+// kindOf returns the kind that the dialect takes name for, and whether name is a
+// misspelling.
+func (d *Dialect) kindOf(name string) (k kind, odd bool) {
 	if k := properKind(name); k != other {
-		return k
+		return k, false
 	}
-	return d.names.oddKind(name)
-}
-
-// oddKind returns the kind that n accepts name for although it is not the
-// canonical spelling, or other.
-func (n names) oddKind(name string) kind {
-	switch n {
+	switch d.names {
 	case commonNames:
-		if len(name) < 4 || len(name) > 12 {
-			return other
-		}
-		for _, s := range common {
-			if len(name) == len(s.name) && equalFold(name, s.name) {
-				return s.kind
+		for i := range commonSpellings {
+			if s := &commonSpellings[i]; len(name) == len(s.name) && equalFold(name, s.name) {
+				return s.kind, true
 			}
 		}
 	case prefixNames:
-		for _, s := range prefixes {
+		for _, s := range googleSpellings {
 			if len(name) >= len(s.name) && equalFold(name[:len(s.name)], s.name) {
-				return s.kind
+				return s.kind, true
 			}
 		}
 	}
-	return other
+	return other, false
+}
+
+// isRule reports whether r is an allow or disallow record.
+func (r *record) isRule() bool { return r.kind == allow || r.kind == disallow }
+
+// isOther reports whether r is a record beside those of the protocol (RFC 9309,
+// section 2.2.4).
+func (r *record) isOther() bool { return r.kind == other || r.kind == sitemap || r.kind == delay }
+
+// reason returns why a record has no effect, or that it is taken for more than
+// what is written; "" if there is nothing to say.
+func (d *Dialect) reason(r *record) string {
+	switch {
+	case r.kind == tooLong:
+		return "past the limit: what follows here is not read"
+	case r.kind == junk:
+		return "not a record: no name before a colon"
+	case r.kind == other:
+		return "unknown record"
+	case r.kind == agent && d.token(r.value) == "":
+		return "user-agent line that names no crawler"
+	}
+	if why := d.idle(r); r.isRule() && why != "" {
+		return why
+	}
+	if r.odd {
+		return "misspelling accepted"
+	}
+	return ""
+}
+
+// idle returns why a rule can match nothing, or "".
+func (d *Dialect) idle(r *record) string {
+	switch {
+	case !r.grouped:
+		return "rule outside any group"
+	case r.value == "":
+		return "empty pattern"
+	case !d.loose && shared(r.value)&notControl == 0:
+		return "control bytes in the pattern"
+	case !d.canBegin(r.value):
+		return "rule that can never match: its pattern begins with neither / nor *"
+	}
+	return ""
+}
+
+// canBegin reports whether a path can begin as a pattern does.
+func (d *Dialect) canBegin(pattern string) bool {
+	return pattern != "" && (pattern[0] == '/' || pattern[0] == '*' && !d.literal)
 }
 
 // equalFold reports whether a and b are equal, letters of ASCII without case.

@@ -28,7 +28,7 @@ func TestSkipped(t *testing.T) {
 		{"2.2.2/no_slash", Dialect{}, group + "disallow: a", "rule that can never match: its pattern begins with neither / nor *"},
 		{"2.2.2/dollar_alone", Dialect{}, group + "disallow: $", "rule that can never match: its pattern begins with neither / nor *"},
 		{"2.2/empty_pattern", Dialect{}, group + "disallow: # none", "empty pattern"},
-		{"2.2/control_octets", Dialect{}, group + "disallow: /a\x01b", "control octets in the pattern"},
+		{"2.2/control_bytes", Dialect{}, group + "disallow: /a\x01b", "control bytes in the pattern"},
 		{"2.2/tab_in_pattern", Dialect{}, group + "disallow: /a\tb", ""},
 		{"2.2.4/misspelled_rule", Dialect{}, group + "disalow: /a", "misspelling accepted"},
 		{"2.2.4/misspelled_agent", Dialect{}, "useragent: bot", "misspelling accepted"},
@@ -55,19 +55,6 @@ func TestSkipped(t *testing.T) {
 				t.Errorf("file %.80q\ngot  %q\nwant %q", c.file, got, c.want)
 			}
 		})
-	}
-}
-
-// TestSkippedPastTheEnd holds that a file beyond all bounds says so.
-func TestSkippedPastTheEnd(t *testing.T) {
-	text := make([]byte, textMax+1)
-	copy(text, "user-agent: *\ndisallow: /a\n#")
-	var got []string
-	for line, why := range Parse(text, Dialect{}).Skipped() {
-		got = append(got, fmt.Sprint(line, " ", why))
-	}
-	if want := []string{"3 past the limit: what follows here is not read"}; !slices.Equal(got, want) {
-		t.Errorf("a file of 64 MiB and an octet\ngot  %q\nwant %q", got, want)
 	}
 }
 

@@ -218,7 +218,7 @@ func TestGroupOther(t *testing.T) {
 		{"a", "content-usage", []string{"3 ai=n", "6 /y ai=y", "9 star=1", "11 last=1"}},
 		{"b", "Content-Usage", []string{"3 ai=n", "6 /y ai=y"}},
 		{"other", "content-usage", []string{"9 star=1", "11 last=1"}},
-		{"b", "sitemap", []string{"7 s"}},
+		{"b", "sitemap", nil},
 		{"b", "disallow", nil},
 		{"b", "user-agent", nil},
 	} {

@@ -5,61 +5,68 @@ import (
 	"strings"
 )
 
-// This file finds the request target of a parsed URL without building it.
+// This file finds the request target in a URL: RFC 9309, section 2.2.2, and RFC
+// 3986, section 3.
 
 // MatchURL is as [File.Match] on the request target that net/http sends for u. A
+// path without a leading slash gets one. It allocates nothing for targets of
+// usual length.
+func (f *File) MatchURL(token string, u *url.URL) Match { return f.Group(token).MatchURL(u) }
+
+// MatchURL is as [Group.Match] on the request target that net/http sends for u. A
 // path without a leading slash gets one.
-// It allocates nothing for targets of usual length.
-func (f *File) MatchURL(token string, u *url.URL) (m Match) {
-	f = f.orEmpty()
-	var own rules
-	r, x := f.obeys(token, &own)
-	r.say(&m, r.matchURL(x, u))
-	return m
-}
-
-// MatchURL is as [Group.Match] on the request target that net/http sends for u.
-func (g *Group) MatchURL(u *url.URL) (m Match) {
-	g.say(&m, g.matchURL(g.ready(), u))
-	return m
-}
-
-func (r *rules) matchURL(x *index, u *url.URL) rule {
-	if u.Opaque != "" {
-		return r.match(x, u.RequestURI())
+func (g *Group) MatchURL(u *url.URL) Match {
+	hasQuery := u.ForceQuery || u.RawQuery != ""
+	switch {
+	case u.Opaque != "":
+		return g.Match(u.RequestURI())
+	case u.RawPath == "" && !hasQuery && strings.HasPrefix(u.Path, "/") && shared(u.Path)&inPath != 0:
+		return g.decide(u.Path, false)
 	}
-	if u.RawPath == "" && u.RawQuery == "" && !u.ForceQuery && u.Path != "" && u.Path[0] == '/' && shared(u.Path)&inPath != 0 {
-		return r.decide(x, u.Path, false)
-	}
-	var buf [bufSize]byte
-	f := r.file.dialect.form
+	var buf [targetUsual]byte
+	f, t := g.dialect.form, buf[:0]
 	if f != rfcForm {
-		return r.match(x, view(appendTarget(buf[:0], u)))
+		if t = appendPath(t, u); hasQuery {
+			t = append(append(t, '?'), u.RawQuery...)
+		}
+		return g.Match(view(t))
 	}
-	t, folds := buf[:0], false
 	if encodes(u.RawPath, u.Path) {
 		t, _ = f.target(appendSlash(t, u.RawPath), u.RawPath, false)
 	} else {
-		t = appendPath(appendSlash(t, u.Path), u.Path, true)
+		t = appendNormal(appendSlash(t, u.Path), u.Path)
 	}
-	if u.ForceQuery || u.RawQuery != "" {
+	folds := false
+	if hasQuery {
 		t, folds = f.target(append(t, '?'), until(u.RawQuery, '#'), true)
 	}
-	return r.decide(x, view(t), folds)
+	return g.decide(view(t), folds)
 }
 
-// bufSize is the size of a target up to which no memory is allocated for it.
-const bufSize = 512
-
-// appendTarget appends the request target of u.
-func appendTarget(dst []byte, u *url.URL) []byte {
+// appendPath appends the path of u as net/url encodes it.
+func appendPath(dst []byte, u *url.URL) []byte {
 	if encodes(u.RawPath, u.Path) {
-		dst = append(appendSlash(dst, u.RawPath), u.RawPath...)
-	} else {
-		dst = appendPath(appendSlash(dst, u.Path), u.Path, false)
+		return append(appendSlash(dst, u.RawPath), u.RawPath...)
 	}
-	if u.ForceQuery || u.RawQuery != "" {
-		dst = append(append(dst, '?'), u.RawQuery...)
+	dst = appendSlash(dst, u.Path)
+	for i := range len(u.Path) {
+		if c := u.Path[i]; properties[c]&inPath != 0 || c == '$' {
+			dst = append(dst, c)
+		} else {
+			dst = appendTriplet(dst, c)
+		}
+	}
+	return dst
+}
+
+// appendNormal appends a decoded path in rfcForm.
+func appendNormal(dst []byte, path string) []byte {
+	for i := range len(path) {
+		if c := path[i]; properties[c]&decoded != 0 || c == '/' {
+			dst = append(dst, c)
+		} else {
+			dst = appendTriplet(dst, c)
+		}
 	}
 	return dst
 }
@@ -70,26 +77,6 @@ func appendSlash(dst []byte, path string) []byte {
 		return dst
 	}
 	return append(dst, '/')
-}
-
-// appendPath appends a decoded path, encoded as net/url does
-// where a URL says nothing else, or, if normal is set, in normal form.
-func appendPath(dst []byte, path string, normal bool) []byte {
-	for i := 0; i < len(path); i++ {
-		n := i
-		for n < len(path) && marks[path[n]]&inPath != 0 {
-			n++
-		}
-		if dst = append(dst, path[i:n]...); n == len(path) {
-			break
-		}
-		if i = n; path[i] == '$' && !normal || classes[path[i]] == letter && normal {
-			dst = append(dst, path[i])
-		} else {
-			dst = appendTriplet(dst, path[i])
-		}
-	}
-	return dst
 }
 
 // encodes reports whether raw is an encoding of path that net/url sends as it
@@ -107,7 +94,7 @@ func encodes(raw, path string) bool {
 				return false
 			}
 			c, i = v, i+2
-		} else if marks[c]&inRawPath == 0 {
+		} else if properties[c]&inRawPath == 0 {
 			return false
 		}
 		if n >= len(path) || path[n] != c {
@@ -116,4 +103,44 @@ func encodes(raw, path string) bool {
 		n++
 	}
 	return n == len(path)
+}
+
+// origin returns the path and query of a target, at least "/".
+func (d *Dialect) origin(target string) string {
+	target = until(target, '#')
+	if d.nulEnds {
+		target = until(target, 0)
+	}
+	if strings.HasPrefix(target, "/") {
+		return target
+	}
+	i := 0
+	if scheme, _, ok := strings.Cut(target, "://"); ok && isScheme(scheme) {
+		i = pathStart(target, len(scheme)+len("://"))
+	} else if d.hostFirst {
+		i = pathStart(target, 0)
+	}
+	if i == len(target) || target[i] != '/' {
+		return "/" + target[i:]
+	}
+	return target[i:]
+}
+
+// isScheme reports whether s is the scheme of a URL.
+func isScheme(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if l := c | 0x20; !('a' <= l && l <= 'z' || i > 0 && (isDigit(c) || c == '+' || c == '-' || c == '.')) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// pathStart returns where the path can begin in s, from byte i on.
+func pathStart(s string, i int) int {
+	for i < len(s) && s[i] != '/' && s[i] != '?' && s[i] != ';' {
+		i++
+	}
+	return i
 }

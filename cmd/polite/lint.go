@@ -85,7 +85,7 @@ func (l *linting) write(p *paper.Paper, text []byte, profile *policy.Profile) in
 		total++
 	}
 	last := 0
-	for n, line := range profile.Dialect.Lines(text) {
+	for n, line := range f.Lines() {
 		last = n
 		if l.json {
 			for _, why := range remarks[n] {

@@ -1,0 +1,205 @@
+package matcher
+
+import "strings"
+
+// This file normalises bytes before comparison: RFC 9309, section 2.2.2,
+// paragraphs 3 and 4, Figure 4, and section 2.2.3, Figure 6.
+
+// form is a normal form that patterns and targets are brought to.
+type form uint8
+
+const (
+	// rfcForm: triplets upper-case, unreserved bytes and reserved ones that
+	// delimit nothing decoded, bytes that cannot stand in a URI encoded. A
+	// literal "*" or "$" is %2A or %24 on both sides.
+	rfcForm form = iota
+	// googleForm: in patterns, triplets upper-case and bytes outside ASCII
+	// encoded; targets as they are.
+	googleForm
+	// decodedForm: every triplet decoded but %2F, and %25, so that a decoded "%"
+	// starts no new triplet.
+	decodedForm
+)
+
+// A byte has some of these properties.
+const (
+	decoded    = 1 << iota // its triplet is decoded: RFC 3986 has it unreserved, or reserved and no delimiter
+	foreign                // it cannot stand in a URI
+	special                // "*" or "$"
+	inTarget               // a target in normal form, by every form, may have it
+	inPattern              // a pattern in normal form, by every form, may have it
+	inPath                 // net/url leaves it as it is when it encodes a path
+	inRawPath              // net/url takes it as encoded in a path
+	notStar                // it is not "*"
+	notQuery               // it is not "?"
+	notControl             // it is no control byte but tab
+)
+
+// properties holds the properties of every byte: RFC 3986, sections 2.2 and 2.3.
+var properties = func() (t [256]uint16) {
+	for i := range t {
+		switch c := byte(i); {
+		case isTokenByte(c) || c == '.' || c == '~':
+			t[i] = decoded | inPath | inRawPath
+		case c <= ' ' || c >= 0x7F || has("\"<>\\^`{|}", c):
+			t[i] = foreign
+		case has(":@&=+,;", c):
+			t[i] = decoded | inPath | inRawPath
+		case has("!'()[]", c):
+			t[i] = decoded | inRawPath
+		case c == '*' || c == '$':
+			t[i] = special | inRawPath
+		case c == '/':
+			t[i] = inPath | inRawPath
+		}
+		if t[i]&decoded != 0 || i == '/' || i == '?' {
+			t[i] |= inTarget | inPattern
+		}
+		t[i] |= notStar | notQuery
+		if i >= ' ' || i == '\t' {
+			t[i] |= notControl
+		}
+	}
+	t['*'] = t['*']&^notStar | inPattern
+	t['?'] &^= notQuery
+	return t
+}()
+
+func has(set string, c byte) bool { return strings.IndexByte(set, c) >= 0 }
+
+// shared returns the properties that all bytes of s have.
+func shared(s string) uint16 {
+	all := ^uint16(0)
+	for ; len(s) >= 4; s = s[4:] {
+		all &= properties[s[0]] & properties[s[1]] & properties[s[2]] & properties[s[3]]
+	}
+	for i := range len(s) {
+		all &= properties[s[i]]
+	}
+	return all
+}
+
+// isNormalTarget reports whether a target is in normal form, by every form, and
+// has no fragment.
+func isNormalTarget(t string) bool { return shared(t)&inTarget != 0 }
+
+// triplet returns the byte that the triplet at s[i:] stands for.
+func triplet(s string, i int) (byte, bool) {
+	if i+2 >= len(s) || s[i] != '%' {
+		return 0, false
+	}
+	h, l := unhex(s[i+1]), unhex(s[i+2])
+	return h<<4 | l&15, h|l < 16
+}
+
+// unhex returns the value of a hex digit, or 255.
+func unhex(c byte) byte {
+	switch {
+	case isDigit(c):
+		return c - '0'
+	case 'a' <= c && c <= 'f':
+		return c - 'a' + 10
+	case 'A' <= c && c <= 'F':
+		return c - 'A' + 10
+	}
+	return 255
+}
+
+func appendTriplet(dst []byte, c byte) []byte {
+	const hexDigits = "0123456789ABCDEF"
+	return append(dst, '%', hexDigits[c>>4], hexDigits[c&15])
+}
+
+// oneInQuery reports whether c and its triplet are one in a query: Figure 4,
+// row 2. These two delimit nothing there.
+func oneInQuery(c byte) bool { return c == '/' || c == '?' }
+
+// pattern appends the normal form of a pattern. A "*", and a "$" at the end, stay
+// what they are; any other "$" becomes a literal. What follows a literal "?" is
+// a query.
+func (f form) pattern(dst []byte, p string) []byte {
+	inQuery := false
+	for i := 0; i < len(p); i++ {
+		c := p[i]
+		v, ok := triplet(p, i)
+		switch {
+		case f == decodedForm:
+			dst, i = appendDecoded(dst, p, i)
+			continue
+		case ok && f == rfcForm && (properties[v]&decoded != 0 || inQuery && oneInQuery(v)):
+			dst = append(dst, v)
+		case ok:
+			dst = appendTriplet(dst, v)
+		case f == googleForm && c >= 0x80, f == rfcForm && (properties[c]&foreign != 0 || c == '$' && i+1 < len(p)):
+			dst = appendTriplet(dst, c)
+		default:
+			inQuery = inQuery || c == '?'
+			dst = append(dst, c)
+		}
+		if ok {
+			i += 2
+		}
+	}
+	return dst
+}
+
+// target appends the normal form of a request target, or of its query alone.
+// folds reports that the query has a triplet that is one with its byte for
+// rules with a query.
+func (f form) target(dst []byte, t string, inQuery bool) (out []byte, folds bool) {
+	for i := 0; i < len(t); i++ {
+		if f == decodedForm {
+			dst, i = appendDecoded(dst, t, i)
+			continue
+		}
+		c := t[i]
+		v, ok := triplet(t, i)
+		switch {
+		case ok && properties[v]&decoded != 0:
+			dst = append(dst, v)
+		case ok:
+			folds = folds || inQuery && oneInQuery(v)
+			dst = appendTriplet(dst, v)
+		case properties[c]&(foreign|special) != 0:
+			dst = appendTriplet(dst, c)
+		default:
+			inQuery = inQuery || c == '?'
+			dst = append(dst, c)
+		}
+		if ok {
+			i += 2
+		}
+	}
+	return dst, folds
+}
+
+// appendDecoded appends the byte at s[i], or that of the triplet there, in
+// decodedForm, and returns the index of the last byte it read.
+func appendDecoded(dst []byte, s string, i int) ([]byte, int) {
+	c := s[i]
+	v, ok := triplet(s, i)
+	if ok {
+		c, i = v, i+2
+	}
+	if c == '%' || ok && c == '/' {
+		return appendTriplet(dst, c), i
+	}
+	return append(dst, c), i
+}
+
+// fold appends the normal form t of a target as rules with a query see it:
+// bytes that are one with their triplets in a query stand for both.
+func fold(dst []byte, t string) []byte {
+	inQuery := false
+	for i := 0; i < len(t); i++ {
+		c := t[i]
+		if inQuery {
+			if v, ok := triplet(t, i); ok && oneInQuery(v) {
+				c, i = v, i+2
+			}
+		}
+		inQuery = inQuery || c == '?'
+		dst = append(dst, c)
+	}
+	return dst
+}

@@ -1,0 +1,209 @@
+package matcher
+
+import (
+	"encoding/binary"
+	"strings"
+	"unicode/utf16"
+)
+
+// This file splits a file into lines and lines into records: RFC 9309,
+// sections 2.2 and 2.3.1.5. It is the only reader of the format. Every line is
+// tried; none is an error.
+
+// A record is a line of a file that is neither blank nor a comment.
+type record struct {
+	kind    kind
+	line    int    // number of the line, from 1
+	name    string // as written; "" if kind is junk, blank or tooLong
+	value   string // as written, white space around it and a comment aside
+	grouped bool   // a group is open: a user-agent line stands before the record, or is it
+	begins  bool   // it is a user-agent line that begins a group
+	odd     bool   // the name is misspelled, or a colon is missing, and accepted
+}
+
+// A scanner reads the records of a file one after another, as bufio.Scanner
+// reads lines.
+type scanner struct {
+	record  // found by next; line and grouped carry over to the one after it
+	dialect *Dialect
+	text    string // UTF-8, without a byte order mark
+	pos     int    // where the next line starts
+	inRules bool   // the open group has a rule
+	isLong  bool   // the line read last is longer than dialect.lineMax
+
+	// The next line feed, carriage return and "#" at pos or later, or the length
+	// of the text. One before pos must be searched for again. So each byte of a
+	// file is searched once, whatever its line ends are.
+	lineFeed, carriageReturn, hash int
+}
+
+// scan returns a scanner of the file before its first record.
+func (f *File) scan() scanner {
+	return scanner{dialect: &f.dialect, text: f.dialect.decode(f.text), lineFeed: -1, carriageReturn: -1, hash: -1}
+}
+
+// next reads the next record and reports whether there is one.
+func (s *scanner) next() bool {
+	for {
+		if s.isLong {
+			s.isLong = false
+			s.record = record{kind: tooLong, line: s.line, grouped: s.grouped}
+			return true
+		}
+		line, comment, ok := s.nextLine()
+		if !ok {
+			return false
+		}
+		rest := s.strip(line, comment)
+		switch {
+		case rest != "":
+			s.read(rest)
+			return true
+		case s.dialect.blankEnds && s.grouped && s.dialect.trim(line) == "":
+			s.record = record{kind: blank, line: s.line}
+			s.inRules = false
+			return true
+		}
+	}
+}
+
+// nextLine returns the next line without its end, which is CR, LF or CRLF.
+// comment is where "#" stands in it, or its length.
+func (s *scanner) nextLine() (line string, comment int, ok bool) {
+	from := s.pos
+	if from >= len(s.text) {
+		return "", 0, false
+	}
+	if s.lineFeed < from {
+		s.lineFeed = indexFrom(s.text, from, '\n')
+	}
+	if s.carriageReturn < from {
+		s.carriageReturn = indexFrom(s.text, from, '\r')
+	}
+	if s.hash < from {
+		s.hash = indexFrom(s.text, from, '#')
+	}
+	end := min(s.lineFeed, s.carriageReturn)
+	s.line++
+	if s.pos = end + 1; s.lineFeed == end+1 {
+		s.pos++
+	}
+	return s.text[from:end], min(s.hash, end) - from, true
+}
+
+// indexFrom returns where the first c stands in s, from i on, or the length of s.
+func indexFrom(s string, i int, c byte) int {
+	if n := strings.IndexByte(s[i:], c); n >= 0 {
+		return i + n
+	}
+	return len(s)
+}
+
+// strip returns what counts of a line whose comment begins at comment: no
+// comment, no white space around it, no bytes past the limit.
+func (s *scanner) strip(line string, comment int) string {
+	d := s.dialect
+	if d.lineMax > 0 && comment > int(d.lineMax) {
+		comment, s.isLong = int(d.lineMax), true
+	}
+	line = line[:comment]
+	if d.nulEnds {
+		line = until(line, 0)
+	}
+	return d.trim(line)
+}
+
+// read reads the record on a stripped line, and notes what it means for the group.
+func (s *scanner) read(line string) {
+	name, value, sep := s.dialect.split(line)
+	r := record{kind: junk, line: s.line, grouped: s.grouped}
+	if name != "" {
+		r.name, r.value = name, value
+		r.kind, r.odd = s.dialect.kindOf(name)
+		r.odd = r.odd || sep != ':' && r.kind != other
+	}
+	switch r.kind {
+	case agent:
+		r.begins, r.grouped = s.inRules || !s.grouped, true
+		if r.begins {
+			s.inRules = false
+		}
+	case allow, disallow:
+		s.inRules = s.grouped
+	}
+	s.record = r
+}
+
+// split divides a stripped line into name and value, and returns the byte between
+// them. The name is "" if there is no colon, nor two words in a dialect that takes
+// those.
+func (d *Dialect) split(line string) (name, value string, sep byte) {
+	i := 0
+	for i < len(line) && line[i] != ':' { // a name is short
+		i++
+	}
+	if i == len(line) {
+		if i = strings.IndexAny(line, " \t"); !d.twoWords || i < 0 ||
+			strings.ContainsAny(strings.TrimLeft(line[i:], " \t"), " \t") {
+			return "", "", 0
+		}
+	}
+	return d.trim(line[:i]), d.trim(line[i+1:]), line[i]
+}
+
+// until returns the part of s before the first c.
+func until(s string, c byte) string {
+	if i := strings.IndexByte(s, c); i >= 0 {
+		return s[:i]
+	}
+	return s
+}
+
+// trim removes white space at both ends of s.
+func (d *Dialect) trim(s string) string {
+	for len(s) > 0 && d.isSpace(s[0]) {
+		s = s[1:]
+	}
+	for len(s) > 0 && d.isSpace(s[len(s)-1]) {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+func (d *Dialect) isSpace(c byte) bool {
+	return c == ' ' || c == '\t' || d.wideSpace && (c == '\v' || c == '\f')
+}
+
+// decode returns text as UTF-8 without a byte order mark.
+func (d *Dialect) decode(text string) string {
+	const mark = "\xEF\xBB\xBF"
+	switch {
+	case d.halfBOM:
+		n := 0
+		for n < len(mark) && n < len(text) && text[n] == mark[n] {
+			n++
+		}
+		return text[n:]
+	case strings.HasPrefix(text, mark):
+		return text[len(mark):]
+	case d.utf8Only:
+	case strings.HasPrefix(text, "\xFF\xFE"):
+		return decode16(text[2:], binary.LittleEndian)
+	case strings.HasPrefix(text, "\xFE\xFF"):
+		return decode16(text[2:], binary.BigEndian)
+	}
+	return text
+}
+
+// decode16 turns UTF-16 into UTF-8. What is not valid becomes U+FFFD.
+func decode16(text string, order binary.ByteOrder) string {
+	units := make([]uint16, len(text)/2)
+	for i := range units {
+		units[i] = order.Uint16([]byte(text[2*i:]))
+	}
+	var b strings.Builder
+	for _, r := range utf16.Decode(units) {
+		b.WriteRune(r)
+	}
+	return b.String()
+}
