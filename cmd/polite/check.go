@@ -8,28 +8,28 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rfc9309/polite/cmd/polite/internal/lanes"
-	"github.com/rfc9309/polite/cmd/polite/internal/paper"
-	"github.com/rfc9309/polite/cmd/polite/internal/story"
+	"github.com/rfc9309/polite/cmd/polite/internal/display"
+	"github.com/rfc9309/polite/cmd/polite/internal/explain"
+	"github.com/rfc9309/polite/cmd/polite/internal/parallel"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/clean"
 )
 
 // checking is one run of polite check.
 type checking struct {
-	online
+	siteFlags
 	*cli
 	from     string
 	explain  bool
 	parallel int
 
-	crawler *fetcher.Transport
-	told    *story.Log // nil without --explain
-	paper   *paper.Paper
-	column  int // width of the URLs, where all are known
-	tally   tally
-	start   time.Time
-	bar     *progress
+	crawler      *fetcher.Transport
+	explanations *explain.Log // nil without --explain
+	results      *display.Writer
+	column       int // width of the URL column, 0 for a list that is streamed
+	tally        tally
+	start        time.Time
+	progress     *progress
 }
 
 func (c *cli) checkCommand() *cobra.Command {
@@ -37,20 +37,20 @@ func (c *cli) checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [flags] URL...",
 		Short: "Say whether URLs may be fetched, and why",
-		Long: `Check retrieves the robots.txt of each URL's site, once, and says whether the URL
-may be fetched, by which rule or answer of the server, and when the file is
-asked for again. No page is fetched.
+		Long: `Check fetches the robots.txt of each URL's site once. For each URL it says whether
+the URL may be fetched, which rule or answer decided, and when the next fetch of
+robots.txt is due. It fetches no pages.
 
-With --from it reads URLs from a file or from standard input, one a line; blank
-lines and lines that begin with # are passed over. Lists of any length are
-streamed: sites are asked in parallel, results come in the order of the list, and
-a summary ends it. Ctrl-C ends it at once with the results that are there; the
-exit code is then 2, for the others have no ruling.
+With --from it reads URLs from a file or from standard input, one per line. It
+skips blank lines and lines that begin with #. The list may have any length: sites
+are checked in parallel, results are printed in the order of the list, and a
+summary ends the output. Ctrl-C prints the results so far and ends the program
+with exit code 2, because the other URLs have no decision.
 
 ` + exitCodes,
 		Example: `  polite check https://example.com/private
   polite check --explain --agent "ExampleBot/1.0 (+https://example.com/bot)" https://example.com/
-  polite check --store robots.db --from urls.txt --json > rulings.jsonl
+  polite check --store robots.db --from urls.txt --json > decisions.jsonl
   polite check --store redis://localhost:6379/0 --from - < urls.txt`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return k.run(cmd.Context(), args) },
@@ -60,123 +60,123 @@ exit code is then 2, for the others have no ruling.
 	k.storeFlag(cmd)
 	f := cmd.Flags()
 	f.StringVar(&k.from, "from", "", "read URLs from this `file`; - is standard input")
-	f.BoolVar(&k.explain, "explain", false, "tell the whole story of each ruling; sites are asked one after another")
-	f.IntVar(&k.parallel, "parallel", 64, "how many `sites` are asked at a time")
+	f.BoolVar(&k.explain, "explain", false, "explain each decision in full; sites are checked one after another")
+	f.IntVar(&k.parallel, "parallel", 64, "how many `sites` are checked at the same time")
 	return cmd
 }
 
 func (k *checking) run(ctx context.Context, args []string) error {
 	if len(args) == 0 && k.from == "" {
-		return misused("want a URL, or --from and a list of them")
+		return usageErrorf("want a URL, or --from and a list of them")
 	}
 	if k.parallel < 1 {
-		return misused("--parallel is %d; want 1 or more", k.parallel)
+		return usageErrorf("--parallel is %d; want 1 or more", k.parallel)
 	}
 	list, closeList, err := openList(args, k.from, k.in)
 	if err != nil {
 		return err
 	}
 	defer closeList()
-	return k.over(ctx, list)
+	return k.checkList(ctx, list)
 }
 
-// over checks a list and sets the exit code.
-func (k *checking) over(ctx context.Context, l *list) (err error) {
+// checkList checks a list and sets the exit code.
+func (k *checking) checkList(ctx context.Context, l *list) (err error) {
 	var trace *fetcher.Trace
 	if k.explain {
-		k.told = story.NewLog()
-		trace = k.told.Trace()
-		k.parallel = 1 // a Log hears one retrieval at a time
+		k.explanations = explain.NewLog()
+		trace = k.explanations.Trace()
+		k.parallel = 1 // a Log can follow one retrieval at a time
 	}
 	crawler, stop, err := k.transport(k.cli, trace, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	k.crawler, k.paper, k.start = crawler, paper.New(k.out), k.now()
+	k.crawler, k.results, k.start = crawler, display.New(k.out), k.now()
 	if l.r == nil {
-		k.column = paper.Column(l.args)
+		k.column = display.Column(l.args)
 	}
-	k.bar = newProgress(k, l)
-	work := lanes.Work[*item]{Workers: k.parallel, Lane: (*item).site, Slots: (*item).slots, Do: k.rule, Result: k.result, Idle: k.idle}
+	k.progress = newProgress(k, l)
+	work := parallel.Work[*item]{Workers: k.parallel, Key: (*item).site, Slots: (*item).slots, Do: k.decide, Result: k.result, Idle: k.idle}
 	err = work.Run(ctx, l.each)
-	k.bar.clear()
-	if err := k.paper.Flush(); err != nil {
+	k.progress.clear()
+	if err := k.results.Flush(); err != nil {
 		return fmt.Errorf("writing the results: %w", err)
 	}
 	k.code = k.tally.code()
 	if ctx.Err() != nil {
-		k.warn("interrupted; the URLs that are not above were not checked")
+		k.warn("interrupted; URLs that are not listed above were not checked")
 		k.code, err = exitFailed, nil
 	}
 	if l.r != nil {
-		paper.Say(k.err, k.summary())
+		display.Message(k.err, k.summary())
 	}
 	return err
 }
 
-// rule gives one URL its ruling.
-func (k *checking) rule(ctx context.Context, i *item) bool {
+// decide gets the decision on one URL. It reports false if ctx ended first.
+func (k *checking) decide(ctx context.Context, i *item) bool {
 	if i.err == nil {
 		i.decision, i.err = k.crawler.Check(ctx, i.target)
 	}
 	return i.err == nil || ctx.Err() == nil
 }
 
-// failed is what --json says of a URL without a ruling.
-type failed struct {
+// errorResult is the --json output for a URL without a decision.
+type errorResult struct {
 	URL   string `json:"url"`
 	Error string `json:"error"`
 }
 
-// result writes one result.
+// result counts and writes one result.
 func (k *checking) result(i *item) error {
-	k.bar.clear()
-	k.bar.at = i.at
+	k.progress.clear()
+	k.progress.done = i.end
 	k.tally.add(i.decision.Verdict, i.err)
 	switch now := k.now(); {
 	case i.err != nil && k.json:
-		return k.paper.JSON(failed{clean.Text(i.text, longText), clean.Text(i.err.Error(), longText)})
+		return k.results.JSON(errorResult{clean.Text(i.text, longText), clean.Text(i.err.Error(), longText)})
 	case i.err != nil:
-		k.paper.Ruling(paper.None, i.text, k.column, clean.Text(i.err.Error(), longText))
+		k.results.Result(display.None, i.text, k.column, clean.Text(i.err.Error(), longText))
 	case k.explain:
-		return k.tell(i, now)
+		return k.writeExplanation(i, now)
 	case k.json:
-		return k.paper.JSON(i.decision)
+		return k.results.JSON(i.decision)
 	default:
-		k.paper.Ruling(paper.Word(i.decision.Verdict), i.text, k.column, paper.Reason(i.decision, now))
+		k.results.Result(display.Word(i.decision.Verdict), i.text, k.column, display.Reason(i.decision, now))
 	}
 	return nil
 }
 
-// tell writes the story of one ruling.
-func (k *checking) tell(i *item, now time.Time) error {
-	// The record is in memory by now; without one there is less to tell.
+// writeExplanation writes one decision with its explanation.
+func (k *checking) writeExplanation(i *item, now time.Time) error {
+	// The record is in memory now. Without one the explanation is shorter.
 	rec, _ := k.crawler.Record(context.Background(), i.target)
-	s := k.told.Tell(i.decision, rec, i.target, k.crawler.Token())
+	e := k.explanations.Explain(i.decision, rec, i.target, k.crawler.Token())
 	if k.json {
-		return k.paper.JSON(story.Told{Decision: i.decision, Story: s})
+		return k.results.JSON(explain.Result{Decision: i.decision, Explanation: e})
 	}
-	s.Write(k.paper, i.decision, now)
+	e.Write(k.results, i.decision, now)
 	return nil
 }
 
-// idle lets results be seen while the list goes on, and how far it is.
+// idle writes buffered results and draws the progress line.
 func (k *checking) idle() error {
-	if k.paper.Buffered() > 0 {
-		k.bar.clear()
+	if k.results.Buffered() > 0 {
+		k.progress.clear()
 	}
-	if err := k.paper.Flush(); err != nil {
+	if err := k.results.Flush(); err != nil {
 		return err
 	}
-	k.bar.draw(k.now())
+	k.progress.draw(k.now())
 	return nil
 }
 
-// summary tells what came of the list.
+// summary returns the line that ends the output for a list.
 func (k *checking) summary() string {
-	st, t, number := k.crawler.Stats(), &k.tally, paper.Thousands[int64]
-	return fmt.Sprintf("%s in %s: %s allowed, %s disallowed, %s deferred, %s without a ruling; %s for robots.txt, %s from the store",
-		paper.Count(t.total(), "URL", "URLs"), paper.Span(k.now().Sub(k.start)), number(t.allowed), number(t.disallowed),
-		number(t.deferred), number(t.none), paper.Count(st.Requests, "request", "requests"), paper.Count(st.StoreHits, "copy", "copies"))
+	st, t, number := k.crawler.Stats(), &k.tally, display.Thousands[int64]
+	return fmt.Sprintf("%s in %s: %s allowed, %s disallowed, %s deferred, %s without a decision; %s for robots.txt, %s read from the store",
+		display.Count(t.total(), "URL", "URLs"), display.Span(k.now().Sub(k.start)), number(t.allowed), number(t.disallowed),
+		number(t.deferred), number(t.none), display.Count(st.Requests, "request", "requests"), display.Count(st.StoreHits, "copy", "copies"))
 }

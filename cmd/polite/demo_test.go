@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// ports and backoff differ from run to run: the sites take free ports, and the
-// next try after a failure is drawn from half a minute to a minute.
+// ports and backoff match the text that differs from run to run: the sites use
+// free ports, and the wait after a failure is random.
 var (
 	ports   = regexp.MustCompile(`127\.0\.0\.1:\d{5}`)
 	backoff = regexp.MustCompile(`(?m)  (\d+ s|1 min)$`)
 )
 
-// runDemo runs the demo with more patience than a loaded machine needs.
+// runDemo runs the demo with a timeout that is long enough for a loaded machine.
 func runDemo(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
-	c := &cli{in: strings.NewReader(""), out: &out, err: &errs, now: time.Now, patience: 5 * time.Second}
+	c := &cli{in: strings.NewReader(""), out: &out, err: &errs, now: time.Now, demoTimeout: 5 * time.Second}
 	if code := c.run(t.Context(), append([]string{"demo"}, args...)); code != 0 || errs.Len() > 0 {
 		t.Errorf("exit %d, stderr %q; want 0 and nothing", code, &errs)
 	}
@@ -50,7 +50,7 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// TestDemoJSON holds the demo's objects to the verdicts of its sites, in order.
+// TestDemoJSON checks the verdicts of the demo's JSON objects.
 func TestDemoJSON(t *testing.T) {
 	t.Parallel()
 	var got []string

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// demoSite is one site of the demo and what is asked of it.
+// demoSite is one site of the demo and the paths that are checked there.
 type demoSite struct {
-	what     string
-	base     string // scheme and authority
+	what     string // heading above the site's decisions
+	base     string // scheme://host:port
 	paths    []string
 	listener net.Listener
-	server   *http.Server // nil: nobody answers
+	server   *http.Server // nil if no server listens
 }
 
 func (s *demoSite) urls() []*url.URL {
@@ -28,11 +28,11 @@ func (s *demoSite) urls() []*url.URL {
 	return list
 }
 
-// demoWeb is a handful of real servers on loopback.
+// demoWeb is a set of real servers on loopback.
 type demoWeb struct{ sites []*demoSite }
 
-// demoRobots is the file of the site in order.
-const demoRobots = `# The site in order
+// demoRobots is the file of the site that works.
+const demoRobots = `# A site that works
 User-agent: *
 Disallow: /me/
 Allow: /me/cv
@@ -44,17 +44,17 @@ Disallow: /
 Sitemap: /sitemap.xml
 `
 
-// startWeb starts the sites. The first is the one in order.
-func startWeb() (*demoWeb, error) {
+// startDemoWeb starts the sites. The first is the one that works.
+func startDemoWeb() (*demoWeb, error) {
 	w := &demoWeb{}
 	for _, s := range []struct {
 		what   string
-		robots http.HandlerFunc // nil: nobody listens
+		robots http.HandlerFunc // nil if no server listens
 		paths  []string
 	}{
-		{"a site in order", text("text/plain", demoRobots),
+		{"works", text("text/plain", demoRobots),
 			[]string{"/", "/me/", "/me/cv", "/a.pdf"}},
-		{"redirects to the file of the site in order", func(rw http.ResponseWriter, r *http.Request) {
+		{"redirects to the file of the first site", func(rw http.ResponseWriter, r *http.Request) {
 			http.Redirect(rw, r, w.sites[0].base+"/robots.txt", http.StatusMovedPermanently)
 		}, []string{"/", "/me/"}},
 		{"has no robots.txt: 404", http.NotFound, []string{"/me/"}},
@@ -62,7 +62,7 @@ func startWeb() (*demoWeb, error) {
 			rw.Header().Set("Retry-After", "120")
 			http.Error(rw, "later", http.StatusServiceUnavailable)
 		}, []string{"/"}},
-		{"is dead: nobody listens at the port", nil, []string{"/"}},
+		{"is down: no server listens at the port", nil, []string{"/"}},
 		{"answers an HTML page for everything", text("text/html", "<!doctype html><title>Hello</title>"), []string{"/me/"}},
 		{"is slow: no answer in time", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, []string{"/"}},
 		{"breaks off in the middle of the file", truncated, []string{"/me/"}},
@@ -79,7 +79,7 @@ func startWeb() (*demoWeb, error) {
 		w.sites = append(w.sites, site)
 	}
 	for _, s := range w.sites {
-		s.begin()
+		s.start()
 	}
 	return w, nil
 }
@@ -100,14 +100,14 @@ func newSite(robots http.HandlerFunc) (*demoSite, error) {
 	return site, nil
 }
 
-// begin serves the site. One without a server gives its port back, after all
-// others have got theirs.
-func (s *demoSite) begin() {
+// start serves the site. A site without a server closes its port only here, after
+// all sites have one, so that no other site gets the same port.
+func (s *demoSite) start() {
 	if s.server == nil {
 		s.listener.Close()
 		return
 	}
-	go s.server.Serve(s.listener) // ends with stop
+	go s.server.Serve(s.listener) // stop ends it
 }
 
 func (w *demoWeb) stop() {
@@ -119,7 +119,7 @@ func (w *demoWeb) stop() {
 	}
 }
 
-// text answers with a body.
+// text returns a handler that answers with a body.
 func text(kind, body string) http.HandlerFunc {
 	return func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Content-Type", kind)
@@ -127,8 +127,8 @@ func text(kind, body string) http.HandlerFunc {
 	}
 }
 
-// truncated announces a whole file and sends the part of it before the rule
-// that would have closed the site.
+// truncated announces a longer file than it sends: the Disallow rule at the end
+// is missing.
 func truncated(rw http.ResponseWriter, _ *http.Request) {
 	rw.Header().Set("Content-Type", "text/plain")
 	rw.Header().Set("Content-Length", "500")

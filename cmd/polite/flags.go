@@ -13,68 +13,67 @@ import (
 	"github.com/rfc9309/polite/cache"
 	"github.com/rfc9309/polite/cache/disk"
 	"github.com/rfc9309/polite/cache/redis"
-	"github.com/rfc9309/polite/cmd/polite/internal/paper"
+	"github.com/rfc9309/polite/cmd/polite/internal/display"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
 
-// defaultAgent names this program and says where to read about it (RFC 9309,
-// section 2.2.1).
+// defaultAgent names this program and a page about it (RFC 9309, section 2.2.1).
 const defaultAgent = "polite/" + version + " (+https://github.com/rfc9309/polite)"
 
-// profiles are the names that --profile takes.
+// profiles are the names that --profile accepts.
 var profiles = [...]string{"rfc9309", "strict", "google", "google2019", "draft2019", "koster1996"}
 
 // profileFlag adds --profile, with completion.
 func profileFlag(cmd *cobra.Command, name *string) {
-	cmd.Flags().StringVar(name, "profile", profiles[0], "the `profile` by which the protocol is read: "+strings.Join(profiles[:], ", "))
+	cmd.Flags().StringVar(name, "profile", profiles[0], "the `profile` that decides: "+strings.Join(profiles[:], ", "))
 	cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(profiles[:], cobra.ShellCompDirectiveNoFileComp))
 }
 
 func profileByName(name string) (*policy.Profile, error) {
 	p, ok := policy.ByName(name)
 	if !ok {
-		return nil, misused("no profile %q; want one of %s", name, strings.Join(profiles[:], ", "))
+		return nil, usageErrorf("no profile %q; want one of %s", name, strings.Join(profiles[:], ", "))
 	}
 	return p, nil
 }
 
-// online are the flags of every command that asks sites.
-type online struct {
+// siteFlags are the flags of the commands that fetch robots.txt.
+type siteFlags struct {
 	agent, token, profile, store string
 	timeout                      time.Duration
 	json                         bool
 }
 
-// flags adds what every such command takes.
-func (o *online) flags(cmd *cobra.Command) {
+// flags adds the flags that all of these commands have.
+func (o *siteFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.agent, "agent", defaultAgent, "the `User-Agent` to ask with")
-	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "longest `duration` of one retrieval of robots.txt, redirects and retries included")
-	f.BoolVar(&o.json, "json", false, "one JSON object a line")
+	f.StringVar(&o.agent, "agent", defaultAgent, "the `User-Agent` of all requests")
+	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "longest `duration` of fetching one robots.txt, redirects and retries included")
+	f.BoolVar(&o.json, "json", false, "print one JSON object per line")
 	profileFlag(cmd, &o.profile)
 }
 
-// tokenFlag is for commands whose results depend on the crawler's name.
-func (o *online) tokenFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.token, "token", "", "the product `token` that groups are looked up by (default: what the agent begins with)")
+// tokenFlag adds --token, for commands whose results depend on the crawler's name.
+func (o *siteFlags) tokenFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.token, "token", "", "the product `token` that groups must name (default: the first word of the agent)")
 }
 
-// storeFlag is for commands that can do with a copy of robots.txt.
-func (o *online) storeFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.store, "store", "", "keep copies in this `file`, or on a server: redis://[user:password@]host:port/0")
+// storeFlag adds --store, for commands that may use a cached copy of robots.txt.
+func (o *siteFlags) storeFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.store, "store", "", "keep cached copies in this `file` or on a server: redis://[user:password@]host:port/0")
 }
 
-// transport is the Transport that the flags ask for. The caller calls the
-// function that comes with it when all is done.
-func (o *online) transport(c *cli, trace *fetcher.Trace, limits *pace.Limits) (*fetcher.Transport, func() error, error) {
+// transport returns the Transport that the flags describe, and a function that
+// the caller must call when it is done.
+func (o *siteFlags) transport(c *cli, trace *fetcher.Trace, limits *pace.Limits) (*fetcher.Transport, func() error, error) {
 	profile, err := profileByName(o.profile)
 	if err != nil {
 		return nil, nil, err
 	}
 	if o.timeout <= 0 {
-		return nil, nil, misused("--timeout is %v; want more than nothing", o.timeout)
+		return nil, nil, usageErrorf("--timeout is %v; want more than zero", o.timeout)
 	}
 	store, closeStore, err := openStore(o.store)
 	if err != nil {
@@ -83,8 +82,8 @@ func (o *online) transport(c *cli, trace *fetcher.Trace, limits *pace.Limits) (*
 	if trace == nil {
 		trace = &fetcher.Trace{}
 	}
-	heard := &trouble{}
-	trace.Store = heard.hear
+	failures := &storeErrors{}
+	trace.Store = failures.record
 	t, err := fetcher.New(o.agent, &fetcher.Options{
 		Token: o.token, Profile: profile, Store: store, Base: c.base, Timeout: o.timeout, Pace: limits, Trace: trace,
 	})
@@ -94,7 +93,7 @@ func (o *online) transport(c *cli, trace *fetcher.Trace, limits *pace.Limits) (*
 	}
 	return t, func() error {
 		t.CloseIdleConnections()
-		heard.tell(c, t.Stats().StoreFailures)
+		failures.report(c, t.Stats().StoreFailures)
 		if err := closeStore(); err != nil {
 			return fmt.Errorf("closing the store: %w", err)
 		}
@@ -102,14 +101,15 @@ func (o *online) transport(c *cli, trace *fetcher.Trace, limits *pace.Limits) (*
 	}, nil
 }
 
-// trouble is what a store had. It changes no ruling and is told of when all is
-// done: a store that is down fails for every site.
-type trouble struct {
+// storeErrors keeps the first error of the store. Store errors change no
+// decision, and a store that is down fails for every site, so they are reported
+// once, at the end.
+type storeErrors struct {
 	mu    sync.Mutex
 	first string
 }
 
-func (t *trouble) hear(op, authority string, err error) {
+func (t *storeErrors) record(op, authority string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.first == "" {
@@ -117,32 +117,32 @@ func (t *trouble) hear(op, authority string, err error) {
 	}
 }
 
-func (t *trouble) tell(c *cli, times int64) {
+func (t *storeErrors) report(c *cli, times int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.first != "" {
-		c.warn("the store was of no help %s, first: %s", paper.Count(times, "time", "times"), t.first)
+		c.warn("the store failed %s; the first error: %s", display.Count(times, "time", "times"), t.first)
 	}
 }
 
-// serverPatience is how long the server of a store is waited for. It may stand on
-// another continent, and a person is rather kept waiting than without it.
-const serverPatience = 2 * time.Second
+// redisTimeout is the longest wait for the server of a store. It is longer than
+// the default because the server may be far away and a person can wait.
+const redisTimeout = 2 * time.Second
 
-// openStore opens what --store names: nothing, a file, or a server.
+// openStore opens the store that --store names: none, a file, or a server.
 func openStore(where string) (cache.Store, func() error, error) {
 	scheme, _, isURL := strings.Cut(where, "://")
 	switch {
 	case where == "":
 		return nil, func() error { return nil }, nil
 	case isURL && (strings.HasPrefix(scheme, "redis") || strings.HasPrefix(scheme, "valkey") || scheme == "unix"):
-		s, err := redis.Open(where, &redis.Options{Delay: serverPatience})
+		s, err := redis.Open(where, &redis.Options{Delay: redisTimeout})
 		if err != nil {
 			return nil, nil, err
 		}
 		return s, s.Close, nil
 	case isURL:
-		return nil, nil, misused("no store %q; want a file, or redis:// or rediss:// and a server", scheme+"://")
+		return nil, nil, usageErrorf("no store %q; want a file, or redis:// or rediss:// and a server", scheme+"://")
 	}
 	s, err := disk.Open(where, nil)
 	if err != nil {
@@ -151,14 +151,14 @@ func openStore(where string) (cache.Store, func() error, error) {
 	return s, s.Close, nil
 }
 
-// parse reads a URL as typed. What is no http or https URL with a host gets no
-// ruling, and the reader a hint.
-func parse(text string) (*url.URL, error) {
+// parseURL parses a URL as typed. If it is not an http or https URL with a host,
+// the error says what is wanted.
+func parseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	var bad *url.Error
 	switch {
 	case errors.As(err, &bad):
-		return nil, bad.Err // the URL stands next to it already
+		return nil, bad.Err // the message already has the URL
 	case err != nil:
 		return nil, err
 	case u.Host == "" || u.Scheme != "http" && u.Scheme != "https":

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rfc9309/polite/cmd/polite/internal/paper"
+	"github.com/rfc9309/polite/cmd/polite/internal/display"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/pace"
@@ -20,13 +20,13 @@ import (
 
 // getting is one run of polite get.
 type getting struct {
-	online
+	siteFlags
 	*cli
-	file  string
-	gap   time.Duration
-	page  io.Writer    // where pages go
-	paper *paper.Paper // where --json goes
-	tally tally
+	file    string
+	gap     time.Duration
+	page    io.Writer       // gets the pages
+	results *display.Writer // gets the --json objects
+	tally   tally
 }
 
 func (c *cli) getCommand() *cobra.Command {
@@ -35,12 +35,12 @@ func (c *cli) getCommand() *cobra.Command {
 		Use:   "get [flags] URL...",
 		Short: "Fetch pages, if robots.txt allows it",
 		Long: `Get fetches pages one after another and writes them to standard output or a file.
-Each redirect is judged by the robots.txt of the site it leads to. Requests to
-one site are spaced by --gap, or by its Crawl-delay up to a minute; after 429 or
-503 it is left alone for as long as it asks.
+It follows a redirect only if the robots.txt of the new site allows it. Between two
+requests to one site it waits --gap, or the site's Crawl-delay up to a minute. After
+an answer 429 or 503 it waits as long as Retry-After says.
 
-A refused page is explained on standard error. With --json, standard output has
-one object for each URL, and pages go to the file of -o or nowhere.
+The reason for a refused page is printed on standard error. With --json, standard
+output gets one object for each URL, and pages are written only to the file of -o.
 
 ` + exitCodes,
 		Example: `  polite get https://example.com/
@@ -61,14 +61,14 @@ one object for each URL, and pages go to the file of -o or nowhere.
 
 func (g *getting) run(ctx context.Context, args []string) (err error) {
 	if g.gap < 0 {
-		return misused("--gap is %v; want no less than nothing", g.gap)
+		return usageErrorf("--gap is %v; want zero or more", g.gap)
 	}
 	crawler, stop, err := g.transport(g.cli, nil, &pace.Limits{Gap: g.gap, Parallel: 1})
 	if err != nil {
 		return err
 	}
-	g.paper = paper.New(g.out)
-	g.page = g.paper
+	g.results = display.New(g.out)
+	g.page = g.results
 	if g.json {
 		g.page = io.Discard
 	}
@@ -76,10 +76,10 @@ func (g *getting) run(ctx context.Context, args []string) (err error) {
 	if g.file != "" {
 		g.page = output
 	}
-	defer func() { err = errors.Join(err, g.paper.Flush(), output.Close(), stop()) }()
+	defer func() { err = errors.Join(err, g.results.Flush(), output.Close(), stop()) }()
 	client := &http.Client{Transport: crawler}
 	for _, a := range args {
-		if g.one(ctx, client, a); ctx.Err() != nil {
+		if g.getPage(ctx, client, a); ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
@@ -87,19 +87,19 @@ func (g *getting) run(ctx context.Context, args []string) (err error) {
 	return nil
 }
 
-// got is what --json says of one page.
-type got struct {
+// pageResult is the --json output for one page.
+type pageResult struct {
 	URL      string           `json:"url"`
-	Final    string           `json:"final,omitempty"`    // where the page came from, after redirects
-	Status   int              `json:"status,omitempty"`   // of the page
+	Final    string           `json:"final,omitempty"`    // URL of the page after redirects
+	Status   int              `json:"status,omitempty"`   // status of the page
 	Type     string           `json:"type,omitempty"`     // Content-Type
-	Octets   int64            `json:"octets"`             // of the page's body
-	Decision *policy.Decision `json:"decision,omitempty"` // of a refusal
+	Bytes    int64            `json:"bytes"`              // length of the page's body
+	Decision *policy.Decision `json:"decision,omitempty"` // why the page was refused
 	Error    string           `json:"error,omitempty"`
 }
 
-// one fetches one page and tells what came of it.
-func (g *getting) one(ctx context.Context, client *http.Client, target string) {
+// getPage fetches one page and reports the result.
+func (g *getting) getPage(ctx context.Context, client *http.Client, target string) {
 	r, err := g.fetch(ctx, client, target)
 	var denied *fetcher.DeniedError
 	switch {
@@ -114,29 +114,29 @@ func (g *getting) one(ctx context.Context, client *http.Client, target string) {
 	}
 	switch {
 	case g.json:
-		g.paper.JSON(r)
+		g.results.JSON(r)
 	case r.Decision != nil:
 		d := *r.Decision
-		g.warn("%s %s%s: %s", paper.Word(d.Verdict), d.URL, from(target, d.URL), paper.Reason(d, g.now()))
+		g.warn("%s %s%s: %s", display.Word(d.Verdict), d.URL, redirectedFrom(target, d.URL), display.Reason(d, g.now()))
 	case err != nil:
 		g.warn("%s: %v", target, err)
 	case g.file != "" || r.Status >= 300:
-		g.warn("%s: status %d, %s", r.Final, r.Status, paper.Count(r.Octets, "octet", "octets"))
+		g.warn("%s: status %d, %s", r.Final, r.Status, display.Count(r.Bytes, "byte", "bytes"))
 	}
 }
 
-// from names the URL asked for where a redirect led elsewhere.
-func from(asked, refused string) string {
+// redirectedFrom names the requested URL if a redirect from it was refused.
+func redirectedFrom(asked, refused string) string {
 	if asked == refused {
 		return ""
 	}
 	return " (from " + asked + ")"
 }
 
-// fetch copies one page to where pages go.
-func (g *getting) fetch(ctx context.Context, client *http.Client, target string) (got, error) {
-	r := got{URL: clean.Text(target, longText)}
-	if _, err := parse(target); err != nil {
+// fetch copies one page to g.page.
+func (g *getting) fetch(ctx context.Context, client *http.Client, target string) (pageResult, error) {
+	r := pageResult{URL: clean.Text(target, longText)}
+	if _, err := parseURL(target); err != nil {
 		return r, err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
@@ -150,15 +150,15 @@ func (g *getting) fetch(ctx context.Context, client *http.Client, target string)
 	defer resp.Body.Close()
 	r.Final, r.Status, r.Type = resp.Request.URL.Redacted(), resp.StatusCode, clean.Text(resp.Header.Get("Content-Type"), 200)
 	page := g.page
-	if page == g.paper && g.paper.Width > 0 {
-		page = paper.NewScreen(g.paper)
+	if page == g.results && g.results.Width > 0 {
+		page = display.NewPageWriter(g.results)
 	}
-	// The bare Writer, for a bufio.Writer keeps the error of a reader as its own.
-	r.Octets, err = io.Copy(struct{ io.Writer }{page}, &body{r: resp.Body})
+	// Hide ReadFrom: a bufio.Writer would keep the body's error as its own.
+	r.Bytes, err = io.Copy(struct{ io.Writer }{page}, &body{r: resp.Body})
 	return r, err
 }
 
-// body is a page that says so when it breaks off.
+// body reads a page and explains an error in the middle of it.
 type body struct {
 	r io.Reader
 	n int64
@@ -168,13 +168,13 @@ func (b *body) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	b.n += int64(n)
 	if err != nil && err != io.EOF {
-		err = fmt.Errorf("the page broke off after %s: %w", paper.Count(b.n, "octet", "octets"), err)
+		err = fmt.Errorf("the page broke off after %s: %w", display.Count(b.n, "byte", "bytes"), err)
 	}
 	return n, err
 }
 
-// lateFile is a file that is made when the first octet is written: a page that
-// is refused does not empty what an earlier run has left.
+// lateFile creates its file at the first Write, so that a refused page does not
+// empty a file of an earlier run.
 type lateFile struct {
 	name string
 	f    *os.File

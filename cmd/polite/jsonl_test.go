@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// vector is one line of vectors/ours.jsonl; vectors/README.md explains it. It is
-// a case as polite match --jsonl takes it, with the answer.
+// vector is one line of vectors/ours.jsonl, which vectors/README.md describes. It
+// is a case for polite match --jsonl together with the right answer.
 type vector struct {
 	ID      string `json:"id"`
 	Allowed bool   `json:"allowed"`
@@ -37,7 +37,7 @@ func readVectors(t *testing.T, path string) []vector {
 	return list
 }
 
-// answer is a line of output.
+// answer is one line of output.
 type answer struct {
 	ID      string `json:"id"`
 	Allowed bool   `json:"allowed"`
@@ -61,14 +61,13 @@ func answers(t *testing.T, out string) []answer {
 	return list
 }
 
-// TestVectors sends every vector that is a pass mark of a profile through the
-// command.
+// TestVectors runs the command on every vector that a profile must answer rightly.
 func TestVectors(t *testing.T) {
 	all := readVectors(t, filepath.Join("..", "..", "vectors", "ours.jsonl"))
 	if dir := os.Getenv("POLITE_CONFORMANCE"); dir != "" {
 		all = append(all, readVectors(t, filepath.Join(dir, "peers.jsonl"))...)
 	} else {
-		t.Log("POLITE_CONFORMANCE is not set: the vectors of other implementations are not tried")
+		t.Log("POLITE_CONFORMANCE is not set: the vectors of other implementations are skipped")
 	}
 	for profile, class := range map[string]string{"rfc9309": "rfc", "google": "google"} {
 		t.Run(profile, func(t *testing.T) {

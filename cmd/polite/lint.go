@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rfc9309/polite/cmd/polite/internal/cases"
-	"github.com/rfc9309/polite/cmd/polite/internal/paper"
+	"github.com/rfc9309/polite/cmd/polite/internal/display"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/matcher"
@@ -21,7 +21,7 @@ import (
 
 // linting is one run of polite lint.
 type linting struct {
-	online
+	siteFlags
 	*cli
 	remarksOnly, exitCode bool
 }
@@ -30,13 +30,13 @@ func (c *cli) lintCommand() *cobra.Command {
 	l := &linting{cli: c}
 	cmd := &cobra.Command{
 		Use:   "lint [flags] ROBOTS_FILE|URL",
-		Short: "Show a robots.txt with a remark under each line without effect",
-		Long: `Lint shows a robots.txt with a remark under each line that has no effect, or that
-is taken for more than what is written, and why. The file is a local one, - for
-standard input, or that of the site of a URL, asked for as polite check asks.
+		Short: "Show a robots.txt with a remark under each line that has no effect",
+		Long: `Lint shows a robots.txt with a remark under each line that has no effect or whose
+spelling was corrected. The argument is a local file, - for standard input, or a
+URL, whose site's robots.txt is fetched.
 
-With --json each remark is an object. The exit code is 0 whatever is remarked,
-unless --exit-code is given, and 2 if there is no file to look at.`,
+With --json each remark is an object. The exit code is 0 even if there are remarks,
+unless --exit-code is given, and 2 if there is no file.`,
 		Example: `  polite lint robots.txt
   polite lint --remarks https://example.com
   polite lint --exit-code robots.txt && cp robots.txt /var/www/`,
@@ -64,7 +64,7 @@ func (l *linting) run(ctx context.Context, what string) error {
 	if err != nil || text == nil {
 		return err
 	}
-	p := paper.New(l.out)
+	p := display.New(l.out)
 	n := l.write(p, text, profile)
 	if n > 0 && l.exitCode {
 		l.code = exitDisallowed
@@ -72,11 +72,11 @@ func (l *linting) run(ctx context.Context, what string) error {
 	return p.Flush()
 }
 
-// longShown bounds a line of the file as it is shown, in octets.
+// longShown is how much of a long line is shown, in bytes.
 const longShown = 240
 
-// write shows the text with its remarks and returns how many there are.
-func (l *linting) write(p *paper.Paper, text []byte, profile *policy.Profile) int {
+// write writes the text with its remarks and returns the number of remarks.
+func (l *linting) write(p *display.Writer, text []byte, profile *policy.Profile) int {
 	f := matcher.Parse(text, profile.Dialect)
 	remarks := map[int][]string{}
 	total := 0
@@ -97,35 +97,35 @@ func (l *linting) write(p *paper.Paper, text []byte, profile *policy.Profile) in
 	}
 	if !l.json {
 		p.Flush()
-		paper.Say(l.err, fmt.Sprintf("%s, %s, %s; profile %s", paper.Count(last, "line", "lines"),
-			paper.Count(f.Rules(), "rule", "rules"), paper.Count(total, "remark", "remarks"), profile.Name))
+		display.Message(l.err, fmt.Sprintf("%s, %s, %s; profile %s", display.Count(last, "line", "lines"),
+			display.Count(f.Rules(), "rule", "rules"), display.Count(total, "remark", "remarks"), profile.Name))
 	}
 	return total
 }
 
-// show writes a line and what is remarked of it.
-func show(p *paper.Paper, n int, line string, remarks []string) {
+// show writes a line and its remarks.
+func show(p *display.Writer, n int, line string, remarks []string) {
 	shown := clean.Text(strings.ReplaceAll(line, "\t", "    "), longShown)
 	if len(line) > longShown {
-		shown += fmt.Sprintf(" (%s)", paper.Count(len(line), "octet", "octets"))
+		shown += fmt.Sprintf(" (%s)", display.Count(len(line), "byte", "bytes"))
 	}
 	p.Line("%6d  %s", n, shown)
 	for _, why := range remarks {
-		fmt.Fprintf(p, "        %s\n", p.Paint(paper.Magenta, "^ "+why))
+		fmt.Fprintf(p, "        %s\n", p.Paint(display.Magenta, "^ "+why))
 	}
 }
 
-// remark is what --json says of a line.
+// remark is the --json output for one remark.
 type remark struct {
 	Line   int    `json:"line"`
 	Text   string `json:"text"`
 	Remark string `json:"remark"`
 }
 
-// download asks a site for its robots.txt as it stands, which the crawler's
-// copy is not. It returns nil if there is none, and has said so.
+// download fetches a site's robots.txt as it is now, past the cached copy. If
+// there is no file, it says why and returns nil.
 func (l *linting) download(ctx context.Context, what string, profile *policy.Profile) ([]byte, error) {
-	target, err := parse(what)
+	target, err := parseURL(what)
 	if err != nil {
 		return nil, err
 	}
@@ -145,18 +145,18 @@ func (l *linting) download(ctx context.Context, what string, profile *policy.Pro
 	case limited.Err() != nil:
 		return nil, fmt.Errorf("no answer within %v", l.timeout)
 	}
-	// What the site's answer means is for the profile to say.
+	// The profile decides what the site's answer means.
 	d, checkErr := crawler.Check(ctx, target)
 	if checkErr != nil {
 		return nil, errors.Join(err, checkErr)
 	}
-	l.warn("there is no file to look at: %s", paper.Cause(d))
+	l.warn("there is no file: %s", display.Cause(d))
 	l.code = exitFailed
 	return nil, nil
 }
 
-// get makes the request. The Transport lets /robots.txt pass, and redirects
-// elsewhere as far as the robots.txt there allows.
+// get makes the request. The Transport always allows /robots.txt, and follows a
+// redirect to another path only if the robots.txt there allows it.
 func (l *linting) get(ctx context.Context, crawler *fetcher.Transport, target *url.URL, profile *policy.Profile) (int, []byte, error) {
 	robots := url.URL{Scheme: target.Scheme, Host: target.Host, Path: "/robots.txt"}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, robots.String(), nil)
@@ -179,7 +179,7 @@ func (l *linting) get(ctx context.Context, crawler *fetcher.Transport, target *u
 		return 0, nil, err
 	}
 	if len(text) > profile.Limit {
-		l.warn("the file is cut after %s octets, the profile's limit (RFC 9309, section 2.5)", paper.Thousands(profile.Limit))
+		l.warn("the file is cut after %s bytes, the profile's limit (RFC 9309, section 2.5)", display.Thousands(profile.Limit))
 		text = cases.Cut(text, profile.Limit)
 	}
 	return resp.StatusCode, append([]byte{}, text...), nil

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/rfc9309/polite/cmd/polite/internal/paper"
+	"github.com/rfc9309/polite/cmd/polite/internal/display"
 	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/policy"
 )
 
-// FuzzLint shows any file under any profile: each remark of the matcher finds its
-// line, so the two count lines alike, and nothing commands a terminal.
+// FuzzLint lints any file under any profile. Every remark must appear, which shows
+// that lint and matcher number the lines alike, and the output must be clean.
 func FuzzLint(f *testing.F) {
 	for _, text := range []string{
 		orderly, hostile, "\xef\xbb\xbfUser-agent: *\r\rDisallow: x\r\n\nx", "\xff\xfea\x00\n\x00b\x00", "\xfe\xff\x00a\x00\r\x00", "\xff\xfe\x00\xd8x", "\xff\xfe", "",
@@ -24,7 +24,7 @@ func FuzzLint(f *testing.F) {
 		var out, errs bytes.Buffer
 		l := &linting{cli: &cli{out: &out, err: &errs}}
 		l.json = true
-		p := paper.New(&out)
+		p := display.New(&out)
 		total := l.write(p, text, profile)
 		p.Flush()
 		if got := bytes.Count(out.Bytes(), []byte("\n")); got != total {

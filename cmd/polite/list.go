@@ -12,17 +12,17 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// longLine bounds a line of a list, in octets.
+// longLine is the longest line of a list, in bytes.
 const longLine = 64 << 10
 
-// list is where URLs come from: arguments, then lines of a reader.
+// list yields URLs: first the arguments, then the lines of a reader.
 type list struct {
 	args []string
-	r    io.Reader // nil for none
-	size int64     // octets of the reader, 0 if unknown
+	r    io.Reader // nil if there is no --from
+	size int64     // number of bytes that r has, 0 if unknown
 }
 
-// openList opens the file of --from; "" is none and - standard input.
+// openList opens the file that --from names. "" means no file, "-" standard input.
 func openList(args []string, from string, stdin io.Reader) (l *list, closeList func() error, err error) {
 	l, closeList = &list{args: args}, func() error { return nil }
 	switch from {
@@ -43,31 +43,31 @@ func openList(args []string, from string, stdin io.Reader) (l *list, closeList f
 	return l, f.Close, nil
 }
 
-// item is one URL on its way from the list to its ruling.
+// item is one URL of the list, and its decision once there is one.
 type item struct {
-	at       int64 // octets of the list used up with it
+	end      int64 // offset in the list behind this URL's line, in bytes
 	text     string
-	target   *url.URL // nil if err is not
+	target   *url.URL // nil if err is not nil
 	decision policy.Decision
 	err      error
 }
 
-// site is the lane of an item: the authority that it shares a robots.txt with.
+// site returns the authority whose robots.txt decides.
 func (i *item) site() string {
-	at, _ := origin.Of(i.target) // an item without an origin gets no decision
-	return at
+	authority, _ := origin.Of(i.target) // a URL without an authority gets no decision
+	return authority
 }
 
-// slots is the share of the window of an item, by its size.
+// slots returns how many slots of the window the item takes, by its length.
 func (i *item) slots() int { return 1 + len(i.text)/1024 }
 
-func newItem(text string, at int64) *item {
-	target, err := parse(text)
-	return &item{at: at, text: text, target: target, err: err}
+func newItem(text string, end int64) *item {
+	target, err := parseURL(text)
+	return &item{end: end, text: text, target: target, err: err}
 }
 
-// each yields the URLs in order. A line over the bound is an item without a
-// ruling. It returns the reader's error.
+// each yields the URLs in order. A line that is too long becomes an item with an
+// error. The result is the reader's error.
 func (l *list) each(yield func(*item) bool) error {
 	for _, a := range l.args {
 		if !yield(newItem(a, 0)) {
@@ -85,7 +85,7 @@ func (l *list) each(yield func(*item) bool) error {
 		case err == io.EOF:
 			return nil
 		case err == lines.ErrLong:
-			i = &item{at: in.Read, text: fmt.Sprintf("(line %d)", in.N), err: fmt.Errorf("%w: over %d octets", err, longLine)}
+			i = &item{end: in.Read, text: fmt.Sprintf("(line %d)", in.N), err: fmt.Errorf("%w: over %d bytes", err, longLine)}
 		case err != nil:
 			return fmt.Errorf("reading the list after line %d: %w", in.N, err)
 		default:

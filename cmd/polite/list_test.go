@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// endless is a list that is made as it is read: line n is a URL of site n mod
-// sites.
-type endless struct {
+// generatedList is a list that is generated while it is read. Line n is a URL of
+// site n mod sites.
+type generatedList struct {
 	n, total, sites int
 	rest            []byte
-	end             func() // called once all is read
+	end             func() // called at the end of the list
 }
 
-func (e *endless) Read(p []byte) (int, error) {
+func (e *generatedList) Read(p []byte) (int, error) {
 	for ; len(e.rest) < len(p) && e.n < e.total; e.n++ {
 		e.rest = fmt.Appendf(e.rest, "http://site-%d.example/d%d/page-%d.html\n", e.n%e.sites, e.n%2, e.n)
 	}
@@ -47,15 +47,15 @@ func (b *robotsOf) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// TestLongList checks a list that is longer than what may be under way, and
-// holds it to the order, one request a site, and a bound of memory.
+// TestLongList checks a list that is longer than the window. The results must be in
+// order, each site gets one request, and the memory is bounded.
 func TestLongList(t *testing.T) {
 	const total, sites, most = 100_000, 1000, 64 << 20
 	var memory runtime.MemStats
 	base := &robotsOf{}
 	out, in := io.Pipe()
 	var errs bytes.Buffer
-	list := &endless{total: total, sites: sites, end: func() {
+	list := &generatedList{total: total, sites: sites, end: func() {
 		runtime.GC()
 		runtime.ReadMemStats(&memory)
 	}}
@@ -80,7 +80,7 @@ func TestLongList(t *testing.T) {
 		t.Errorf("got %d lines, %d requests; want %d, %d", n, base.requests.Load(), total, sites)
 	}
 	if memory.HeapAlloc > most {
-		t.Errorf("%d octets in use at the end of the list; want %d at most", memory.HeapAlloc, most)
+		t.Errorf("%d bytes in use at the end of the list; want %d at most", memory.HeapAlloc, most)
 	}
 	if want := "100,000 URLs in "; !strings.HasPrefix(errs.String(), want) {
 		t.Errorf("summary: got %q, want %q ...", errs.String(), want)

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// TestMain is the program itself where a test starts this binary as one.
+// TestMain runs the program if a test has started this binary for that.
 func TestMain(m *testing.M) {
 	if os.Getenv("POLITE_TEST_MAIN") == "1" {
 		main()
 		return
 	}
-	time.Local = time.UTC // times of a transcript are the same everywhere
+	time.Local = time.UTC // so that transcripts are the same everywhere
 	os.Exit(m.Run())
 }
 
@@ -22,12 +22,13 @@ func TestMain(m *testing.M) {
 func polite(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	c := &cli{in: strings.NewReader(stdin), out: &out, err: &errs, now: time.Now, patience: demoPatience}
+	c := &cli{in: strings.NewReader(stdin), out: &out, err: &errs, now: time.Now, demoTimeout: demoTimeout}
 	code = c.run(t.Context(), args)
 	return code, out.String(), errs.String()
 }
 
-// TestUsage holds bad command lines to usage on standard error and exit 2.
+// TestUsage checks that a bad command line prints the usage on standard error and
+// exits with 2.
 func TestUsage(t *testing.T) {
 	for _, args := range []string{
 		"", "nonsense", "check", "check --nonsense http://127.0.0.1/", "check --profile nonsense http://127.0.0.1/",

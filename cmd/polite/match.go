@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rfc9309/polite/cmd/polite/internal/cases"
-	"github.com/rfc9309/polite/cmd/polite/internal/paper"
+	"github.com/rfc9309/polite/cmd/polite/internal/display"
 	"github.com/rfc9309/polite/matcher"
 	"github.com/rfc9309/polite/policy"
 )
@@ -19,28 +19,29 @@ type matching struct {
 	token, profileName string
 	json, jsonl        bool
 	profile            *policy.Profile
-	shut               *matcher.File // allows what no file can shut off
+	disallowAll        *matcher.File // allows only URLs that no file can disallow
 }
 
 func (c *cli) matchCommand() *cobra.Command {
 	m := &matching{cli: c}
 	cmd := &cobra.Command{
 		Use:   "match [flags] ROBOTS_FILE URL...",
-		Short: "Say what a robots.txt at hand means for URLs, without any network",
-		Long: `Match holds URLs, or paths such as /private?x=1, against a robots.txt in a file; a
-file named - is standard input. What is matched is the request target as typed:
-nothing in it is resolved or cleaned, only scheme, authority and fragment are cut
-off.
+		Short: "Match URLs with a local robots.txt, without any network",
+		Long: `Match says for each URL, or path such as /private?x=1, whether the robots.txt in a
+local file allows it. The file - is standard input. The scheme, the authority and
+the fragment are cut off. The rest is matched as typed: dot segments and double
+slashes stay.
 
-With --jsonl it reads cases from standard input, one object a line, and answers
+With --jsonl it reads cases from standard input, one object per line, and answers
 each in order:
 
   {"id": ..., "robots": "...", "agent": "ExampleBot", "url": "https://example.com/private"}
   {"id": ..., "allowed": false, "line": 2, "agent": "*", "pattern": "/private"}
 
-The agent is a product token; robots_b64 in place of robots is the file in
-base64. Line 0 means that no rule matched. A line that cannot be read is reported
-with its number, the rest is answered, and the exit code is 2; otherwise it is 0.`,
+The agent is a product token. A case may have robots_b64, the file in base64,
+instead of robots. Line 0 means that no rule matched. If a line cannot be read,
+its number is reported, the other lines are answered, and the exit code is 2.
+Otherwise the exit code is 0.`,
 		Example: `  polite match --token ExampleBot robots.txt https://example.com/private /public
   polite match --profile google --jsonl < cases.jsonl > answers.jsonl`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -51,21 +52,21 @@ with its number, the rest is answered, and the exit code is 2; otherwise it is 0
 			m.profile = profile
 			if m.jsonl {
 				if len(args) > 0 {
-					return misused("--jsonl takes its cases from standard input; want no arguments")
+					return usageErrorf("--jsonl reads cases from standard input; want no arguments")
 				}
 				o := &cases.Options{Profile: profile, Token: m.token, Warn: func(s string) { m.warn("%s", s) }}
 				return o.Answer(cmd.Context(), m.in, m.out)
 			}
 			if len(args) < 2 {
-				return misused("want a robots.txt and a URL")
+				return usageErrorf("want a robots.txt and a URL")
 			}
 			return m.run(args[0], args[1:])
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&m.token, "token", "", "the product `token` that groups are looked up by (default: the group of all others, *)")
-	f.BoolVar(&m.json, "json", false, "one JSON object a line")
-	f.BoolVar(&m.jsonl, "jsonl", false, "read cases from standard input, one JSON object a line")
+	f.StringVar(&m.token, "token", "", "the product `token` that groups must name (default: use the group *)")
+	f.BoolVar(&m.json, "json", false, "print one JSON object per line")
+	f.BoolVar(&m.jsonl, "jsonl", false, "read cases from standard input, one JSON object per line")
 	profileFlag(cmd, &m.profileName)
 	return cmd
 }
@@ -76,8 +77,8 @@ func (m *matching) run(name string, targets []string) error {
 		return err
 	}
 	g := matcher.Parse(text, m.profile.Dialect).Group(m.token)
-	m.shut = matcher.Parse([]byte("User-agent: *\nDisallow: /\n"), m.profile.Dialect)
-	p, column := paper.New(m.out), paper.Column(targets)
+	m.disallowAll = matcher.Parse([]byte("User-agent: *\nDisallow: /\n"), m.profile.Dialect)
+	p, column := display.New(m.out), display.Column(targets)
 	var tally tally
 	for _, t := range targets {
 		d := m.decide(g, t)
@@ -86,15 +87,15 @@ func (m *matching) run(name string, targets []string) error {
 		if m.json {
 			p.JSON(d)
 		} else {
-			p.Ruling(paper.Word(d.Verdict), t, column, paper.Cause(d))
+			p.Result(display.Word(d.Verdict), t, column, display.Cause(d))
 		}
 	}
 	m.code = tally.code()
 	return p.Flush()
 }
 
-// decide is the ruling of a file that was read successfully (RFC 9309, section
-// 2.3.1.1). The target is matched as typed: url.Parse would change it.
+// decide makes the decision for a file that was fetched successfully (RFC 9309,
+// section 2.3.1.1). The target is matched as typed, because url.Parse would change it.
 func (m *matching) decide(g *matcher.Group, target string) policy.Decision {
 	d := policy.Decision{
 		Verdict: policy.Disallow, URL: target, Clause: "2.2.2", Access: policy.Successful,
@@ -104,16 +105,15 @@ func (m *matching) decide(g *matcher.Group, target string) policy.Decision {
 		d.Verdict = policy.Allow
 	}
 	switch {
-	case m.shut.Match("", target).Allowed:
-		d.Match.Agent = "" // robots.txt itself, which no group is asked for
+	case m.disallowAll.Match("", target).Allowed:
+		d.Match.Agent = "" // robots.txt itself: no group decides
 	case d.Match.Agent == "":
 		d.Clause = "2.2.1"
 	}
 	return d
 }
 
-// readFile reads a robots.txt, at most limit octets of it, as a crawler would.
-// The file - is standard input.
+// readFile reads at most limit bytes of a robots.txt. The file - is standard input.
 func (c *cli) readFile(name string, limit int) ([]byte, error) {
 	r := c.in
 	if name != "-" {
@@ -129,7 +129,7 @@ func (c *cli) readFile(name string, limit int) ([]byte, error) {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
 	if len(text) > limit {
-		c.warn("%s is cut after %s octets, the profile's limit (RFC 9309, section 2.5)", name, paper.Thousands(limit))
+		c.warn("%s is cut after %s bytes, the profile's limit (RFC 9309, section 2.5)", name, display.Thousands(limit))
 		text = cases.Cut(text, limit)
 	}
 	return text, nil

@@ -19,8 +19,9 @@ import (
 	"testing"
 )
 
-// counted is a site on loopback that counts what it is asked.
-func counted(t *testing.T, robots string) (origin string, requests *atomic.Int64) {
+// countingSite starts a site on loopback that counts its requests. With robots "" it
+// never answers.
+func countingSite(t *testing.T, robots string) (origin string, requests *atomic.Int64) {
 	t.Helper()
 	requests = new(atomic.Int64)
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -35,12 +36,12 @@ func counted(t *testing.T, robots string) (origin string, requests *atomic.Int64
 	return site.URL, requests
 }
 
-// process is the program as one of its own.
+// process is the program running as a child process.
 type process struct {
 	*exec.Cmd
 	out   io.ReadCloser // standard output
-	lines *bufio.Reader // of it
-	errs  bytes.Buffer
+	lines *bufio.Reader // reads out
+	errs  bytes.Buffer  // standard error
 }
 
 func start(t *testing.T, stdin string, args ...string) *process {
@@ -67,7 +68,7 @@ func start(t *testing.T, stdin string, args ...string) *process {
 	return p
 }
 
-// line is the next line of standard output.
+// line returns the next line of standard output.
 func (p *process) line(t *testing.T) string {
 	t.Helper()
 	line, err := p.lines.ReadString('\n')
@@ -77,13 +78,13 @@ func (p *process) line(t *testing.T) string {
 	return line
 }
 
-// TestInterrupt ends a run in which one site has answered and one never will.
-// What is done is out before, and the program ends at once with exit 2.
+// TestInterrupt interrupts a run in which one site has answered and one never will.
+// The first result is printed before, and the program exits with 2 at once.
 func TestInterrupt(t *testing.T) {
 	for _, with := range []string{"--from", "arguments"} {
 		t.Run(with, func(t *testing.T) {
-			site, _ := counted(t, orderly)
-			mute, _ := counted(t, "")
+			site, _ := countingSite(t, orderly)
+			mute, _ := countingSite(t, "")
 			urls := []string{site + "/private", mute + "/a"}
 			args, stdin := append([]string{"check", "--timeout", "1h"}, urls...), ""
 			if with == "--from" {
@@ -98,18 +99,18 @@ func TestInterrupt(t *testing.T) {
 			if code := p.ProcessState.ExitCode(); code != 2 || !strings.HasPrefix(p.errs.String(), "polite: interrupted;") {
 				t.Errorf("got exit %d, stderr %q; want 2 and a line that says interrupted", code, &p.errs)
 			}
-			told := strings.Contains(p.errs.String(), "\n1 URL in ")
-			if want := with == "--from"; told != want {
-				t.Errorf("summary: got %v, want %v, in %q", told, want, &p.errs)
+			summary := strings.Contains(p.errs.String(), "\n1 URL in ")
+			if want := with == "--from"; summary != want {
+				t.Errorf("summary: got %v, want %v, in %q", summary, want, &p.errs)
 			}
 		})
 	}
 }
 
-// TestBrokenPipe ends the reader of a list's results, as "| head -1" does. The
-// program ends without a word.
+// TestBrokenPipe closes the reader of the results, as "| head -1" does. The program
+// must end without a message.
 func TestBrokenPipe(t *testing.T) {
-	site, _ := counted(t, orderly)
+	site, _ := countingSite(t, orderly)
 	p := start(t, strings.Repeat(site+"/private\n", 100_000), "check", "--from", "-")
 	p.line(t)
 	p.out.Close()
@@ -120,8 +121,8 @@ func TestBrokenPipe(t *testing.T) {
 	}
 }
 
-// TestStore runs a check twice with each kind of store: the second run makes no
-// request and says the same.
+// TestStore runs a check twice with each kind of store. The second run must make no
+// request and print the same.
 func TestStore(t *testing.T) {
 	for _, tt := range []struct {
 		kind  string
@@ -132,7 +133,7 @@ func TestStore(t *testing.T) {
 	} {
 		t.Run(tt.kind, func(t *testing.T) {
 			where := tt.where(t)
-			site, requests := counted(t, orderly)
+			site, requests := countingSite(t, orderly)
 			for run := range 2 {
 				code, out, errs := polite(t, "", "check", "--json", "--store", where, site+"/private")
 				if code != 1 || !strings.Contains(out, `"line":4`) || errs != "" {
@@ -146,21 +147,21 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestStoreDown asks without the server that --store names: a warning, and the
-// same ruling.
+// TestStoreDown names a server in --store that is down. There must be one warning
+// and the usual decisions.
 func TestStoreDown(t *testing.T) {
-	site, requests := counted(t, orderly)
+	site, requests := countingSite(t, orderly)
 	socket := filepath.Join(t.TempDir(), "none.sock")
 	code, out, errs := polite(t, "", "check", "--store", "unix://"+socket, site+"/private", site+"/public")
-	if code != 1 || strings.Count(out, "\n") != 2 || strings.Count(errs, "polite: the store was of no help ") != 1 {
-		t.Errorf("got exit %d, stdout %q, stderr %q; want 1, two rulings and one warning", code, out, errs)
+	if code != 1 || strings.Count(out, "\n") != 2 || strings.Count(errs, "polite: the store failed ") != 1 {
+		t.Errorf("got exit %d, stdout %q, stderr %q; want 1, two decisions and one warning", code, out, errs)
 	}
 	if got := requests.Load(); got != 1 {
 		t.Errorf("got %d requests, want 1", got)
 	}
 }
 
-// redisServer starts a server of the test's own and returns its URL.
+// redisServer starts a Redis server for the test and returns its URL.
 func redisServer(t *testing.T) string {
 	t.Helper()
 	program, err := exec.LookPath("redis-server")
@@ -193,7 +194,7 @@ func redisServer(t *testing.T) string {
 	return ""
 }
 
-// freePort is a port of loopback that was free a moment ago.
+// freePort returns a loopback port that was free a moment ago.
 func freePort(t *testing.T) int {
 	t.Helper()
 	site := httptest.NewServer(http.NotFoundHandler())

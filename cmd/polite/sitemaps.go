@@ -5,21 +5,21 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rfc9309/polite/cmd/polite/internal/paper"
+	"github.com/rfc9309/polite/cmd/polite/internal/display"
 	"github.com/rfc9309/polite/internal/clean"
 )
 
 func (c *cli) sitemapsCommand() *cobra.Command {
-	o := &online{}
+	o := &siteFlags{}
 	cmd := &cobra.Command{
 		Use:   "sitemaps [flags] URL",
 		Short: "List the sitemaps that a site's robots.txt names",
-		Long: `Sitemaps lists the sitemap records of the robots.txt of the URL's site, one a
-line, in the order of the file (RFC 9309, section 2.2.4). None is fetched. What
-cannot stand in a URL is percent-encoded.
+		Long: `Sitemaps lists the sitemaps that the robots.txt of the URL's site names, one per
+line, in the order of the file (RFC 9309, section 2.2.4). It does not fetch them.
+Characters that may not appear in a URL are percent-encoded.
 
-The exit code is 0 if the file was read or there is none, and 3 if it could not
-be had.`,
+The exit code is 0 if robots.txt was fetched or does not exist, and 3 if it could
+not be fetched.`,
 		Example: `  polite sitemaps https://example.com
   polite sitemaps --json https://example.com | jq -r .sitemap`,
 		Args:              cobra.ExactArgs(1),
@@ -31,14 +31,14 @@ be had.`,
 	return cmd
 }
 
-// sitemap is what --json says of one.
+// sitemap is the --json output for one sitemap.
 type sitemap struct {
 	Sitemap string `json:"sitemap"`
 	Robots  string `json:"robots"`
 }
 
-func (c *cli) sitemaps(ctx context.Context, o *online, what string) error {
-	target, err := parse(what)
+func (c *cli) sitemaps(ctx context.Context, o *siteFlags, what string) error {
+	target, err := parseURL(what)
 	if err != nil {
 		return err
 	}
@@ -56,13 +56,13 @@ func (c *cli) sitemaps(ctx context.Context, o *online, what string) error {
 		top := *target
 		top.Path, top.RawPath, top.RawQuery = "/", "", ""
 		d := rec.Decide("", &top, c.now())
-		c.warn("no sitemaps: %s", paper.Reason(d, c.now()))
+		c.warn("no sitemaps: %s", display.Reason(d, c.now()))
 		var t tally
 		t.add(d.Verdict, nil)
 		c.code = t.code()
 		return nil
 	}
-	p := paper.New(c.out)
+	p := display.New(c.out)
 	for _, s := range f.Sitemaps() {
 		if o.json {
 			p.JSON(sitemap{clean.Link(s, clean.Unbounded), rec.Robots()})

@@ -10,10 +10,10 @@ const (
 	exitDeferred   = 3
 )
 
-// tally counts results, and is the exit code.
+// tally counts results.
 type tally struct{ allowed, disallowed, deferred, none int64 }
 
-// add counts a verdict, or an error in its place.
+// add counts a verdict, or an error if err is not nil.
 func (t *tally) add(v policy.Verdict, err error) {
 	switch {
 	case err != nil:
@@ -29,7 +29,7 @@ func (t *tally) add(v policy.Verdict, err error) {
 
 func (t *tally) total() int64 { return t.allowed + t.disallowed + t.deferred + t.none }
 
-// code is the one that most needs attention.
+// code returns the exit code.
 func (t *tally) code() int {
 	switch {
 	case t.none > 0:

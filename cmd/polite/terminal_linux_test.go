@@ -12,16 +12,16 @@ import (
 	"golang.org/x/term"
 )
 
-// TestTerminal plays the transcripts of what is seen on a terminal. There ESC is
-// written as ␛, and CR in front of what overwrites a line as ␍.
+// TestTerminal plays the transcripts for a terminal. In them ESC is written as ␛
+// and CR as ␍.
 func TestTerminal(t *testing.T) {
 	t.Setenv("NO_COLOR", "")
 	t.Setenv("TERM", "xterm")
 	playAll(t, "testdata/terminal/*.txt", newTerminal)
 }
 
-// newTerminal opens a pseudo terminal. It holds what fits its buffer of some
-// kilobytes until it is read at the end.
+// newTerminal opens a pseudo terminal. The output is read at the end, so it must
+// fit the terminal's buffer of a few kilobytes.
 func newTerminal(t *testing.T, columns int) *terminal {
 	far, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -36,15 +36,15 @@ func newTerminal(t *testing.T, columns int) *terminal {
 		t.Fatal(err)
 	}
 	control(t, near, syscall.TIOCSWINSZ, unsafe.Pointer(&size))
-	if _, err := term.MakeRaw(int(near.Fd())); err != nil { // octets pass unchanged
+	if _, err := term.MakeRaw(int(near.Fd())); err != nil { // so that bytes pass unchanged
 		t.Fatal(err)
 	}
 	return &terminal{near, func() string {
 		near.Close()
 		defer far.Close()
-		text, err := io.ReadAll(far) // ends with EIO, for nobody has it open any more
+		text, err := io.ReadAll(far) // ends with EIO, because the other end is closed
 		if len(text) == 0 {
-			t.Fatalf("nothing on the terminal: %v", err)
+			t.Fatalf("nothing was written to the terminal: %v", err)
 		}
 		return strings.NewReplacer("\x1b", "␛", "\r", "␍").Replace(string(text))
 	}}

@@ -19,22 +19,23 @@ import (
 	"github.com/rfc9309/polite/internal/httptest"
 )
 
-var update = flag.Bool("update", false, "write the transcripts anew")
+var update = flag.Bool("update", false, "rewrite the transcripts")
 
-// TestTranscripts plays testdata/*.txt: a line that begins with "$ " is a
-// command, and what follows is what it must say, with "! " before lines of
-// standard error and the exit code at the end unless it is 0. Besides polite,
-// whose input may come from a file of testdata as in "< urls.txt", there are
+// TestTranscripts plays testdata/*.txt. A line that begins with "$ " is a command.
+// The lines after it are the expected output. Lines of standard error begin with
+// "! ", and the exit code follows at the end unless it is 0. The standard input of
+// polite may come from a file in testdata: "< urls.txt". The other commands are
 //
-//	$ wait 3m       the time passes
-//	$ requests      what has reached the web since the last time
-//	$ terminal 80   from here on both outputs are a terminal of 80 columns
-//	$ env TERM=dumb the environment
+//	$ wait 3m       let time pass
+//	$ requests      print the requests since the last "$ requests"
+//	$ terminal 80   make both outputs a terminal of 80 columns from here on
+//	$ env TERM=dumb set an environment variable
 //
-// The web is that of newWeb, and each transcript has one of its own.
+// newWeb makes a new web for each transcript.
 func TestTranscripts(t *testing.T) { playAll(t, "testdata/*.txt", nil) }
 
-// playAll plays the transcripts of a pattern, on terminals if there are some.
+// playAll plays the transcripts that match a pattern. terminals opens a terminal,
+// and is nil if the transcripts use none.
 func playAll(t *testing.T, pattern string, terminals func(t *testing.T, columns int) *terminal) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -49,8 +50,8 @@ func playAll(t *testing.T, pattern string, terminals func(t *testing.T, columns 
 			}
 			folder := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
-				s := &stage{t: t, web: newWeb(t), folder: folder, terminals: terminals}
-				got := s.play(string(text))
+				p := &player{t: t, web: newWeb(t), folder: folder, terminals: terminals}
+				got := p.play(string(text))
 				if *update {
 					if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
 						t.Fatal(err)
@@ -63,7 +64,7 @@ func playAll(t *testing.T, pattern string, terminals func(t *testing.T, columns 
 	}
 }
 
-// difference tells of the first line that is not as it should be.
+// difference describes the first line that differs.
 func difference(got, want string) string {
 	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
 	command := ""
@@ -78,25 +79,26 @@ func difference(got, want string) string {
 	return fmt.Sprintf("the first %d lines are the same\ngot  %d lines\nwant %d lines", min(len(g), len(w)), len(g), len(w))
 }
 
-// stage is where a transcript plays.
-type stage struct {
+// player plays one transcript.
+type player struct {
 	t        *testing.T
 	web      *httptest.Web
-	folder   string // stands for $TMP
-	requests int    // told already
+	folder   string // the value of $TMP
+	requests int    // number of requests that were printed already
 
 	terminals func(t *testing.T, columns int) *terminal
-	columns   int // of the terminal; 0 for none
+	columns   int // width of the terminal, 0 for none
 }
 
-// terminal is one that a test reads.
+// terminal is a pseudo terminal whose output a test reads.
 type terminal struct {
-	*os.File               // what the program writes to
-	text     func() string // ends it, and returns what was written
+	*os.File               // the program writes to this end
+	text     func() string // closes the terminal and returns the output
 }
 
-// play runs the commands of a transcript and returns it with what they say.
-func (s *stage) play(script string) string {
+// play runs the commands of a transcript and returns the transcript with the actual
+// output.
+func (p *player) play(script string) string {
 	var out strings.Builder
 	remarked := true
 	for line := range strings.Lines(script) {
@@ -110,102 +112,102 @@ func (s *stage) play(script string) string {
 		}
 		out.WriteString(line)
 		if remarked = remark; ok {
-			out.WriteString(s.run(command))
+			out.WriteString(p.run(command))
 		}
 	}
 	return out.String()
 }
 
-func (s *stage) run(command string) string {
+func (p *player) run(command string) string {
 	words := split(command)
 	switch words[0] {
 	case "wait":
 		d, err := time.ParseDuration(words[1])
 		if err != nil {
-			s.t.Fatal(err)
+			p.t.Fatal(err)
 		}
 		time.Sleep(d)
 		return ""
 	case "env":
 		name, value, _ := strings.Cut(words[1], "=")
-		s.t.Setenv(name, value)
+		p.t.Setenv(name, value)
 		return ""
 	case "terminal":
 		columns, err := strconv.Atoi(words[1])
-		if err != nil || s.terminals == nil {
-			s.t.Fatalf("%s: %v", command, err)
+		if err != nil || p.terminals == nil {
+			p.t.Fatalf("%s: %v", command, err)
 		}
-		s.columns = columns
+		p.columns = columns
 		return ""
 	case "requests":
-		return s.arrived()
+		return p.newRequests()
 	case "polite":
-		return s.polite(words[1:])
+		return p.polite(words[1:])
 	}
-	s.t.Fatalf("no such command: %s", command)
+	p.t.Fatalf("no such command: %s", command)
 	return ""
 }
 
-// arrived lists the requests that have not been listed yet, sorted.
-func (s *stage) arrived() string {
+// newRequests lists the requests that have not been listed yet, sorted.
+func (p *player) newRequests() string {
 	var lines []string
-	all := s.web.Requests()
-	for _, r := range all[s.requests:] {
+	all := p.web.Requests()
+	for _, r := range all[p.requests:] {
 		lines = append(lines, r.String()+"\n")
 	}
-	s.requests = len(all)
-	slices.Sort(lines) // sites are asked in parallel
+	p.requests = len(all)
+	slices.Sort(lines) // their order varies, because sites are checked in parallel
 	return strings.Join(lines, "")
 }
 
-// polite runs the program with the test's web in place of the world's.
-func (s *stage) polite(args []string) string {
+// polite runs the program with the test's web.
+func (p *player) polite(args []string) string {
 	var stdin io.Reader = strings.NewReader("")
 	if n := len(args); n > 1 && args[n-2] == "<" {
 		text, err := os.ReadFile(filepath.Join("testdata", args[n-1]))
 		if err != nil {
-			s.t.Fatal(err)
+			p.t.Fatal(err)
 		}
 		stdin, args = bytes.NewReader(text), args[:n-2]
 	}
 	for i := range args {
-		args[i] = strings.ReplaceAll(args[i], "$TMP", s.folder)
+		args[i] = strings.ReplaceAll(args[i], "$TMP", p.folder)
 	}
-	c := &cli{in: stdin, now: time.Now, base: s.web.Transport()}
-	var said string
+	c := &cli{in: stdin, now: time.Now, base: p.web.Transport()}
+	var output string
 	var code int
-	if s.columns > 0 {
-		on := s.terminals(s.t, s.columns)
+	if p.columns > 0 {
+		on := p.terminals(p.t, p.columns)
 		c.out, c.err = on.File, on.File
-		code = c.run(s.t.Context(), args)
-		said = on.text()
+		code = c.run(p.t.Context(), args)
+		output = on.text()
 	} else {
 		var out, errs bytes.Buffer
 		c.out, c.err = &out, &errs
-		code = c.run(s.t.Context(), args)
-		said = out.String()
+		code = c.run(p.t.Context(), args)
+		output = out.String()
 		for line := range strings.Lines(errs.String()) {
-			said += strings.TrimRight("! "+line, " \n") + "\n"
+			output += strings.TrimRight("! "+line, " \n") + "\n"
 		}
 	}
-	s.tame(said)
+	p.checkPrintable(output)
 	if code != 0 {
-		said += fmt.Sprintf("(exit %d)\n", code)
+		output += fmt.Sprintf("(exit %d)\n", code)
 	}
-	return strings.ReplaceAll(said, s.folder, "$TMP")
+	return strings.ReplaceAll(output, p.folder, "$TMP")
 }
 
-// tame holds all that is written to what may reach a terminal.
-func (s *stage) tame(text string) {
+// checkPrintable checks that the output has only printable characters and line ends.
+func (p *player) checkPrintable(text string) {
 	for i, r := range text {
 		if r != '\n' && (!unicode.IsPrint(r) || r == utf8.RuneError) {
-			s.t.Errorf("octet %d is %q, in %q", i, r, text[max(i-40, 0):min(i+40, len(text))])
+			p.t.Errorf("byte %d is %q, in %q", i, r, text[max(i-40, 0):min(i+40, len(text))])
 			return
 		}
 	}
 }
 
-// split parts a command at spaces outside single quotes.
+// split splits a command at spaces outside single quotes.
 func split(command string) []string {
 	var words []string
 	for i, part := range strings.Split(command, "'") {

@@ -9,7 +9,7 @@ import (
 	"github.com/rfc9309/polite/internal/httptest"
 )
 
-// orderly is the robots.txt of a site in order.
+// orderly is the robots.txt of a site that works.
 const orderly = `# Robots, be welcome.
 User-agent: *
 Allow: /public
@@ -19,7 +19,7 @@ Sitemap: https://example.com/sitemap.xml
 Sitemap: https://example.com/news/map.xml
 `
 
-// hostile is a robots.txt that is written to a terminal: escape sequences, a
+// hostile is a robots.txt that tries to control a terminal: escape sequences, a
 const hostile = "User-agent: *\n" +
 	"Disallow: /\x1b[31mred\x1b]0;title\x07\n" +
 	"Disallow: /\u202egnp.exe\u2066\n" +
@@ -39,7 +39,7 @@ func many() string {
 	return b.String()
 }
 
-// named is a robots.txt that names more crawlers than are told of.
+// named is a robots.txt that names more crawlers than are shown.
 func named() string {
 	var b strings.Builder
 	for i := range 20 {
@@ -52,7 +52,7 @@ func named() string {
 	return b.String()
 }
 
-// newWeb is the web that the transcripts ask.
+// newWeb returns the web of the transcripts.
 func newWeb(t *testing.T) *httptest.Web {
 	web := httptest.New(t)
 	robots := func(origin string, steps ...httptest.Step) *httptest.Site { return web.Site(origin).Robots(steps...) }

@@ -1,5 +1,6 @@
-// Package cases answers test cases, one JSON object a line, for harnesses that
-// compare matchers: a robots.txt, a product token and a URL in, the ruling out.
+// Package cases answers test cases for programs that compare matchers. Each case is
+// one JSON object on a line: a robots.txt, a product token and a URL. Each answer is
+// one JSON object on a line.
 //
 //	{"id": 1, "robots": "User-agent: *\nDisallow: /private", "agent": "ExampleBot", "url": "https://example.com/private"}
 //	{"id":1,"allowed":false,"line":2,"agent":"*","pattern":"/private"}
@@ -22,30 +23,31 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// Options say how cases are answered.
+// Options configures how cases are answered.
 type Options struct {
 	Profile *policy.Profile
-	Token   string               // for cases without an agent
-	Warn    func(message string) // told of each line that cannot be read
+	Token   string               // product token for cases without an agent
+	Warn    func(message string) // called for each line that cannot be read
 }
 
-// ErrBad is the error of a stream with lines that could not be read; the others
-// are answered.
+// ErrBad is returned if some lines could not be read. All other lines were
+// answered.
 var ErrBad = errors.New("some lines could not be read; the others are answered")
 
 const (
-	// longCase bounds a line, in octets: a file at its limit in which every
-	// octet is written \u00XX takes 3 MB.
+	// longCase is the longest line in bytes. A file at the profile's limit takes
+	// 3 MB if every byte is written as \u00XX.
 	longCase = 16 << 20
-	// batchLines and batchBytes bound what one goroutine takes at a time.
+	// batchLines is the largest number of lines in a batch.
 	batchLines = 512
+	// batchBytes is the number of bytes at which a batch is full.
 	batchBytes = 4 << 20
-	// keptFiles is how many parsed files a goroutine remembers: cases of one
-	// file stand together.
+	// keptFiles is how many parsed files a goroutine keeps. Cases of one file
+	// usually follow each other.
 	keptFiles = 64
 )
 
-// A testCase is one line of input. Fields that are missing are nil.
+// A testCase is one line of input. Missing fields are nil.
 type testCase struct {
 	ID     json.RawMessage `json:"id"`
 	Robots json.RawMessage `json:"robots"`
@@ -54,21 +56,21 @@ type testCase struct {
 	URL    *string         `json:"url"`
 }
 
-// batch is some lines on their way from the reader over a worker to the
-// printer.
+// batch is a number of lines. The reader fills it, a worker answers it, and the
+// writer prints it.
 type batch struct {
 	first  int // number of the first line
 	lines  [][]byte
-	errs   []error // by line: what the reader says of it
+	errs   []error // errs[i] is the read error of lines[i], or nil
 	answer []byte
-	bad    []string // messages about lines that could not be answered
-	done   chan struct{}
+	bad    []string      // messages about lines that could not be answered
+	done   chan struct{} // closed when the batch is answered
 }
 
-// Answer answers all cases of in, in order. Lines are read in batches of what is
-// at hand, so that a program that writes one case and waits for its answer gets
-// it at once, and a large file keeps every processor busy. The error is ErrBad, or
-// that of ctx, of in or of out.
+// Answer answers all cases of in, in order. A batch ends where no further line is
+// buffered. So a program that writes one case and waits gets its answer at once,
+// and a large file keeps every processor busy. Answer returns ErrBad or the error
+// of ctx, in or out.
 func (o *Options) Answer(ctx context.Context, in io.Reader, out io.Writer) error {
 	workers := runtime.GOMAXPROCS(0)
 	work := make(chan *batch)
@@ -76,7 +78,7 @@ func (o *Options) Answer(ctx context.Context, in io.Reader, out io.Writer) error
 	var readErr error // set before order is closed
 	inner, stop := context.WithCancel(ctx)
 	defer stop()
-	// Ends with the input, or with inner once a read returns.
+	// This goroutine ends with the input, or when inner ends and a read returns.
 	go func() {
 		defer close(order)
 		defer close(work)
@@ -89,7 +91,7 @@ func (o *Options) Answer(ctx context.Context, in io.Reader, out io.Writer) error
 		})
 	}()
 	for range workers {
-		// Ends when the reader closes work.
+		// A worker ends when the reader closes work.
 		go func() {
 			a := answerer{Options: o}
 			for b := range work {
@@ -111,8 +113,7 @@ func (o *Options) Answer(ctx context.Context, in io.Reader, out io.Writer) error
 	return nil
 }
 
-// write writes answers in order, and as soon as there are no more to come at
-// once.
+// write writes the answers in order. It flushes whenever no further batch waits.
 func (o *Options) write(ctx context.Context, w io.Writer, order chan *batch) (bad bool, err error) {
 	out := bufio.NewWriterSize(w, 256<<10)
 	defer func() {
@@ -145,7 +146,7 @@ func (o *Options) write(ctx context.Context, w io.Writer, order chan *batch) (ba
 	}
 }
 
-// readBatches hands out the lines of r in batches until its end.
+// readBatches reads r to its end and calls out for each batch of lines.
 func readBatches(ctx context.Context, r io.Reader, out func(*batch)) error {
 	in := lines.New(r, longCase)
 	for ctx.Err() == nil {
@@ -173,10 +174,10 @@ func readBatches(ctx context.Context, r io.Reader, out func(*batch)) error {
 	return nil
 }
 
-// answerer answers cases and belongs to one goroutine.
+// answerer answers cases. Only one goroutine may use it.
 type answerer struct {
 	*Options
-	files map[string]*matcher.File
+	files map[string]*matcher.File // parsed files by their encoded text
 }
 
 func (a *answerer) answer(b *batch) {
@@ -184,7 +185,7 @@ func (a *answerer) answer(b *batch) {
 	for i, line := range b.lines {
 		err := b.errs[i]
 		if err == nil && len(bytes.TrimSpace(line)) > 0 {
-			err = a.one(b, line)
+			err = a.answerCase(b, line)
 		}
 		if err != nil {
 			b.bad = append(b.bad, fmt.Sprintf("line %d: %v", b.first+i, err))
@@ -193,8 +194,8 @@ func (a *answerer) answer(b *batch) {
 	b.lines = nil
 }
 
-// one answers one case.
-func (a *answerer) one(b *batch, line []byte) error {
+// answerCase appends the answer to one case to b.
+func (a *answerer) answerCase(b *batch, line []byte) error {
 	var c testCase
 	if err := json.Unmarshal(line, &c); err != nil {
 		return err
@@ -202,7 +203,7 @@ func (a *answerer) one(b *batch, line []byte) error {
 	if c.URL == nil {
 		return errors.New(`no "url"`)
 	}
-	f, err := a.file(&c)
+	f, err := a.parsedFile(&c)
 	if err != nil {
 		return err
 	}
@@ -214,9 +215,9 @@ func (a *answerer) one(b *batch, line []byte) error {
 	return nil
 }
 
-// file is the parsed file of a case, remembered by its text as it stands in the
-// line, which is cheaper to look up than to decode.
-func (a *answerer) file(c *testCase) (*matcher.File, error) {
+// parsedFile returns the parsed file of a case. The key in a.files is the encoded
+// text, so that a file that was seen before need not be decoded.
+func (a *answerer) parsedFile(c *testCase) (*matcher.File, error) {
 	plain, encoded := present(c.Robots), present(c.Base64)
 	raw, kind := c.Robots, "t"
 	switch {
@@ -251,10 +252,10 @@ func (a *answerer) file(c *testCase) (*matcher.File, error) {
 	return f, nil
 }
 
-// present reports whether a field is there and not null.
+// present reports whether a field exists and is not null.
 func present(raw json.RawMessage) bool { return raw != nil && string(raw) != "null" }
 
-// appendAnswer appends one line of output. The id is as in the question.
+// appendAnswer appends one line of output.
 func appendAnswer(b []byte, id json.RawMessage, m matcher.Match) []byte {
 	if len(id) == 0 {
 		id = json.RawMessage("null")
@@ -272,13 +273,13 @@ func appendAnswer(b []byte, id json.RawMessage, m matcher.Match) []byte {
 	return append(b, "}\n"...)
 }
 
-// appendString appends s as JSON; plain ASCII needs no detour.
+// appendString appends s as JSON. Plain ASCII is only put in quotes.
 func appendString(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
 			quoted, err := json.Marshal(s)
 			if err != nil {
-				quoted = []byte(`""`) // a string cannot fail
+				quoted = []byte(`""`) // not reached: a string can always be encoded
 			}
 			return append(b, quoted...)
 		}
@@ -286,8 +287,8 @@ func appendString(b []byte, s string) []byte {
 	return append(append(append(b, '"'), s...), '"')
 }
 
-// Cut keeps the whole lines among the first limit octets: half a rule may say
-// the opposite of the whole.
+// Cut returns the whole lines within the first limit bytes. A rule that is cut in
+// the middle could mean the opposite.
 func Cut(text []byte, limit int) []byte {
 	if len(text) <= limit {
 		return text

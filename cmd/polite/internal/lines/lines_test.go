@@ -8,7 +8,7 @@ import (
 	"testing/iotest"
 )
 
-// TestNext reads streams to their end, whole and an octet at a time.
+// TestNext reads streams to their end, in one read and one byte at a time.
 func TestNext(t *testing.T) {
 	long := strings.Repeat("x", 300<<10)
 	for _, tt := range []struct {
@@ -40,7 +40,7 @@ func TestNext(t *testing.T) {
 					got += string(line) + "|"
 				}
 				if got != tt.want || l.N != n || l.Read != int64(len(tt.in)) {
-					t.Errorf("got  %q, line %d, %d octets\nwant %q, line %d, %d octets", got, l.N, l.Read, tt.want, n, len(tt.in))
+					t.Errorf("got  %q, line %d, %d bytes\nwant %q, line %d, %d bytes", got, l.N, l.Read, tt.want, n, len(tt.in))
 				}
 			}
 		})

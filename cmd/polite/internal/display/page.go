@@ -1,4 +1,4 @@
-package paper
+package display
 
 import (
 	"io"
@@ -7,17 +7,17 @@ import (
 	"github.com/rfc9309/polite/internal/clean"
 )
 
-// Screen is a Writer for a page of a stranger that goes to a terminal: it
-// replaces all but line ends, tabs and what prints.
-type Screen struct {
+// PageWriter writes a page from a server to a terminal. It replaces all characters
+// except line ends, tabs and printable characters.
+type PageWriter struct {
 	w    io.Writer
-	rest []byte // the beginning of a character whose end has not come yet
+	rest []byte // the first bytes of a character that is not complete yet
 }
 
-// NewScreen returns a Screen before w.
-func NewScreen(w io.Writer) *Screen { return &Screen{w: w} }
+// NewPageWriter returns a PageWriter that writes to w.
+func NewPageWriter(w io.Writer) *PageWriter { return &PageWriter{w: w} }
 
-func (s *Screen) Write(b []byte) (int, error) {
+func (s *PageWriter) Write(b []byte) (int, error) {
 	text := append(s.rest, b...)
 	out := make([]byte, 0, len(text))
 	for utf8.FullRune(text) {

@@ -1,4 +1,4 @@
-package lanes
+package parallel
 
 import (
 	"context"
@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// item is the n-th of a list and belongs to a site that takes its time.
+// item is the n-th item of a list. Processing it takes the time took.
 type item struct {
 	n    int
 	site string
 	took time.Duration
 }
 
-// list yields total items of so many sites; the first site is slow.
+// list yields total items of a number of sites. The first site is slow.
 func list(total, sites int, slow time.Duration, read *atomic.Int64) func(func(item) bool) error {
 	return func(yield func(item) bool) error {
 		for n := range total {
@@ -35,8 +35,8 @@ func list(total, sites int, slow time.Duration, read *atomic.Int64) func(func(it
 	}
 }
 
-// rest waits and reports whether ctx let it.
-func rest(ctx context.Context, i item) bool {
+// waitForItem waits as long as the item takes, and reports false if ctx ended first.
+func waitForItem(ctx context.Context, i item) bool {
 	if i.took == 0 {
 		return ctx.Err() == nil
 	}
@@ -52,8 +52,8 @@ func never() error { return nil }
 
 func one(item) int { return 1 }
 
-// TestOrder holds the results to the order of the list, whatever the time that
-// each item takes, and the reader to the window before the results.
+// TestOrder checks that the results have the order of the list however long each
+// item takes, and that the reader stays within the window.
 func TestOrder(t *testing.T) {
 	for _, tt := range []struct {
 		name                  string
@@ -73,7 +73,7 @@ func TestOrder(t *testing.T) {
 				var read atomic.Int64
 				next, ahead := 0, int64(0)
 				w := Work[item]{
-					Workers: tt.workers, Lane: func(i item) string { return i.site }, Slots: func(item) int { return tt.slots }, Do: rest, Idle: never,
+					Workers: tt.workers, Key: func(i item) string { return i.site }, Slots: func(item) int { return tt.slots }, Do: waitForItem, Idle: never,
 					Result: func(i item) error {
 						if i.n != next {
 							t.Fatalf("got item %d, want %d", i.n, next)
@@ -86,7 +86,7 @@ func TestOrder(t *testing.T) {
 				if err := w.Run(t.Context(), list(tt.total, tt.sites, tt.slow, &read)); err != nil || next != tt.total {
 					t.Errorf("got %d results, error %v; want %d and none", next, err, tt.total)
 				}
-				if most := int64(Window/tt.slots + 1); ahead > most { // with the one that waits for a slot
+				if most := int64(Window/tt.slots + 1); ahead > most { // one more item waits for a slot
 					t.Errorf("the reader was %d items ahead of the results; want %d at most", ahead, most)
 				}
 			})
@@ -94,9 +94,9 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestOneWorkerALane never has two items of a lane under way, and always as many
-// lanes as there are workers for.
-func TestOneWorkerALane(t *testing.T) {
+// TestOneWorkerAKey checks that no two items with the same key are processed at the
+// same time, and that no worker is idle while there are keys left.
+func TestOneWorkerAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const sites, workers = 6, 4
 		var mu sync.Mutex
@@ -114,12 +114,12 @@ func TestOneWorkerALane(t *testing.T) {
 		}
 		var read atomic.Int64
 		w := Work[item]{
-			Workers: workers, Lane: func(i item) string { return i.site }, Slots: one, Idle: never,
+			Workers: workers, Key: func(i item) string { return i.site }, Slots: one, Idle: never,
 			Do: func(ctx context.Context, i item) bool {
 				enter(i.site, 1)
 				defer enter(i.site, -1)
 				i.took = time.Second
-				return rest(ctx, i)
+				return waitForItem(ctx, i)
 			},
 			Result: func(item) error { return nil },
 		}
@@ -128,16 +128,17 @@ func TestOneWorkerALane(t *testing.T) {
 			t.Fatal(err)
 		}
 		if most != workers {
-			t.Errorf("got %d lanes at a time, want %d", most, workers)
+			t.Errorf("got %d queues at a time, want %d", most, workers)
 		}
-		// Ten items a site, of which four are served at first and two after them.
+		// Each of the six sites has ten items. Four sites are processed at first,
+		// two after them.
 		if took := time.Since(start); took != 20*time.Second {
 			t.Errorf("took %v, want 20s", took)
 		}
 	})
 }
 
-// TestEnd ends a run early in each of the ways there are.
+// TestEnd ends a run early in each possible way.
 func TestEnd(t *testing.T) {
 	broken := errors.New("broken")
 	for _, tt := range []struct {
@@ -145,7 +146,7 @@ func TestEnd(t *testing.T) {
 		cancel  time.Duration // 0: never
 		idle    error
 		result  error
-		after   error // of the list, once it is read
+		after   error // error of the list at its end
 		want    error
 		results []int
 		took    time.Duration
@@ -166,7 +167,7 @@ func TestEnd(t *testing.T) {
 				var read atomic.Int64
 				var results []int
 				w := Work[item]{
-					Workers: 3, Lane: func(i item) string { return i.site }, Slots: one, Do: rest,
+					Workers: 3, Key: func(i item) string { return i.site }, Slots: one, Do: waitForItem,
 					Idle: func() error { return tt.idle },
 					Result: func(i item) error {
 						results = append(results, i.n)

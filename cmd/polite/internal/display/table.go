@@ -1,21 +1,21 @@
-package paper
+package display
 
 import "fmt"
 
-// Table is a table of four columns that keeps to a width: the second is a
-// verdict, the third is folded.
+// Table is a table of a fixed width with four columns: URL, verdict, reason and
+// time. The reason is folded.
 type Table struct {
 	Width int
 	rows  []row
 }
 
-// row is a row, or a heading if it has no cells.
+// row is one row of the table. A row without cells is a heading.
 type row struct {
 	heading string
 	cells   []string
 }
 
-// Row adds a row. The first one names the columns.
+// Row adds a row. The first row names the columns.
 func (t *Table) Row(url, verdict, why, when string) {
 	t.rows = append(t.rows, row{cells: []string{url, verdict, why, when}})
 }
@@ -23,7 +23,8 @@ func (t *Table) Row(url, verdict, why, when string) {
 // Heading adds a line above the rows that follow.
 func (t *Table) Heading(s string) { t.rows = append(t.rows, row{heading: s}) }
 
-// widths are those of the columns; the third gets what is left.
+// widths returns the widths of the columns. The third column gets the rest of the
+// table's width.
 func (t *Table) widths() []int {
 	w := make([]int, 4)
 	for _, r := range t.rows {
@@ -35,8 +36,8 @@ func (t *Table) widths() []int {
 	return w
 }
 
-// Write writes the table. The first row names the columns.
-func (t *Table) Write(p *Paper) {
+// Write writes the table.
+func (t *Table) Write(p *Writer) {
 	w := t.widths()
 	for i, r := range t.rows {
 		if r.cells == nil {

@@ -1,4 +1,4 @@
-package paper
+package display
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"github.com/rfc9309/polite/internal/clean"
 )
 
-// TestFold holds lines to the width, and breaks them between clauses first.
+// TestFold checks that lines keep to the width and break between clauses first.
 func TestFold(t *testing.T) {
 	for _, tt := range []struct {
 		in    string
@@ -31,7 +31,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// TestAmounts holds times and numbers to the two largest units.
+// TestAmounts checks how durations and numbers are written.
 func TestAmounts(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, tt := range []struct{ got, want string }{
@@ -47,16 +47,16 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-// FuzzScreen writes a page in two parts: what comes out is the same wherever it
-// is cut, and commands no terminal.
-func FuzzScreen(f *testing.F) {
+// FuzzPageWriter writes a page in one part and in two. The output must be the same
+// and have no control characters but line ends and tabs.
+func FuzzPageWriter(f *testing.F) {
 	f.Add([]byte("page\n\x1b[2J\u009b1m\x9b\u202eé\ttab\r\n"), 7)
 	f.Add([]byte("\xe6\x9d\xb1\xe4\xba"), 1)
 	f.Fuzz(func(t *testing.T, page []byte, at int) {
 		at = max(min(at, len(page)), 0)
 		var whole, parts bytes.Buffer
-		NewScreen(&whole).Write(page)
-		s := NewScreen(&parts)
+		NewPageWriter(&whole).Write(page)
+		s := NewPageWriter(&parts)
 		for _, part := range [][]byte{page[:at], page[at:]} {
 			if n, err := s.Write(part); n != len(part) || err != nil {
 				t.Fatalf("Write(%q): got %d, %v", part, n, err)

@@ -1,46 +1,46 @@
-package story
+package explain
 
 import (
 	"net/url"
 	"strings"
 
-	"github.com/rfc9309/polite/cmd/polite/internal/paper"
+	"github.com/rfc9309/polite/cmd/polite/internal/display"
 	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/matcher"
 	"github.com/rfc9309/polite/policy"
 )
 
 const (
-	// neighbours is how many rules before and after the deciding one are told.
+	// neighbours is how many rules before and after the deciding one are shown.
 	neighbours = 3
-	// toldTokens is how many other crawlers of a file are told of.
-	toldTokens = 12
+	// maxOthers is for how many other crawlers the decision is shown.
+	maxOthers = 12
 )
 
-// lifetimeFields are the header fields that set when the file is asked for
-// again, or make the next request conditional.
+// lifetimeFields are the header fields that set the time of the next fetch or make
+// it conditional.
 var lifetimeFields = [...]string{"Cache-Control", "Expires", "Age", "Pragma", "Vary", "Date", "Retry-After", "Etag", "Last-Modified"}
 
-// Story is all there is to tell of one ruling, and its JSON form. Its text is
-// clean.
-type Story struct {
-	Requests []Request `json:"requests"` // none: the copy was at hand
+// Explanation is everything that is printed about one decision, and its JSON form.
+// All text is clean.
+type Explanation struct {
+	Requests []Request `json:"requests"` // empty if the copy was cached
 	Header   []string  `json:"header"`   // the fields that set the lifetime
-	Agent    string    `json:"agent"`    // of the group obeyed
+	Agent    string    `json:"agent"`    // name of the group obeyed
 	Delay    string    `json:"crawl_delay,omitempty"`
-	Before   int       `json:"rules_before"` // rules of the group that are left out
-	Rules    []Rule    `json:"rules"`        // the deciding one and its neighbours
-	After    int       `json:"rules_after"`
+	Before   int       `json:"rules_before"` // number of rules left out before Rules
+	Rules    []Rule    `json:"rules"`        // the deciding rule and its neighbours
+	After    int       `json:"rules_after"`  // number of rules left out after Rules
 	Others   []Other   `json:"others"`
-	More     int       `json:"others_more"` // crawlers named in the file and left out
+	More     int       `json:"others_more"` // number of named crawlers left out of Others
 
-	file bool // rules were looked at
+	hasFile bool // there is a file with rules
 }
 
-// Request is one request for robots.txt, each redirect and each try by itself.
+// Request is one request for robots.txt. Each redirect and each try is a request.
 type Request struct {
 	URL    string  `json:"url"`
-	Status int     `json:"status"` // 0 without an answer
+	Status int     `json:"status"` // 0 if there was no answer
 	Millis float64 `json:"ms"`
 	Error  string  `json:"error,omitempty"`
 }
@@ -52,7 +52,8 @@ type Rule struct {
 	Decides bool   `json:"decides"`
 }
 
-// Other is the ruling for another crawler; Agent "*" is anyone not named.
+// Other is the decision for another crawler. Agent "*" means any crawler that the
+// file does not name.
 type Other struct {
 	Agent   string         `json:"agent"`
 	Verdict policy.Verdict `json:"verdict"`
@@ -60,8 +61,8 @@ type Other struct {
 	Rule    string         `json:"rule,omitempty"`
 }
 
-// retrieved tells of the requests and the header.
-func (s *Story) retrieved(r *retrieval) {
+// addRetrieval adds the requests and the header.
+func (s *Explanation) addRetrieval(r *retrieval) {
 	for _, h := range r.hops {
 		q := Request{URL: clean.Text(h.URL, 300), Status: h.Status, Millis: float64(h.Took.Microseconds()) / 1000}
 		if h.Err != nil {
@@ -71,7 +72,7 @@ func (s *Story) retrieved(r *retrieval) {
 	}
 	for _, name := range lifetimeFields {
 		if name == "Date" && r.header.Get("Expires") == "" {
-			continue // only Expires is counted from it
+			continue // Date matters only for Expires
 		}
 		for _, v := range r.header[name] {
 			if len(s.Header) < 20 {
@@ -81,8 +82,9 @@ func (s *Story) retrieved(r *retrieval) {
 	}
 }
 
-// group shows the deciding rule among its neighbours, or the first rules.
-func (s *Story) group(d policy.Decision, g *matcher.Group) {
+// addGroup adds the deciding rule and its neighbours, or the first rules if no rule
+// decided.
+func (s *Explanation) addGroup(d policy.Decision, g *matcher.Group) {
 	s.Agent = clean.Text(g.Agent(), 120)
 	if delay, ok := g.CrawlDelay(); ok {
 		s.Delay = delay.String()
@@ -107,13 +109,13 @@ func (s *Story) group(d policy.Decision, g *matcher.Group) {
 	}
 }
 
-// others are the rulings for the other crawlers that the file names, and for
-// those it does not.
-func (s *Story) others(f *matcher.File, mine string, target *url.URL) {
+// addOthers adds the decisions for the other crawlers that the file names, and for
+// crawlers that it does not name.
+func (s *Explanation) addOthers(f *matcher.File, mine string, target *url.URL) {
 	seen := map[string]bool{"": true, "*": true, strings.ToLower(mine): true}
 	for _, agent := range f.Agents() {
 		name := agent
-		if i := strings.IndexFunc(agent, paper.NotToken); i > 0 {
+		if i := strings.IndexFunc(agent, display.NotToken); i > 0 {
 			name = agent[:i]
 		}
 		switch low := strings.ToLower(name); {
@@ -122,19 +124,19 @@ func (s *Story) others(f *matcher.File, mine string, target *url.URL) {
 		default:
 			seen[low] = true
 		}
-		if len(s.Others) == toldTokens {
+		if len(s.Others) == maxOthers {
 			s.More++
 			continue
 		}
-		s.Others = append(s.Others, other(name, f.MatchURL(name, target)))
+		s.Others = append(s.Others, newOther(name, f.MatchURL(name, target)))
 	}
 	if mine != "*" && mine != "" {
-		s.Others = append(s.Others, other("*", f.MatchURL("*", target)))
+		s.Others = append(s.Others, newOther("*", f.MatchURL("*", target)))
 	}
 }
 
-func other(name string, m matcher.Match) Other {
-	o := Other{Agent: clean.Text(name, 60), Line: m.Rule.Line, Rule: paper.Rule(policy.Decision{Match: m})}
+func newOther(name string, m matcher.Match) Other {
+	o := Other{Agent: clean.Text(name, 60), Line: m.Rule.Line, Rule: display.Rule(policy.Decision{Match: m})}
 	if m.Allowed {
 		o.Verdict = policy.Allow
 	}

@@ -1,4 +1,4 @@
-package paper
+package display
 
 import (
 	"fmt"
@@ -9,10 +9,10 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// Word is the verdict as shown.
+// Word returns the verdict in capital letters.
 func Word(v policy.Verdict) string { return strings.ToUpper(v.String()) }
 
-// Reason says why and until when, in one line.
+// Reason returns in one line why the decision was made and how long it is valid.
 func Reason(d policy.Decision, now time.Time) string {
 	parts := []string{Cause(d)}
 	if d.Served != "" && d.Served != d.Robots {
@@ -24,37 +24,33 @@ func Reason(d policy.Decision, now time.Time) string {
 	return strings.Join(parts, "; ")
 }
 
-// Lifetime says how old the copy is, how long the file has been unreachable and
-// when it is asked for again; "" if there is nothing to say.
+// Lifetime returns the age of the cached copy, how long the file has been
+// unreachable, and when the next fetch is due. It returns "" if none of these apply.
 func Lifetime(d policy.Decision, now time.Time) string {
 	var parts []string
 	if down := outage(d, now); down != "" {
 		parts = append(parts, down)
 	}
-	again := ""
-	if wait, ok := Wait(d, now); ok && wait < time.Second {
-		again = "asked again now"
-	} else if ok {
-		again = "asked again in " + Span(wait)
-	}
+	var times []string
 	if !d.Fetched.IsZero() {
-		age := "fetched " + Ago(d.Fetched, now)
-		if d.Stale {
-			age += ", past its time"
-		}
-		if again != "" {
-			age += ", "
-		}
-		again = age + again // the two moments of a copy read as one
+		times = append(times, "fetched "+Ago(d.Fetched, now))
 	}
-	if again != "" {
-		parts = append(parts, again)
+	if d.Stale {
+		times = append(times, "expired")
+	}
+	if wait, ok := Wait(d, now); ok && wait < time.Second {
+		times = append(times, "next fetch now")
+	} else if ok {
+		times = append(times, "next fetch in "+Span(wait))
+	}
+	if len(times) > 0 {
+		parts = append(parts, strings.Join(times, ", "))
 	}
 	return strings.Join(parts, "; ")
 }
 
-// outage says for how long the file has been unreachable, and why where that is
-// not what decided: a copy did.
+// outage returns how long the file has been unreachable. If an expired copy decided,
+// it adds the reason of the failure, which Cause leaves out.
 func outage(d policy.Decision, now time.Time) string {
 	long := now.Sub(d.DownSince) >= time.Second
 	if d.DownSince.IsZero() || !long && !d.Stale {
@@ -70,7 +66,8 @@ func outage(d policy.Decision, now time.Time) string {
 	return down
 }
 
-// Wait is the time until the file is asked for again; ok is false if it is not.
+// Wait returns the time until the next fetch of robots.txt. ok is false if no fetch
+// is planned.
 func Wait(d policy.Decision, now time.Time) (wait time.Duration, ok bool) {
 	at := d.RetryAt
 	if at.IsZero() {
@@ -79,7 +76,7 @@ func Wait(d policy.Decision, now time.Time) (wait time.Duration, ok bool) {
 	return max(at.Sub(now), 0), !at.IsZero()
 }
 
-// Cause is the rule or the answer of the server that decided.
+// Cause returns the rule or the answer of the server that decided.
 func Cause(d policy.Decision) string {
 	switch {
 	case d.Override != "":
@@ -102,8 +99,8 @@ func Cause(d policy.Decision) string {
 	return fmt.Sprintf("robots.txt is %s: status %d", d.Access, d.Status)
 }
 
-// Rule is the deciding rule, bounded and quoted by the Decision, without quotes
-// around a plain name of a group.
+// Rule returns the deciding rule with its group. d.Rule has bounded and quoted it.
+// The quotes around the name of the group are removed if it is a plain word.
 func Rule(d policy.Decision) string {
 	r := d.Rule()
 	if s, ok := strings.CutSuffix(r, ` in group "`+d.Match.Agent+`"`); ok {
@@ -112,7 +109,7 @@ func Rule(d policy.Decision) string {
 	return r
 }
 
-// Group is the name of a group, in quotes unless it is "*" or a product token.
+// Group returns the name of a group, in quotes unless it is "*" or a product token.
 func Group(agent string) string {
 	shown := clean.Text(agent, 120)
 	if agent == "*" || strings.IndexFunc(agent, NotToken) < 0 {
@@ -121,13 +118,13 @@ func Group(agent string) string {
 	return `"` + shown + `"`
 }
 
-// NotToken reports whether a character ends a product token: it is no letter, no
-// digit, neither "-" nor "_".
+// NotToken reports whether r is not an ASCII letter, a digit, "-" or "_", and so
+// cannot be part of a product token.
 func NotToken(r rune) bool {
 	return r != '-' && r != '_' && (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z')
 }
 
-// Citation names the clause and the profile of a ruling.
+// Citation returns the clause and the profile of a decision.
 func Citation(d policy.Decision) string {
 	c := "RFC 9309, section " + d.Clause
 	if d.Clause == "house" {

@@ -1,4 +1,4 @@
-package paper
+package display
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Span is a length of time in its two largest units: "23 h 57 min". A day is
-// "24 h", the word of RFC 9309, section 2.4.
+// Span formats a duration in its two largest units: "23 h 57 min". One day is
+// "24 h", as in RFC 9309, section 2.4.
 func Span(d time.Duration) string {
 	switch d = d.Round(time.Second); {
 	case d < time.Minute:
@@ -24,7 +24,7 @@ func Span(d time.Duration) string {
 	return units(d.Round(time.Hour), 24*time.Hour, "d", time.Hour, "h")
 }
 
-// units is d in two units, the second left out where it is nothing.
+// units formats d in two units. The second is left out if it is zero.
 func units(d, large time.Duration, l string, small time.Duration, s string) string {
 	n, rest := d/large, d%large/small
 	if rest == 0 {
@@ -33,7 +33,7 @@ func units(d, large time.Duration, l string, small time.Duration, s string) stri
 	return fmt.Sprintf("%d %s %d %s", n, l, rest, s)
 }
 
-// Ago is a moment of the past as seen from now.
+// Ago formats a time in the past relative to now.
 func Ago(t, now time.Time) string {
 	if now.Sub(t) < time.Second {
 		return "just now"
@@ -41,7 +41,7 @@ func Ago(t, now time.Time) string {
 	return Span(now.Sub(t)) + " ago"
 }
 
-// Count is n with its noun, and with commas between thousands.
+// Count formats n with its noun, and with commas between thousands.
 func Count[T int | int64](n T, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -49,7 +49,7 @@ func Count[T int | int64](n T, one, many string) string {
 	return Thousands(n) + " " + many
 }
 
-// Thousands is n, not negative, with commas between thousands.
+// Thousands formats n, which must not be negative, with commas between thousands.
 func Thousands[T int | int64](n T) string {
 	s := strconv.FormatInt(int64(n), 10)
 	for i := len(s) - 3; i > 0; i -= 3 {

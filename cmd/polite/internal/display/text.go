@@ -1,11 +1,11 @@
-package paper
+package display
 
 import (
 	"strings"
 	"unicode"
 )
 
-// Columns is how many columns of a terminal s takes.
+// Columns returns how many columns of a terminal s takes.
 func Columns(s string) int {
 	n := 0
 	for _, r := range s {
@@ -22,13 +22,13 @@ func Columns(s string) int {
 	return n
 }
 
-// Pad is s and the spaces that it lacks to a number of columns.
+// Pad appends spaces to s up to a number of columns.
 func Pad(s string, columns int) string {
 	return s + strings.Repeat(" ", max(columns-Columns(s), 0))
 }
 
-// Fold breaks s into lines of at most width columns, after a semicolon where it
-// can, else at a space; a longer word has a line of its own.
+// Fold breaks s into lines of at most width columns, after a semicolon if possible,
+// otherwise at a space. A longer word gets a line of its own.
 func Fold(s string, width int) []string {
 	var lines []string
 	for _, clause := range strings.SplitAfter(s, "; ") {
@@ -46,7 +46,7 @@ func Fold(s string, width int) []string {
 	return lines
 }
 
-// fill appends part to the last line, or to a new one where it has no room.
+// fill appends part to the last line, or to a new line if the last one is full.
 func fill(lines []string, part string, width int) []string {
 	if n := len(lines); n > 0 && Columns(lines[n-1])+Columns(strings.TrimRight(part, " ")) <= width {
 		lines[n-1] += part
