@@ -30,8 +30,9 @@ type Attempt struct {
 	Header http.Header // the final header, in any spelling; nil if there was no answer
 	Body   []byte      // decoded content, at most Profile.Limit bytes
 	Cut    bool        // the content was longer than the limit
-	// Sent is when the fetch began. A failed fetch that began before the last
-	// answer was learnt changes nothing. Zero means Received.
+	// Sent is when the fetch began. The time until Received counts as age of the
+	// answer, and a failed fetch that began before the last answer was learnt
+	// changes nothing. Zero means Received.
 	Sent time.Time
 	// Received is when the final answer, or the failure, was complete. All
 	// lifetimes count from it. Zero means Sent.

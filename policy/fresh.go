@@ -15,21 +15,24 @@ const undeclared time.Duration = -1
 
 // lifetime is how long a copy is used before the next fetch (RFC 9309, section
 // 2.4, with the words of RFC 9111): what its server has declared, at most Most,
-// less the age of the answer, and never under Least. An answer that its age
-// makes stale lives for Aged.
+// less the age of the answer and the time that its fetch took. It is at least
+// Least, and at least Aged if the age alone makes the answer stale.
 //
 // We are a private cache, so s-maxage is not ours. There is no heuristic on
 // Last-Modified: Default is the lifetime of an answer that declares none.
-func (f Fresh) lifetime(declared, age time.Duration) time.Duration {
-	ttl := declared
+func (f Fresh) lifetime(declared, age, took time.Duration) time.Duration {
+	ttl, least := declared, f.Least
 	if declared == undeclared {
 		ttl = f.Default
 	}
 	left := min(ttl, f.Most) - age
-	if declared != 0 && left <= 0 || declared == undeclared {
-		left = max(left, f.Aged)
+	if declared == undeclared || declared != 0 && left <= 0 {
+		least = max(least, f.Aged)
 	}
-	return max(left, f.Least)
+	if left <= took {
+		return least
+	}
+	return max(left-took, least)
 }
 
 // declaredLifetime is the lifetime that an answer declares: 0 if it must not be
@@ -136,18 +139,26 @@ func expires(a *Attempt) time.Duration {
 		return undeclared
 	}
 	from := a.at()
-	if date, err := http.ParseTime(a.Header.Get("Date")); err == nil && date.After(from) {
+	if date, ok := httpDate(a.Header.Get("Date")); ok && date.After(from) {
 		from = date
 	}
 	shortest := time.Duration(math.MaxInt64)
 	for _, line := range lines {
-		t, err := http.ParseTime(line)
-		if err != nil {
+		t, ok := httpDate(line)
+		if !ok {
 			return 0
 		}
 		shortest = min(shortest, max(t.Sub(from), 0))
 	}
 	return shortest
+}
+
+// httpDate reads a date as a cache does (RFC 9111, section 4.2): without case, and
+// in no zone but GMT, which only the dates of C's asctime leave out.
+func httpDate(line string) (time.Time, bool) {
+	line = strings.ToUpper(strings.Trim(line, " \t"))
+	t, err := http.ParseTime(line)
+	return t, err == nil && (strings.HasSuffix(line, " GMT") || !strings.Contains(line, ","))
 }
 
 // age is how long the answer has been in caches before it reached us; the

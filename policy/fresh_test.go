@@ -104,6 +104,12 @@ func TestLifetime(t *testing.T) {
 		{"2.4/two_expires_the_earlier", "Expires: Fri, 01 May 2026 02:00:00 GMT\nExpires: Fri, 01 May 2026 01:00:00 GMT", hour},
 		{"2.4/one_of_two_expires_unreadable", "Expires: Fri, 01 May 2026 02:00:00 GMT\nExpires: 0", minute},
 		{"2.4/expires_in_another_zone", "Expires: Fri, 01 May 2026 01:00:00 CET", minute},
+		{"2.4/expires_in_lower_case", "Expires: fri, 01 may 2026 01:00:00 gmt", hour},
+		{"2.4/expires_in_capitals", "Expires: FRIDAY, 01-MAY-26 01:00:00 GMT", hour},
+		{"2.4/expires_in_rfc_850_of_another_zone", "Expires: Friday, 01-May-26 09:00:00 PST", minute},
+		{"2.4/expires_in_rfc_850_of_utc", "Expires: Friday, 01-May-26 01:00:00 UTC", minute},
+		{"2.4/expires_in_rfc_850_east_of_greenwich", "Expires: Friday, 01-May-26 09:00:00 GMT+3", minute},
+		{"2.4/expires_with_a_date_of_another_zone", "Date: Friday, 01-May-26 00:30:00 PST\nExpires: Fri, 01 May 2026 01:00:00 GMT", hour},
 		{"2.4/expires_by_a_clock_that_is_fast", "Date: Sun, 03 May 2026 00:00:00 GMT\nExpires: Sun, 03 May 2026 01:00:00 GMT", hour},
 		{"2.4/expires_before_its_date", "Date: Sun, 03 May 2026 00:00:00 GMT\nExpires: Sat, 02 May 2026 00:00:00 GMT", minute},
 		{"2.4/a_date_alone_says_nothing", "Date: Thu, 01 Jan 1970 00:00:00 GMT", day},
@@ -141,6 +147,35 @@ func TestLifetime(t *testing.T) {
 			}
 			if ruling(t, r, start.Add(tt.want-1)) != "rules 2.2.2" || ruling(t, r, start.Add(tt.want)) != "defer 2.4" {
 				t.Errorf("%s\nthe copy does not end with its lifetime of %v", tt.header, tt.want)
+			}
+		})
+	}
+}
+
+// TestExchange: the time that the fetch took counts as age (RFC 9111, section
+// 4.2.3), but shortens no minimum.
+func TestExchange(t *testing.T) {
+	const minute = time.Minute
+	for _, tt := range []struct {
+		name, header string
+		took, want   time.Duration
+	}{
+		{"2.4/the_exchange_is_spent", "Cache-Control: max-age=3600", minute, 59 * minute},
+		{"2.4/the_exchange_adds_to_the_age", "Cache-Control: max-age=3600\nAge: 600", minute, 49 * minute},
+		{"2.4/the_exchange_is_spent_from_the_default", "", minute, 24*time.Hour - minute},
+		{"2.4/the_exchange_leaves_the_floor", "Cache-Control: max-age=3600", 2 * time.Hour, minute},
+		{"2.4/the_exchange_of_a_short_lifetime", "Cache-Control: max-age=30", minute, minute},
+		{"2.4/the_exchange_leaves_the_hour_of_an_aged_answer", "Cache-Control: max-age=600\nAge: 100000", minute, time.Hour},
+		{"2.4/the_exchange_leaves_the_hour_of_an_aged_default", "Age: 100000", minute, time.Hour},
+		{"2.4/the_exchange_of_no_store", "Cache-Control: no-store", minute, minute},
+		{"2.4/an_exchange_of_any_length", "Age: 99999999999", 1 << 62, time.Hour},
+		{"2.4/an_exchange_that_ends_before_it_begins", "Cache-Control: max-age=3600", -minute, time.Hour},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := attempt(t, "200 rules", start)
+			a.Header, a.Sent = header(t, tt.header), start.Add(-tt.took)
+			if got := learn(t, policy.RFC9309(), nil, a).NextTry().Sub(start); got != tt.want {
+				t.Errorf("%q after an exchange of %v:\ngot  %v\nwant %v", tt.header, tt.took, got, tt.want)
 			}
 		})
 	}
@@ -203,6 +238,8 @@ func TestValidators(t *testing.T) {
 		{"2.4/etag_with_a_space", `ETag: "a b"`, "", ""},
 		{"2.4/etag_with_a_control", "ETag: \"a\x01\"", "", ""},
 		{"2.4/lower_case_weak", `ETag: w/"a"`, "", ""},
+		{"2.4/date_in_lower_case", "Last-Modified: " + strings.ToLower(date), "", date},
+		{"2.4/date_of_another_zone", "Last-Modified: Friday, 01-May-20 00:00:00 PST", "", ""},
 		{"2.4/date_that_is_none", "Last-Modified: yesterday", "", ""},
 		{"2.4/date_over_1_KiB", "Last-Modified: " + date + kib, "", ""},
 	} {
@@ -247,6 +284,19 @@ func TestValidatorsLive(t *testing.T) {
 		rec = reload(t, p, learn(t, p, rec, attempt(t, tt.event, start)))
 		if got := rec.Validators().Get("If-None-Match"); got != tt.match || rec.Origin() != tt.origin {
 			t.Errorf("%s, after %q:\ngot  %q of %s\nwant %q of %s", tt.name, tt.event, got, rec.Origin(), tt.match, tt.origin)
+		}
+	}
+	for _, tt := range []struct{ name, event, match, since string }{
+		{"2.4/a_date_alone", "200 rules + Last-Modified: Fri, 01 May 2020 00:00:00 GMT", "", "Fri, 01 May 2020 00:00:00 GMT"},
+		{"2.4/a_304_brings_an_etag", `304 + ETag: "a"`, `"a"`, "Fri, 01 May 2020 00:00:00 GMT"},
+		{"2.4/a_304_brings_a_date", `304 + ETag: W/"a" + Last-Modified: Sat, 02 May 2020 00:00:00 GMT`, `W/"a"`, "Sat, 02 May 2020 00:00:00 GMT"},
+		{"2.4/a_304_without_validators", "304", `W/"a"`, "Sat, 02 May 2020 00:00:00 GMT"},
+		{"2.4/a_304_of_another_date", "304 + Last-Modified: Sun, 03 May 2020 00:00:00 GMT", "", ""},
+	} {
+		rec = reload(t, p, learn(t, p, rec, attempt(t, tt.event, start)))
+		h := rec.Validators()
+		if h.Get("If-None-Match") != tt.match || h.Get("If-Modified-Since") != tt.since {
+			t.Errorf("%s, after %q:\ngot  %q\nwant %q and %q", tt.name, tt.event, h, tt.match, tt.since)
 		}
 	}
 	rec = learn(t, p, nil, attempt(t, `200 rules + ETag: "a"`, start))

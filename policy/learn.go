@@ -2,6 +2,7 @@ package policy
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -110,14 +111,28 @@ func (s *step) success(rule StatusRule) *Record {
 	return s.confirmed(c)
 }
 
-// notModified follows a 304 to our validators: the copy lives on.
+// notModified follows a 304 to our validators (RFC 9111, section 4.3.4): the copy
+// lives on, with the validators of the 304 where it has some. If the 304 is of
+// another file the copy has expired.
 func (s *step) notModified() *Record {
 	c := *s.keptCopy()
-	if other := etag(s.a.Header); other != "" && c.source.etag != "" && weak(other) != weak(c.source.etag) {
+	src := source{origin: c.source.origin, etag: etag(s.a.Header), modified: lastModified(s.a.Header)}
+	if c.source.differs(src) {
 		c.expires = 0
 		return s.withoutValidators(c)
 	}
+	src.etag, src.modified = cmp.Or(src.etag, c.source.etag), cmp.Or(src.modified, c.source.modified)
+	c.source = &src
 	return s.confirmed(&c)
+}
+
+// differs reports whether the validators are of two files. The first kind that
+// both have decides.
+func (s *source) differs(o source) bool {
+	if s.etag != "" && o.etag != "" {
+		return weak(s.etag) != weak(o.etag)
+	}
+	return s.modified != 0 && o.modified != 0 && s.modified != o.modified
 }
 
 // confirmed starts the lifetime of the copy, which the answer has brought or
@@ -128,7 +143,7 @@ func (s *step) confirmed(c *cachedCopy) *Record {
 	if d := declaredLifetime(s.a); d != undeclared {
 		c.declared = d
 	}
-	ttl := s.p.Fresh.lifetime(c.declared, age(s.a.Header))
+	ttl := s.p.Fresh.lifetime(c.declared, age(s.a.Header), time.Duration(max(s.now-s.began, 0)))
 	if c.page {
 		ttl = min(ttl, max(s.p.Fresh.HTML, s.p.Fresh.Least))
 	}
@@ -293,8 +308,8 @@ func weak(tag string) string { return strings.TrimPrefix(tag, "W/") }
 // lastModified is the Last-Modified date in seconds since 1970, 0 if there is
 // none.
 func lastModified(h http.Header) int64 {
-	t, err := http.ParseTime(h.Get("Last-Modified"))
-	if err != nil {
+	t, ok := httpDate(h.Get("Last-Modified"))
+	if !ok {
 		return 0
 	}
 	return max(t.Unix(), 0)

@@ -177,6 +177,10 @@ func (r *reference) learn(a policy.Attempt, header string, now time.Time) {
 			r.next(now, -time.Minute, 0)
 			return
 		}
+		if tag := a.Header.Get("Etag"); tag != "" {
+			r.tag = tag
+		}
+		r.dated = r.dated || a.Header.Get("Last-Modified") != ""
 		r.live(now, header)
 	case asRefusedCondition:
 		r.reached(policy.Successful, "")

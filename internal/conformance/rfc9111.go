@@ -40,6 +40,11 @@ func freshness() []requirement {
 			lasts(3*time.Hour, "Expires: "+httpDate(3*time.Hour), "Date: "+httpDate(0)), "policy/2.4/expires"),
 		says("", "use its value minus the value of the Date response header field", "`Expires` three hours after `Date`, received two hours after `Date`",
 			lasts(3*time.Hour, "Expires: "+httpDate(time.Hour), "Date: "+httpDate(-2*time.Hour)), "policy/2.4/expires").but(12),
+		says("SHOULD", "Although all date formats are specified to be case-sensitive, a cache recipient SHOULD match the field value case-insensitively.",
+			"an `Expires` in lower case counts", lasts(time.Hour, "Expires: "+strings.ToLower(httpDate(time.Hour))), "policy/2.4/expires_in_lower_case"),
+		says("SHOULD", `A cache recipient SHOULD consider a date with a zone abbreviation other than "GMT" to be invalid for calculating expiration.`,
+			"an `Expires` in PST counts as `max-age=0`", alike("Expires: Friday, 31-Dec-60 23:59:59 PST", "Cache-Control: max-age=0"),
+			"policy/2.4/expires_in_rfc_850_of_another_zone"),
 		says("should", two, "of `max-age=7200` and `max-age=3600` the first counts",
 			lasts(2*time.Hour, "Cache-Control: max-age=7200, max-age=3600"), "policy/2.4/two_max_ages_the_shorter").but(12),
 		says("should", "If directives conflict (e.g., both max-age and no-cache are present), the most restrictive directive should be honored.",
@@ -58,7 +63,7 @@ func freshness() []requirement {
 				a.Header.Set("Cache-Control", "max-age=3600")
 				a.Sent = start.Add(-30 * time.Second)
 				return !p.Learn(nil, a).NextTry().After(a.Sent.Add(time.Hour))
-			}), "docs/9111/4.2.3/the_lifetime_begins_with_the_answer").but(13),
+			}), "policy/2.4/the_exchange_is_spent"),
 		says("MUST", "if any of its subsequent calculations overflows, the cache MUST consider the value to be 2147483648 (231) or the greatest positive integer it can conveniently represent.",
 			"`max-age` of 30 digits counts as the longest lifetime", alike("Cache-Control: max-age=999999999999999999999999999999", "Cache-Control: max-age=2147483648"),
 			"policy/2.4/max_age_over_int64"),
@@ -87,7 +92,8 @@ func validation() []requirement {
 		says("", "A 304 (Not Modified) response status code indicates that the stored response can be updated and reused", "a 304 renews the copy",
 			confirmed, "policy/2.4/304_renews_the_copy"),
 		says("MUST NOT", "If none of the initial set contains at least one of the same strong validators, then the cache MUST NOT use the new response to update any stored responses.",
-			"a 304 with another ETag does not renew the copy", refutes(`ETag: "b"`), "policy/2.4/304_for_another_entity_confirms_nothing"),
+			"a 304 with another ETag does not renew the copy", refutes(`ETag: "b"`), "policy/2.4/304_for_another_entity_confirms_nothing",
+			"policy/2.4/304_of_another_date_confirms_nothing"),
 		says("MUST", "For each stored response identified, the cache MUST update its header fields with the header fields provided in the 304 (Not Modified) response",
 			"`max-age=7200` of a 304 counts", does(func(p *policy.Profile) bool { return renewed(p, "Cache-Control: max-age=7200") == 2*time.Hour }),
 			"policy/2.4/304_renews_the_copy"),
