@@ -33,7 +33,8 @@ func (f *File) choose(tokens string) *Group {
 	var rulesBuf [64]rule // enough for most files
 	c := choice{dialect: &f.dialect, tokens: f.dialect.tokens(tokensBuf[:0], tokens), best: noName, name: noName}
 	rules := rulesBuf[:0]
-	for s := f.scan(); s.next(); {
+	s := f.scan()
+	for s.next() {
 		if c.take(&s.record) {
 			rules = append(rules, rule{pattern: s.value, line: int32(s.line), allow: s.kind == allow})
 		}

@@ -152,7 +152,8 @@ func (f *File) records() iter.Seq[*record] {
 		if f == nil {
 			return
 		}
-		for s := f.scan(); s.next() && yield(&s.record); {
+		s := f.scan()
+		for s.next() && yield(&s.record) {
 		}
 	}
 }

@@ -73,19 +73,21 @@ func (b *groupBuilder) addRules(list []rule) {
 	if b.dialect.indexHTML {
 		rules = make([]rule, 0, 2*len(list))
 	}
-	for _, r := range list {
+	for i := range list {
+		r := &list[i]
 		written := r.pattern
-		if b.normalise(&r, written) {
-			rules = append(rules, r)
+		if !b.normalise(r, written) {
+			continue
 		}
+		rules = append(rules, *r)
 		if !b.dialect.indexHTML || !r.allow {
 			continue
 		}
 		slash := strings.LastIndexByte(written, '/')
 		if slash >= 0 && strings.HasPrefix(written[slash:], "/index.htm") {
-			b.normalise(&r, written[:slash+1]+"$")
+			b.normalise(r, written[:slash+1]+"$")
 			b.note(r.line, written)
-			rules = append(rules, r)
+			rules = append(rules, *r)
 		}
 	}
 	b.rules = b.dialect.rank(rules)

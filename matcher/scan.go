@@ -115,23 +115,20 @@ func (s *scanner) strip(line string, comment int) string {
 
 // read reads the record on a stripped line, and notes what it means for the group.
 func (s *scanner) read(line string) {
-	name, value, sep := s.dialect.split(line)
-	r := record{kind: junk, line: s.line, grouped: s.grouped}
-	if name != "" {
-		r.name, r.value = name, value
-		r.kind, r.odd = s.dialect.kindOf(name)
-		r.odd = r.odd || sep != ':' && r.kind != other
+	var sep byte
+	s.name, s.value, sep = s.dialect.split(line)
+	s.kind, s.odd, s.begins = junk, false, false
+	if s.name != "" {
+		s.kind, s.odd = s.dialect.kindOf(s.name)
+		s.odd = s.odd || sep != ':' && s.kind != other
 	}
-	switch r.kind {
+	switch s.kind {
 	case agent:
-		r.begins, r.grouped = s.inRules || !s.grouped, true
-		if r.begins {
-			s.inRules = false
-		}
+		s.begins, s.grouped = s.inRules || !s.grouped, true
+		s.inRules = s.inRules && !s.begins
 	case allow, disallow:
 		s.inRules = s.grouped
 	}
-	s.record = r
 }
 
 // split divides a stripped line into name and value, and returns the byte between
