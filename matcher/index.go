@@ -16,7 +16,7 @@ import (
 // whose edges are heads and pieces. Invariant: a node is entered once, at its
 // earliest position, for whatever follows from there follows from any later
 // position too. So a question enters the nodes whose heads begin the target, and
-// then, level by level, the nodes that a piece leads to. Where the pieces stand
+// then, depth first, the nodes that a piece leads to. Where the pieces stand
 // in the target is looked up once for all nodes.
 
 // indexes are the indexes of a group. Rules with a query see some targets
@@ -68,8 +68,8 @@ type entry struct{ node, at int32 }
 // first returns the number of the first rule that matches t, or best if that
 // is less.
 func (x *index) first(t string, best int32) (n int32, ok bool) {
-	var queueBuf [32]entry
-	queue, from := queueBuf[:0], len(t)
+	var stackBuf [32]entry
+	stack, from := stackBuf[:0], len(t)
 	for i := x.heads.find(t); i >= 0; i = x.heads.up[i] {
 		n, size := &x.nodes[i], len(x.heads.list[i])
 		best = min(best, n.open)
@@ -77,10 +77,10 @@ func (x *index) first(t string, best int32) (n int32, ok bool) {
 			best = min(best, n.anchored)
 		}
 		if n.from < n.to && n.least < best {
-			queue, from = append(queue, entry{i, int32(size)}), size
+			stack, from = append(stack, entry{i, int32(size)}), size
 		}
 	}
-	if len(queue) == 0 {
+	if len(stack) == 0 {
 		return best, true
 	}
 	var foundBuf [32]uint64
@@ -94,7 +94,7 @@ func (x *index) first(t string, best int32) (n int32, ok bool) {
 	if !ok {
 		return best, false
 	}
-	return x.walk(t, best, queue, &p), true
+	return x.walk(t, best, stack, &p), true
 }
 
 // search appends, for each position of t from from on, the longest piece that
@@ -117,11 +117,13 @@ func (x *index) search(found []uint64, t string, from int) []uint64 {
 	return found
 }
 
-// walk enters all nodes that can be reached from those in queue, and returns the
-// number of the first rule that matches t, or best if that is less.
-func (x *index) walk(t string, best int32, queue []entry, p *places) int32 {
-	for i := 0; i < len(queue); i++ { // it grows
-		at, n := int(queue[i].at), &x.nodes[queue[i].node]
+// walk enters all nodes that can be reached from those on the stack, and returns
+// the number of the first rule that matches t, or best if that is less.
+func (x *index) walk(t string, best int32, stack []entry, p *places) int32 {
+	for len(stack) > 0 {
+		top := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		at, n := int(top.at), &x.nodes[top.node]
 		if n.least >= best {
 			continue
 		}
@@ -151,7 +153,7 @@ func (x *index) walk(t string, best int32, queue []entry, p *places) int32 {
 				best = c.anchored
 			}
 			if c.from < c.to && c.least < best {
-				queue = append(queue, entry{n.from + int32(k), int32(next + len(piece))})
+				stack = append(stack, entry{n.from + int32(k), int32(next + len(piece))})
 			}
 		}
 	}
@@ -166,10 +168,12 @@ func childOf(nodes []node, piece int32) (int, bool) {
 // places are where the pieces that are found in a target stand.
 type places struct {
 	pieces []int32  // their numbers, in order; the number of one in this list is its slot
-	slots  []int32  // by piece: its slot plus one, or 0; only made for many pieces
+	slots  []int32  // by piece: its slot plus one, or 0; only made for more than slotsFew pieces
 	sets   []uint64 // by slot: a bit set of positions, in words words
 	words  int
 }
+
+const slotsFew = 8
 
 // setsMost bounds the memory for places, in words: 16 MiB. A target of 2 KiB never
 // needs as much for the rules of a file of 500 KiB.
@@ -219,7 +223,7 @@ func (x *index) places(found []uint64, n int, pieces []int32, sets []uint64) (p 
 			}
 		}
 	}
-	if len(pieces) > 16 {
+	if len(pieces) > slotsFew {
 		p.slots = make([]int32, len(x.pieces.list))
 		for slot, piece := range pieces {
 			p.slots[piece] = int32(slot + 1)
@@ -236,7 +240,12 @@ func (p *places) slot(piece int32) (int, bool) {
 		slot := int(p.slots[piece]) - 1
 		return slot, slot >= 0
 	}
-	return slices.BinarySearch(p.pieces, piece)
+	for slot, q := range p.pieces {
+		if q == piece {
+			return slot, true
+		}
+	}
+	return 0, false
 }
 
 // next returns the first place of the piece in a slot that is not before from, or

@@ -124,61 +124,82 @@ func newIndex(rules []rule, numbers []int32) *index {
 // cut cuts the patterns of rules into heads and pieces, and lists the pieces.
 func (x *index) cut(rules []rule, numbers []int32) []path {
 	paths := make([]path, len(numbers))
-	ids := map[string]int32{}
+	var ids []int32               // of all pieces of all rules
+	var list []string             // by id
+	known := map[string]int32{}   // id of a piece
+	begins := make([]int, 0, 256) // where the ids of a starred rule begin
 	for i, n := range numbers {
 		r := &rules[n]
 		paths[i] = path{head: r.literal(), rule: n, anchored: r.anchored}
-		if r.starred {
-			pattern := r.literal()
-			paths[i].head, pattern, _ = strings.Cut(pattern, "*")
-			paths[i].anchored = r.anchored && !strings.HasSuffix(r.literal(), "*")
-			for piece := range strings.SplitSeq(pattern, "*") {
-				if piece != "" {
-					ids[piece] = 0
-				}
+		if !r.starred {
+			continue
+		}
+		var rest string
+		paths[i].head, rest, _ = strings.Cut(r.literal(), "*")
+		paths[i].anchored = r.anchored && !strings.HasSuffix(r.literal(), "*")
+		begins = append(begins, len(ids))
+		for more := true; more; {
+			var piece string
+			if piece, rest, more = strings.Cut(rest, "*"); piece == "" {
+				continue
 			}
+			id, ok := known[piece]
+			if !ok {
+				id = int32(len(list))
+				known[piece], list = id, append(list, piece)
+			}
+			ids = append(ids, id)
 		}
 	}
-	x.number(ids)
+	x.number(list, ids)
+	begins = append(begins, len(ids))
 	for i, n := range numbers {
-		if r := &rules[n]; r.starred {
-			for piece := range strings.SplitSeq(r.literal()[len(paths[i].head):], "*") {
-				if piece != "" {
-					paths[i].pieces = append(paths[i].pieces, ids[piece])
-				}
-			}
+		if rules[n].starred {
+			paths[i].pieces = ids[begins[0]:begins[1]]
+			begins = begins[1:]
 		}
 	}
 	return paths
 }
 
-// number numbers the pieces in order.
-func (x *index) number(ids map[string]int32) {
-	list := make([]string, 0, len(ids))
-	for piece := range ids {
-		list = append(list, piece)
-	}
-	slices.Sort(list)
+// number lists the pieces in order, and turns ids, which are places in list, into
+// their numbers.
+func (x *index) number(list []string, ids []int32) {
+	order := make([]int32, len(list))
 	for i, piece := range list {
-		ids[piece] = int32(i)
+		order[i] = int32(i)
 		if len(piece) == 1 {
 			x.starts[piece[0]] = ^uint64(0)
 		} else {
 			x.starts[piece[0]] |= 1 << (piece[1] % 64)
 		}
 	}
-	x.pieces = newPrefixes(list)
+	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(list[a], list[b]) })
+	sorted, number := make([]string, len(list)), make([]int32, len(list))
+	for n, id := range order {
+		sorted[n], number[id] = list[id], int32(n)
+	}
+	for i, id := range ids {
+		ids[i] = number[id]
+	}
+	x.pieces = newPrefixes(sorted)
 }
 
-// A span is a node with the paths that lead through it: paths[from:to].
+// A span is the paths that lead through a node: paths[from:to].
 type span struct {
-	from, to int
-	depth    int // pieces before the node
+	from, to int32
+	depth    int32 // pieces before the node
 }
 
-// grow makes the nodes of sorted paths, level by level.
+// grow makes the nodes of sorted paths. The nodes that follow one stand side by
+// side, and below each other as far as can be, for patterns of many stars.
 func (x *index) grow(paths []path) {
-	var spans []span // by node
+	most := len(paths)
+	for i := range paths {
+		most += len(paths[i].pieces)
+	}
+	x.nodes = make([]node, 0, most)
+	spans := make([]span, 0, most) // by node
 	var heads []string
 	for i := 0; i < len(paths); {
 		j := i + 1
@@ -186,29 +207,40 @@ func (x *index) grow(paths []path) {
 			j++
 		}
 		heads = append(heads, paths[i].head)
-		spans = append(spans, span{i, j, 0})
+		spans = append(spans, span{int32(i), int32(j), 0})
 		x.nodes = append(x.nodes, node{})
 		i = j
 	}
 	x.heads = newPrefixes(heads)
-	for n := 0; n < len(spans); n++ { // they grow
-		spans = x.fork(paths, spans, n)
+	var stack []int32 // of nodes
+	for i := range heads {
+		stack = append(stack, int32(i))
+		for len(stack) > 0 {
+			n := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			spans = x.fork(paths, spans, n)
+			for c := x.nodes[n].to - 1; c >= x.nodes[n].from; c-- {
+				stack = append(stack, c)
+			}
+		}
 	}
 	for i := len(x.nodes) - 1; i >= 0; i-- {
 		n := &x.nodes[i]
 		n.least = min(n.open, n.anchored)
-		for _, c := range x.nodes[n.from:n.to] {
-			n.least = min(n.least, c.least)
+		for c := n.from; c < n.to; c++ {
+			n.least = min(n.least, x.nodes[c].least)
 		}
 	}
-	x.nodes = slices.Clip(x.nodes)
+	if len(x.nodes) < most*3/4 {
+		x.nodes = slices.Clone(x.nodes)
+	}
 }
 
 // fork notes the rules that end at node n and appends the nodes that follow it.
-func (x *index) fork(paths []path, spans []span, n int) []span {
+func (x *index) fork(paths []path, spans []span, n int32) []span {
 	s, end := spans[n], node{piece: x.nodes[n].piece, open: noRule, anchored: noRule}
 	i := s.from
-	for ; i < s.to && len(paths[i].pieces) == s.depth; i++ {
+	for ; i < s.to && len(paths[i].pieces) == int(s.depth); i++ {
 		if paths[i].anchored {
 			end.anchored = min(end.anchored, paths[i].rule)
 		} else {
