@@ -89,8 +89,9 @@ func (x *index) first(t string, best int32) (n int32, ok bool) {
 		return best, true
 	}
 	var piecesBuf [32]int32
+	var slotsBuf [256]int32
 	var setsBuf [64]uint64
-	p, ok := x.places(found, len(t), piecesBuf[:0], setsBuf[:])
+	p, ok := x.places(found, len(t), places{piecesBuf[:0], slotsBuf[:], setsBuf[:], 0})
 	if !ok {
 		return best, false
 	}
@@ -168,7 +169,7 @@ func childOf(nodes []node, piece int32) (int, bool) {
 // places are where the pieces that are found in a target stand.
 type places struct {
 	pieces []int32  // their numbers, in order; the number of one in this list is its slot
-	slots  []int32  // by piece: its slot plus one, or 0; only made for more than slotsFew pieces
+	slots  []int32  // by piece: its slot plus one, or 0; nil if few of many pieces are found
 	sets   []uint64 // by slot: a bit set of positions, in words words
 	words  int
 }
@@ -180,13 +181,14 @@ const slotsFew = 8
 const setsMost = 1 << 21
 
 // places makes the places of the pieces found in a target of n bytes. Where a
-// piece stands, so does each piece that is a prefix of it. It takes memory from
-// the lists given, as far as they reach, and fails if it needs too much.
+// piece stands, so does each piece that is a prefix of it. It uses the lists of p,
+// as far as they reach, and fails if it needs too much memory.
 //
 // The pieces come in order, so those of which the present one has a prefix are a
 // stack: the last one on it is top, and parents leads down.
-func (x *index) places(found []uint64, n int, pieces []int32, sets []uint64) (p places, ok bool) {
+func (x *index) places(found []uint64, n int, p places) (_ places, ok bool) {
 	var parentsBuf [32]int32
+	pieces := p.pieces
 	parents, top := parentsBuf[:0], int32(-1)
 	for i, f := range found {
 		piece := int32(f >> 32)
@@ -203,15 +205,14 @@ func (x *index) places(found []uint64, n int, pieces []int32, sets []uint64) (p 
 		}
 		found[i] = uint64(top)<<32 | f&math.MaxUint32
 	}
-	p = places{pieces: pieces, words: (n + 63) / 64}
+	p.pieces, p.words = pieces, (n+63)/64
 	size := p.words * len(pieces)
 	if size > setsMost {
 		return p, false
 	}
-	if size > len(sets) {
-		sets = make([]uint64, size)
+	if size > len(p.sets) {
+		p.sets = make([]uint64, size)
 	}
-	p.sets = sets
 	for _, f := range found {
 		at := f & math.MaxUint32
 		p.sets[int(f>>32)*p.words+int(at/64)] |= 1 << (at % 64)
@@ -223,13 +224,22 @@ func (x *index) places(found []uint64, n int, pieces []int32, sets []uint64) (p 
 			}
 		}
 	}
-	if len(pieces) > slotsFew {
-		p.slots = make([]int32, len(x.pieces.list))
-		for slot, piece := range pieces {
-			p.slots[piece] = int32(slot + 1)
-		}
-	}
+	p.number(len(x.pieces.list))
 	return p, true
+}
+
+// number fills the slots of an index with so many pieces.
+func (p *places) number(pieces int) {
+	if pieces > len(p.slots) && len(p.pieces) <= slotsFew {
+		p.slots = nil
+		return
+	}
+	if pieces > len(p.slots) {
+		p.slots = make([]int32, pieces)
+	}
+	for slot, piece := range p.pieces {
+		p.slots[piece] = int32(slot + 1)
+	}
 }
 
 func (p *places) set(slot int) []uint64 { return p.sets[slot*p.words:][:p.words] }

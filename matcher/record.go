@@ -93,6 +93,9 @@ func (d *Dialect) kindOf(name string) (k kind, odd bool) {
 	}
 	switch d.names {
 	case commonNames:
+		if len(name) < 4 || len(name) > 12 {
+			return other, false // no spelling is as short, or as long
+		}
 		for i := range commonSpellings {
 			if s := &commonSpellings[i]; len(name) == len(s.name) && equalFold(name, s.name) {
 				return s.kind, true
