@@ -56,9 +56,9 @@ func TestKoster1996(t *testing.T) {
 		{"3.2.2/2f_slash", "/a%2fb.html", "/a/b.html", false},
 		{"3.2.2/7e_tilde", "/%7ejoe/index.html", "/~joe/index.html", true},
 		{"3.2.2/tilde_7E", "/~joe/index.html", "/%7Ejoe/index.html", true},
-		{"3.2.2/star_is_an_octet", "/a*c", "/abc", false},
+		{"3.2.2/star_is_a_byte", "/a*c", "/abc", false},
 		{"3.2.2/star_matches_itself", "/a*c", "/a%2Ac", true},
-		{"3.2.2/dollar_is_an_octet", "/a$", "/a", false},
+		{"3.2.2/dollar_is_a_byte", "/a$", "/a", false},
 		{"3.2.2/decoded_once", "/a%2Fb", "/a%252Fb", false},
 		{"3.2.2/percent_itself", "/100%25", "/100%25", true},
 		{"3.2.2/robots_txt_has_no_exemption", "/robots.txt", "/robots.txt", true},
@@ -82,7 +82,7 @@ func TestDraft2019(t *testing.T) {
 		{"2.2.3/star_verbatim", "/path/file-with-a-%2A.html", "/path/file-with-a-*.html", true},
 		{"2.2.3/dollar_verbatim", "/path/foo-%24", "/path/foo-$", true},
 		{"2.2.3/dollar_is_the_end", "/this/path/exactly$", "/this/path/exactly/not", false},
-		{"2.2.3/star_is_any_octets", "/this/*/exactly", "/this/path/exactly", true},
+		{"2.2.3/star_is_any_bytes", "/this/*/exactly", "/this/path/exactly", true},
 	} {
 		r.check(t, Draft2019())
 	}

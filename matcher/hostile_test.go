@@ -7,7 +7,7 @@ import (
 )
 
 // hostile are files, and targets, that were made to be slow. A matcher that
-// tries something twice for each star, rule or octet takes years for some.
+// tries something twice for each star, rule or byte takes years for some.
 func hostile() map[string][2]string {
 	repeat := strings.Repeat
 	lines := func(line func(i int) string) string {
@@ -71,7 +71,7 @@ func TestHostile(t *testing.T) {
 					}
 				}
 				if got, most := f.Size(), 16*len(h[0])+4096; got > most {
-					t.Errorf("file of %d octets\ngot a size of %d octets\nwant %d at most", len(h[0]), got, most)
+					t.Errorf("file of %d bytes\ngot a size of %d bytes\nwant %d at most", len(h[0]), got, most)
 				}
 			})
 		}
@@ -100,7 +100,7 @@ func TestManyStars(t *testing.T) {
 				f := Parse([]byte(robots), Dialect{})
 				for range 3 {
 					if m := f.Match("ExampleBot", c.target); m.Allowed == c.want {
-						t.Errorf("%d rules, 500 stars, target of %d octets\ngot match %v\nwant %v", rules, len(c.target), !m.Allowed, c.want)
+						t.Errorf("%d rules, 500 stars, target of %d bytes\ngot match %v\nwant %v", rules, len(c.target), !m.Allowed, c.want)
 					}
 				}
 			}

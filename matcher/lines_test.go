@@ -9,7 +9,7 @@ import (
 )
 
 // TestLines holds the lines of a file to the numbers that rules have, in texts
-// whose first octets the dialects read differently.
+// whose first bytes the dialects read differently.
 func TestLines(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

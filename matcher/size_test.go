@@ -25,14 +25,14 @@ func TestSize(t *testing.T) {
 	runtime.KeepAlive(sites)
 	for _, n := range []int{reckoned, ready} {
 		if ratio := float64(n) / float64(taken); ratio < 0.85 || ratio > 1.15 {
-			t.Errorf("%d files\ngot a size of %d octets, %.2f of what they take\nwant %d octets", len(files), n, ratio, taken)
+			t.Errorf("%d files\ngot a size of %d bytes, %.2f of what they take\nwant %d bytes", len(files), n, ratio, taken)
 		}
 	}
 	t.Logf("sizes %d and %d, %d taken", reckoned, ready, taken)
 	runtime.KeepAlive(files)
 }
 
-// heap returns the octets in use.
+// heap returns the bytes in use.
 func heap() int {
 	runtime.GC()
 	runtime.GC()
