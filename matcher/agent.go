@@ -29,9 +29,8 @@ const noName = int(^uint(0) >> 1)
 
 // choose finds the group that the crawler with the given tokens obeys.
 func (f *File) choose(tokens string) *Group {
-	var tokensBuf [4]string
 	var rulesBuf [64]rule // enough for most files
-	c := choice{dialect: &f.dialect, tokens: f.dialect.tokens(tokensBuf[:0], tokens), best: noName, name: noName}
+	c := choice{dialect: &f.dialect, tokens: f.dialect.tokens(tokens), best: noName, name: noName}
 	rules := rulesBuf[:0]
 	s := f.scan()
 	for s.next() {
@@ -43,10 +42,10 @@ func (f *File) choose(tokens string) *Group {
 	return c.group(rules[c.skip:])
 }
 
-// tokens appends the product tokens of a list separated by commas.
-func (d *Dialect) tokens(tokens []string, list string) []string {
+// tokens returns the product tokens of a list separated by commas.
+func (d *Dialect) tokens(list string) (tokens []string) {
 	if list == "" && d.lettersOnly {
-		return append(tokens, "") // google/robotstxt compares even this
+		return []string{""} // google/robotstxt compares even this
 	}
 	for t := range strings.SplitSeq(list, ",") {
 		if t = strings.Trim(t, " \t"); t != "" {

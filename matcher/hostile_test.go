@@ -53,6 +53,9 @@ func hostile() map[string][2]string {
 		"hashes":            {repeat("#\r", 250<<10), long},
 		"words":             {lines(func(int) string { return "a b" }), long},
 		"nul":               {repeat("\x00", 500<<10), long},
+		"utf_16":            {"\xFF\xFE" + repeat("\n\x00", 250<<10), long},
+		"crlf":              {repeat("\r\n", 250<<10), long},
+		"comment_each":      {lines(func(int) string { return "x:y#z" }), long},
 		"long_target":       {"user-agent: *\ndisallow: /x\n", "/" + repeat("%C3é", 16<<10)},
 	}
 }

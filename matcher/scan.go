@@ -1,7 +1,6 @@
 package matcher
 
 import (
-	"encoding/binary"
 	"strings"
 	"unicode/utf16"
 )
@@ -185,18 +184,19 @@ func (d *Dialect) decode(text string) string {
 		return text[len(mark):]
 	case d.utf8Only:
 	case strings.HasPrefix(text, "\xFF\xFE"):
-		return decode16(text[2:], binary.LittleEndian)
+		return decode16(text[2:], 1)
 	case strings.HasPrefix(text, "\xFE\xFF"):
-		return decode16(text[2:], binary.BigEndian)
+		return decode16(text[2:], 0)
 	}
 	return text
 }
 
-// decode16 turns UTF-16 into UTF-8. What is not valid becomes U+FFFD.
-func decode16(text string, order binary.ByteOrder) string {
+// decode16 turns UTF-16 into UTF-8. What is not valid becomes U+FFFD. high is where
+// in each pair of bytes the high one stands, 0 or 1.
+func decode16(text string, high int) string {
 	units := make([]uint16, len(text)/2)
 	for i := range units {
-		units[i] = order.Uint16([]byte(text[2*i:]))
+		units[i] = uint16(text[2*i+high])<<8 | uint16(text[2*i+1-high])
 	}
 	var b strings.Builder
 	for _, r := range utf16.Decode(units) {
