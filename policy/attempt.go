@@ -162,7 +162,7 @@ func (a *Attempt) Location() (*url.URL, error) {
 	case len(lines) == 0 || lines[0] == "":
 		return nil, errors.New("no Location")
 	case len(lines[0]) > maxLocation:
-		return nil, fmt.Errorf("a Location of %d octets; at most %d are read", len(lines[0]), maxLocation)
+		return nil, fmt.Errorf("a Location of %d bytes; at most %d are read", len(lines[0]), maxLocation)
 	}
 	for _, l := range lines[1:] {
 		if l != lines[0] {

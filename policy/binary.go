@@ -132,7 +132,7 @@ func (p *Profile) Load(data []byte) (*Record, error) {
 	}
 	if s.hasCopy {
 		c := s.copy
-		c.file = matcher.Parse(l.rest, p.Dialect)
+		c.file, c.digest = matcher.Parse(l.rest, p.Dialect), sha256.Sum256(l.rest)
 		r.copy = &c
 	}
 	if src := s.source; s.hasCopy && src != (source{}) {

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"encoding/hex"
 	"net/url"
 	"time"
 )
@@ -35,7 +36,7 @@ func (r *Record) rule(d *Decision, token string, target *url.URL, now int64) {
 	h := r.holds(now)
 	d.Verdict, d.Clause, d.Stale = h.verdict, h.clause, h.stale
 	if h.copy {
-		d.Fetched = unix(r.copy.fetched)
+		d.Fetched, d.Digest = unix(r.copy.fetched), hex.EncodeToString(r.copy.digest[:])
 		d.Match = r.copy.file.MatchURL(token, target)
 		d.Verdict = Disallow
 		if d.Match.Allowed {

@@ -33,6 +33,7 @@ type Decision struct {
 	Cause     string        // the last failure, in words safe for a log
 	Pacing    string        // what that wait, or a Defer, is for; a Crawl-delay that is not obeyed in full
 	Override  string        // the operator's reason, if an operator's word decided
+	Digest    string        // the SHA-256 of the copy in use as it was received, in hex; "" without one
 }
 
 // Allowed reports whether the URL may be accessed now. It is false for Defer
@@ -51,7 +52,7 @@ func (d Decision) String() string {
 		words string
 		at    time.Time
 	}{
-		{"fetched", d.Fetched}, {"unreachable since", d.DownSince}, {"not before", d.RetryAt}, {"asked again", d.asked()},
+		{"fetched", d.Fetched}, {"unreachable since", d.DownSince}, {"not before", d.RetryAt}, {"next fetch", d.nextFetch()},
 		{"its turn", d.Turn},
 	} {
 		if !t.at.IsZero() {
@@ -67,8 +68,8 @@ func (d Decision) String() string {
 // late reports that the URL is put off for the sake of pacing alone.
 func (d Decision) late() bool { return d.Verdict == Defer && d.Pacing != "" }
 
-// asked is when the next fetch is due, unless RetryAt already says so.
-func (d Decision) asked() time.Time {
+// nextFetch is when the next fetch is due, unless RetryAt already says so.
+func (d Decision) nextFetch() time.Time {
 	if d.RetryAt.IsZero() {
 		return d.Expires
 	}
@@ -97,7 +98,7 @@ func (d Decision) reason() string {
 		robots += " (served by " + clean.Link(d.Served, maxURL) + ")"
 	}
 	if d.Stale {
-		robots = "a copy, past its time, of " + robots
+		robots = "an expired cached copy of " + robots
 	}
 	switch {
 	case d.Override != "":
@@ -113,7 +114,7 @@ func (d Decision) reason() string {
 	case d.Match.Allowed:
 		return "no group applies in " + robots
 	case d.Verdict == Defer && (d.Clause == "2.4" || d.Cause == ""):
-		return robots + " must be asked for first" // nothing is known, or nothing that still counts
+		return robots + " must be fetched first" // nothing is known, or nothing that still counts
 	case d.Cause != "":
 		return fmt.Sprintf("%s is %s (%s)", robots, d.Access, clean.Text(d.Cause, maxWords))
 	}
@@ -176,6 +177,7 @@ func (d Decision) LogValue() slog.Value {
 	text("cause", d.Cause)
 	text("pacing", d.Pacing)
 	text("override", d.Override)
+	text("digest", d.Digest)
 	return slog.GroupValue(attrs...)
 }
 
@@ -199,6 +201,7 @@ type jsonDecision struct {
 	Cause     string    `json:"cause,omitempty"`
 	Pacing    string    `json:"pacing,omitempty"`
 	Override  string    `json:"override,omitempty"`
+	Digest    string    `json:"digest,omitempty"`
 }
 
 type jsonMatch struct {
@@ -225,6 +228,6 @@ func (d Decision) MarshalJSON() ([]byte, error) {
 		Match:  jsonMatch{d.Match.Allowed, clean.Text(d.Match.Agent, most), jsonRule{rule.Line, rule.Allow, clean.Text(rule.Pattern, most)}},
 		Robots: clean.Text(d.Robots, url), Served: clean.Text(d.Served, url), Status: d.Status, Fetched: d.Fetched, Expires: d.Expires,
 		Stale: d.Stale, DownSince: d.DownSince, RetryAt: d.RetryAt, Turn: d.Turn,
-		Cause: clean.Text(d.Cause, most), Pacing: clean.Text(d.Pacing, most), Override: clean.Text(d.Override, most),
+		Cause: clean.Text(d.Cause, most), Pacing: clean.Text(d.Pacing, most), Override: clean.Text(d.Override, most), Digest: clean.Text(d.Digest, most),
 	})
 }

@@ -2,6 +2,8 @@ package policy_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -25,29 +27,29 @@ func TestString(t *testing.T) {
 		want          string
 	}{
 		{"2.3/nothing_known", "rfc9309", nil,
-			`DEFER https://example.com/private: robots.txt must be asked for first [RFC 9309, section 2.3]; not before 2026-05-01T00:00:00Z`},
+			`DEFER https://example.com/private: robots.txt must be fetched first [RFC 9309, section 2.3]; not before 2026-05-01T00:00:00Z`},
 		{"2.2.2/a_rule", "rfc9309", []string{"200 rules"},
-			`DISALLOW https://example.com/private: line 2 "Disallow: /private" in group "*" of https://example.com/robots.txt [RFC 9309, section 2.2.2; profile rfc9309]; fetched 2026-05-01T00:00:00Z; asked again 2026-05-02T00:00:00Z`},
+			`DISALLOW https://example.com/private: line 2 "Disallow: /private" in group "*" of https://example.com/robots.txt [RFC 9309, section 2.2.2; profile rfc9309]; fetched 2026-05-01T00:00:00Z; next fetch 2026-05-02T00:00:00Z`},
 		{"2.2.2/no_rule_matches", "strict", []string{"200 others"},
-			`ALLOW https://example.com/private: no rule of group "*" matches in https://example.com/robots.txt [RFC 9309, section 2.2.2; profile strict]; fetched 2026-05-01T00:00:00Z; asked again 2026-05-02T00:00:00Z`},
+			`ALLOW https://example.com/private: no rule of group "*" matches in https://example.com/robots.txt [RFC 9309, section 2.2.2; profile strict]; fetched 2026-05-01T00:00:00Z; next fetch 2026-05-02T00:00:00Z`},
 		{"2.2.1/no_group", "rfc9309", []string{"200 empty from https://cdn.example/r"},
-			`ALLOW https://example.com/private: no group applies in https://example.com/robots.txt (served by https://cdn.example/r) [RFC 9309, section 2.2.1; profile rfc9309]; fetched 2026-05-01T00:00:00Z; asked again 2026-05-02T00:00:00Z`},
+			`ALLOW https://example.com/private: no group applies in https://example.com/robots.txt (served by https://cdn.example/r) [RFC 9309, section 2.2.1; profile rfc9309]; fetched 2026-05-01T00:00:00Z; next fetch 2026-05-02T00:00:00Z`},
 		{"2.3.1.3/404", "rfc9309", []string{"404"},
-			`ALLOW https://example.com/private: https://example.com/robots.txt is unavailable (status 404 Not Found) [RFC 9309, section 2.3.1.3; profile rfc9309]; asked again 2026-05-02T00:00:00Z`},
+			`ALLOW https://example.com/private: https://example.com/robots.txt is unavailable (status 404 Not Found) [RFC 9309, section 2.3.1.3; profile rfc9309]; next fetch 2026-05-02T00:00:00Z`},
 		{"2.3.1.2/redirects", "rfc9309", []string{"301 after 5 + Location: /x"},
-			`ALLOW https://example.com/private: https://example.com/robots.txt (served by https://example.com/hop5) is unavailable (more than 5 redirects) [RFC 9309, section 2.3.1.2; profile rfc9309]; asked again 2026-05-01T01:00:00Z`},
+			`ALLOW https://example.com/private: https://example.com/robots.txt (served by https://example.com/hop5) is unavailable (more than 5 redirects) [RFC 9309, section 2.3.1.2; profile rfc9309]; next fetch 2026-05-01T01:00:00Z`},
 		{"2.3.1.4/503", "rfc9309", []string{"503"},
 			`DEFER https://example.com/private: https://example.com/robots.txt is unreachable (status 503 Service Unavailable) [RFC 9309, section 2.3.1.4; profile rfc9309]; unreachable since 2026-05-01T00:00:00Z; not before 2026-05-01T00:01:00Z`},
 		{"2.3.1.4/dns", "rfc9309", []string{"dns"},
 			`DEFER https://example.com/private: https://example.com/robots.txt is unreachable (retrieval: dns: it broke) [RFC 9309, section 2.3.1.4; profile rfc9309]; unreachable since 2026-05-01T00:00:00Z; not before 2026-05-01T00:01:00Z`},
 		{"2.4/an_expired_copy", "rfc9309", []string{"200 rules", ""},
-			`DEFER https://example.com/private: https://example.com/robots.txt must be asked for first [RFC 9309, section 2.4; profile rfc9309]; not before 2026-05-02T00:00:00Z`},
+			`DEFER https://example.com/private: https://example.com/robots.txt must be fetched first [RFC 9309, section 2.4; profile rfc9309]; not before 2026-05-02T00:00:00Z`},
 		{"2.4/an_expired_404", "rfc9309", []string{"404", ""},
-			`DEFER https://example.com/private: https://example.com/robots.txt must be asked for first [RFC 9309, section 2.4; profile rfc9309]; not before 2026-05-02T00:00:00Z`},
+			`DEFER https://example.com/private: https://example.com/robots.txt must be fetched first [RFC 9309, section 2.4; profile rfc9309]; not before 2026-05-02T00:00:00Z`},
 		{"2.4/a_stale_copy", "rfc9309", []string{"200 rules", "999 + Retry-After: 3600"},
-			`DISALLOW https://example.com/private: line 2 "Disallow: /private" in group "*" of a copy, past its time, of https://example.com/robots.txt [RFC 9309, section 2.4; profile rfc9309]; fetched 2026-05-01T00:00:00Z; unreachable since 2026-05-02T00:00:00Z; asked again 2026-05-02T01:00:00Z`},
+			`DISALLOW https://example.com/private: line 2 "Disallow: /private" in group "*" of an expired cached copy of https://example.com/robots.txt [RFC 9309, section 2.4; profile rfc9309]; fetched 2026-05-01T00:00:00Z; unreachable since 2026-05-02T00:00:00Z; next fetch 2026-05-02T01:00:00Z`},
 		{"house/401", "koster1996", []string{"401"},
-			`DISALLOW https://example.com/private: https://example.com/robots.txt is restricted (status 401 Unauthorized) [house rule; profile koster1996]; asked again 2026-05-02T00:00:00Z`},
+			`DISALLOW https://example.com/private: https://example.com/robots.txt is restricted (status 401 Unauthorized) [house rule; profile koster1996]; next fetch 2026-05-02T00:00:00Z`},
 		{"house/429", "rfc9309", []string{"429"},
 			`DEFER https://example.com/private: https://example.com/robots.txt is unreachable (status 429 Too Many Requests) [house rule; profile rfc9309]; unreachable since 2026-05-01T00:00:00Z; not before 2026-05-01T00:01:00Z`},
 	} {
@@ -194,6 +196,7 @@ func TestJSON(t *testing.T) {
 	p := policy.RFC9309()
 	rec := learn(t, p, nil, attempt(t, "200 rules from https://cdn.example/r", start))
 	day := start.AddDate(0, 0, 1)
+	digest := digestOf(bodies["rules"])
 	for _, tt := range []struct {
 		name string
 		d    policy.Decision
@@ -203,13 +206,13 @@ func TestJSON(t *testing.T) {
 			`{"verdict":"disallow","url":"https://example.com/private","clause":"2.2.2","access":"successful",` +
 				`"match":{"allowed":false,"agent":"*","rule":{"line":2,"allow":false,"pattern":"/private"}},"profile":"rfc9309",` +
 				`"robots":"https://example.com/robots.txt","served":"https://cdn.example/r","status":200,` +
-				`"fetched":"2026-05-01T00:00:00Z","expires":"2026-05-02T00:00:00Z","stale":false}`},
+				`"fetched":"2026-05-01T00:00:00Z","expires":"2026-05-02T00:00:00Z","stale":false,"digest":"` + digest + `"}`},
 		{"2.4/stale", decide(t, learn(t, p, rec, attempt(t, "503 + Retry-After: 3600", day)), public, day),
 			`{"verdict":"allow","url":"https://example.com/public","clause":"2.4","access":"unreachable",` +
 				`"match":{"allowed":true,"agent":"*","rule":{"line":0,"allow":false,"pattern":""}},"profile":"rfc9309",` +
 				`"robots":"https://example.com/robots.txt","served":"https://example.com/robots.txt","status":503,` +
 				`"fetched":"2026-05-01T00:00:00Z","expires":"2026-05-02T01:00:00Z","stale":true,"down_since":"2026-05-02T00:00:00Z",` +
-				`"cause":"status 503 Service Unavailable"}`},
+				`"cause":"status 503 Service Unavailable","digest":"` + digest + `"}`},
 		{"2.3.1.4/defer", decide(t, learn(t, p, nil, attempt(t, "503 + Retry-After: 3600", start)), private, start),
 			`{"verdict":"defer","url":"https://example.com/private","clause":"2.3.1.4","access":"unreachable",` +
 				`"match":{"allowed":false,"agent":"","rule":{"line":0,"allow":false,"pattern":""}},"profile":"rfc9309",` +
@@ -243,12 +246,12 @@ func TestLogValue(t *testing.T) {
 	}{
 		{"2.2.2/rule", "200 rules", map[string]string{
 			"verdict": "disallow", "url": "https://example.com/private", "clause": "2.2.2", "access": "successful", "profile": "rfc9309",
-			"rule": `line 2 "Disallow: /private" in group "*"`, "robots": robots, "status": "200",
+			"rule": `line 2 "Disallow: /private" in group "*"`, "robots": robots, "status": "200", "digest": digestOf(bodies["rules"]),
 			"fetched": "2026-05-01 00:00:00 +0000 UTC", "expires": "2026-05-02 00:00:00 +0000 UTC",
 		}},
 		{"2.4/stale", "200 rules + Cache-Control: max-age=0, then 503 + Retry-After: 3600", map[string]string{
 			"verdict": "disallow", "url": "https://example.com/private", "clause": "2.4", "access": "unreachable", "profile": "rfc9309",
-			"rule": `line 2 "Disallow: /private" in group "*"`, "robots": robots, "status": "503", "stale": "true",
+			"rule": `line 2 "Disallow: /private" in group "*"`, "robots": robots, "status": "503", "stale": "true", "digest": digestOf(bodies["rules"]),
 			"fetched": "2026-04-30 23:00:00 +0000 UTC", "expires": "2026-05-01 01:00:00 +0000 UTC",
 			"down_since": "2026-05-01 00:00:00 +0000 UTC", "cause": "status 503 Service Unavailable",
 		}},
@@ -272,6 +275,48 @@ func TestLogValue(t *testing.T) {
 				t.Errorf("after %s:\ngot  %v\nwant %v", tt.event, got, tt.want)
 			}
 		})
+	}
+}
+
+// digestOf returns the digest of a text as a Decision has it.
+func digestOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// TestDigest: a Decision names the text that was received, up to the limit, and
+// only if its rules decide.
+func TestDigest(t *testing.T) {
+	p := policy.RFC9309()
+	long := "User-agent: *\nDisallow: /private\n#" + strings.Repeat("x", p.Limit)
+	for _, tt := range []struct {
+		name, event, body, want string
+	}{
+		{"9/a_file", "200", bodies["rules"], digestOf(bodies["rules"])},
+		{"9/a_file_of_utf_16", "200", bodies["utf16"], digestOf(bodies["utf16"])},
+		{"9/an_empty_file", "200", "", digestOf("")},
+		{"9/no_content", "204", bodies["rules"], digestOf("")},
+		{"9/a_file_over_the_limit", "200", long, digestOf(long[:strings.IndexByte(long, '#')])},
+		{"9/no_file", "404", bodies["rules"], ""},
+		{"9/an_outage", "503", bodies["rules"], ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := attempt(t, tt.event, start)
+			a.Body = []byte(tt.body)
+			rec := reload(t, p, learn(t, p, nil, a))
+			if got := decide(t, rec, private, start).Digest; got != tt.want {
+				t.Errorf("%s with %.50q:\ngot  %s\nwant %s", tt.event, tt.body, got, tt.want)
+			}
+		})
+	}
+	rec := learn(t, p, nil, attempt(t, "200 rules", start))
+	for when, want := range map[string]string{"23h": digestOf(bodies["rules"]), "24h": ""} {
+		if got := decide(t, rec, private, start.Add(span(t, when))).Digest; got != want {
+			t.Errorf("of a copy after %s:\ngot  %q\nwant %q", when, got, want)
+		}
+	}
+	if got := decide(t, rec, itself, start).Digest; got != "" {
+		t.Errorf("for /robots.txt, which no rule decides:\ngot  %q\nwant none", got)
 	}
 }
 

@@ -115,5 +115,5 @@ func ExampleProfile_Check() {
 	p.Limit = 64 << 10
 	fmt.Println(p.Check())
 	// Output:
-	// policy: Limit is 65536 octets; RFC 9309, section 2.5, asks for at least 512000
+	// policy: Limit is 65536 bytes; RFC 9309, section 2.5, asks for at least 512000
 }

@@ -67,7 +67,7 @@ func ExampleDecision_String() {
 	page, _ := url.Parse("https://example.com/private/diary")
 	fmt.Println(rec.Decide("ExampleBot", page, now))
 	// Output:
-	// DISALLOW https://example.com/private/diary: line 2 "Disallow: /private" in group "*" of https://example.com/robots.txt [RFC 9309, section 2.2.2; profile rfc9309]; fetched 2026-05-01T00:00:00Z; asked again 2026-05-02T00:00:00Z
+	// DISALLOW https://example.com/private/diary: line 2 "Disallow: /private" in group "*" of https://example.com/robots.txt [RFC 9309, section 2.2.2; profile rfc9309]; fetched 2026-05-01T00:00:00Z; next fetch 2026-05-02T00:00:00Z
 }
 
 // The JSON form has the fields of Decision in snake_case.

@@ -3,6 +3,7 @@ package policy
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"strings"
@@ -103,7 +104,7 @@ func (s *step) success(rule StatusRule) *Record {
 		rule.Access = Unreachable
 		return s.noFile(rule, fmt.Sprintf("status %d without a rule", s.a.Status))
 	}
-	c := &cachedCopy{file: file, declared: undeclared, page: file.Rules() == 0 && noText(s.a.Header, body)}
+	c := &cachedCopy{file: file, digest: sha256.Sum256(body), declared: undeclared, page: file.Rules() == 0 && noText(s.a.Header, body)}
 	src := source{origin: s.elsewhere(), etag: etag(s.a.Header), modified: lastModified(s.a.Header)}
 	if src != (source{}) {
 		c.source = &src

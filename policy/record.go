@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"crypto/sha256"
 	"math"
 	"net/http"
 	"time"
@@ -40,12 +41,13 @@ type answer struct {
 // cachedCopy is a file with its lifetime (RFC 9309, section 2.4).
 type cachedCopy struct {
 	file     *matcher.File
-	source   *source       // nil if all of it is zero
-	fetched  int64         // when the file was received or last confirmed
-	expires  int64         // the end of its lifetime; 0 for a copy that counts as expired
-	declared time.Duration // the lifetime that its server declared, or undeclared
-	page     bool          // an HTML page or binary data without one rule
-	noStore  bool          // Cache-Control: no-store came with it
+	digest   [sha256.Size]byte // of the text as received
+	source   *source           // nil if all of it is zero
+	fetched  int64             // when the file was received or last confirmed
+	expires  int64             // the end of its lifetime; 0 for a copy that counts as expired
+	declared time.Duration     // the lifetime that its server declared, or undeclared
+	page     bool              // an HTML page or binary data without one rule
+	noStore  bool              // Cache-Control: no-store came with it
 }
 
 // source is where a copy came from and what confirms it.

@@ -145,7 +145,7 @@ func TestSize(t *testing.T) {
 	const wide = strconv.IntSize == 64 // pointers are smaller elsewhere
 	p := policy.RFC9309()
 	small := learn(t, p, nil, attempt(t, "200 rules", start))
-	if got, least := small.Size(), 79+len(robots); wide && (got < least || got > least+50) {
+	if got, least := small.Size(), 111+len(robots); wide && (got < least || got > least+50) {
 		t.Errorf("the size of a plain record is %d; want about %d", got, least)
 	}
 	for _, tt := range []struct {
