@@ -236,7 +236,7 @@ func (g *Group) decide(t string, folds bool) Match {
 // rules with stars, which take longest to try.
 const (
 	rulesFew  = 32
-	starsMany = 1000
+	starsMany = 4000
 )
 
 // first returns the number of the first rule that matches, or -1. Rules with a

@@ -58,27 +58,47 @@ func (r *rule) literal() string {
 	return r.pattern
 }
 
-// rank returns rules, which are in the order of the file, so that the first one
-// that matches decides: the longest, "*" and "$" counted, of equally long ones an
-// allow rule, of equal ones the first in the file. In dialects that go by the
-// order of the file, they stay in that order.
-func (d *Dialect) rank(list []rule) []rule {
-	var buf [64]uint64
-	keys := buf[:0] // to be sorted in place of the rules, which takes half the time
-	for i := range list {
-		r, length := &list[i], uint32(0)
-		if !d.inOrder {
-			length = 2 * uint32(len(r.pattern))
-		}
-		if !d.inOrder && r.allow {
-			length++
-		}
-		keys = append(keys, uint64(^length)<<32|uint64(i))
+// weight is larger for a rule that goes first: the longer pattern, "*" and "$"
+// counted, of equally long ones that of an allow rule.
+func (r *rule) weight() int {
+	if r.allow {
+		return 2*len(r.pattern) + 1
 	}
-	slices.Sort(keys)
+	return 2 * len(r.pattern)
+}
+
+// rank returns rules, which are in the order of the file, so that the first one
+// that matches decides: by weight, and of one weight in the order of the file. In
+// dialects that go by the order of the file, they stay in that order.
+func (d *Dialect) rank(list []rule) []rule {
+	most := 0
+	for i := range list {
+		most = max(most, list[i].weight())
+	}
 	ranked := make([]rule, len(list))
-	for i, k := range keys {
-		ranked[i] = list[uint32(k)]
+	if copy(ranked, list); d.inOrder {
+		return ranked
+	}
+	if most > 256+8*len(list) { // a few very long patterns
+		slices.SortStableFunc(ranked, func(a, b rule) int { return b.weight() - a.weight() })
+		return ranked
+	}
+	// Counting sort: place[most-w] is where the next rule of weight w goes.
+	var buf [256]int32
+	place := buf[:]
+	if most+2 > len(place) {
+		place = make([]int32, most+2)
+	}
+	for i := range list {
+		place[most-list[i].weight()+1]++
+	}
+	for i := range most {
+		place[i+1] += place[i]
+	}
+	for i := range list {
+		at := &place[most-list[i].weight()]
+		ranked[*at] = list[i]
+		*at++
 	}
 	return ranked
 }
