@@ -71,7 +71,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 		}
 	}
 	b.Run("bare", func(b *testing.B) { run(b, &stub{}, named) })
-	for _, n := range []int{13, 1000} {
+	for _, n := range []int{10, 10_000} {
 		b.Run(fmt.Sprintf("rules=%d", n), func(b *testing.B) {
 			t, err := fetcher.New(agent, &fetcher.Options{Base: &stub{robots: ruled(n)}})
 			if err != nil {
@@ -87,13 +87,15 @@ func BenchmarkRoundTrip(b *testing.B) {
 		}
 		run(b, t, http.Header{})
 	})
-	b.Run("paced", func(b *testing.B) {
-		t, err := fetcher.New(agent, &fetcher.Options{Base: &stub{robots: ruled(13)}, Pace: &pace.Limits{Parallel: 1}})
-		if err != nil {
-			b.Fatal(err)
-		}
-		run(b, t, named)
-	})
+	for _, n := range []int{10, 10_000} {
+		b.Run(fmt.Sprintf("paced/rules=%d", n), func(b *testing.B) {
+			t, err := fetcher.New(agent, &fetcher.Options{Base: &stub{robots: ruled(n)}, Pace: &pace.Limits{Parallel: 1}})
+			if err != nil {
+				b.Fatal(err)
+			}
+			run(b, t, named)
+		})
+	}
 }
 
 // BenchmarkCheck is a ruling from memory with all that explains it.

@@ -98,7 +98,9 @@
 // A turn that cannot come before the caller's deadline, or within
 // Limits.MaxWait, is refused at once with Defer and RetryAt. MaxWait does not
 // apply to a redirect, which http.Client marks by Request.Response: it continues a
-// request that was let in, and would begin again from its first hop. Decision.Turn
+// request that was let in, and would begin again from its first hop. Nor does it
+// apply to a page whose request fetched a robots.txt that expires before the page's
+// turn: the next request would have to fetch it again, without end. Decision.Turn
 // is when an allowed page would have its turn. Decision.Pacing says why, and
 // whether a Crawl-delay is cut short or ignored. Package pace has the numbers.
 //
@@ -128,12 +130,13 @@
 // A site that is private itself may redirect its robots.txt within its network.
 // Once a retrieval has had an answer from a public address, no later redirect may
 // lead it to a private, loopback, link-local or otherwise special address; the
-// file then counts as unreachable. Page requests are not subject to this rule.
+// file then counts as unreachable. Options.PageEgress makes the rule hold for pages,
+// too, and for the robots.txt of every authority, whatever led there.
 //
 // With an *http.Transport as base every address is checked before a connection is
 // made to it. Where that transport has a dialer of its own, names are resolved
 // here and the dialer is given literal addresses; a TLS dialer makes no
-// connection for such a redirect, because it would not know the name to verify:
+// connection under the rule, because it would not know the name to verify:
 // the plain dialer makes it, and net/http does TLS with TLSClientConfig.
 //
 // Through a proxy, or with another kind of RoundTripper, the host of a redirect

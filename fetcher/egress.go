@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -28,6 +29,9 @@ import (
 type ways struct {
 	open    http.RoundTripper                     // checks nothing
 	guarded http.RoundTripper                     // checks each address before it connects; nil with an unknown base
+	base    http.RoundTripper                     // for pages, with keep-alive
+	pages   http.RoundTripper                     // for pages under the rule: checks each address; nil with an unknown base
+	strict  bool                                  // Options.PageEgress: the rule binds pages and first hops, too
 	ours    bool                                  // connections are made by net.Dialer, so a peer's address is the site's
 	proxy   func(*http.Request) (*url.URL, error) // of the base; nil without one
 	allow   func(netip.Addr) error                // the address rule
@@ -36,43 +40,52 @@ type ways struct {
 	log     *slog.Logger
 }
 
-// The first look-up of a process makes channels that package net keeps. If that
-// happened inside a bubble of testing/synctest, the next bubble to look up a name
-// would end the program. This one asks no name server.
-var _, _ = net.DefaultResolver.LookupNetIP(context.Background(), "ip4", "localhost")
-
 // lookupFunc resolves a name as net.Resolver.LookupNetIP does.
 type lookupFunc = func(ctx context.Context, network, host string) ([]netip.Addr, error)
 
-// newWays prepares the transports. standard says that base is Go's default,
-// whose dialer is known and may be replaced.
-func newWays(base http.RoundTripper, standard bool, egress func(netip.Addr) error, log *slog.Logger) *ways {
-	w := &ways{open: base, allow: publicOnly, log: log, lookup: net.DefaultResolver.LookupNetIP}
-	if egress != nil {
-		w.allow, w.own = egress, true
+// newWays prepares the transports. A nil Options.Base is Go's default, whose
+// dialer is known and may be replaced.
+func newWays(base http.RoundTripper, o *Options, log *slog.Logger) *ways {
+	w := &ways{open: base, base: base, strict: o.PageEgress, allow: publicOnly, log: log, lookup: net.DefaultResolver.LookupNetIP}
+	if o.Egress != nil {
+		w.allow, w.own = o.Egress, true
 	}
 	t, ok := base.(*http.Transport)
 	if !ok {
 		return w
 	}
-	open, guarded := t.Clone(), t.Clone()
-	for _, c := range []*http.Transport{open, guarded} {
-		c.DisableKeepAlives = true
-		// An HTTP/2 connection that was dialled for a request that has ended
-		// meanwhile has none to end with. Without this it stays.
-		c.IdleConnTimeout = time.Second
-		c.MaxResponseHeaderBytes = maxHeader
+	w.ours, w.proxy = o.Base == nil || !dials(t), t.Proxy
+	w.open, w.guarded = brief(t.Clone()), brief(w.guard(t))
+	if w.strict {
+		w.pages = w.guard(t)
 	}
-	guarded.DialContext = (&net.Dialer{Timeout: dialTime, ControlContext: w.control}).DialContext
-	if dial := dialer(t); dial != nil && !standard {
-		guarded.DialContext = w.resolved(dial)
+	return w
+}
+
+// guard returns a clone of the base that checks each address before it connects.
+func (w *ways) guard(base *http.Transport) *http.Transport {
+	t := base.Clone()
+	// The clone has a dialer, with which net/http does without HTTP/2 unless told.
+	t.ForceAttemptHTTP2 = base.TLSNextProto["h2"] != nil
+	t.DialContext = (&net.Dialer{Timeout: dialTime, ControlContext: w.control}).DialContext
+	if dial := dialer(base); dial != nil && !w.ours {
+		t.DialContext = w.resolved(dial)
 	}
 	// A TLS dialer has to know the name to verify, and could be given nothing but
 	// the address: net/http does TLS in its place.
 	//lint:ignore SA1019 honoured by net/http
-	guarded.DialTLS, guarded.DialTLSContext = nil, nil
-	w.open, w.guarded, w.proxy, w.ours = open, guarded, t.Proxy, standard || !dials(t)
-	return w
+	t.DialTLS, t.DialTLSContext = nil, nil
+	return t
+}
+
+// brief prepares a transport for robots.txt, of which a host is asked once a day.
+func brief(t *http.Transport) *http.Transport {
+	t.DisableKeepAlives = true
+	// An HTTP/2 connection that was dialled for a request that has ended
+	// meanwhile has none to end with. Without this it stays.
+	t.IdleConnTimeout = time.Second
+	t.MaxResponseHeaderBytes = maxHeader
+	return t
 }
 
 type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -95,7 +108,7 @@ func dials(t *http.Transport) bool {
 }
 
 func (w *ways) closeIdle() {
-	for _, rt := range []http.RoundTripper{w.open, w.guarded} {
+	for _, rt := range []http.RoundTripper{w.open, w.guarded, w.pages} {
 		if t, ok := rt.(*http.Transport); ok {
 			t.CloseIdleConnections()
 		}
@@ -206,13 +219,13 @@ func (w *ways) check(addr netip.Addr) error {
 	return nil
 }
 
-// refusedError is an address that a redirect must not lead to.
+// refusedError is an address that must not be connected to.
 type refusedError struct {
 	to  string
 	why error
 }
 
-func (e *refusedError) Error() string { return fmt.Sprintf("redirect refused to %s: %v", e.to, e.why) }
+func (e *refusedError) Error() string { return fmt.Sprintf("must not connect to %s: %v", e.to, e.why) }
 func (e *refusedError) Unwrap() error { return e.why }
 
 // route is the way of one retrieval through the web. Once a hop of it has been
@@ -220,7 +233,7 @@ func (e *refusedError) Unwrap() error { return e.why }
 // hop may lead to a special address.
 type route struct {
 	ways    *ways
-	initial string                         // host of the initial authority
+	initial string                         // host of the initial authority, "" if it is bound by the rule, too
 	guard   bool                           // the next hop must lead to a permitted address
 	inside  bool                           // every hop so far was answered from a special address
 	peer    atomic.Pointer[netip.AddrPort] // address that the last connection to a site was made to
@@ -228,7 +241,11 @@ type route struct {
 }
 
 func newRoute(w *ways, initial *url.URL) *route {
-	return &route{ways: w, initial: initial.Hostname(), inside: true}
+	r := &route{ways: w, guard: w.strict, inside: true}
+	if !w.strict {
+		r.initial = initial.Hostname()
+	}
+	return r
 }
 
 // roundTrip makes one request. cancel ends its context.
@@ -283,30 +300,88 @@ func (w *ways) proxied(req *http.Request) bool {
 	return u != nil || err != nil
 }
 
-// extend prepares the hop that a redirect leads to, or refuses it. Where the
-// guarded transport makes the connection only a literal address is checked here.
-// Through a proxy or an unknown base the name is resolved here, which is the best
-// that can be done: the other side may resolve it differently.
+// extend prepares the hop that a redirect leads to, or refuses it. A site may
+// always redirect to itself by a local name.
 func (r *route) extend(ctx context.Context, from, to *url.URL) error {
 	r.arrived(ctx, from.Hostname())
-	r.guard = !r.inside || r.ways.own
+	r.guard = !r.inside || r.ways.own || r.ways.strict
 	if !r.guard {
 		return nil
 	}
+	return r.ways.permits(ctx, to, r.initial)
+}
+
+// permits checks the host of a URL that is about to be requested, as far as that
+// can be done without a connection. Where a guarded transport makes the connection
+// it checks what a name resolves to. Through a proxy or an unknown base the name is
+// resolved here; the other side may resolve it differently. A local name that this
+// machine cannot resolve is refused, but for one that is trusted.
+func (w *ways) permits(ctx context.Context, to *url.URL, trusted string) error {
 	host := to.Hostname()
 	_, known := literal(host)
-	seen := r.ways.guarded != nil && !r.ways.proxied(&http.Request{Method: http.MethodGet, URL: to, Header: http.Header{}})
-	if seen && !known && (r.ways.ours || !specialUse(host)) {
+	seen := w.guarded != nil && !w.proxied(&http.Request{Method: http.MethodGet, URL: to, Header: http.Header{}})
+	if seen && !known && (w.ours || !specialUse(host)) {
 		return nil
 	}
-	addrs, err := r.ways.resolve(ctx, "ip", host)
+	addrs, err := w.resolve(ctx, "ip", host)
 	switch {
 	case err == nil:
-		return r.ways.checkAll(addrs)
-	case specialUse(host) && host != r.initial:
+		return w.checkAll(addrs)
+	case specialUse(host) && host != trusted:
 		return &refusedError{host, errors.New("a name of a local network that this machine cannot resolve")}
 	}
 	return nil
+}
+
+// page requests a page, under Options.PageEgress only if its address is permitted.
+func (w *ways) page(req *http.Request) (*http.Response, error) {
+	switch {
+	case !w.strict:
+		return w.base.RoundTrip(req)
+	case w.pages != nil && !w.proxied(req):
+		return w.pages.RoundTrip(req)
+	}
+	if err := w.permits(req.Context(), req.URL, ""); err != nil {
+		closeBody(req)
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(req.Context())
+	r := &route{ways: w, guard: true}
+	sent := req.WithContext(httptrace.WithClientTrace(ctx, r.watch(hostPort(req.URL), cancel)))
+	resp, err := w.base.RoundTrip(sent)
+	var refused *refusedError
+	if errors.As(context.Cause(ctx), &refused) {
+		closeResponse(resp)
+		return nil, refused
+	}
+	if err != nil || resp == nil || resp.Body == nil || resp.StatusCode == http.StatusSwitchingProtocols {
+		return resp, err
+	}
+	if resp.Request == sent {
+		resp.Request = req
+	}
+	resp.Body = &watchedBody{resp.Body, cancel}
+	return resp, nil
+}
+
+// watchedBody ends the context of its request when it has been read to its end or
+// is closed.
+type watchedBody struct {
+	io.ReadCloser
+	cancel context.CancelCauseFunc
+}
+
+func (b *watchedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.cancel(nil)
+	}
+	return n, err
+}
+
+func (b *watchedBody) Close() error {
+	defer b.cancel(nil)
+	return b.ReadCloser.Close()
 }
 
 func (w *ways) checkAll(addrs []netip.Addr) error {

@@ -3,14 +3,17 @@ package fetcher
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/rfc9309/polite/cache"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
@@ -30,6 +33,7 @@ type engine struct {
 	hangs   hangs   // of the store
 	backlog backlog // of the store
 	witness witness
+	shared  bool // a fleet shares the store
 	quick   bool // a warm request needs no Decision
 	counts  counts
 }
@@ -48,10 +52,11 @@ func newEngine(agent string, o Options) (*engine, error) {
 	if n := len(e.profile.Name); o.Store != nil && n > maxName {
 		return nil, fmt.Errorf("fetcher: the name of the profile is %d bytes long; want at most %d, because it is part of each key in the Store", n, maxName)
 	}
+	_, e.shared = o.Store.(cache.Leaser)
 	if e.base == nil {
 		e.base = http.DefaultTransport
 	}
-	e.ways = newWays(e.base, o.Base == nil, o.Egress, e.watch.log)
+	e.ways = newWays(e.base, &e.opts, e.watch.log)
 	if o.Pace != nil {
 		p, err := e.newPacer(*o.Pace)
 		if err != nil {
@@ -62,12 +67,12 @@ func newEngine(agent string, o Options) (*engine, error) {
 	return e, nil
 }
 
-// record is the record in force for an authority, retrieved if it is due.
-func (e *engine) record(ctx context.Context, key string) (*policy.Record, error) {
+// inForce is the record in memory of an authority, nil if it is due or there is none.
+func (e *engine) inForce(key string) *policy.Record {
 	if rec, ok := e.memory.Get(key); ok && !rec.Due(time.Now()) {
-		return rec, nil
+		return rec
 	}
-	return e.fetch(ctx, key, false)
+	return nil
 }
 
 // fetchResult is what a flight returns to its waiters.
@@ -80,15 +85,17 @@ type fetchResult struct {
 // fetch joins the retrieval of an authority that is under way, or starts one,
 // and waits for it no longer than ctx. The flight itself does not belong to any
 // caller: one that leaves harms nobody. With force a result that did not ask
-// the site is not good enough.
-func (e *engine) fetch(ctx context.Context, key string, force bool) (*policy.Record, error) {
+// the site is not good enough. Began reports whether this call began the flight.
+func (e *engine) fetch(ctx context.Context, key string, force bool) (rec *policy.Record, began bool, err error) {
 	for {
 		if err := e.reachable(ctx, key); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		// DoChan crashes the program if its function panics, and never delivers
 		// if it ends by Goexit: guarded turns both into an error.
+		mine := new(bool)
 		done := e.flights.DoChan(key, func() (any, error) {
+			*mine = true
 			var r fetchResult
 			if err := e.guarded(func() error { r = e.fly(key, force); return nil }); err != nil {
 				r = fetchResult{err: fmt.Errorf("fetcher: retrieving robots.txt of %s: %w", key, err)}
@@ -97,10 +104,11 @@ func (e *engine) fetch(ctx context.Context, key string, force bool) (*policy.Rec
 		})
 		select {
 		case <-ctx.Done():
-			return nil, ended(ctx)
+			return nil, false, ended(ctx)
 		case d := <-done:
+			began = began || *mine
 			if r := d.Val.(fetchResult); r.asked || !force || r.err != nil {
-				return r.rec, r.err
+				return r.rec, began, r.err
 			}
 		}
 	}
@@ -142,6 +150,9 @@ func (e *engine) find(f *flight, force bool) fetchResult {
 	if !force && !old.Due(time.Now()) {
 		return fetchResult{rec: old}
 	}
+	if err := e.permits(f.key); err != nil {
+		return fetchResult{err: err}
+	}
 	known := e.load(f, old)
 	if another(old, known) {
 		e.counts.storeHits.Add(1)
@@ -155,6 +166,18 @@ func (e *engine) find(f *flight, force bool) fetchResult {
 	}
 	defer release()
 	return e.renew(f, known)
+}
+
+// permits applies Options.PageEgress to an authority, as far as its address can be
+// known without a connection.
+func (e *engine) permits(key string) error {
+	u, err := url.Parse(key)
+	if err != nil || !e.opts.PageEgress {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
+	defer cancel()
+	return e.ways.permits(ctx, u, "")
 }
 
 // renew fetches the file, and saves and returns the record in force then.
@@ -185,6 +208,10 @@ func (e *engine) ask(f *flight, old *policy.Record) (*policy.Record, error) {
 			return e.memory.remember(f.key, known), nil
 		}
 		a := e.attempt(f, old, turn)
+		var refused *refusedError
+		if e.opts.PageEgress && len(a.Hops) == 0 && errors.As(a.Err, &refused) {
+			return nil, refused // its pages are refused, too
+		}
 		answered := a.Status != 0 || len(a.Hops) > 0
 		e.witness.note(f.key, answered, a.Received)
 		f.answered = f.answered || answered

@@ -81,6 +81,14 @@ type Options struct {
 	// public address to a private or otherwise special one.
 	Egress func(addr netip.Addr) error
 
+	// PageEgress applies the address rule, the default one or Egress, to pages,
+	// too, and to the robots.txt that they need: nothing is sent to an address that
+	// it refuses, and the request gets a *DeniedError with a Disallow. It holds with
+	// Audit and whatever Override says. False suits a crawler of an intranet; true
+	// suits one that anybody may give URLs to. Through a proxy, or with a Base that
+	// is no *http.Transport, each page then costs a look-up of its host's name.
+	PageEgress bool
+
 	// Override, if set, is called first for every URL. If ok is true its verdict
 	// decides, no robots.txt is fetched, and the reason is in the Decision. It is
 	// called on the caller's goroutine.

@@ -192,3 +192,38 @@ func TestTheEndOfAWait(t *testing.T) {
 		}
 	}
 }
+
+// TestACrawlOverAShortLifetimeEnds: where robots.txt expires before the
+// Crawl-delay is over, each page needs the file anew. The request that fetched it
+// waits for its own turn, too, although that is later than MaxWait.
+func TestACrawlOverAShortLifetimeEnds(t *testing.T) {
+	inPace(t, pace.Limits{Parallel: 1, MaxWait: 30 * time.Second}, fetcher.Options{}, func(p *paced) {
+		s := p.web.Site(site).Robots(httptest.Text("User-agent: *\nCrawl-delay: 60\n").Header("Cache-Control", "no-store"))
+		for i := range 3 {
+			path := fmt.Sprintf("/%d", i)
+			s.Path(path, page)
+			patiently(t, (&http.Client{Transport: p.tr}).Get, site+path)
+		}
+		if n := len(s.Requests()); n > 6 {
+			t.Errorf("6/lifetime_under_crawl_delay: %d requests for three pages, want at most 6", n)
+		}
+	})
+}
+
+// TestOnlyTheRequestThatFetchesWaits: of two requests that wait for one fetch of
+// robots.txt, the one that began it waits past MaxWait, and the other is deferred. Where the file outlives the wait, both are.
+func TestOnlyTheRequestThatFetchesWaits(t *testing.T) {
+	inPace(t, pace.Limits{Parallel: 1, MaxWait: 30 * time.Second}, fetcher.Options{}, func(p *paced) {
+		p.web.Site(site).Robots(httptest.Text("User-agent: *\nCrawl-delay: 60\n").Header("Cache-Control", "max-age=90").After(time.Second)).Path("/*", page)
+		p.web.Site("http://b.test").Robots(delayed("60"))
+		p.pages.Go(func() { p.read(site + "/1") })
+		synctest.Wait()
+		if _, err := p.get(p.t.Context(), site+"/2"); !errors.Is(err, fetcher.ErrDeferred) {
+			t.Errorf("6/joined: got %v, want ErrDeferred", err)
+		}
+		if _, err := p.get(p.t.Context(), "http://b.test/"); !errors.Is(err, fetcher.ErrDeferred) {
+			t.Errorf("6/file_outlives_the_wait: got %v, want ErrDeferred", err)
+		}
+		p.saw("0s example.com/robots.txt", "1s b.test/robots.txt", "1m0s example.com/1")
+	})
+}

@@ -3,7 +3,9 @@ package fetcher
 import (
 	"context"
 	"errors"
+	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rfc9309/polite/cache"
@@ -89,6 +91,8 @@ const (
 	// maxSilent is how many retrievals in a row may end without any answer
 	// before the process goes without leases, so that nobody waits for it.
 	maxSilent = 3
+	// pageNotes is the time between two answers to pages that are noted.
+	pageNotes = time.Minute
 )
 
 // A witness remembers which two authorities answered last.
@@ -96,6 +100,8 @@ type witness struct {
 	mu           sync.Mutex
 	last, before sighting
 	silent       int // retrievals without any answer since
+
+	noted atomic.Int64 // when an answer was last noted, in Unix seconds; 0 after a retrieval without one
 }
 
 type sighting struct {
@@ -109,12 +115,29 @@ func (w *witness) note(key string, answered bool, at time.Time) {
 	defer w.mu.Unlock()
 	if !answered {
 		w.silent++
+		w.noted.Store(0)
 		return
 	}
+	w.noted.Store(at.Unix())
 	if key != w.last.key {
 		w.before = w.last
 	}
 	w.last, w.silent = sighting{key, at}, 0
+}
+
+// witnessPage notes the answer to a page for the fleet's sake, if none was noted
+// lately.
+func (e *engine) witnessPage(req *http.Request) {
+	if !e.shared {
+		return
+	}
+	now := time.Now()
+	if now.Unix()-e.witness.noted.Load() < int64(pageNotes/time.Second) {
+		return
+	}
+	if key, err := Authority(addressed(req)); err == nil {
+		e.witness.note(key, true, now)
+	}
 }
 
 // others reports whether an authority other than key answered since.
@@ -139,6 +162,5 @@ func (w *witness) lost() bool {
 // that has lost its network, in which nobody answers, must not mark down sites
 // for the others. A store that is this process's alone gets all.
 func (e *engine) credible(f *flight) bool {
-	_, shared := e.opts.Store.(cache.Leaser)
-	return !shared || f.answered || e.witness.others(f.key, time.Now().Add(-vouchTime))
+	return !e.shared || f.answered || e.witness.others(f.key, time.Now().Add(-vouchTime))
 }

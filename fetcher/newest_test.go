@@ -189,6 +189,32 @@ func TestSickProcessTakesNoLeases(t *testing.T) {
 	})
 }
 
+// An answer to a page shows that the process has a network: what it says of
+// another site is believed, and it takes leases again.
+func TestPagesShowTheNetwork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site(site).Robots(opened).Path("/*", httptest.Text("a page"))
+		web.Site("http://down.test").Down()
+		u := newUnion()
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: u, Attempts: 1})
+		read := func() {
+			if err := get(&http.Client{Transport: tr}, public); err != nil {
+				t.Fatal(err)
+			}
+		}
+		read()
+		for range 30 { // robots.txt stays fresh, its answer is soon too old to count
+			time.Sleep(time.Minute)
+			read()
+		}
+		tr.Check(t.Context(), must("http://down.test/"))
+		if _, err := u.Get(t.Context(), "http://down.test rfc9309"); err != nil {
+			t.Errorf("4.2/pages_are_answers: %v; want the record of a site that is down in the store", err)
+		}
+	})
+}
+
 // unreachable is a base without a network.
 type unreachable struct{ hangs bool }
 

@@ -9,7 +9,6 @@ import (
 	"net/http/httptrace"
 	"time"
 
-	"github.com/rfc9309/polite/cache"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
@@ -47,7 +46,7 @@ func (e *engine) firstTurn(f *flight, old *policy.Record) (turn pace.Turn, known
 	defer cancel()
 	began := time.Now()
 	turn, err = e.pacer.Wait(ctx, f.key, 0)
-	if _, fleet := e.opts.Store.(cache.Leaser); err == nil && fleet && time.Since(began) >= leaseTTL {
+	if err == nil && e.shared && time.Since(began) >= leaseTTL {
 		if rec := e.load(f, old); !rec.Due(time.Now()) && another(old, rec) {
 			turn.Done()
 			return turn, rec, nil
@@ -105,38 +104,46 @@ func (t *Transport) withTurn(d policy.Decision, key string, rec *policy.Record) 
 	return d
 }
 
+// lateness is how much later than RetryAt a caller is expected to come back.
+const lateness = time.Minute
+
 // pacedTrip makes a page request when it is its turn. A turn that comes too late
-// is refused with Defer and RetryAt, and that decision replaces d. (With Audit the
-// worse of the two is reported.) A redirect waits without Limits.MaxWait: if it
-// were refused, its client would begin again from the first hop, for ever.
-func (t *Transport) pacedTrip(req *http.Request, key string, d *policy.Decision) (*http.Response, error) {
+// is refused with Defer and RetryAt. With Audit the worse of that and the decision
+// on the URL is reported, and the request goes out.
+func (t *Transport) pacedTrip(req *http.Request, key string, rec *policy.Record, r *ruling) (*http.Response, error) {
 	ctx, stop := waiting(req)
-	wait := t.pacer.Wait
-	if follows(req) {
-		wait = t.pacer.Follow
-	}
-	rec, _ := t.memory.Get(key)
-	turn, err := wait(ctx, key, t.crawlDelay(rec))
+	turn, err := t.pageTurn(ctx, key, rec, follows(req), r != nil && r.fetched)
 	stop()
 	var refused *pace.RefusedError
 	switch {
-	case errors.As(err, &refused) && t.opts.Audit:
-		if late := t.tooLate(addressed(req), refused); d == nil || d.Allowed() {
-			d = &late
-		}
-		t.report(req.Context(), *d)
-		return t.send(req, pace.Turn{})
-	case errors.As(err, &refused):
-		closeBody(req)
-		late := t.tooLate(addressed(req), refused)
-		t.report(req.Context(), late)
-		return t.refusal(req, late)
-	case err != nil:
+	case err == nil:
+		return t.request(req, r, turn)
+	case !errors.As(err, &refused):
 		closeBody(req)
 		return nil, ended(ctx)
+	case !t.opts.Audit:
+		return t.refuse(req, t.tooLate(addressed(req), refused))
+	case r == nil || r.decision.Allowed():
+		r = &ruling{decision: t.tooLate(addressed(req), refused)}
 	}
-	t.reportGranted(req.Context(), d)
-	return t.send(req, turn)
+	return t.request(req, r, pace.Turn{})
+}
+
+// pageTurn waits for the turn of a page. Limits.MaxWait does not apply to a
+// redirect: its client would begin again from the first hop, for ever. Nor does it
+// apply to the request that fetched robots.txt if the file expires before the turn:
+// the request would come back, find the file due and fetch it again, for ever.
+func (t *Transport) pageTurn(ctx context.Context, key string, rec *policy.Record, redirected, fetched bool) (pace.Turn, error) {
+	delay := t.crawlDelay(rec)
+	if redirected {
+		return t.pacer.Follow(ctx, key, delay)
+	}
+	turn, err := t.pacer.Wait(ctx, key, delay)
+	var refused *pace.RefusedError
+	if fetched && errors.As(err, &refused) && rec.Due(refused.RetryAt.Add(lateness)) {
+		return t.pacer.Follow(ctx, key, delay)
+	}
+	return turn, err
 }
 
 // timed returns a copy of the request that reports to its turn when it is

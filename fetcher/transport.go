@@ -55,11 +55,15 @@ func (e *engine) as(token string) *Transport {
 // not nil only if ctx ended, whose cause it then has in its chain, or if the URL
 // is not an http or https URL with a host ([ErrURL]).
 func (t *Transport) Check(ctx context.Context, target *url.URL) (policy.Decision, error) {
-	d, err := t.decide(ctx, target)
-	if err == nil {
-		t.report(ctx, d)
+	key, err := Authority(target)
+	if err != nil {
+		return policy.Decision{}, err
 	}
-	return d, err
+	r, err := t.decide(ctx, target, key, t.inForce(key))
+	if err == nil {
+		t.report(ctx, r.decision)
+	}
+	return r.decision, err
 }
 
 // report counts a decision and passes it to the hook.
@@ -68,27 +72,46 @@ func (t *Transport) report(ctx context.Context, d policy.Decision) {
 	t.watch.decided(ctx, d)
 }
 
-func (t *Transport) decide(ctx context.Context, target *url.URL) (policy.Decision, error) {
-	key, err := Authority(target)
-	if err != nil {
-		return policy.Decision{}, err
+// A ruling is a decision on a URL and what it rests on.
+type ruling struct {
+	decision policy.Decision
+	rec      *policy.Record // nil if the decision needs none
+	fetched  bool           // this very call began the fetch of the record
+}
+
+// decide decides on a URL. The record known is in force; if it is nil, the record
+// is looked for and fetched if it is due.
+func (t *Transport) decide(ctx context.Context, target *url.URL, key string, known *policy.Record) (r ruling, err error) {
+	if d, ok := t.withoutRecord(target, key); ok {
+		return ruling{decision: d}, nil
 	}
+	if r.rec = known; known == nil {
+		r.rec, r.fetched, err = t.fetch(ctx, key, false)
+	}
+	r.decision, err = t.decision(target, key, r.rec, err)
+	return r, err
+}
+
+// withoutRecord is the decision on a URL that no record is needed for.
+func (t *Transport) withoutRecord(target *url.URL, key string) (policy.Decision, bool) {
 	if d, ok := t.overridden(target); ok {
-		return d, nil
+		return d, true
 	}
 	if isRobots(target) {
-		return t.withTurn(t.ofRobots(target), key, nil), nil
+		return t.withTurn(t.ofRobots(target), key, nil), true
 	}
-	rec, err := t.record(ctx, key)
-	return t.decision(target, key, rec, err)
+	return policy.Decision{}, false
 }
 
 // decision is what a record, or the error in its place, means for a URL.
 func (t *Transport) decision(target *url.URL, key string, rec *policy.Record, err error) (policy.Decision, error) {
-	var refused *pace.RefusedError
+	var late *pace.RefusedError
+	var forbidden *refusedError
 	switch {
-	case errors.As(err, &refused):
-		return t.tooLate(target, refused), nil
+	case errors.As(err, &late):
+		return t.tooLate(target, late), nil
+	case errors.As(err, &forbidden):
+		return t.forbidden(target, forbidden), nil
 	case err != nil:
 		return policy.Decision{}, err
 	}
@@ -125,6 +148,13 @@ func (t *Transport) tooLate(target *url.URL, refused *pace.RefusedError) policy.
 	}
 }
 
+// forbidden is the decision on a URL whose address Options.PageEgress refuses.
+func (t *Transport) forbidden(target *url.URL, refused *refusedError) policy.Decision {
+	return policy.Decision{
+		Verdict: policy.Disallow, URL: target.Redacted(), Clause: "house", Profile: t.profile.Name, Cause: refused.Error(),
+	}
+}
+
 // Peek decides on a URL from memory alone, without any I/O. It reports false if
 // the memory has no record of the authority, or one that is due.
 func (t *Transport) Peek(target *url.URL) (policy.Decision, bool) {
@@ -132,18 +162,14 @@ func (t *Transport) Peek(target *url.URL) (policy.Decision, bool) {
 	if err != nil {
 		return policy.Decision{}, false
 	}
-	if d, ok := t.overridden(target); ok {
+	if d, ok := t.withoutRecord(target, key); ok {
 		return d, true
 	}
-	if isRobots(target) {
-		return t.withTurn(t.ofRobots(target), key, nil), true
-	}
-	rec, ok := t.memory.Get(key)
-	now := time.Now()
-	if !ok || rec.Due(now) {
+	rec := t.inForce(key)
+	if rec == nil {
 		return policy.Decision{}, false
 	}
-	return t.withTurn(rec.Decide(t.token, target, now), key, rec), true
+	return t.withTurn(rec.Decide(t.token, target, time.Now()), key, rec), true
 }
 
 // RoundTrip makes the request if robots.txt allows it, and otherwise returns a
@@ -161,33 +187,89 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	target := addressed(req)
 	var buf [origin.Size]byte
 	key, err := origin.Append(buf[:0], target)
-	var d *policy.Decision // nil on the warm path
-	if err != nil || !t.quick || !t.allows(key, target) {
-		ruled, resp, err := t.checked(req, target)
-		if resp != nil || err != nil {
+	if err != nil {
+		return t.ungoverned(req, err)
+	}
+	now := time.Now()
+	rec, ok := t.memory.GetBytes(key)
+	if !ok || rec.Due(now) {
+		rec = nil
+	}
+	var r *ruling // nil on the warm path, which allocates nothing
+	if rec == nil || !t.quick || !rec.Allows(t.token, target, now) {
+		if r, err = t.await(req, target, string(key), rec); err != nil {
 			closeBody(req)
-			return resp, err
+			return nil, err
 		}
-		d = ruled
+		if !t.opts.Audit && !r.decision.Allowed() {
+			return t.refuse(req, r.decision)
+		}
+		rec = r.rec
 	}
-	switch {
-	case err != nil: // no URL that a robots.txt governs, in audit
-		return t.send(req, pace.Turn{})
-	case t.pacer == nil:
-		t.reportGranted(req.Context(), d)
+	if t.pacer == nil {
+		return t.request(req, r, pace.Turn{})
+	}
+	return t.pacedTrip(req, string(key), rec, r)
+}
+
+// ungoverned answers a request for a URL that no robots.txt governs. In audit it
+// goes out like any other.
+func (t *Transport) ungoverned(req *http.Request, why error) (*http.Response, error) {
+	if t.opts.Audit {
 		return t.send(req, pace.Turn{})
 	}
-	return t.pacedTrip(req, string(key), d)
+	closeBody(req)
+	return nil, fmt.Errorf("fetcher: %w", why)
+}
+
+// await is decide for a request. One that follows a redirect waits out what
+// Limits.MaxWait defers, as long as its context lasts.
+func (t *Transport) await(req *http.Request, target *url.URL, key string, known *policy.Record) (*ruling, error) {
+	ctx, stop := waiting(req)
+	defer stop()
+	for {
+		r, err := t.decide(ctx, target, key, known)
+		d := r.decision
+		if err != nil || d.Verdict != policy.Defer || d.Pacing == "" || !follows(req) || !sleepUntil(ctx, d.RetryAt) {
+			return &r, err
+		}
+		known = nil
+	}
+}
+
+// request makes a request that may go out and reports the decision on it. Under
+// Options.PageEgress that is known only when the address is.
+func (t *Transport) request(req *http.Request, r *ruling, turn pace.Turn) (*http.Response, error) {
+	if !t.opts.PageEgress {
+		t.reportGranted(req.Context(), r)
+		return t.send(req, turn)
+	}
+	resp, err := t.send(req, turn)
+	var refused *refusedError
+	if errors.As(err, &refused) {
+		d := t.forbidden(addressed(req), refused)
+		t.report(req.Context(), d)
+		return t.refusal(req, d)
+	}
+	t.reportGranted(req.Context(), r)
+	return resp, err
+}
+
+// refuse reports the decision on a request that does not go out, and answers it.
+func (t *Transport) refuse(req *http.Request, d policy.Decision) (*http.Response, error) {
+	closeBody(req)
+	t.report(req.Context(), d)
+	return t.refusal(req, d)
 }
 
 // reportGranted reports the decision on a request that goes out; nil is an Allow
 // from memory.
-func (t *Transport) reportGranted(ctx context.Context, d *policy.Decision) {
-	if d == nil {
+func (t *Transport) reportGranted(ctx context.Context, r *ruling) {
+	if r == nil {
 		t.counts.allowed.Add(1)
 		return
 	}
-	t.report(ctx, *d)
+	t.report(ctx, r.decision)
 }
 
 // addressed is the URL that a request is for.
@@ -198,28 +280,6 @@ func addressed(req *http.Request) *url.URL {
 	u := *req.URL
 	u.Host = req.Host
 	return &u
-}
-
-// checked returns the decision on a request that may go out, not yet reported,
-// or what the caller gets in place of an answer.
-func (t *Transport) checked(req *http.Request, target *url.URL) (*policy.Decision, *http.Response, error) {
-	ctx, stop := waiting(req)
-	defer stop()
-	d, err := t.decide(ctx, target)
-	for err == nil && follows(req) && d.Verdict == policy.Defer && d.Pacing != "" && sleepUntil(ctx, d.RetryAt) {
-		d, err = t.decide(ctx, target) // robots.txt is due, and has its turn now
-	}
-	switch {
-	case err == nil && (t.opts.Audit || d.Allowed()):
-		return &d, nil, nil
-	case t.opts.Audit && errors.Is(err, ErrURL):
-		return nil, nil, nil
-	case err != nil:
-		return nil, nil, err
-	}
-	t.report(req.Context(), d)
-	resp, err := t.refusal(req, d)
-	return nil, resp, err
 }
 
 // follows reports whether the request follows a redirect: http.Client sets the
@@ -271,17 +331,6 @@ func sleepUntil(ctx context.Context, at time.Time) bool {
 	return true
 }
 
-// allows is the warm path: it reports whether the memory has a record in force
-// that allows the URL. If not, decide finds out why. It allocates nothing.
-func (t *Transport) allows(key []byte, target *url.URL) bool {
-	rec, ok := t.memory.GetBytes(key)
-	if !ok {
-		return false
-	}
-	now := time.Now()
-	return !rec.Due(now) && rec.Allows(t.token, target, now)
-}
-
 // errNoAnswer is the failure of a base that breaks the contract of
 // http.RoundTripper.
 var errNoAnswer = errors.New("the base returned neither an answer nor an error")
@@ -306,7 +355,7 @@ func (t *Transport) send(req *http.Request, turn pace.Turn) (*http.Response, err
 	if copied {
 		sent.Header = header
 	}
-	resp, err := t.base.RoundTrip(sent)
+	resp, err := t.ways.page(sent)
 	switch {
 	case err != nil:
 		return nil, err
@@ -315,6 +364,7 @@ func (t *Transport) send(req *http.Request, turn pace.Turn) (*http.Response, err
 	case resp.Request == sent:
 		resp.Request = req
 	}
+	t.witnessPage(req)
 	turn.Answer(resp.StatusCode, resp.Header)
 	// The body of a 101 is a connection, not an answer.
 	if turn == (pace.Turn{}) || resp.Body == nil || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
@@ -340,7 +390,11 @@ func (t *Transport) Record(ctx context.Context, target *url.URL) (*policy.Record
 	if err != nil {
 		return nil, err
 	}
-	return t.record(ctx, key)
+	if rec := t.inForce(key); rec != nil {
+		return rec, nil
+	}
+	rec, _, err := t.fetch(ctx, key, false)
+	return rec, err
 }
 
 // Refresh fetches the target's robots.txt now, due or not, and decides on the
@@ -350,7 +404,7 @@ func (t *Transport) Refresh(ctx context.Context, target *url.URL) (policy.Decisi
 	if err != nil {
 		return policy.Decision{}, err
 	}
-	rec, err := t.fetch(ctx, key, true)
+	rec, _, err := t.fetch(ctx, key, true)
 	if d, ok := t.overridden(target); ok && err == nil {
 		return d, nil
 	}
@@ -394,12 +448,12 @@ func (t *Transport) Prefetch(ctx context.Context, targets iter.Seq[*url.URL]) er
 			}
 			continue
 		}
-		if rec, ok := t.memory.Get(key); ok && !rec.Due(time.Now()) {
+		if t.inForce(key) != nil {
 			continue
 		}
 		// Ends with the retrieval, or with ctx.
 		g.Go(func() error {
-			t.record(ctx, key) // a failure is in the record, and in ctx
+			t.fetch(ctx, key, false) // a failure is in the record, and in ctx
 			return nil
 		})
 	}

@@ -105,6 +105,8 @@ func (d Decision) reason() string {
 		return "by order of the operator: " + clean.Text(d.Override, maxWords)
 	case d.late():
 		return clean.Text(d.Pacing, maxWords)
+	case d.Cause != "" && d.Robots == "":
+		return clean.Text(d.Cause, maxWords)
 	case d.Match.Rule.Line != 0:
 		return fmt.Sprintf("%s of %s", d.Rule(), robots)
 	case d.Clause == "2.2.2" && d.Verdict == Allow && d.Match.Agent == "":

@@ -12,10 +12,14 @@ import (
 
 // No test asks a real name server: a name that is not in the hosts file fails at once. A test that needs more gives
 // [Web.LookupNetIP] to its client.
+//
+// The first lookup of a process makes channels that package net keeps. It is made here, because a channel of one synctest
+// bubble ends the program when the next bubble uses it.
 func init() {
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("httptest: no name server")
 	}}
+	net.DefaultResolver.LookupNetIP(context.Background(), "ip4", "localhost")
 }
 
 // A Name is one answer of the domain name system, see [Web.Names].
