@@ -11,6 +11,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/rfc9309/polite/internal/egress"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -21,7 +22,7 @@ func classify(ctx context.Context, err error) *policy.Failure {
 	if errors.As(err, &f) && (f.Class != policy.Body || ctx.Err() == nil) {
 		return f
 	}
-	var refused *refusedError
+	var refused *egress.RefusedError
 	if errors.As(err, &refused) {
 		return &policy.Failure{Class: policy.Egress, Err: refused}
 	}

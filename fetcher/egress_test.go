@@ -460,30 +460,6 @@ func TestRedirectRule(t *testing.T) {
 	})
 }
 
-// TestOwnDialerLooksBeforeItConnects has a real listener, which must not see a
-// connection: with a base that has no dialer, the address is refused after
-// resolution and before the first packet.
-func TestOwnDialerLooksBeforeItConnects(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Skip("no loopback: ", err)
-	}
-	defer l.Close()
-	for name, base := range map[string]http.RoundTripper{"default": nil, "zero": &http.Transport{}} {
-		tr := newTransport(t, &fetcher.Options{Base: base})
-		conn, err := tr.GuardedDial(t.Context(), l.Addr().String())
-		if err == nil {
-			conn.Close()
-			t.Errorf("%s: connected to %v, want a refusal", name, l.Addr())
-		}
-	}
-	l.(*net.TCPListener).SetDeadline(time.Now())
-	if conn, err := l.Accept(); err == nil {
-		conn.Close()
-		t.Errorf("the listener got a connection from %v, want none", conn.RemoteAddr())
-	}
-}
-
 // TestTLSDialers are dialers that return a connection with TLS done.
 func TestTLSDialers(t *testing.T) {
 	for _, name := range []string{"DialTLSContext", "DialTLS"} {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/rfc9309/polite/cache"
+	"github.com/rfc9309/polite/internal/egress"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
@@ -24,7 +25,7 @@ type engine struct {
 	opts    Options
 	profile *policy.Profile
 	base    http.RoundTripper
-	ways    *ways
+	network *egress.Network
 	memory  *memory
 	flights singleflight.Group
 	aloft   sync.Map // of *flight by key: those under way
@@ -56,7 +57,7 @@ func newEngine(agent string, o Options) (*engine, error) {
 	if e.base == nil {
 		e.base = http.DefaultTransport
 	}
-	e.ways = newWays(e.base, &e.opts, e.watch.log)
+	e.network = egress.New(e.base, egress.Options{Rule: e.addressRule(), Pages: o.PageEgress, Standard: o.Base == nil, MaxHeader: maxHeader})
 	if o.Pace != nil {
 		p, err := e.newPacer(*o.Pace)
 		if err != nil {
@@ -177,7 +178,7 @@ func (e *engine) permits(key string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
 	defer cancel()
-	return e.ways.permits(ctx, u, "")
+	return e.network.Permits(ctx, u, "")
 }
 
 // renew fetches the file, and saves and returns the record in force then.
@@ -208,7 +209,7 @@ func (e *engine) ask(f *flight, old *policy.Record) (*policy.Record, error) {
 			return e.memory.remember(f.key, known), nil
 		}
 		a := e.attempt(f, old, turn)
-		var refused *refusedError
+		var refused *egress.RefusedError
 		if e.opts.PageEgress && len(a.Hops) == 0 && errors.As(a.Err, &refused) {
 			return nil, refused // its pages are refused, too
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"runtime/debug"
 
 	"github.com/rfc9309/polite/internal/clean"
@@ -38,6 +39,16 @@ func run(log *slog.Logger, f func() error) <-chan error {
 
 // guarded is run, waited for.
 func (e *engine) guarded(f func() error) error { return <-run(e.watch.log, f) }
+
+// addressRule is Options.Egress, nil if that is. net/http may call it on a
+// goroutine of its own, where a panic would end the program.
+func (e *engine) addressRule() func(netip.Addr) error {
+	rule := e.opts.Egress
+	if rule == nil {
+		return nil
+	}
+	return func(addr netip.Addr) error { return e.guarded(func() error { return rule(addr) }) }
+}
 
 // within is run, waited for no longer than ctx. What f returns later is dropped,
 // so f must hand its result over by its return value alone.

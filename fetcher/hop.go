@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rfc9309/polite/internal/egress"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
@@ -88,7 +89,7 @@ func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
 // send makes the request by the base and checks the head of its answer, which it
 // closes if it returns an error.
 func (t *tries) send(req *http.Request) (*http.Response, error) {
-	resp, err := t.retrieval.route.roundTrip(req, t.cancel)
+	resp, err := t.retrieval.trip.RoundTrip(req, t.cancel)
 	switch {
 	case err != nil:
 	case resp == nil:
@@ -129,7 +130,7 @@ func (t *tries) bounded(req *http.Request) (*http.Request, *atomic.Bool) {
 	heard := new(atomic.Bool)
 	return req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) {
-			if conns.Add(1) > maxConns && t.engine.ways.guarded != nil {
+			if conns.Add(1) > maxConns && t.engine.network.Transport() {
 				cancel(errRefusing)
 			}
 		},
@@ -142,7 +143,7 @@ func (t *tries) bounded(req *http.Request) (*http.Request, *atomic.Bool) {
 // so what has no class of its own is a failure of the connection. A try that was
 // canceled failed for the reason it was canceled for.
 func unanswered(ctx context.Context, f *policy.Failure, heard bool) error {
-	var refused *refusedError
+	var refused *egress.RefusedError
 	switch cause := context.Cause(ctx); {
 	case cause == errRefusing:
 		return errRefusing

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/rfc9309/polite/internal/egress"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
@@ -16,7 +17,7 @@ type retrieval struct {
 	robots string          // URL of the file, at the initial authority
 	old    *policy.Record  // gives the validators; may be nil
 	turn   pace.Turn       // held for the next request; zero: wait for one
-	route  *route
+	trip   *egress.Trip
 }
 
 // retrieve fills a with one retrieval: the request for robots.txt and the
@@ -31,7 +32,7 @@ func (e *engine) retrieve(ctx context.Context, a *policy.Attempt, old *policy.Re
 		a.Err = &policy.Failure{Class: policy.Protocol, Err: err}
 		return
 	}
-	r := &retrieval{engine: e, ctx: ctx, robots: a.Robots, old: old, turn: turn, route: newRoute(e.ways, u)}
+	r := &retrieval{engine: e, ctx: ctx, robots: a.Robots, old: old, turn: turn, trip: e.network.Trip(u)}
 	for {
 		a.Served = u.String()
 		ans := r.hop(u)
@@ -68,7 +69,7 @@ func (r *retrieval) follow(from, to *url.URL) error {
 			return err
 		}
 	}
-	return r.route.extend(r.ctx, from, to)
+	return r.trip.Follow(r.ctx, from, to)
 }
 
 // header is what every request for robots.txt carries, made anew for each hop:

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/rfc9309/polite/internal/egress"
 	"github.com/rfc9309/polite/internal/origin"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
@@ -106,7 +107,7 @@ func (t *Transport) withoutRecord(target *url.URL, key string) (policy.Decision,
 // decision is what a record, or the error in its place, means for a URL.
 func (t *Transport) decision(target *url.URL, key string, rec *policy.Record, err error) (policy.Decision, error) {
 	var late *pace.RefusedError
-	var forbidden *refusedError
+	var forbidden *egress.RefusedError
 	switch {
 	case errors.As(err, &late):
 		return t.tooLate(target, late), nil
@@ -149,7 +150,7 @@ func (t *Transport) tooLate(target *url.URL, refused *pace.RefusedError) policy.
 }
 
 // forbidden is the decision on a URL whose address Options.PageEgress refuses.
-func (t *Transport) forbidden(target *url.URL, refused *refusedError) policy.Decision {
+func (t *Transport) forbidden(target *url.URL, refused *egress.RefusedError) policy.Decision {
 	return policy.Decision{
 		Verdict: policy.Disallow, URL: target.Redacted(), Clause: "house", Profile: t.profile.Name, Cause: refused.Error(),
 	}
@@ -245,7 +246,7 @@ func (t *Transport) request(req *http.Request, r *ruling, turn pace.Turn) (*http
 		return t.send(req, turn)
 	}
 	resp, err := t.send(req, turn)
-	var refused *refusedError
+	var refused *egress.RefusedError
 	if errors.As(err, &refused) {
 		d := t.forbidden(addressed(req), refused)
 		t.report(req.Context(), d)
@@ -355,7 +356,7 @@ func (t *Transport) send(req *http.Request, turn pace.Turn) (*http.Response, err
 	if copied {
 		sent.Header = header
 	}
-	resp, err := t.ways.page(sent)
+	resp, err := t.network.Page(sent)
 	switch {
 	case err != nil:
 		return nil, err
@@ -473,5 +474,5 @@ func (t *Transport) CloseIdleConnections() {
 	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
-	t.ways.closeIdle()
+	t.network.CloseIdle()
 }

@@ -1,4 +1,4 @@
-package fetcher
+package egress
 
 import (
 	"fmt"
@@ -50,6 +50,18 @@ func publicOnly(addr netip.Addr) error {
 		return fmt.Errorf("not a public address (outside %s)", unicast6)
 	}
 	return nil
+}
+
+// public reports whether an address is public.
+func public(addr netip.Addr) bool { return publicOnly(addr) == nil }
+
+// literal is the address that a host names without any resolution.
+func literal(host string) (netip.Addr, bool) {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), true
+	}
+	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return addr, err == nil
 }
 
 // specialUse reports whether a name is one of a local network or of another name

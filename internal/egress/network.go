@@ -1,0 +1,354 @@
+// Package egress keeps a crawler's requests away from addresses that are not
+// public. A hostile site can name any host in a redirect, and a name of its own
+// can have any address: without a check, a crawler requests pages of the network
+// that it runs in.
+//
+// A [Network] is the base of a crawler with the rule applied to it. [Network.Page]
+// requests pages. A [Trip] makes the requests of one fetch of robots.txt with its
+// redirects, which are bound by the rule once the trip has met a public address.
+//
+// # How an address is checked
+//
+// With an *http.Transport as base, a clone of it makes the connections that are
+// bound by the rule: it checks each address after the name was resolved and before
+// it connects. A dialer of the transport's own is given addresses that were
+// checked. A TLS dialer is not used, because it would not know the name to verify.
+//
+// Where connections are made out of sight, by a proxy or by another kind of
+// RoundTripper, the host is checked before the request, see [Network.Permits]. A
+// RoundTripper built on net/http also reports its connections, so that a request
+// over a refused one is ended before it is written.
+package egress
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	// dialTime bounds the time to connect, shared out among the addresses of a name.
+	dialTime = 30 * time.Second
+	// lookupTime bounds the time to resolve one name.
+	lookupTime = 2 * time.Second
+)
+
+// A RefusedError is the error of a request that would have led to a refused
+// address or host.
+type RefusedError struct {
+	to  string
+	why error
+}
+
+func (e *RefusedError) Error() string { return fmt.Sprintf("must not connect to %s: %v", e.to, e.why) }
+
+// Unwrap returns the error of the rule.
+func (e *RefusedError) Unwrap() error { return e.why }
+
+// Options are the choices of a Network.
+type Options struct {
+	// Rule is the address rule. Its error refuses an address. It must not panic.
+	// Nil refuses what is not a public address, and then only after a public one.
+	Rule func(netip.Addr) error
+
+	// Pages applies the rule to pages, and to the first request of every trip.
+	Pages bool
+
+	// Standard says that the base is Go's default transport: its dialer is a
+	// net.Dialer and may be replaced by one that checks addresses.
+	Standard bool
+
+	// MaxHeader bounds the header of an answer to a trip, in bytes.
+	MaxHeader int64
+}
+
+// Network is the web as the base of a crawler reaches it, with the address rule.
+// It is safe for concurrent use.
+type Network struct {
+	// Lookup resolves names as net.Resolver.LookupNetIP does. Only tests change it.
+	Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
+
+	rule    func(netip.Addr) error
+	always  bool                                  // the rule binds redirects within a private network, too
+	strict  bool                                  // Options.Pages
+	direct  bool                                  // no relay: the peer of a connection is the site
+	proxy   func(*http.Request) (*url.URL, error) // of the base; nil without one
+	base    http.RoundTripper                     // makes page requests
+	plain   http.RoundTripper                     // makes the requests of trips that are not bound
+	guarded *http.Transport                       // makes those that are bound; nil if the base is no *http.Transport
+	pages   *http.Transport                       // makes page requests that are bound; nil likewise
+}
+
+// New returns the network of a base.
+func New(base http.RoundTripper, o Options) *Network {
+	n := &Network{
+		Lookup: net.DefaultResolver.LookupNetIP, rule: o.Rule, always: o.Rule != nil || o.Pages, strict: o.Pages,
+		base: base, plain: base,
+	}
+	if o.Rule == nil {
+		n.rule = publicOnly
+	}
+	t, ok := base.(*http.Transport)
+	if !ok {
+		return n
+	}
+	dial, own := dialerOf(t)
+	n.direct, n.proxy = o.Standard || !own, t.Proxy
+	if o.Standard {
+		dial = nil
+	}
+	n.pages = n.guard(t, dial)
+	n.guarded = brief(n.pages.Clone(), o.MaxHeader)
+	n.plain = brief(t.Clone(), o.MaxHeader)
+	return n
+}
+
+// Transport reports whether the base is an *http.Transport.
+func (n *Network) Transport() bool { return n.guarded != nil }
+
+// guard returns a clone of the base that checks each address before it connects.
+func (n *Network) guard(base *http.Transport, dial dialFunc) *http.Transport {
+	t := base.Clone()
+	// With a dialer of its own, net/http does without HTTP/2 unless told.
+	t.ForceAttemptHTTP2 = base.TLSNextProto["h2"] != nil
+	t.DialContext = (&net.Dialer{Timeout: dialTime, ControlContext: n.control}).DialContext
+	if dial != nil {
+		t.DialContext = n.checked(dial)
+	}
+	//lint:ignore SA1019 net/http honours it
+	t.DialTLS, t.DialTLSContext = nil, nil
+	return t
+}
+
+// brief prepares a transport for robots.txt, which a host is asked for once a day:
+// no connection, and no goroutine of one, outlives its fetch by more than a second.
+func brief(t *http.Transport, maxHeader int64) *http.Transport {
+	t.DisableKeepAlives = true
+	// An HTTP/2 connection that was dialled for a request that has ended
+	// meanwhile has none to end with. Without this it stays.
+	t.IdleConnTimeout = time.Second
+	t.MaxResponseHeaderBytes = maxHeader
+	return t
+}
+
+type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// dialerOf returns the plain dialer of a transport, nil if it has none, and
+// whether it has any, for TLS included. The deprecated fields count: a crawler
+// that dials through a tunnel must not go round it.
+func dialerOf(t *http.Transport) (dial dialFunc, any bool) {
+	//lint:ignore SA1019 net/http honours them
+	old, oldTLS := t.Dial, t.DialTLS
+	if dial = t.DialContext; dial == nil && old != nil {
+		dial = func(_ context.Context, network, addr string) (net.Conn, error) { return old(network, addr) }
+	}
+	return dial, dial != nil || oldTLS != nil || t.DialTLSContext != nil
+}
+
+// CloseIdle closes the idle connections of all transports but the base.
+func (n *Network) CloseIdle() {
+	if n.Transport() {
+		n.pages.CloseIdleConnections()
+		n.guarded.CloseIdleConnections()
+		n.plain.(*http.Transport).CloseIdleConnections()
+	}
+}
+
+// control refuses an address between resolution and connect.
+func (n *Network) control(_ context.Context, _, address string, _ syscall.RawConn) error {
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return &RefusedError{address, err}
+	}
+	return n.check(ap.Addr())
+}
+
+// checked returns a dialer that resolves names here and gives dial one literal
+// address after the other, each of them checked. A name that cannot be resolved
+// here is left to dial, and the address of the connection is checked before
+// anything is sent.
+func (n *Network) checked(dial dialFunc) dialFunc {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		host, port, err := net.SplitHostPort(addr)
+		if err != nil {
+			return nil, err
+		}
+		addrs, err := n.resolve(ctx, network, host)
+		if err != nil {
+			return n.checkConn(dial(ctx, network, addr))
+		}
+		var first error
+		for _, a := range addrs {
+			err := n.check(a)
+			if err == nil {
+				var conn net.Conn
+				conn, err = dialFor(ctx, dialTime/time.Duration(len(addrs)), dial, network, net.JoinHostPort(a.String(), port))
+				if err == nil {
+					return conn, nil
+				}
+			}
+			first = cmp.Or(first, err)
+		}
+		return nil, first
+	}
+}
+
+// dialFor calls dial with a context that ends after limit, unless dial has
+// returned by then: a connection may live as long as its context.
+func dialFor(ctx context.Context, limit time.Duration, dial dialFunc, network, addr string) (net.Conn, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer time.AfterFunc(limit, cancel).Stop()
+	return dial(ctx, network, addr)
+}
+
+// checkConn closes a connection to an address that is refused.
+func (n *Network) checkConn(conn net.Conn, err error) (net.Conn, error) {
+	if err != nil {
+		return nil, err
+	}
+	if peer, ok := addrOf(conn.RemoteAddr()); ok {
+		if err := n.check(peer.Addr()); err != nil {
+			conn.Close()
+			return nil, err
+		}
+	}
+	return conn, nil
+}
+
+// check applies the rule to an address.
+func (n *Network) check(addr netip.Addr) error {
+	addr = addr.Unmap().WithZone("")
+	if err := n.rule(addr); err != nil {
+		return &RefusedError{addr.String(), err}
+	}
+	return nil
+}
+
+// resolve returns the addresses of a host as this machine sees them, at least
+// one. IPv4 comes first: a dialer that is given one address cannot change over
+// from an IPv6 that does not work.
+func (n *Network) resolve(ctx context.Context, network, host string) ([]netip.Addr, error) {
+	if addr, ok := literal(host); ok {
+		return []netip.Addr{addr}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookupTime)
+	defer cancel()
+	addrs, err := n.Lookup(ctx, strings.Replace(network, "tcp", "ip", 1), host)
+	if err == nil && len(addrs) == 0 {
+		err = &net.DNSError{Err: "no address", Name: host, IsNotFound: true}
+	}
+	addrs = slices.Clone(addrs)
+	slices.SortStableFunc(addrs, func(a, b netip.Addr) int { return a.Unmap().BitLen() - b.Unmap().BitLen() })
+	return addrs, err
+}
+
+// proxied reports whether a request goes by a proxy of the base.
+func (n *Network) proxied(req *http.Request) bool {
+	if n.proxy == nil {
+		return false
+	}
+	u, err := n.proxy(req)
+	return u != nil || err != nil
+}
+
+// Permits checks the host of a URL that is about to be requested, as far as that
+// can be done without a connection. Where the connection is made out of sight, the
+// name is resolved here; the other side may resolve it differently. A name of a
+// local network that this machine cannot resolve is refused unless it is trusted.
+func (n *Network) Permits(ctx context.Context, to *url.URL, trusted string) error {
+	host := to.Hostname()
+	_, known := literal(host)
+	seen := n.Transport() && !n.proxied(&http.Request{Method: http.MethodGet, URL: to, Header: http.Header{}})
+	if seen && !known && (n.direct || !specialUse(host)) {
+		return nil // its addresses are checked when they are connected to
+	}
+	addrs, err := n.resolve(ctx, "ip", host)
+	if err != nil {
+		if specialUse(host) && host != trusted {
+			return &RefusedError{host, errors.New("a name of a local network that this machine cannot resolve")}
+		}
+		return nil
+	}
+	for _, a := range addrs {
+		if err := n.check(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Page requests a page. With Options.Pages the error is a *RefusedError if its
+// address is refused, and nothing is sent there.
+func (n *Network) Page(req *http.Request) (*http.Response, error) {
+	switch {
+	case !n.strict:
+		return n.base.RoundTrip(req)
+	case n.Transport() && !n.proxied(req):
+		return n.pages.RoundTrip(req)
+	}
+	if err := n.Permits(req.Context(), req.URL, ""); err != nil {
+		if req.Body != nil {
+			req.Body.Close()
+		}
+		return nil, err
+	}
+	return n.watchedPage(req)
+}
+
+// watchedPage requests a page by way of a base whose connections are only reported.
+func (n *Network) watchedPage(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(req.Context())
+	trip := &Trip{network: n, bound: true}
+	sent := req.WithContext(httptrace.WithClientTrace(ctx, trip.trace(req.URL, cancel)))
+	resp, err := n.base.RoundTrip(sent)
+	var refused *RefusedError
+	if errors.As(context.Cause(ctx), &refused) {
+		if resp != nil && resp.Body != nil {
+			resp.Body.Close()
+		}
+		return nil, refused
+	}
+	if err != nil || resp == nil {
+		cancel(nil)
+		return resp, err
+	}
+	if resp.Request == sent {
+		resp.Request = req
+	}
+	// The body of a 101 is a connection, which must keep its type.
+	if resp.Body != nil && resp.StatusCode != http.StatusSwitchingProtocols {
+		resp.Body = &watchedBody{resp.Body, cancel}
+	}
+	return resp, nil
+}
+
+// watchedBody ends the context of its request when it has been read to its end or
+// is closed.
+type watchedBody struct {
+	io.ReadCloser
+	cancel context.CancelCauseFunc
+}
+
+func (b *watchedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.cancel(nil)
+	}
+	return n, err
+}
+
+func (b *watchedBody) Close() error {
+	defer b.cancel(nil)
+	return b.ReadCloser.Close()
+}

@@ -1,0 +1,132 @@
+package egress
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/netip"
+	"net/url"
+	"slices"
+	"sync/atomic"
+)
+
+// A Trip makes the requests of one fetch: the first, and one for each redirect.
+// It is inside as long as every answer came from a special address: a private
+// site may redirect within its network. Once an answer came from a public address,
+// or from one that could not be seen, the rule binds all further requests.
+type Trip struct {
+	network *Network
+	trusted string                         // host of the first request, "" if the rule binds it, too
+	bound   bool                           // the next request is bound by the rule
+	inside  bool                           // every answer so far came from a special address
+	peer    atomic.Pointer[netip.AddrPort] // end of the last connection that was reported; nil if none was
+	relay   netip.AddrPort                 // peer of the first request, perhaps a relay for all
+}
+
+// Trip begins a fetch of a URL.
+func (n *Network) Trip(first *url.URL) *Trip {
+	if n.strict {
+		return &Trip{network: n, bound: true}
+	}
+	return &Trip{network: n, inside: true, trusted: first.Hostname()}
+}
+
+// RoundTrip makes one request. It calls cancel, which must end the context of the
+// request, with a *RefusedError if a connection to a refused address is reported.
+func (t *Trip) RoundTrip(req *http.Request, cancel context.CancelCauseFunc) (*http.Response, error) {
+	n := t.network
+	if t.bound && n.Transport() && !n.proxied(req) {
+		return n.guarded.RoundTrip(req)
+	}
+	t.peer.Store(nil)
+	trace := httptrace.WithClientTrace(req.Context(), t.trace(req.URL, cancel))
+	return n.plain.RoundTrip(req.WithContext(trace))
+}
+
+// trace receives what net/http reports of the connections for a request, also
+// from below a base that is not known. A connection to a proxy is ignored. One to
+// a refused address is closed before the request is written to it; an HTTP/2
+// connection is left open, since others use it too, and the request is canceled.
+func (t *Trip) trace(target *url.URL, cancel context.CancelCauseFunc) *httptrace.ClientTrace {
+	site := hostPort(target)
+	var direct atomic.Bool
+	return &httptrace.ClientTrace{
+		GetConn: func(to string) { direct.Store(to == site) },
+		GotConn: func(info httptrace.GotConnInfo) {
+			peer, ok := addrOf(info.Conn.RemoteAddr())
+			if !ok || !direct.Load() {
+				return
+			}
+			t.peer.Store(&peer)
+			if !t.bound || peer == t.relay {
+				return
+			}
+			if err := t.network.check(peer.Addr()); err != nil {
+				cancel(err)
+				if !isHTTP2(info.Conn) {
+					info.Conn.Close()
+				}
+			}
+		},
+	}
+}
+
+// Follow prepares the request that a redirect leads to. An error refuses it.
+func (t *Trip) Follow(ctx context.Context, from, to *url.URL) error {
+	t.inside = t.inside && t.answeredInside(ctx, from.Hostname())
+	t.bound = !t.inside || t.network.always
+	if !t.bound {
+		return nil
+	}
+	return t.network.Permits(ctx, to, t.trusted)
+}
+
+// answeredInside reports whether the last answer, for a URL of host, came from a
+// special address. Without a reported connection that is known of literal
+// addresses only. A reported one may end at a relay in the crawler's own network,
+// if a dialer or a base is not known to go without; then no address of the host
+// may be public.
+func (t *Trip) answeredInside(ctx context.Context, host string) bool {
+	peer := t.peer.Load()
+	if peer != nil && !t.relay.IsValid() {
+		t.relay = *peer
+	}
+	if peer == nil {
+		addr, known := literal(host)
+		return known && !public(addr)
+	}
+	if public(peer.Addr()) {
+		return false
+	}
+	if t.network.direct {
+		return true
+	}
+	addrs, _ := t.network.resolve(ctx, "ip", host)
+	return !slices.ContainsFunc(addrs, public)
+}
+
+// isHTTP2 reports whether a connection carries the requests of others, too.
+func isHTTP2(c net.Conn) bool {
+	secure, ok := c.(interface{ ConnectionState() tls.ConnectionState })
+	return ok && secure.ConnectionState().NegotiatedProtocol == "h2"
+}
+
+// hostPort is the address that net/http connects to for a URL.
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// addrOf is the IP address of a peer, if it has one.
+func addrOf(a net.Addr) (netip.AddrPort, bool) {
+	if a == nil {
+		return netip.AddrPort{}, false
+	}
+	ap, err := netip.ParseAddrPort(a.String())
+	return netip.AddrPortFrom(ap.Addr().Unmap().WithZone(""), ap.Port()), err == nil
+}
