@@ -47,16 +47,21 @@ func readBody(resp *http.Response, header http.Header, limit int) (content, erro
 	return content{body: body}, nil
 }
 
-// announced is the length of the raw body that an answer declares, 0 if none.
+// announced returns the length of the raw body that an answer declares, 0 if none.
+// Of several lengths it is the longest: a body that falls short of one of them may
+// have been cut.
 func announced(resp *http.Response, header http.Header) int64 {
 	if resp.Uncompressed || len(resp.TransferEncoding) > 0 || header["Transfer-Encoding"] != nil {
 		return 0
 	}
-	declared := int64(0)
-	if lines := header["Content-Length"]; len(lines) == 1 {
-		declared, _ = strconv.ParseInt(lines[0], 10, 64) // 0 if it is no number
+	most := resp.ContentLength
+	for _, line := range header["Content-Length"] {
+		for part := range strings.SplitSeq(line, ",") {
+			n, _ := strconv.ParseInt(strings.Trim(part, " \t"), 10, 64) // 0 if it is no number
+			most = max(most, n)
+		}
 	}
-	return max(declared, resp.ContentLength)
+	return max(most, 0)
 }
 
 // decoded undoes the content codings of a body, one or two of them.

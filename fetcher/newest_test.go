@@ -335,8 +335,17 @@ func TestStoreHangs(t *testing.T) {
 		if n := calls.Load(); n != 1 {
 			t.Errorf("%d calls of a store that hangs after its rest, want one, to see", n)
 		}
+		calls.Store(0)
+		for i := range 24 * 60 {
+			time.Sleep(time.Minute)
+			check(2000 + i)
+		}
+		if n := calls.Load(); n > 30 {
+			t.Errorf("%d calls in a day of a store that hangs, want one an hour in the end", n)
+		}
 		well.Store(true)
-		time.Sleep(31 * time.Second)
+		time.Sleep(61 * time.Minute)
+		check(100)
 		failed := tr.Stats().StoreFailures
 		check(101)
 		if now := tr.Stats().StoreFailures; now != failed {

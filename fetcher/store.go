@@ -196,9 +196,13 @@ func (e *engine) storeFailed(op, key string, err error) {
 
 const (
 	// maxHangs is how many calls in a row may run out of time before the store
-	// is left alone for hangRest.
+	// is left alone.
 	maxHangs = 3
+	// The store is left alone for hangRest, and twice as long after each call
+	// that is let through to see, up to hangMost: a call that hangs for ever
+	// keeps its goroutine.
 	hangRest = 30 * time.Second
+	hangMost = time.Hour
 )
 
 var errHangs = errors.New("the store has not answered in time lately")
@@ -207,8 +211,9 @@ var errHangs = errors.New("the store has not answered in time lately")
 // wait for it. After each rest one call is let through to see.
 type hangs struct {
 	mu    sync.Mutex
-	inRow int
-	until time.Time
+	inRow int           // calls in a row that ran out of time
+	rest  time.Duration // the last rest; 0 while the store answers
+	until time.Time     // the end of that rest
 }
 
 func (h *hangs) enter(now time.Time) error {
@@ -220,8 +225,14 @@ func (h *hangs) enter(now time.Time) error {
 	if now.Before(h.until) {
 		return errHangs
 	}
-	h.until = now.Add(hangRest)
+	h.begin(now)
 	return nil
+}
+
+// begin begins the next rest.
+func (h *hangs) begin(now time.Time) {
+	h.rest = min(max(2*h.rest, hangRest), hangMost)
+	h.until = now.Add(h.rest)
 }
 
 // leave notes how a call ended: late is one that ran out of time.
@@ -229,11 +240,12 @@ func (h *hangs) leave(now time.Time, late bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !late {
-		h.inRow = 0
+		h.inRow, h.rest = 0, 0
 		return
 	}
-	h.inRow++
-	h.until = now.Add(hangRest)
+	if h.inRow++; h.inRow == maxHangs {
+		h.begin(now)
+	}
 }
 
 const (

@@ -192,16 +192,22 @@ func (a *Attempt) follows(scheme string) bool {
 }
 
 // short reports by how many bytes the body falls behind the length that the
-// answer declared. After a coding, or a cut, the two have nothing to do with
-// each other.
+// answer declared, the longest of several. After a coding, or a cut, the two have
+// nothing to do with each other.
 func (a *Attempt) short(limit int) (int64, bool) {
 	h := a.Header
-	if a.Cut || len(a.Body) >= limit || len(h["Content-Length"]) != 1 || h["Content-Encoding"] != nil || h["Transfer-Encoding"] != nil {
+	if a.Cut || len(a.Body) >= limit || h["Content-Encoding"] != nil || h["Transfer-Encoding"] != nil {
 		return 0, false
 	}
-	n, err := strconv.ParseInt(h["Content-Length"][0], 10, 64)
-	lacks := n - int64(len(a.Body))
-	return lacks, err == nil && lacks > 0
+	var most int64
+	for _, line := range h["Content-Length"] {
+		for part := range strings.SplitSeq(line, ",") {
+			n, _ := strconv.ParseInt(strings.Trim(part, " \t"), 10, 64) // 0 if it is no number
+			most = max(most, n)
+		}
+	}
+	lacks := most - int64(len(a.Body))
+	return lacks, lacks > 0
 }
 
 // exhausted reports whether the redirects are used up (RFC 9309, section

@@ -60,6 +60,7 @@ func TestForeignAttempts(t *testing.T) {
 		// Bodies.
 		{"2.5/a_body_over_the_limit_that_nobody_cut", false, policy.Attempt{Status: 200, Body: append(lines(500<<10-20, "User-agent: *\n"), "Disallow: /private\nDisallow: /public\n"...)}, "rules 2.2.2", days},
 		{"2.3.1.4/a_body_short_of_its_length", false, policy.Attempt{Status: 200, Body: []byte(file), Header: http.Header{"Content-Length": {"1000"}}}, "defer 2.3.1.4", time.Minute},
+		{"2.3.1.4/the_longest_of_several_lengths_counts", false, policy.Attempt{Status: 200, Body: []byte(file), Header: http.Header{"Content-Length": {fmt.Sprint(len(file)), "500, 1000"}}}, "defer 2.3.1.4", time.Minute},
 		{"2.3.1.4/no_body_but_a_length", false, policy.Attempt{Status: 200, Header: http.Header{"Content-Length": {"1"}}}, "defer 2.3.1.4", time.Minute},
 		{"2.3.1.4/a_copy_and_then_a_short_body", true, policy.Attempt{Status: 200, Header: http.Header{"content-length": {"1"}}}, "rules stale 2.4", time.Minute},
 		{"2.3.1.1/a_body_of_its_length", false, policy.Attempt{Status: 200, Body: []byte(file), Header: http.Header{"Content-Length": {fmt.Sprint(len(file))}}}, "rules 2.2.2", days},

@@ -221,7 +221,7 @@ func sent(t *testing.T, srv *server) (n int) {
 // A lease that others wrote and that never ends gets a time to live. One of another type does, too.
 func TestForeignLeaseEnds(t *testing.T) {
 	srv := start(t)
-	for _, write := range [][]string{{"SET", "polite:1:lease:k", "foreign"}, {"LPUSH", "polite:1:lease:k", "a list"}} {
+	for _, write := range [][]string{{"SET", "polite:1:lease:k", "foreign"}, {"LPUSH", "polite:1:lease:k", "a list"}, {"SETEX", "polite:1:lease:k", "86400", "foreign"}} {
 		t.Run("house/"+write[0], func(t *testing.T) {
 			s := opened(t, srv.url(), slow)
 			srv.do(write...)

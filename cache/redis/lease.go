@@ -14,13 +14,14 @@ import (
 	"github.com/rfc9309/polite/cache"
 )
 
-// takeScript sets the lease to the holder's token if nobody has it. A lease without a time to live, which no
-// holder sets, gets one.
+// takeScript sets the lease to the holder's token if nobody has it. A lease without a time to live, or with one
+// that no holder sets, gets ttl.
 var takeScript = rueidis.NewLuaScript(`
 if redis.call("SET", KEYS[1], ARGV[1], "NX", "PX", ARGV[2]) then
 	return 1
 end
-if redis.call("PTTL", KEYS[1]) == -1 then
+local left = redis.call("PTTL", KEYS[1])
+if left == -1 or left > tonumber(ARGV[2]) then
 	redis.call("PEXPIRE", KEYS[1], ARGV[2])
 end
 return 0
