@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/rfc9309/polite/internal/lru"
-	"github.com/rfc9309/polite/matcher"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -13,18 +12,18 @@ import (
 // the authorities in use by key, bounded in bytes. A copy that several
 // authorities serve is held once.
 type memory struct {
-	*lru.Cache[*policy.Record, *matcher.File]
+	*lru.Cache[*policy.Record, *policy.Text]
 
 	mu     sync.Mutex
 	tokens []string // replaced, never changed
 }
 
-// maxTokens bounds the product tokens whose rules are made ready before a copy's
-// size is taken. A program has one, or one for each of its crawlers.
+// maxTokens bounds the product tokens whose groups are compiled before the size of
+// a text is taken. A program has one, or one for each of its crawlers.
 const maxTokens = 8
 
 func newMemory(maxBytes int64) *memory {
-	return &memory{Cache: lru.New[*policy.Record, *matcher.File](maxBytes)}
+	return &memory{Cache: lru.New[*policy.Record, *policy.Text](maxBytes)}
 }
 
 // serve tells the memory of a product token that will ask.
@@ -51,38 +50,17 @@ func (m *memory) remember(key string, rec *policy.Record) *policy.Record {
 		key = robots[:len(key)]
 	}
 	cost := int64(rec.Size())
-	f := rec.File()
-	if f == nil {
+	text := rec.Text()
+	if text == nil {
 		m.Put(key, rec, cost, nil)
 		return rec
 	}
-	size := m.size(f)
-	part := m.share(f, size)
-	if part == nil {
-		m.Put(key, rec, cost+size, nil)
-		return rec
+	size := int64(text.Size(m.served()...))
+	part := m.Share(m.Hash([]byte(text.Digest())), text, size)
+	if rec = rec.Share(part.Value()); rec.Text() != part.Value() { // another text with the same hash
+		m.Drop(part)
+		part, cost = nil, cost+size
 	}
-	rec = rec.Share(part.Value())
 	m.Put(key, rec, cost, part)
 	return rec
-}
-
-// share returns the part that is equal to f, f itself if there was none. It is
-// nil if another text has the same hash.
-func (m *memory) share(f *matcher.File, size int64) *lru.Part[*matcher.File] {
-	text, _ := f.AppendText(nil)
-	part := m.Share(m.Hash(text), f, size)
-	if !part.Value().Equal(f) {
-		m.Drop(part)
-		return nil
-	}
-	return part
-}
-
-// size is what f retains when the tokens in use have asked it.
-func (m *memory) size(f *matcher.File) int64 {
-	for _, token := range m.served() {
-		f.Group(token)
-	}
-	return int64(f.Size())
 }

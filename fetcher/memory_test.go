@@ -180,12 +180,11 @@ func TestTextsOfOneHash(t *testing.T) {
 	c := crowd{shares: 1}
 	first := c.learn(policy.RFC9309(), 1, []byte("User-agent: *\nDisallow: /first\n"))
 	second := c.learn(policy.RFC9309(), 2, []byte("User-agent: *\nDisallow: /second\n"))
-	text, _ := second.File().AppendText(nil)
-	m.Put(authority(1), first, 1, m.Share(m.Hash(text), first.File(), 1)) // the hash is the second's
+	m.Put(authority(1), first, 1, m.Share(m.Hash([]byte(second.Text().Digest())), first.Text(), 1)) // the hash is the second's
 
 	got := m.remember(authority(2), second)
-	if kept, ok := m.Get(authority(2)); !ok || kept != got || got.File() != second.File() {
-		t.Errorf("the second authority has the file %v, want its own", got.File())
+	if kept, ok := m.Get(authority(2)); !ok || kept != got || got.Text() != second.Text() {
+		t.Errorf("the second authority has the text %v, want its own", got.Text())
 	}
 }
 

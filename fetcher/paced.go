@@ -76,11 +76,7 @@ func (e *engine) reachable(ctx context.Context, key string) error {
 
 // crawlDelay is the Crawl-delay of the group that the crawler obeys.
 func (t *Transport) crawlDelay(rec *policy.Record) time.Duration {
-	f := rec.File()
-	if f == nil {
-		return 0
-	}
-	delay, _ := f.CrawlDelay(t.token)
+	delay, _ := rec.Group(t.token).CrawlDelay()
 	return delay
 }
 

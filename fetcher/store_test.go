@@ -75,7 +75,9 @@ func TestStoreIsRead(t *testing.T) {
 		{name: "cut", value: func(t *testing.T) []byte { v := ours(t, time.Now()); return v[:len(v)-1] },
 			robots: text, asked: public, want: "allow 2.2.2", asks: 1, bad: true},
 		{name: "one_octet_changed", value: func(t *testing.T) []byte {
-			return bytes.Replace(stored(t, rfc, site, "User-agent: *\nDisallow: /x\n", time.Now()), []byte("/x"), []byte("/p"), 1)
+			v := ours(t, time.Now())
+			v[len(v)-20] ^= 1 // in the text, before the checksum
+			return v
 		}, robots: text, asked: public, want: "allow 2.2.2", asks: 1, bad: true},
 		{name: "empty", value: func(*testing.T) []byte { return []byte{} },
 			robots: text, asked: public, want: "allow 2.2.2", asks: 1, bad: true},

@@ -9,14 +9,13 @@ import (
 	"time"
 
 	"github.com/rfc9309/polite/internal/clean"
-	"github.com/rfc9309/polite/matcher"
 )
 
 // The stored form of a record: a magic with the version, the fields in the
-// order of stored.fields (numbers as varints, text after its length), the text
-// of the copy, and a checksum of all of it.
+// order of stored.fields (numbers as varints, strings after their length), the
+// text of the copy, deflated, and a checksum of all of it.
 const (
-	magic   = "polite\x00\x02" // the last byte is the version
+	magic   = "polite\x00\x03" // the last byte is the version
 	sumSize = 16
 	maxText = 1 << 20 // bytes of one text; the longest ever stored are URLs
 )
@@ -85,24 +84,20 @@ func (r *Record) MarshalBinary() ([]byte, error) {
 		s.hasOutage, s.outage = true, *r.outage
 	}
 	if r.copy == nil {
-		return s.seal(nil), nil
+		return s.seal(""), nil
 	}
 	s.hasCopy, s.copy = true, *r.copy
 	if r.copy.source != nil {
 		s.source = *r.copy.source
 	}
-	text, err := r.copy.file.AppendText(nil)
-	if err != nil {
-		return nil, fmt.Errorf("policy: storing the rules: %w", err)
-	}
-	return s.seal(text), nil
+	return s.seal(r.copy.text.deflated), nil
 }
 
 // seal is the whole of the stored form.
-func (s *stored) seal(text []byte) []byte {
+func (s *stored) seal(deflated string) []byte {
 	w := writer{b: []byte(magic)}
 	s.fields(&w)
-	w.b = append(w.b, text...)
+	w.b = append(w.b, deflated...)
 	sum := sha256.Sum256(w.b)
 	return append(w.b, sum[:sumSize]...)
 }
@@ -132,7 +127,9 @@ func (p *Profile) Load(data []byte) (*Record, error) {
 	}
 	if s.hasCopy {
 		c := s.copy
-		c.file, c.digest = matcher.Parse(l.rest, p.Dialect), sha256.Sum256(l.rest)
+		if c.text, err = loadText(p, l.rest); err != nil {
+			return nil, fmt.Errorf("policy: the stored record is damaged: %w", err)
+		}
 		r.copy = &c
 	}
 	if src := s.source; s.hasCopy && src != (source{}) {

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"encoding/hex"
 	"net/url"
 	"time"
 )
@@ -36,8 +35,8 @@ func (r *Record) rule(d *Decision, token string, target *url.URL, now int64) {
 	h := r.holds(now)
 	d.Verdict, d.Clause, d.Stale = h.verdict, h.clause, h.stale
 	if h.copy {
-		d.Fetched, d.Digest = unix(r.copy.fetched), hex.EncodeToString(r.copy.digest[:])
-		d.Match = r.copy.file.MatchURL(token, target)
+		d.Fetched, d.Digest = unix(r.copy.fetched), r.copy.text.Digest()
+		d.Match = r.copy.text.group(token).MatchURL(target)
 		d.Verdict = Disallow
 		if d.Match.Allowed {
 			d.Verdict = Allow
@@ -62,7 +61,7 @@ func (r *Record) Allows(token string, target *url.URL, now time.Time) bool {
 	}
 	h := r.holds(nanos(now))
 	if h.copy {
-		return r.copy.file.MatchURL(token, target).Allowed
+		return r.copy.text.group(token).MatchURL(target).Allowed
 	}
 	return h.verdict == Allow
 }

@@ -130,17 +130,17 @@ func ExampleRecord_Share() {
 		return policy.RFC9309().Learn(nil, policy.Attempt{Robots: robots, Status: 200, Body: text, Received: time.Now()})
 	}
 	one, other := learn("https://shoes.example/robots.txt"), learn("https://hats.example/robots.txt")
-	other = other.Share(one.File())
-	fmt.Println(other.Robots(), one.File() == other.File())
+	other = other.Share(one.Text())
+	fmt.Println(other.Robots(), one.Text() == other.Text())
 	// Output:
 	// https://hats.example/robots.txt true
 }
 
-// A memory that is bounded in octets adds up records and the copies that they
-// hold.
+// A memory that is bounded in bytes adds up records and the texts of their
+// copies.
 func ExampleRecord_Size() {
 	rec := policy.RFC9309().Learn(nil, policy.Attempt{Robots: "https://example.com/robots.txt", Status: 404, Received: time.Now()})
-	fmt.Println(rec.Size() < 300, rec.File() == nil)
+	fmt.Println(rec.Size()+rec.Text().Size("ExampleBot") < 300, rec.File() == nil)
 	// Output:
 	// true true
 }

@@ -3,7 +3,6 @@ package policy
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"strings"
@@ -104,12 +103,22 @@ func (s *step) success(rule StatusRule) *Record {
 		rule.Access = Unreachable
 		return s.noFile(rule, fmt.Sprintf("status %d without a rule", s.a.Status))
 	}
-	c := &cachedCopy{file: file, digest: sha256.Sum256(body), declared: undeclared, page: file.Rules() == 0 && noText(s.a.Header, body)}
+	c := &cachedCopy{text: s.text(body), declared: undeclared, page: file.Rules() == 0 && noText(s.a.Header, body)}
 	src := source{origin: s.elsewhere(), etag: etag(s.a.Header), modified: lastModified(s.a.Header)}
 	if src != (source{}) {
 		c.source = &src
 	}
 	return s.confirmed(c)
+}
+
+// text returns the text of the answer: the old one if it has not changed, since
+// its groups are compiled.
+func (s *step) text(body []byte) *Text {
+	t := newText(s.p, body)
+	if old := s.old.Text(); t.same(old) {
+		return old
+	}
+	return t
 }
 
 // notModified follows a 304 to our validators (RFC 9111, section 4.3.4): the copy
@@ -192,7 +201,7 @@ func (s *step) noFile(rule StatusRule, cause string) *Record {
 // keeps is until when the old copy governs by a rule's Keep.
 func (s *step) keeps(keep time.Duration) int64 {
 	switch {
-	case s.old.File() == nil || keep == 0 || s.p.future(s.old.copy.fetched, s.now):
+	case s.old.Text() == nil || keep == 0 || s.p.future(s.old.copy.fetched, s.now):
 		return 0
 	case keep == Lifetime:
 		return s.old.copy.expires
@@ -204,7 +213,7 @@ func (s *step) keeps(keep time.Duration) int64 {
 // received by a clock that has been set back since: its lifetime, counted by
 // that clock, means nothing now.
 func (s *step) keptCopy() *cachedCopy {
-	if s.old.File() == nil || !s.p.future(s.old.copy.fetched, s.now) {
+	if s.old.Text() == nil || !s.p.future(s.old.copy.fetched, s.now) {
 		if s.old == nil {
 			return nil
 		}

@@ -1,0 +1,215 @@
+package policy_test
+
+import (
+	"bufio"
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rfc9309/polite/policy"
+)
+
+// corpus returns real robots.txt files.
+func corpus(t testing.TB) (bodies [][]byte) {
+	t.Helper()
+	folder := os.Getenv("POLITE_CORPUS")
+	if folder == "" {
+		t.Skip("POLITE_CORPUS does not name a folder with real robots.txt files")
+	}
+	f, err := os.Open(filepath.Join(folder, "robots-real.jsonl.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(z)
+	lines.Buffer(nil, 32<<20)
+	for lines.Scan() {
+		var line struct{ B64 []byte }
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			t.Fatal(err)
+		}
+		bodies = append(bodies, line.B64)
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return bodies
+}
+
+// TestStoredSize: a store keeps the text deflated. Of real files that is a third
+// of their bytes, all other fields of the record included.
+func TestStoredSize(t *testing.T) {
+	p := policy.RFC9309()
+	text, data := 0, 0
+	for _, body := range corpus(t) {
+		a := attempt(t, "200", start)
+		a.Body = body
+		rec := p.Learn(nil, a)
+		text += len(rec.File().Text())
+		data += len(stored(t, rec))
+	}
+	if data > text/3 {
+		t.Errorf("%d bytes are stored of %d bytes of text\nwant at most a third", data, text)
+	}
+}
+
+// TestText: the text of a record is the body as received, stored and loaded too.
+func TestText(t *testing.T) {
+	p := policy.RFC9309()
+	long := strings.Repeat("x", p.Limit)
+	for name, body := range map[string]string{
+		"9/rules": bodies["rules"], "9/empty": "", "9/utf_16": bodies["utf16"], "9/png": bodies["png"],
+		"9/at_the_limit": long, "9/zeros_at_the_limit": strings.Repeat("\x00", p.Limit),
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := attempt(t, "200", start)
+			a.Body = []byte(body)
+			rec := learn(t, p, nil, a)
+			for _, r := range []*policy.Record{rec, reload(t, p, rec)} {
+				if got := r.File().Text(); got != body {
+					t.Errorf("got  %.50q\nwant %.50q", got, body)
+				}
+				if got, want := r.Text().Digest(), digestOf(body); got != want {
+					t.Errorf("got  digest %s\nwant %s", got, want)
+				}
+			}
+		})
+	}
+	if got := (*policy.Record)(nil).Text().Digest(); got != "" {
+		t.Errorf("a nil record has the digest %s", got)
+	}
+}
+
+// deflated is what a store that lies can put in the place of a text.
+func deflated(t *testing.T, text []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := flate.NewWriter(&b, flate.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Write(text)
+	w.Close()
+	return b.Bytes()
+}
+
+// TestLoadOfHostileText: a stored text inflates to the limit and no further, and
+// is all that follows the fields.
+func TestLoadOfHostileText(t *testing.T) {
+	p := policy.RFC9309()
+	data := stored(t, learn(t, p, nil, attempt(t, "200 empty", start)))
+	head := data[:len(data)-16-len(deflated(t, nil))]
+	forge := func(text []byte) []byte {
+		return reseal(append(append([]byte(string(head)), text...), make([]byte, 16)...))
+	}
+	rules := []byte(bodies["rules"])
+	if rec, err := p.Load(forge(deflated(t, rules))); err != nil || ruling(t, rec, start) != "rules 2.2.2" {
+		t.Errorf("a text that another writer deflated: %v", err)
+	}
+	for _, tt := range []struct {
+		name string
+		text []byte
+	}{
+		{"4.2/over_the_limit", deflated(t, make([]byte, p.Limit+1))},
+		{"4.2/a_thousand_times_the_limit", deflated(t, make([]byte, 1000*p.Limit))},
+		{"4.2/cut", deflated(t, rules)[:8]},
+		{"4.2/followed_by_more", append(deflated(t, rules), 0)},
+		{"4.2/no_text", nil},
+		{"4.2/not_deflated", rules},
+	} {
+		t.Run(tt.name, func(t *testing.T) { refuse(t, p, forge(tt.text), tt.name) })
+	}
+}
+
+// TestGroup: a group is compiled once, whoever asks, and not for ever many tokens.
+func TestGroup(t *testing.T) {
+	p := policy.RFC9309()
+	a := attempt(t, "200", start)
+	a.Body = []byte("User-agent: a\nCrawl-delay: 2\nDisallow: /private\nUser-agent: *\nDisallow: /public\n")
+	rec := learn(t, p, nil, a)
+	first := rec.Group("a")
+	if delay, ok := first.CrawlDelay(); !ok || delay != 2*time.Second || first.Agent() != "a" {
+		t.Errorf("got  group %q, Crawl-delay %v, %v\nwant a, 2s", first.Agent(), delay, ok)
+	}
+	if rec.Group("b") != rec.Group("c") {
+		t.Errorf("two tokens of the default group have two groups")
+	}
+	if rec.Group("a") != first {
+		t.Errorf("the group was compiled twice")
+	}
+	size := rec.Text().Size()
+	for i := range 1000 {
+		rec.Group(fmt.Sprint("bot", i))
+	}
+	if got := rec.Text().Size(); got > size+2000 {
+		t.Errorf("after 1000 tokens the text takes %d bytes, before %d", got, size)
+	}
+	if d := rec.Decide("a", private, start); d.Allowed() || d.Match.Agent != "a" {
+		t.Errorf("after 1000 tokens: %v", d)
+	}
+	for _, r := range []*policy.Record{nil, {}, learn(t, p, nil, attempt(t, "404", start))} {
+		if g := r.Group("a"); g == nil || g.Agent() != "" || !g.Match("/private").Allowed {
+			t.Errorf("a record without a copy has the group %v", g)
+		}
+	}
+}
+
+// TestGroupAtOnce: any number of goroutines may be the first to ask.
+func TestGroupAtOnce(t *testing.T) {
+	rec := policy.RFC9309().Learn(nil, attempt(t, "200 rules", start))
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			if rec.Allows(fmt.Sprint("bot", i%3), private, start) {
+				t.Errorf("bot%d may read /private", i%3)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestSameText: a fetch that brings the same text keeps the groups.
+func TestSameText(t *testing.T) {
+	p := policy.Google() // whose requests are not conditional
+	old := learn(t, p, nil, attempt(t, "200 rules", start))
+	same := learn(t, p, old, attempt(t, "200 rules", start.Add(time.Hour)))
+	other := learn(t, p, same, attempt(t, "200 others", start.Add(2*time.Hour)))
+	if same == old || same.Text() != old.Text() || other.Text() == old.Text() {
+		t.Errorf("got  the same text %v, another %v\nwant true, false", same.Text() == old.Text(), other.Text() == old.Text())
+	}
+}
+
+// TestWarm: a decision of a group that is compiled allocates the text of its URL
+// and digest alone, and Allows nothing.
+func TestWarm(t *testing.T) {
+	rec := policy.RFC9309().Learn(nil, attempt(t, "200 rules", start))
+	for _, tt := range []struct {
+		name string
+		most float64
+		ask  func()
+	}{
+		{"9/allows", 0, func() { rec.Allows("ExampleBot", private, start) }},
+		{"9/crawl_delay", 0, func() { rec.Group("ExampleBot").CrawlDelay() }},
+		{"9/decide", 1, func() { rec.Decide("ExampleBot", private, start) }},
+	} {
+		url := testing.AllocsPerRun(100, func() { _ = private.Redacted() })
+		if tt.most > 0 {
+			tt.most += url
+		}
+		if got := testing.AllocsPerRun(100, tt.ask); got > tt.most {
+			t.Errorf("%s: %v allocations; want %v", tt.name, got, tt.most)
+		}
+	}
+}
