@@ -28,7 +28,7 @@ func TestActions(t *testing.T) {
 		status   int
 		want     string // in the Location or on the page
 		requests int64  // for a robots.txt, after the first one
-		held     int    // authorities in memory afterwards
+		held     int    // number of authorities in memory afterwards
 	}{
 		{"refresh", false, "act=refresh&url=" + siteOne + "/", "Sec-Fetch-Site: same-origin", 303, "?authority=https%3A%2F%2Fsite-0001.example.com&did=refreshed", 1, 1},
 		{"refresh_by_hand_typed_address", false, "act=refresh&url=" + siteOne, "Sec-Fetch-Site: none", 303, "did=refreshed", 1, 1},
@@ -49,10 +49,10 @@ func TestActions(t *testing.T) {
 		{"ask_not_enabled", true, "act=ask&url=site-0002.example.com", "Sec-Fetch-Site: same-origin", 405, "actions are not enabled", 0, 1},
 		{"ask_from_another_site", false, "act=ask&url=site-0002.example.com", "Sec-Fetch-Site: cross-site", 403, "another site", 0, 1},
 		{"no_such_action", false, "act=reboot&url=" + siteOne, "Sec-Fetch-Site: same-origin", 400, "no such action", 0, 1},
-		{"no_url", false, "act=refresh&url=mailto:x", "Sec-Fetch-Site: same-origin", 400, "Not a URL that a robots.txt governs", 0, 1},
+		{"no_url", false, "act=refresh&url=mailto:x", "Sec-Fetch-Site: same-origin", 400, "No robots.txt applies to this URL", 0, 1},
 		{"no_host", false, "act=refresh&url=https://a..b/", "Sec-Fetch-Site: same-origin", 400, "the host is no domain name", 0, 1},
 		{"no_crawler", false, "act=ask&as=%21&url=" + siteOne, "Sec-Fetch-Site: same-origin", 400, "is no product token", 0, 1},
-		{"url_in_the_query", false, "act=refresh", "Sec-Fetch-Site: same-origin", 400, "Not a URL", 0, 1},
+		{"url_in_the_query", false, "act=refresh", "Sec-Fetch-Site: same-origin", 400, "No robots.txt applies to this URL", 0, 1},
 		{"too_long", false, "act=refresh&url=" + siteOne + "&x=" + strings.Repeat("x", maxForm), "Sec-Fetch-Site: same-origin", 400, "The form cannot be read.", 0, 1},
 		{"broken", false, "act=%zz", "Sec-Fetch-Site: same-origin", 400, "The form cannot be read.", 0, 1},
 	}
@@ -103,14 +103,14 @@ func check(t *testing.T, ft *fetcher.Transport, u string) policy.Decision {
 	return d
 }
 
-// brokenStore cannot forget.
+// brokenStore is a store whose Delete fails.
 type brokenStore struct{ *cache.Memory }
 
 func (brokenStore) Delete(context.Context, string) error {
 	return errors.New("the disk is <b>gone</b>")
 }
 
-// hanging is a base that answers nothing before its request ends.
+// hanging is a base that never answers.
 type hanging struct{}
 
 func (hanging) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -118,7 +118,7 @@ func (hanging) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// TestActionsThatFail has actions that come to another end than was hoped.
+// TestActionsThatFail tests actions that fail.
 func TestActionsThatFail(t *testing.T) {
 	order := func(*url.URL) (policy.Verdict, string, bool) {
 		return policy.Disallow, "we are <i>not</i> welcome", true
@@ -148,7 +148,7 @@ func TestActionsThatFail(t *testing.T) {
 				if got := words(t, body(t, res)); res.StatusCode != row.status || !strings.Contains(got, row.want) {
 					t.Errorf("%s: got %d %q, want %d %q", row.act, res.StatusCode, got, row.status, row.want)
 				}
-				time.Sleep(2 * time.Hour) // the flight that nobody waits for ends as well
+				time.Sleep(2 * time.Hour) // let the flight end that no caller waits for
 			})
 		})
 	}

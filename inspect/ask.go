@@ -17,29 +17,29 @@ import (
 type askView struct {
 	URL      string           `json:"url"`
 	As       string           `json:"as,omitempty"`
-	Known    bool             `json:"known"` // there is a ruling
+	Known    bool             `json:"known"` // memory has a decision
 	Decision *policy.Decision `json:"decision,omitempty"`
-	Why      string           `json:"why,omitempty"` // the Decision in one line
+	Why      string           `json:"why,omitempty"` // the Decision as one line
 	Lines    []line           `json:"lines,omitempty"`
 	Problem  string           `json:"error,omitempty"`
 
 	Authority string `json:"-"`
 }
 
-// longestURL is the longest URL that is asked about.
+// longestURL is the longest accepted URL in bytes.
 const longestURL = 8 << 10
 
-// question is what a query or a form asks about.
+// question is the URL and the crawler that a query or a form names.
 type question struct {
 	target *url.URL
 	t      *fetcher.Transport
 	view   askView
 }
 
-// question reads what is asked. Its view has a Problem if that cannot be meant. A
-// URL without a scheme is taken for https, as people leave it out. One that does not
-// print is refused, because what the page showed would not be what was asked.
-func (k *desk) question(q url.Values) question {
+// question reads a query or a form. The view has a Problem if the URL is invalid. A
+// URL without a scheme gets https. A URL with characters that do not print is
+// refused, because the page could not show it as it is.
+func (k *handler) question(q url.Values) question {
 	written := strings.TrimSpace(q.Get("url"))
 	asked := question{view: askView{URL: text(written), As: text(q.Get("as"))}}
 	switch {
@@ -47,7 +47,7 @@ func (k *desk) question(q url.Values) question {
 		asked.view.Problem = "The URL is longer than 8 KiB."
 		return asked
 	case clean.Escape(written, longestURL) != written:
-		asked.view.Problem = "The URL has characters that do not print; write them percent-encoded."
+		asked.view.Problem = "The URL has characters that do not print. Write them percent-encoded."
 		return asked
 	}
 	if !strings.Contains(written, "://") {
@@ -58,7 +58,7 @@ func (k *desk) question(q url.Values) question {
 		_, err = fetcher.Authority(u)
 	}
 	if err != nil {
-		asked.view.Problem = "Not a URL that a robots.txt governs: " + text(err.Error()) + "."
+		asked.view.Problem = "No robots.txt applies to this URL: " + text(err.Error()) + "."
 		return asked
 	}
 	t, err := k.as(q.Get("as"))
@@ -70,29 +70,29 @@ func (k *desk) question(q url.Values) question {
 	return asked
 }
 
-// ask answers from memory alone: a link to the page, which anybody may have made,
-// cannot have the crawler send a request. Nothing known is an answer too.
-func (k *desk) ask(ctx context.Context, q url.Values) answer {
+// ask answers from memory alone. It never fetches, because anybody can make a link to
+// this page.
+func (k *handler) ask(ctx context.Context, q url.Values) reply {
 	asked := k.question(q)
 	if asked.view.Problem == "" {
 		if d, ok := asked.t.Peek(asked.target); ok {
 			k.explain(ctx, &asked.view, d)
 		}
 	}
-	return asked.view.answer()
+	return asked.view.reply()
 }
 
-// answer is the view as a page; what cannot be answered is not an error of ours.
-func (v askView) answer() answer {
-	a := answer{view: "ask", title: "May I fetch this URL?", body: v}
+// reply returns the view as a page.
+func (v askView) reply() reply {
+	a := reply{view: "ask", title: "May I fetch this URL?", body: v}
 	if v.Problem != "" && v.URL != "" {
 		a.status = http.StatusBadRequest
 	}
 	return a
 }
 
-// explain fills in a ruling, with the lines around the rule that decided.
-func (k *desk) explain(ctx context.Context, v *askView, d policy.Decision) {
+// explain adds a decision to the view, with the lines around the deciding rule.
+func (k *handler) explain(ctx context.Context, v *askView, d policy.Decision) {
 	v.Known, v.Decision, v.Why = true, &d, text(d.String())
 	v.Authority = strings.TrimSuffix(d.Robots, "/robots.txt")
 	if d.Match.Rule.Line == 0 {
@@ -100,21 +100,20 @@ func (k *desk) explain(ctx context.Context, v *askView, d policy.Decision) {
 	}
 	rec, err := k.find(ctx, v.Authority)
 	if err != nil || rec.File() == nil {
-		return // gone since, or not worth waiting for: the ruling stands without
+		return // the record is gone: show the decision without the lines
 	}
 	f := rec.File()
-	v.Lines = around(f, group(f, d.Match.Agent), d.Match.Rule.Line)
+	v.Lines = linesAround(f, groupByAgent(f, d.Match.Agent), d.Match.Rule.Line)
 }
 
-// Bounds of one action.
 const (
-	maxForm = 64 << 10
-	maxWait = time.Minute
+	maxForm = 64 << 10    // longest form in bytes
+	maxWait = time.Minute // longest time for one action
 )
 
-// act does what a form asks for, if it comes from this origin. The check comes
-// before anything is read. Only the body counts: the query is what a link can set.
-func (k *desk) act(w http.ResponseWriter, r *http.Request) answer {
+// act performs the action of a form. It first checks that the form comes from this
+// origin. It reads the body and not the query, because a link can set the query.
+func (k *handler) act(w http.ResponseWriter, r *http.Request) reply {
 	if err := k.guard.Check(r); err != nil {
 		return failed(http.StatusForbidden, "Refused: this request comes from another site.")
 	}
@@ -139,43 +138,43 @@ func (k *desk) act(w http.ResponseWriter, r *http.Request) answer {
 	return failed(http.StatusBadRequest, "There is no such action.")
 }
 
-// askSite rules on a URL, asking its site if that is due. The ruling is shown
-// without a detour over memory, which may not have kept it.
-func (k *desk) askSite(ctx context.Context, asked question) answer {
+// askSite makes a decision, and fetches robots.txt if that is due. It shows the
+// decision directly, because memory may not have kept the record.
+func (k *handler) askSite(ctx context.Context, asked question) reply {
 	d, err := asked.t.Check(ctx, asked.target)
 	if err != nil {
 		return unanswered(err)
 	}
 	k.explain(ctx, &asked.view, d)
-	return asked.view.answer()
+	return asked.view.reply()
 }
 
-// refresh asks for a robots.txt now and then shows the authority by a redirect, so
-// that loading that page again sends nothing again. Where something else ruled, the operator's
-// word or a turn that comes too late, that is what there is to show.
-func (k *desk) refresh(ctx context.Context, asked question) answer {
+// refresh fetches a robots.txt now and redirects to the page of its authority, so
+// that reloading that page fetches nothing. If no robots.txt was used, because of
+// Options.Override or the pace, it shows the decision.
+func (k *handler) refresh(ctx context.Context, asked question) reply {
 	d, err := asked.t.Refresh(ctx, asked.target)
 	switch {
 	case err != nil:
 		return unanswered(err)
 	case d.Robots == "":
 		k.explain(ctx, &asked.view, d)
-		return asked.view.answer()
+		return asked.view.reply()
 	}
 	q := url.Values{"authority": {strings.TrimSuffix(d.Robots, "/robots.txt")}, "did": {"refreshed"}}
-	return answer{to: q}
+	return reply{to: q}
 }
 
 // forget drops an authority from memory and store.
-func (k *desk) forget(ctx context.Context, asked question) answer {
+func (k *handler) forget(ctx context.Context, asked question) reply {
 	if err := k.t.Invalidate(ctx, asked.target); err != nil {
 		return unanswered(err)
 	}
-	return answer{to: url.Values{"view": {"authorities"}, "did": {"forgotten"}}}
+	return reply{to: url.Values{"view": {"authorities"}, "did": {"forgotten"}}}
 }
 
-// unanswered is the page for an action that came to nothing.
-func unanswered(err error) answer {
+// unanswered returns the page for an action that failed.
+func unanswered(err error) reply {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return failed(http.StatusGatewayTimeout, "There was no answer in time.")

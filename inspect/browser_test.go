@@ -12,11 +12,11 @@ import (
 	"github.com/rfc9309/polite/fetcher"
 )
 
-// This file sees the page as people do, in a real browser.
+// This file tests the pages in a real browser.
 
 var schemes = []string{"light", "dark"}
 
-// mounted serves a page on a loopback port, where pprof would be.
+// mounted serves a page on a loopback port below /debug.
 func mounted(t *testing.T, page *Page, ft *fetcher.Transport) string {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -26,8 +26,8 @@ func mounted(t *testing.T, page *Page, ft *fetcher.Transport) string {
 	return srv.URL + "/debug/polite"
 }
 
-// looks are the pages that are looked at.
-var looks = []struct{ name, query string }{
+// browserPages are the pages that are opened in the browser.
+var browserPages = []struct{ name, query string }{
 	{"overview", ""},
 	{"week", "?span=week"},
 	{"authorities", "?view=authorities&rows=12"},
@@ -41,8 +41,8 @@ var looks = []struct{ name, query string }{
 	{"problem", "?url=gopher://x"},
 }
 
-// faint is a script that lists the texts whose contrast is under what WCAG 2.2
-// asks of level AA (4.5 to 1, success criterion 1.4.3).
+// faint is a script that lists the texts whose contrast is below 4.5 to 1, the
+// minimum for level AA of WCAG 2.2 (success criterion 1.4.3).
 const faint = `(() => {
 	const parse = c => c.match(/[\d.]+/g).map(Number);
 	const lum = c => { const [r, g, b] = c.map(v => (v /= 255) <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4); return .2126*r + .7152*g + .0722*b; };
@@ -57,13 +57,13 @@ const faint = `(() => {
 	return out.join("\n");
 })()`
 
-// wide is a script that names what sticks out of a window to the right.
+// wide is a script that names the elements that are wider than the window.
 const wide = `[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll")).map(e => e.tagName + "." + e.className).join(" ") +
 	(document.documentElement.scrollWidth > innerWidth ? " the page scrolls sideways" : "")`
 
-// TestBrowserLooks holds every page, in both schemes and on a narrow screen, to
-// be readable and in its bounds, and takes pictures if POLITE_SCREENSHOTS names
-// a folder for them.
+// TestBrowserLooks checks that every page is readable and fits the window, in both
+// colour schemes and on a narrow screen. It takes pictures if POLITE_SCREENSHOTS
+// names a folder for them.
 func TestBrowserLooks(t *testing.T) {
 	b := newBrowser(t)
 	page, ft := demo(t, &Options{Actions: true}, 150)
@@ -72,8 +72,8 @@ func TestBrowserLooks(t *testing.T) {
 	grounds := map[string]bool{}
 	for _, scheme := range schemes {
 		for _, width := range []int{1280, 390} {
-			b.look(width, 900, scheme)
-			for _, look := range looks {
+			b.setWindow(width, 900, scheme)
+			for _, look := range browserPages {
 				b.visit(at + look.query)
 				name := fmt.Sprintf("%s-%s-%d", look.name, scheme, width)
 				if got := b.text(faint); got != "" {
@@ -83,7 +83,7 @@ func TestBrowserLooks(t *testing.T) {
 					t.Errorf("%s: got %s out of the window, want nothing", name, got)
 				}
 				if dir != "" {
-					b.shoot(filepath.Join(dir, name+".png"), true)
+					b.screenshot(filepath.Join(dir, name+".png"), true)
 				}
 			}
 			grounds[b.text("getComputedStyle(document.body).backgroundColor")] = true
@@ -92,10 +92,10 @@ func TestBrowserLooks(t *testing.T) {
 	if len(grounds) != len(schemes) {
 		t.Errorf("grounds: got %v, want one for each of %v", grounds, schemes)
 	}
-	b.quiet()
+	b.checkLog()
 }
 
-// TestBrowserActs presses the buttons, with the headers that a browser sends.
+// TestBrowserActs presses the buttons in a browser.
 func TestBrowserActs(t *testing.T) {
 	b := newBrowser(t)
 	base := &counting{}
@@ -114,13 +114,13 @@ func TestBrowserActs(t *testing.T) {
 		want                string
 		requests            int64
 	}{
-		{"ask_box", "", ".ask button", "Nothing in memory rules on this URL", 0},
+		{"ask_box", "", ".ask button", "Nothing in memory decides about this URL", 0},
 		{"ask_the_site", "?url=" + siteOne + "/private/x", "button[value=ask]", "Disallow: /private/", 1},
-		{"ask_again", "?authority=" + siteOne, "button[value=refresh]", "The site was asked again just now.", 2},
+		{"ask_again", "?authority=" + siteOne, "button[value=refresh]", "robots.txt was fetched again just now.", 2},
 		{"look_as_another", "?authority=" + siteOne, ".inline button", "Group obeyed\n*", 2},
 		{"search", "?view=authorities", ".search button", siteOne, 2},
 		{"forget", "?authority=" + siteOne, "button[value=forget]", "The authority was forgotten.", 2},
-		{"forgotten", "?url=" + siteOne, ".ask button", "Nothing in memory rules on this URL", 2},
+		{"forgotten", "?url=" + siteOne, ".ask button", "Nothing in memory decides about this URL", 2},
 	}
 	for _, step := range steps {
 		b.visit(at + step.query)
@@ -134,7 +134,7 @@ func TestBrowserActs(t *testing.T) {
 			t.Errorf("%s: got %d requests for robots.txt so far, want %d", step.name, got, step.requests)
 		}
 	}
-	b.quiet()
+	b.checkLog()
 
 	t.Run("from_another_site", func(t *testing.T) {
 		form := fmt.Sprintf(`<form method="post" action=%q><input name="act" value="refresh"><input name="url" value=%q><button>x</button></form>`, at, siteOne)
@@ -153,12 +153,12 @@ func TestBrowserActs(t *testing.T) {
 	})
 }
 
-// TestBrowserHostile has the browser read what strangers wrote.
+// TestBrowserHostile opens pages that show hostile text.
 func TestBrowserHostile(t *testing.T) {
 	b := newBrowser(t)
 	page, ft := hostile(t)
 	at := mounted(t, page, ft)
-	b.look(390, 900, "light")
+	b.setWindow(390, 900, "light")
 	for _, query := range hostilePages() {
 		b.visit(at + query)
 		if got := b.text(`String(window.hit) + " " + document.scripts.length + " " + document.images.length`); got != "undefined 0 0" {
@@ -168,5 +168,5 @@ func TestBrowserHostile(t *testing.T) {
 			t.Errorf("%s: got %s out of a narrow window, want nothing", query, got)
 		}
 	}
-	b.quiet()
+	b.checkLog()
 }

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// A chart is a row of stacked bars, one a bucket, ready to be drawn. It is drawn
-// without words, so that it can be stretched to any width: those stand around it.
+// A chart is a row of stacked bars, one for each bucket. The drawing itself has no
+// text, so that it can be stretched to any width. Its labels are placed around it.
 type chart struct {
 	Title  string
-	Label  string // what a screen reader says of it
+	Label  string // text for screen readers
 	Top    string // the number at the upper edge
-	Width  int    // of the drawing, in its own units; its height is chartHeight
+	Width  int    // width of the drawing in its own units
 	Bars   []bar
 	Legend []legend
-	Ticks  []string // times, evenly spaced
+	Ticks  []string // evenly spaced times
 }
 
-// A bar is one bucket; its title shows under the pointer.
+// A bar is one bucket. Its title is shown under the pointer.
 type bar struct {
 	X, Width int
 	Title    string
@@ -41,10 +41,10 @@ type legend struct {
 // A kind is one kind of event that is counted.
 type kind struct {
 	class, name string
-	of          func(*counts) int64
+	count       func(*counts) int64
 }
 
-var rulingKinds = []kind{
+var verdictKinds = []kind{
 	{"allow", "allowed", func(c *counts) int64 { return c.Allowed }},
 	{"disallow", "disallowed", func(c *counts) int64 { return c.Disallowed }},
 	{"defer", "deferred", func(c *counts) int64 { return c.Deferred }},
@@ -71,7 +71,7 @@ func draw(title string, kinds []kind, series []bucket) chart {
 	for i := range series {
 		var sum int64
 		for j, k := range kinds {
-			n := k.of(&series[i].counts)
+			n := k.count(&series[i].counts)
 			total[j] += n
 			sum += n
 		}
@@ -82,37 +82,37 @@ func draw(title string, kinds []kind, series []bucket) chart {
 	for i := range series {
 		c.Bars = append(c.Bars, stack(&series[i], i, kinds, top))
 	}
-	var said []string
+	var labels []string
 	for j, k := range kinds {
 		c.Legend = append(c.Legend, legend{k.class, k.name, total[j]})
-		said = append(said, fmt.Sprintf("%d %s", total[j], k.name))
+		labels = append(labels, fmt.Sprintf("%d %s", total[j], k.name))
 	}
-	c.Label = title + ": " + strings.Join(said, ", ")
+	c.Label = title + ": " + strings.Join(labels, ", ")
 	c.Ticks = ticks(series)
 	return c
 }
 
-// stack makes the bar of one bucket.
+// stack returns the bar of one bucket.
 func stack(b *bucket, at int, kinds []kind, top int64) bar {
 	out := bar{X: at * barWidth, Width: barWidth}
-	var said []string
+	var labels []string
 	y := float64(chartHeight)
 	for _, k := range kinds {
-		n := k.of(&b.counts)
+		n := k.count(&b.counts)
 		if n == 0 {
 			continue
 		}
 		h := float64(n) * chartHeight / float64(top)
 		y -= h
 		out.Parts = append(out.Parts, part{k.class, float64(out.X) + barGap/2, y, barWidth - barGap, h})
-		said = append(said, number(n)+" "+k.name)
+		labels = append(labels, number(n)+" "+k.name)
 	}
-	out.Title = b.Start.Format("Mon 2 Jan 15:04") + " UTC: " + cmp.Or(strings.Join(said, ", "), "nothing")
+	out.Title = b.Start.Format("Mon 2 Jan 15:04") + " UTC: " + cmp.Or(strings.Join(labels, ", "), "nothing")
 	return out
 }
 
-// roundUp makes the scale: the least of 1, 2, 5, 10, 20, 50 ... that is not under
-// n. The last of them before numbers end is n itself.
+// roundUp returns the smallest of 1, 2, 5, 10, 20, 50 ... that is at least n. It
+// returns n if int64 has no such number.
 func roundUp(n int64) int64 {
 	for unit := int64(1); unit > 0; unit *= 10 {
 		for _, top := range []int64{unit, 2 * unit, 5 * unit} {
@@ -124,7 +124,7 @@ func roundUp(n int64) int64 {
 	return n
 }
 
-// ticks are five times along a series, the last one now.
+// ticks returns five times along a series. The last one is now.
 func ticks(series []bucket) []string {
 	const steps = 4
 	layout := "15:04"

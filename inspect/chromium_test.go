@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// browser is a headless Chromium with one tab, spoken to over a pipe in the
-// DevTools protocol.
+// browser is a headless Chromium with one tab. The test controls it over a pipe with
+// the DevTools protocol.
 type browser struct {
 	t       *testing.T
 	to      *os.File
 	answers chan message
 	last    int
 	session string
-	log     []string // what the browser complained of: violations of the policy, errors of scripts
-	loads   int      // pages loaded
+	log     []string // policy violations and script errors that the browser reported
+	loads   int      // number of pages loaded
 }
 
 type message struct {
@@ -33,16 +33,16 @@ type message struct {
 	Exception json.RawMessage `json:"error,omitempty"`
 }
 
-// patience is how long a browser on a busy machine may take for one step.
-const patience = time.Minute
+// stepTimeout is the longest time for one step of the browser.
+const stepTimeout = time.Minute
 
-// newBrowser starts the Chromium that POLITE_CHROMIUM names, or skips the test
-// if it names none: a browser takes long.
+// newBrowser starts the Chromium that POLITE_CHROMIUM names. If it is not set, the
+// test is skipped, because a browser test takes long.
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
 	name := os.Getenv("POLITE_CHROMIUM")
 	if name == "" {
-		t.Skip("POLITE_CHROMIUM names no browser to see the page in, such as chromium")
+		t.Skip("POLITE_CHROMIUM is not set to a browser such as chromium")
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -59,7 +59,7 @@ func newBrowser(t *testing.T) *browser {
 	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
 		"--remote-debugging-pipe", "--user-data-dir="+t.TempDir(), "about:blank")
-	cmd.ExtraFiles = []*os.File{fromTest, toTest} // 3 and 4, as the protocol has them
+	cmd.ExtraFiles = []*os.File{fromTest, toTest} // file descriptors 3 and 4, as the protocol requires
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func newBrowser(t *testing.T) *browser {
 	return b
 }
 
-// stop asks the browser to end and makes sure that it does.
+// stop ends the browser.
 func (b *browser) stop(cmd *exec.Cmd) {
 	done := make(chan struct{})
 	go func() { // ends with the browser
@@ -105,7 +105,7 @@ func (b *browser) listen(from *os.File) {
 	}
 }
 
-// open makes the tab.
+// open opens the tab.
 func (b *browser) open() {
 	b.t.Helper()
 	var target struct{ TargetID string }
@@ -150,7 +150,7 @@ func (b *browser) call(method string, params, result any) {
 	}
 }
 
-// next reads one message and notes what it reports.
+// next reads one message and records the errors in it.
 func (b *browser) next(during string) message {
 	b.t.Helper()
 	select {
@@ -165,8 +165,8 @@ func (b *browser) next(during string) message {
 			b.loads++
 		}
 		return m
-	case <-time.After(patience):
-		b.t.Fatalf("%s: no answer within %v", during, patience)
+	case <-time.After(stepTimeout):
+		b.t.Fatalf("%s: no answer within %v", during, stepTimeout)
 	}
 	panic("unreachable")
 }
@@ -177,7 +177,7 @@ func (b *browser) visit(url string) {
 	b.loading(func() { b.call("Page.navigate", map[string]any{"url": url}, nil) })
 }
 
-// loading does what loads a page and waits for it.
+// loading calls do, which must load a page, and waits until the page is loaded.
 func (b *browser) loading(do func()) {
 	b.t.Helper()
 	before := b.loads
@@ -187,7 +187,7 @@ func (b *browser) loading(do func()) {
 	}
 }
 
-// eval evaluates an expression in the page, past its policy, as the DevTools do.
+// eval evaluates an expression in the page. The page's policy does not apply to it.
 func (b *browser) eval(expression string, result any) {
 	b.t.Helper()
 	var r struct {
@@ -205,7 +205,7 @@ func (b *browser) eval(expression string, result any) {
 	}
 }
 
-// text evaluates an expression that is a string.
+// text evaluates an expression whose value is a string.
 func (b *browser) text(expression string) string {
 	b.t.Helper()
 	var s string
@@ -213,15 +213,15 @@ func (b *browser) text(expression string) string {
 	return s
 }
 
-// look sets the width of the window and the colours that the reader prefers.
-func (b *browser) look(width, height int, scheme string) {
+// setWindow sets the size of the window and the preferred colour scheme.
+func (b *browser) setWindow(width, height int, scheme string) {
 	b.t.Helper()
 	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}, nil)
 	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 }
 
-// shoot writes a picture of the page, as high as it is.
-func (b *browser) shoot(file string, whole bool) {
+// screenshot writes a picture of the page.
+func (b *browser) screenshot(file string, whole bool) {
 	b.t.Helper()
 	var shot struct{ Data string }
 	b.call("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": whole}, &shot)
@@ -234,13 +234,13 @@ func (b *browser) shoot(file string, whole bool) {
 	}
 }
 
-// quiet fails the test if the browser complained of anything, but of answers
-// that are not 2xx, which it reports and which are meant.
-func (b *browser) quiet() {
+// checkLog fails the test if the browser reported an error. Answers that are not 2xx
+// do not count, because the tests want them.
+func (b *browser) checkLog() {
 	b.t.Helper()
 	for _, entry := range b.log {
 		if !strings.Contains(entry, "responded with a status of 4") {
-			b.t.Errorf("the browser complains: %s", entry)
+			b.t.Errorf("the browser reports: %s", entry)
 		}
 	}
 	b.log = nil

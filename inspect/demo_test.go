@@ -19,8 +19,8 @@ import (
 
 const agent = "ExampleBot/0.1 (+https://example.com/bot)"
 
-// canned is a web of sites that differ by the last digits of their names. No
-// request leaves the process.
+// canned is a base whose answers depend on the number in the site's name. It opens
+// no connection.
 type canned struct{}
 
 func (canned) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -40,16 +40,16 @@ func (canned) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// A demoSite is an authority as a crawler of some days would know it.
+// A demoSite is an authority in the memory of a crawler that has run for some days.
 type demoSite struct {
 	origin string
-	age    time.Duration // of the last answer
+	age    time.Duration // age of the last answer
 	status int
 	body   string
 	hops   []policy.Hop
 	err    error
-	was    string        // a copy that an outage began with
-	down   time.Duration // since when
+	was    string        // cached copy at the beginning of the outage
+	down   time.Duration // length of the outage
 }
 
 const shopRobots = `# Rules of the shop
@@ -97,7 +97,7 @@ var demoSites = []demoSite{
 	{origin: "https://data.example.gov", age: 14 * time.Hour, status: 200, body: "User-agent: *\nDisallow: /staging/\nDisallow: /export?\n"},
 }
 
-// learn is the record of the site as it would be now.
+// learn returns the record of the site at the time now, and its last attempt.
 func (s demoSite) learn(now time.Time) (*policy.Record, policy.Attempt) {
 	p := policy.RFC9309()
 	robots := s.origin + "/robots.txt"
@@ -119,7 +119,7 @@ func (s demoSite) learn(now time.Time) (*policy.Record, policy.Attempt) {
 	return p.Learn(rec, a), a
 }
 
-// demo is a page over a crawler of some days, and the crawler.
+// demo returns a crawler that seems to have run for some days, and its page.
 func demo(t *testing.T, o *Options, fillers int) (*Page, *fetcher.Transport) {
 	t.Helper()
 	now := time.Now()
@@ -162,12 +162,13 @@ func demo(t *testing.T, o *Options, fillers int) (*Page, *fetcher.Transport) {
 	return page, ft
 }
 
-// past fills the rates with a week of crawling that had a bad quarter of an hour.
+// past fills the rates with a week of crawling that had a quarter of an hour with
+// many failures.
 func (h *history) past(now time.Time) {
-	fresh := newHistory(cap(h.rulings.items))
+	fresh := newHistory(cap(h.decisions.items))
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.rulings, h.retrievals, h.rates = fresh.rulings, fresh.retrievals, fresh.rates
+	h.decisions, h.retrievals, h.rates = fresh.decisions, fresh.retrievals, fresh.rates
 	for i := 7 * 24 * 60; i > 0; i-- {
 		at := now.Add(-time.Duration(i) * time.Minute)
 		wave := 120 + 40*math.Sin(float64(i)/17) + 16*math.Sin(float64(i)/3.1)

@@ -1,6 +1,6 @@
-// Package inspect is a page for operators: what a crawler holds of robots.txt,
-// what it has just decided and why, and how that goes over time. It is mounted
-// like net/http/pprof:
+// Package inspect is a page for operators. It shows the cached robots.txt files of a
+// crawler, its recent decisions and their reasons, and rates over time. It is
+// mounted like net/http/pprof:
 //
 //	page := inspect.New(nil)
 //	t, err := fetcher.New(agent, &fetcher.Options{Trace: page.Trace(nil)})
@@ -9,61 +9,60 @@
 //	}
 //	mux.Handle("/debug/polite", page.Handler(t))
 //
-// One path serves everything, whichever it is; what to show stands in the query.
-// The page is plain HTML made on the server. It needs no script, loads nothing
-// from elsewhere and links nowhere.
+// One path serves every page. The query selects what is shown. The pages are plain
+// HTML made on the server. They use no script, load nothing from other servers and
+// link to no other site.
 //
-// # What there is to see
+// # What the pages show
 //
-//   - The authorities in memory, to search, sort and page through: the access
-//     result in the words of RFC 9309, section 2.3.1, the age of the copy, when
-//     it is asked for again, since when the site is down.
-//   - One authority: its robots.txt line by line, with the rules of the group
-//     that is obeyed and a remark at each line without effect, where it was
-//     served from and by which redirects.
-//   - Rulings and retrievals just made, and their rates over an hour, a day and a
+//   - The authorities in memory, which can be searched and sorted: the access
+//     result in the words of RFC 9309, section 2.3.1, the age of the cached copy,
+//     the time of the next fetch, and since when the site is down.
+//   - One authority: its robots.txt line by line. The rules of the obeyed group are
+//     marked, each line without effect has a remark, and the redirects that led to
+//     the file are listed.
+//   - Recent decisions and retrievals, and their rates over an hour, a day and a
 //     week.
-//   - An answer to "may I fetch this URL?", with its reasons, from memory alone.
+//   - The answer to "may I fetch this URL?" with its reasons, from memory alone.
 //
-// Every page is JSON as well, with format=json in the query or with an Accept
-// header that asks for application/json and not for text/html.
+// Every page is also available as JSON: with format=json in the query, or with an
+// Accept header that names application/json and not text/html.
 //
 // # What you need to think about
 //
-// Who may see it. URLs that a crawler visits may be confidential, and the page
-// asks nobody who they are: mount it where pprof is mounted, on a listener that
-// the world does not reach or behind what asks for a password.
+// Who may see the page. The URLs that a crawler visits may be confidential, and the
+// page asks for no password. Mount it where you mount pprof: on a private listener,
+// or behind a handler that checks a password.
 //
-// Whether to enable [Options.Actions]: the buttons that forget an authority, ask
-// a site again, or ask one for the first time. They are off unless enabled, are
-// requests with the method POST, and are refused from pages of other origins by
-// [net/http.CrossOriginProtection], to which a proxy before the page must pass the
-// Host on. It does not hold up programs that are no browsers, nor a stranger's page
-// whose name was made to lead to this listener: what stands before the page knows
-// who may come, and by which name.
+// Whether to enable [Options.Actions]: buttons that forget an authority or fetch
+// its robots.txt. They are off by default. They send POST requests, which
+// [net/http.CrossOriginProtection] refuses from pages of other origins. A proxy in
+// front of the page must pass the Host header on for this. The protection does not
+// stop clients that are not browsers, and it does not stop DNS rebinding. Check
+// passwords and host names in front of the page.
 //
-// Whether to install the hooks of [Page.Trace]. Without them recent rulings,
-// retrievals, redirects and rates are missing, the rest is there. With them
-// every request of the crawler is ruled on in full and noted under a lock, about
-// a microsecond in place of a tenth of that.
+// Whether to install the hooks of [Page.Trace]. Without them recent decisions,
+// retrievals, redirects and rates are missing. With them every request of the
+// crawler makes a full Decision and records it under a lock, which takes about a
+// microsecond instead of a tenth of one.
 //
 // # Cost
 //
-// Showing a page sends no request. A list is made by looking at all that the
-// memory holds: about a second for a million authorities on one core, a microsecond
-// each, and memory for two screens of rows, whichever page is asked for. One
-// authority is found in some hundredths of a second. Such walks are made one at a
-// time and end with their request; they hold no lock but that of one part of the
-// memory for as long as it takes to copy a list of it. The first one may also
-// prepare the default group of files that the crawler has not used yet. The other
-// pages do not depend on how much is held. The history takes at most about 5 KiB
-// for each of the [Options.Recent] rulings and 23 KiB for each of the retrievals,
-// nearly all of it the URLs of redirects, and mostly a tenth of that.
+// Showing a page sends no request. A list of authorities reads all records in
+// memory: about a microsecond each on one core, or one second for a million. It
+// needs memory for two screens of rows, however far down the list the page is. One
+// authority is found in a few hundredths of a second. Only one such walk runs at a
+// time, and it ends with its request. It locks one part of the memory at a time,
+// only to copy that part's list. The first walk may also prepare the default group
+// of files that the crawler has not used yet. The cost of the other pages does not
+// depend on the number of records. The history takes at most about 5 KiB for each
+// of the [Options.Recent] decisions and 23 KiB for each of the retrievals. Nearly
+// all of this is URLs of redirects, so usually it takes a tenth.
 //
 // # Bad input
 //
-// URLs, rules, headers and errors are the words of strangers. They are cut to a
-// length, characters that do not print are shown as escapes, direction marks
-// among them, and all goes through html/template under a Content-Security-Policy
-// that permits one style sheet and no script.
+// URLs, rules, headers and errors come from other servers. They are cut to a
+// maximum length, and characters that do not print, direction marks included, are
+// shown as escapes. All text goes through html/template, and the
+// Content-Security-Policy permits one style sheet and no script.
 package inspect

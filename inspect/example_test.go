@@ -16,14 +16,14 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// site stands for a site on the web.
+// site starts a web site.
 func site() *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "User-agent: *\nDisallow: /private/\n")
 	}))
 }
 
-// get reads what the page says, as JSON.
+// get reads a page as JSON.
 func get(at string, query url.Values, into any) {
 	query.Set("format", "json")
 	res, err := http.Get(at + "?" + query.Encode())
@@ -36,8 +36,8 @@ func get(at string, query url.Values, into any) {
 	}
 }
 
-// A crawler with its page next to pprof, on a listener for operators. The page
-// is asked as JSON here; a browser gets it as HTML.
+// The page is mounted on a listener for operators, next to pprof. The example reads
+// it as JSON. A browser gets HTML.
 func Example() {
 	page := inspect.New(nil)
 	t, err := fetcher.New("ExampleBot/0.1 (+https://example.com/bot)", &fetcher.Options{Trace: page.Trace(nil)})
@@ -59,12 +59,12 @@ func Example() {
 	}
 
 	var recent struct {
-		Rulings []struct {
+		Decisions []struct {
 			Decision struct{ Verdict, Clause string }
 		}
 	}
 	get(operators.URL+"/debug/polite", url.Values{"view": {"recent"}}, &recent)
-	for _, r := range recent.Rulings {
+	for _, r := range recent.Decisions {
 		fmt.Println(r.Decision.Verdict, "by section", r.Decision.Clause)
 	}
 	// Output:
@@ -72,8 +72,8 @@ func Example() {
 	// allow by section 2.2.2
 }
 
-// Actions let an operator ask a site again and forget it. Whoever may open the
-// page may press the buttons, so it stands behind a password here.
+// With Actions an operator can fetch a robots.txt again and forget it. Everybody who
+// can open the page can press the buttons, so here it requires a password.
 func ExampleNew() {
 	page := inspect.New(&inspect.Options{Actions: true, Recent: 1000})
 	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Trace: page.Trace(nil)})
@@ -101,7 +101,7 @@ func ExampleNew() {
 	// Output: 401 Unauthorized
 }
 
-// Hooks of one's own go behind those of the page.
+// The hooks of the page call your own hooks.
 func ExamplePage_Trace() {
 	page := inspect.New(nil)
 	hooks := page.Trace(&fetcher.Trace{
@@ -127,12 +127,13 @@ func ExamplePage_Trace() {
 	// Output: not fetched: /private/
 }
 
-// The page answers "may I fetch this URL?" from memory, for scripts as well.
+// The page answers "may I fetch this URL?" from memory. A script reads the answer as
+// JSON.
 func ExamplePage_Handler() {
 	web := site()
 	defer web.Close()
 	page := inspect.New(nil)
-	t, err := fetcher.New("ExampleBot/0.1", nil) // without hooks: no rulings and no rates
+	t, err := fetcher.New("ExampleBot/0.1", nil) // without hooks: no decisions and no rates
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -160,7 +161,7 @@ func ExamplePage_Handler() {
 				fmt.Printf("line %d: %s\n", l.Line, l.Text)
 			}
 		}
-		res, err := (&http.Client{Transport: t}).Get(web.URL) // now the site is known
+		res, err := (&http.Client{Transport: t}).Get(web.URL) // fetches the site's robots.txt
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -10,24 +10,24 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// history is what the hooks have seen, within fixed bounds whatever they see. The
-// lock is held to note and to copy, never while a page is made: a slow reader keeps
-// no ruling waiting.
+// history holds a bounded number of recent events. The lock is held only to add and
+// to copy events, never while a page is written, so a slow reader delays no
+// decision.
 type history struct {
 	mu         sync.Mutex
-	hooked     bool
-	rulings    ring[ruling]
+	hooked     bool // the hooks are installed
+	decisions  ring[decisionEvent]
 	retrievals ring[retrieval]
 	rates      []*rates
 }
 
-// A ruling is a Decision and when it was made.
-type ruling struct {
+// A decisionEvent is a Decision and the time when it was made.
+type decisionEvent struct {
 	Time     time.Time       `json:"time"`
 	Decision policy.Decision `json:"decision"`
 }
 
-// A retrieval is what is kept of a policy.Attempt and of what it led to.
+// A retrieval is what the history keeps of a policy.Attempt and its result.
 type retrieval struct {
 	Time    time.Time     `json:"time"`
 	Robots  string        `json:"robots"`
@@ -47,42 +47,41 @@ type hop struct {
 	Status int    `json:"status"`
 }
 
-// What is kept of one text, in octets, and of one chain of redirects.
 const (
-	keptURL  = 1 << 10
-	keptText = 300
-	keptHops = 10
+	keptURL  = 1 << 10 // longest URL that is kept, in bytes
+	keptText = 300     // longest other text that is kept, in bytes
+	keptHops = 10      // redirects that are kept of one retrieval
 )
 
 func newHistory(recent int) *history {
-	h := &history{rulings: newRing[ruling](recent), retrievals: newRing[retrieval](recent)}
+	h := &history{decisions: newRing[decisionEvent](recent), retrievals: newRing[retrieval](recent)}
 	for _, s := range spans {
 		h.rates = append(h.rates, newRates(s))
 	}
 	return h
 }
 
-// hook notes that somebody is going to tell.
-func (h *history) hook() {
+// setHooked records that the hooks are installed.
+func (h *history) setHooked() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.hooked = true
 }
 
-// decided notes a ruling.
+// decided records a decision.
 func (h *history) decided(d policy.Decision, now time.Time) {
-	keep := ruling{now, kept(d)}
+	keep := decisionEvent{now, boundedCopy(d)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.rulings.add(keep)
+	h.decisions.add(keep)
 	for _, r := range h.rates {
-		r.at(now).ruled(d.Verdict)
+		r.at(now).countDecision(d.Verdict)
 	}
 }
 
-// kept is a Decision that holds on to nothing larger than itself: the rule and
-// the agent would keep the text of their whole file in memory.
-func kept(d policy.Decision) policy.Decision {
+// boundedCopy returns a Decision with texts of bounded length. The rule and the
+// agent are copied, because they would keep the text of the whole file in memory.
+func boundedCopy(d policy.Decision) policy.Decision {
 	d.Match.Agent = strings.Clone(clean.Cut(d.Match.Agent, keptText))
 	d.Match.Rule.Pattern = strings.Clone(clean.Cut(d.Match.Rule.Pattern, keptText))
 	d.URL, d.Served, d.Robots = clean.Cut(d.URL, keptURL), clean.Cut(d.Served, keptURL), clean.Cut(d.Robots, keptURL)
@@ -90,8 +89,7 @@ func kept(d policy.Decision) policy.Decision {
 	return d
 }
 
-// fetched notes a retrieval. What it came to is asked of the record, which knows how
-// the profile takes the answer, as of the moment it came.
+// fetched records a retrieval. The record knows what the profile made of the answer.
 func (h *history) fetched(a policy.Attempt, rec *policy.Record) {
 	now := a.Received
 	d := condition(rec, now)
@@ -109,20 +107,20 @@ func (h *history) fetched(a policy.Attempt, rec *policy.Record) {
 	defer h.mu.Unlock()
 	h.retrievals.add(keep)
 	for _, r := range h.rates {
-		r.at(now).retrieved(a.Status, d.Access)
+		r.at(now).countRetrieval(a.Status, d.Access)
 	}
 }
 
-// recent returns the newest rulings and retrievals, newest first, at most most
-// of each, and whether anybody tells.
-func (h *history) recent(most int) (rulings []ruling, retrievals []retrieval, hooked bool) {
+// recent returns at most most decisions and most retrievals, newest first, and
+// whether the hooks are installed.
+func (h *history) recent(most int) (decisions []decisionEvent, retrievals []retrieval, hooked bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.rulings.newest(most), h.retrievals.newest(most), h.hooked
+	return h.decisions.newest(most), h.retrievals.newest(most), h.hooked
 }
 
-// of returns the retrievals kept of one robots.txt, newest first.
-func (h *history) of(robots string) []retrieval {
+// retrievalsOf returns the retrievals of one robots.txt, newest first.
+func (h *history) retrievalsOf(robots string) []retrieval {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	all := h.retrievals.newest(len(h.retrievals.items))
@@ -138,8 +136,8 @@ func (h *history) series(span int, now time.Time) []bucket {
 
 // A ring holds the newest items of a stream.
 type ring[T any] struct {
-	items []T // len is how many there are, cap how many there can be
-	next  int // where the next one goes
+	items []T // its capacity is the size of the ring
+	next  int // index of the next item
 }
 
 func newRing[T any](size int) ring[T] { return ring[T]{items: make([]T, 0, size)} }

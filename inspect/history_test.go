@@ -20,9 +20,9 @@ func TestRates(t *testing.T) {
 	five := span{"five", time.Minute, 5}
 	rows := []struct {
 		name string
-		at   []time.Duration // of each event, since start
+		at   []time.Duration // time of each event since start
 		now  time.Duration
-		want []int64 // per bucket, oldest first
+		want []int64 // number of events in each bucket, oldest first
 	}{
 		{"nothing", nil, 0, []int64{0, 0, 0, 0, 0}},
 		{"now", []time.Duration{0, 0}, 0, []int64{0, 0, 0, 0, 2}},
@@ -39,7 +39,7 @@ func TestRates(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			r := newRates(five)
 			for _, at := range row.at {
-				r.at(start.Add(at)).ruled(policy.Allow)
+				r.at(start.Add(at)).countDecision(policy.Allow)
 			}
 			var got []int64
 			for _, b := range r.series(start.Add(row.now)) {
@@ -55,13 +55,13 @@ func TestRates(t *testing.T) {
 func TestCounts(t *testing.T) {
 	var c counts
 	for _, v := range []policy.Verdict{policy.Allow, policy.Disallow, policy.Defer, policy.Defer} {
-		c.ruled(v)
+		c.countDecision(v)
 	}
 	for _, r := range []struct {
 		status int
 		access policy.Access
 	}{{200, policy.Successful}, {304, policy.Successful}, {404, policy.Unavailable}, {403, policy.Restricted}, {503, policy.Unreachable}, {304, policy.Unreachable}} {
-		c.retrieved(r.status, r.access)
+		c.countRetrieval(r.status, r.access)
 	}
 	if want := (counts{1, 1, 2, 1, 1, 2, 2}); c != want {
 		t.Errorf("got %+v, want %+v", c, want)
@@ -85,14 +85,14 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// TestTrace has a Transport tell its hooks, and those behind them.
+// TestTrace checks that the page's hooks record events and call the next hooks.
 func TestTrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told []string
+		var events []string
 		next := &fetcher.Trace{
-			Decided: func(_ context.Context, d policy.Decision) { told = append(told, d.Verdict.String()) },
-			Fetched: func(a policy.Attempt, _ *policy.Record) { told = append(told, fmt.Sprint(a.Status)) },
-			Hop:     func(h fetcher.Hop) { told = append(told, "hop") },
+			Decided: func(_ context.Context, d policy.Decision) { events = append(events, d.Verdict.String()) },
+			Fetched: func(a policy.Attempt, _ *policy.Record) { events = append(events, fmt.Sprint(a.Status)) },
+			Hop:     func(h fetcher.Hop) { events = append(events, "hop") },
 		}
 		page := New(&Options{Recent: 3})
 		ft, err := fetcher.New(agent, &fetcher.Options{Base: canned{}, Trace: page.Trace(next)})
@@ -106,12 +106,12 @@ func TestTrace(t *testing.T) {
 			}
 		}
 		check(t, ft, "https://site-0031.example.com/")
-		if got, want := strings.Join(told, " "), "hop 200 allow disallow allow hop 503 defer"; got != want {
+		if got, want := strings.Join(events, " "), "hop 200 allow disallow allow hop 503 defer"; got != want {
 			t.Errorf("hooks behind: got %q, want %q", got, want)
 		}
-		rulings, retrievals, hooked := page.history.recent(9)
+		decisions, retrievals, hooked := page.history.recent(9)
 		var got []string
-		for _, r := range rulings {
+		for _, r := range decisions {
 			got = append(got, r.Decision.Verdict.String()+" "+r.Decision.URL)
 		}
 		for _, r := range retrievals {
@@ -131,16 +131,16 @@ func TestTrace(t *testing.T) {
 	})
 }
 
-// TestRecentNone keeps nothing but the rates.
+// TestRecentNone checks that a page without a history still counts the rates.
 func TestRecentNone(t *testing.T) {
 	page, _ := demo(t, &Options{Recent: -1}, 1)
-	rulings, retrievals, _ := page.history.recent(9)
-	if len(rulings) > 0 || len(retrievals) > 0 {
-		t.Errorf("got %d rulings and %d retrievals, want none", len(rulings), len(retrievals))
+	decisions, retrievals, _ := page.history.recent(9)
+	if len(decisions) > 0 || len(retrievals) > 0 {
+		t.Errorf("got %d decisions and %d retrievals, want none", len(decisions), len(retrievals))
 	}
 }
 
-// TestTogether shows all pages while the crawler goes on, for the race detector.
+// TestTogether shows all pages while the crawler runs, for the race detector.
 func TestTogether(t *testing.T) {
 	page, ft := demo(t, &Options{Actions: true}, 20)
 	h := page.Handler(ft)
@@ -149,7 +149,7 @@ func TestTogether(t *testing.T) {
 		wg.Go(func() {
 			for n := range 4 {
 				check(t, ft, fmt.Sprintf("https://site-%d.example.com/%d", 100*i+n, n))
-				for _, look := range looks {
+				for _, look := range browserPages {
 					send(h, "GET", "/"+look.query, "")
 				}
 				send(h, "POST", "/", "act=forget&url="+siteOne)

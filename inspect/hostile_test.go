@@ -19,25 +19,24 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// markup is what a stranger writes who wants to be more than text: it closes
-// attributes, elements and comments, runs scripts, loads things and turns the
-// direction of the line.
+// markup is hostile text: it tries to close attributes, elements and comments, to run
+// scripts, to load files and to change the direction of the line.
 const markup = "\"'`><script>window.hit=1</script><img src=x onerror=window.hit=2><style>*{display:none}</style>-->{{.Body}}\u202e\x00\x1b[31m\xff"
 
 const hostileSite = "https://evil.example.com"
 
-// hostileRobots has markup wherever a robots.txt has room for it.
+// hostileRobots is a robots.txt with markup in every part.
 var hostileRobots = strings.NewReplacer("MARKUP", strings.NewReplacer("#", "", "\r", "").Replace(markup)).Replace(
 	"User-agent: ExampleBot MARKUP\nDisallow: /MARKUP\nAllow: MARKUP\nDisallow: /x\nMARKUP: MARKUP\nMARKUP\n" +
 		"Crawl-delay: MARKUP\nSitemap: javascript:window.hit=3\nSitemap: MARKUP\nUser-agent: MARKUP\nDisallow: /\n")
 
-// hostile is a page over a crawler that met nothing but such strangers.
+// hostile returns a crawler that has visited only hostile sites, and its page.
 func hostile(t *testing.T) (*Page, *fetcher.Transport) {
 	t.Helper()
 	now, p, store := time.Now(), policy.RFC9309(), cache.NewMemory(1<<26)
 	page := New(&Options{Actions: true})
 	ft, err := fetcher.New(agent, &fetcher.Options{Base: canned{}, Store: store, Trace: page.Trace(nil),
-		Override: func(u *url.URL) (policy.Verdict, string, bool) { return 0, markup, u.Host == "ruled.example.com" }})
+		Override: func(u *url.URL) (policy.Verdict, string, bool) { return 0, markup, u.Host == "override.example.com" }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +58,7 @@ func hostile(t *testing.T) (*Page, *fetcher.Transport) {
 	learn("https://down.example.com", policy.Attempt{Err: &policy.Failure{Class: policy.Connect, Err: errors.New(markup)}})
 	learn("https://long.example.com", policy.Attempt{Status: 200, Body: []byte("User-agent: *\n" + strings.Repeat("Disallow: /"+strings.Repeat(`"`, 1100)+"\n", 400))})
 	learn("https://many.example.com", policy.Attempt{Status: 200, Body: []byte("User-agent: *\n" + strings.Repeat("Sitemap: x\nDisallow: /y\n", 20000))})
-	for _, u := range []string{hostileSite, "https://down.example.com", "https://long.example.com", "https://many.example.com", "https://ruled.example.com"} {
+	for _, u := range []string{hostileSite, "https://down.example.com", "https://long.example.com", "https://many.example.com", "https://override.example.com"} {
 		for _, path := range []string{"/", "/x", "/" + markup, "/" + strings.Repeat("x", 9000)} {
 			target, err := url.Parse(u)
 			if err != nil {
@@ -74,8 +73,7 @@ func hostile(t *testing.T) (*Page, *fetcher.Transport) {
 	return page, ft
 }
 
-// hostilePages are the queries that show what strangers wrote, or are written
-// by strangers themselves.
+// hostilePages returns queries that are hostile or whose pages show hostile text.
 func hostilePages() []string {
 	m := url.QueryEscape(markup)
 	return []string{
@@ -85,12 +83,12 @@ func hostilePages() []string {
 		"?authority=" + hostileSite, "?authority=" + m, "?as=OtherBot&authority=" + hostileSite, "?as=" + m + "&authority=" + hostileSite, "?line=" + m + "&authority=" + hostileSite,
 		"?authority=https://down.example.com", "?authority=https://long.example.com", "?authority=https://many.example.com", "?line=20000&authority=https://many.example.com",
 		"?url=" + m, "?url=" + hostileSite + "/" + url.QueryEscape(markup[:strings.Index(markup, "\u202e")]), "?url=" + hostileSite + "/x", "?as=" + m + "&url=" + hostileSite,
-		"?url=https://down.example.com/", "?url=https://ruled.example.com/", "?url=javascript:window.hit=4", "?url=https://x/" + strings.Repeat("%22", 9000),
+		"?url=https://down.example.com/", "?url=https://override.example.com/", "?url=javascript:window.hit=4", "?url=https://x/" + strings.Repeat("%22", 9000),
 	}
 }
 
-// known are the elements and attributes that the page is made of. None of them
-// runs, loads or leads anywhere but to the page itself.
+// known are the elements and attributes that the page uses. None of them runs a
+// script, loads a file or links to another site.
 var known = func() map[string]bool {
 	m := make(map[string]bool)
 	for _, name := range strings.Fields(`html head meta title style body a svg path header nav span time main p h1 h2 form label div input button section
@@ -103,7 +101,7 @@ var known = func() map[string]bool {
 }()
 
 func TestHostile(t *testing.T) {
-	const most = 3 << 20 // octets of one page: 500 lines of 1 KiB, each octet escaped
+	const most = 3 << 20 // size of a page in bytes: 500 lines of 1 KiB with each byte escaped
 	synctest.Test(t, func(t *testing.T) {
 		page, ft := hostile(t)
 		for _, at := range hostilePages() {
@@ -113,10 +111,10 @@ func TestHostile(t *testing.T) {
 				t.Errorf("%s: got status %d", at, res.StatusCode)
 			}
 			if len(got) > most {
-				t.Errorf("%s: got a page of %d octets, want at most %d", at, len(got), most)
+				t.Errorf("%s: got a page of %d bytes, want at most %d", at, len(got), most)
 			}
 			if bad := strings.IndexFunc(got, func(c rune) bool { return c < ' ' && c != '\n' || c == '\u202e' }); bad >= 0 || !utf8.ValidString(got) {
-				t.Errorf("%s: got a control character at octet %d, or broken UTF-8; want neither", at, bad)
+				t.Errorf("%s: got a control character at byte %d, or broken UTF-8; want neither", at, bad)
 			}
 			root, err := html.Parse(strings.NewReader(got))
 			if err != nil {
@@ -124,14 +122,14 @@ func TestHostile(t *testing.T) {
 			}
 			for n := range root.Descendants() {
 				for _, fault := range faults(n) {
-					t.Errorf("%s: got %s, want nothing that is not of the page", at, fault)
+					t.Errorf("%s: got %s, want only known elements and attributes", at, fault)
 				}
 			}
 		}
 	})
 }
 
-// faults are the ways in which a node is not of the page.
+// faults returns the elements and attributes of a node that the page does not use.
 func faults(n *html.Node) []string {
 	if n.Type == html.CommentNode {
 		return []string{"a comment " + n.Data}
@@ -152,13 +150,12 @@ func faults(n *html.Node) []string {
 	return out
 }
 
-// TestHostileIsShown holds the page to showing what was written, made harmless,
-// and not to leaving it out.
+// TestHostileIsShown checks that hostile text is shown escaped and not left out.
 func TestHostileIsShown(t *testing.T) {
 	const harmless = `><script>window.hit=1</script>`
 	synctest.Test(t, func(t *testing.T) {
 		page, ft := hostile(t)
-		for _, at := range []string{"?authority=" + hostileSite, "?view=recent", "?url=https://ruled.example.com/", "?authority=https://down.example.com"} {
+		for _, at := range []string{"?authority=" + hostileSite, "?view=recent", "?url=https://override.example.com/", "?authority=https://down.example.com"} {
 			got := words(t, body(t, send(page.Handler(ft), "GET", "/"+at, "")))
 			for _, want := range []string{harmless, `\u202e\x00\x1b[31m`} {
 				if !strings.Contains(got, want) {
@@ -169,8 +166,8 @@ func TestHostileIsShown(t *testing.T) {
 	})
 }
 
-// TestHistoryIsBounded holds the memory of what happened to its stated size,
-// whatever is told.
+// TestHistoryIsBounded checks that the history stays within its documented size,
+// however long the texts are.
 func TestHistoryIsBounded(t *testing.T) {
 	long := strings.Repeat(markup, 10000)
 	rec := policy.RFC9309().Learn(nil, policy.Attempt{Robots: "https://x.example/robots.txt", Err: errors.New(long)})
@@ -185,9 +182,9 @@ func TestHistoryIsBounded(t *testing.T) {
 		h.decided(d, time.Now())
 		h.fetched(a, rec)
 	}
-	rulings, retrievals, _ := h.recent(1000)
-	if len(rulings) != 7 || len(retrievals) != 7 {
-		t.Errorf("got %d rulings and %d retrievals, want 7 of each", len(rulings), len(retrievals))
+	decisions, retrievals, _ := h.recent(1000)
+	if len(decisions) != 7 || len(retrievals) != 7 {
+		t.Errorf("got %d decisions and %d retrievals, want 7 of each", len(decisions), len(retrievals))
 	}
 	size := func(texts ...string) (n int) {
 		for _, s := range texts {
@@ -195,9 +192,9 @@ func TestHistoryIsBounded(t *testing.T) {
 		}
 		return n
 	}
-	k := rulings[0].Decision
+	k := decisions[0].Decision
 	if got := size(k.URL, k.Robots, k.Served, k.Cause, k.Override, k.Match.Agent, k.Match.Rule.Pattern); got > 3*keptURL+4*keptText+7*len("…") {
-		t.Errorf("ruling: got %d octets of text", got)
+		t.Errorf("decision: got %d bytes of text", got)
 	}
 	r := retrievals[0]
 	got := size(r.Robots, r.Served, r.Cause)
@@ -205,6 +202,6 @@ func TestHistoryIsBounded(t *testing.T) {
 		got += size(x.From, x.To)
 	}
 	if most := (2+2*keptHops)*(keptURL+len("…")) + keptText + len("…"); got > most {
-		t.Errorf("retrieval: got %d octets of text, want at most %d", got, most)
+		t.Errorf("retrieval: got %d bytes of text, want at most %d", got, most)
 	}
 }

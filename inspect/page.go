@@ -10,22 +10,21 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// Options adjusts a Page. The zero value of every field is a sound choice.
+// Options configures a Page. The zero value of every field is a good choice.
 type Options struct {
-	// Actions enables what changes something or sends a request: the buttons
-	// that refresh or forget an authority, and asking a site about a URL of
-	// which the memory knows nothing. False shows and does nothing.
+	// Actions enables the buttons that fetch robots.txt or forget an authority.
+	// If false, the page changes nothing and sends no request.
 	Actions bool
 
-	// Recent is how many rulings, and how many retrievals, are kept to be
-	// shown. Zero is 200; less than zero keeps none.
+	// Recent is how many decisions and how many retrievals the page remembers.
+	// Zero means 200, a negative number means none.
 	Recent int
 }
 
 const defaultRecent = 200
 
-// Page is the page of one crawler, with its own short memory of what happened.
-// It is safe for concurrent use, owns no goroutine and needs no closing.
+// Page is the page of one crawler and its recent history. It is safe for concurrent
+// use, starts no goroutine and need not be closed.
 type Page struct {
 	actions bool
 	history *history
@@ -33,10 +32,10 @@ type Page struct {
 	html    *template.Template
 	style   template.CSS
 	csp     string
-	turn    chan struct{} // held by the one walk over the memory
+	walking chan struct{} // has an element while a walk runs
 }
 
-// New returns a Page. Nil options are zero options.
+// New returns a Page. Nil options mean a zero Options.
 func New(o *Options) *Page {
 	if o == nil {
 		o = &Options{}
@@ -52,12 +51,12 @@ func New(o *Options) *Page {
 		html:    parse(),
 		style:   template.CSS(styleSheet),
 		csp:     contentPolicy(styleSheet),
-		turn:    make(chan struct{}, 1),
+		walking: make(chan struct{}, 1),
 	}
 }
 
-// Trace returns hooks for fetcher.Options.Trace that note rulings and
-// retrievals for the page and then call those of next, which may be nil and is
+// Trace returns hooks for fetcher.Options.Trace. They record decisions and
+// retrievals for the page and then call the hooks of next. next may be nil and is
 // not changed. Transports that share the hooks share the history.
 func (p *Page) Trace(next *fetcher.Trace) *fetcher.Trace {
 	var t fetcher.Trace
@@ -77,24 +76,23 @@ func (p *Page) Trace(next *fetcher.Trace) *fetcher.Trace {
 			fetched(a, r)
 		}
 	}
-	p.history.hook()
+	p.history.setHooked()
 	return &t
 }
 
-// Handler returns the page over what t holds. It serves one path, whichever it
-// is mounted at.
-func (p *Page) Handler(t *fetcher.Transport) http.Handler { return &desk{Page: p, t: t} }
+// Handler returns a handler that shows the page for t. It may be mounted at any path.
+func (p *Page) Handler(t *fetcher.Transport) http.Handler { return &handler{Page: p, t: t} }
 
-// desk is a page with the Transport it is about.
-type desk struct {
+// handler shows a page for one Transport.
+type handler struct {
 	*Page
 	t *fetcher.Transport
 }
 
-// ServeHTTP shows on GET and acts on POST, so that nothing a link can do has an
-// effect.
-func (k *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var a answer
+// ServeHTTP shows a page for GET and performs an action only for POST, so that a
+// link changes nothing.
+func (k *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var a reply
 	switch {
 	case r.Method == http.MethodGet, r.Method == http.MethodHead:
 		a = k.show(r)
@@ -110,15 +108,15 @@ func (k *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	k.write(w, r, a)
 }
 
-func (k *desk) methods() string {
+func (k *handler) methods() string {
 	if k.actions {
 		return "GET, HEAD, POST"
 	}
 	return "GET, HEAD"
 }
 
-// show is the page that the query asks for.
-func (k *desk) show(r *http.Request) answer {
+// show returns the page that the query selects.
+func (k *handler) show(r *http.Request) reply {
 	q := r.URL.Query()
 	switch {
 	case q.Has("authority"):

@@ -15,7 +15,7 @@ import (
 	"github.com/rfc9309/polite/fetcher"
 )
 
-// send puts one request to a handler, with a form unless that is "".
+// send sends one request to a handler, with a form unless form is "".
 func send(h http.Handler, method, target, form string, header ...string) *http.Response {
 	r := httptest.NewRequest(method, target, strings.NewReader(form))
 	if form != "" {
@@ -29,7 +29,7 @@ func send(h http.Handler, method, target, form string, header ...string) *http.R
 	return w.Result()
 }
 
-// body is the body of an answer.
+// body reads the body of a response.
 func body(t *testing.T, res *http.Response) string {
 	t.Helper()
 	b, err := io.ReadAll(res.Body)
@@ -39,7 +39,7 @@ func body(t *testing.T, res *http.Response) string {
 	return string(b)
 }
 
-// words is what a reader sees of a page, with single spaces between.
+// words returns the visible words of a page, separated by single spaces.
 func words(t *testing.T, page string) string {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(page))
@@ -63,37 +63,37 @@ func TestPages(t *testing.T) {
 		status               int
 		want                 []string // words in this order
 	}{
-		{"overview", "GET", "/debug/polite", 200, []string{"May I fetch this URL?", "Authorities", "22", "Rulings 93", "13 % disallowed", "Over time", "allowed 7 8", "/w/ line 3 2.2.2", "Retrievals just made", "dns: no such host", "301 to https://www.shop.example.com/robots.txt", "in 20 h 59 min"}},
+		{"overview", "GET", "/debug/polite", 200, []string{"May I fetch this URL?", "Authorities", "22", "Decisions 93", "13 % disallowed", "Over time", "allowed 7 8", "/w/ line 3 2.2.2", "Recent retrievals", "dns: no such host", "301 to https://www.shop.example.com/robots.txt", "in 20 h 59 min"}},
 		{"overview_by_the_week", "GET", "/?span=week", 200, []string{"Sat 25 Dec 02:00 UTC: 14", "Sat 25 Dec Sun 26 Dec", "now"}},
 		{"overview_of_an_unknown_span", "GET", "/?span=aeon", 200, []string{"Over time"}},
 		{"overview_reloaded", "GET", "/?live=1", 200, []string{"Stop reloading"}},
 		{"authorities", "GET", "/debug/polite/?view=authorities", 200, []string{"all 22", "successful 15", "unavailable 3", "unreachable 4", "stale 1", "http://old.example.edu unreachable stale copy 7 d 1 h ago in", "6 d 5 h ago", "https://api.example.com:8443 unavailable –", "site-0009", "1–22 of 22"}},
 		{"authorities_found_by_part_of_the_name", "GET", "/?view=authorities&q=EXAMPLE.NET", 200, []string{"all 2", "https://blog.example.net", "https://maps.example.net", "1–2 of 2"}},
-		{"authorities_not_found", "GET", "/?view=authorities&q=zzz", 200, []string{"No authority that fits in memory."}},
+		{"authorities_not_found", "GET", "/?view=authorities&q=zzz", 200, []string{"No authority that matches in memory."}},
 		{"authorities_of_no_such_order", "GET", "/?view=authorities&sort=luck", 400, []string{"There is no such list."}},
 		{"authorities_in_no_such_state", "GET", "/?view=authorities&state=bliss", 400, []string{"There is no such list."}},
 		{"authorities_after_no_such_place", "GET", "/?view=authorities&after=!", 400, []string{"There is no such place in the list."}},
 		{"authorities_searched_at_length", "GET", "/?view=authorities&q=" + strings.Repeat("x", 301), 400, []string{"There is no such list."}},
-		{"authority", "GET", "/?authority=" + shop, 200, []string{shop, "successful", "Copy served by https://www.shop.example.com/robots.txt", "Last answer 200", "Copy of 3 h ago", "Asked again in 20 h 59 min", "Group obeyed ExampleBot", "Crawl-delay 5 s", "Profile rfc9309", `If-None-Match "5f3c-61a"`, "Last retrievals", "Rules 11", "The rules that this crawler obeys are marked.", "3 Disallow: /cart", "9 Dissalow: /internal/ misspelling accepted", "10 Noindex: /search unknown record", "17 Disallow: admin/ rule that can never match", "27 this line is no record not a record", "Sitemaps https://shop.example.com/sitemap.xml"}},
+		{"authority", "GET", "/?authority=" + shop, 200, []string{shop, "successful", "Copy served by https://www.shop.example.com/robots.txt", "Last answer 200", "Copy fetched 3 h ago", "Next fetch in 20 h 59 min", "Group obeyed ExampleBot", "Crawl-delay 5 s", "Profile rfc9309", `If-None-Match "5f3c-61a"`, "Last retrievals", "Rules 11", "The rules that this crawler obeys are marked.", "3 Disallow: /cart", "9 Dissalow: /internal/ misspelling accepted", "10 Noindex: /search unknown record", "17 Disallow: admin/ rule that can never match", "27 this line is no record not a record", "Sitemaps https://shop.example.com/sitemap.xml"}},
 		{"authority_as_another_crawler", "GET", "/?as=greedybot&authority=" + shop, 200, []string{"Group obeyed GreedyBot", "The rules that greedybot obeys are marked."}},
 		{"authority_as_a_crawler_of_the_default_group", "GET", "/?as=nobody&authority=" + shop, 200, []string{"Group obeyed *", "Crawl-delay 2 s"}},
 		{"authority_as_no_crawler", "GET", "/?as=a+b&authority=" + shop, 400, []string{`"a b" is no product token`}},
-		{"authority_down", "GET", "/?authority=http://old.example.edu", 200, []string{"unreachable stale copy", "Last answer none connect: connection refused", "Copy of 7 d 1 h ago", "Down since 6 d 5 h ago", "2 Disallow: /cgi-bin/"}},
+		{"authority_down", "GET", "/?authority=http://old.example.edu", 200, []string{"unreachable stale copy", "Last answer none connect: connection refused", "Copy fetched 7 d 1 h ago", "Down since 6 d 5 h ago", "2 Disallow: /cgi-bin/"}},
 		{"authority_without_a_copy", "GET", "/?authority=https://blog.example.net", 200, []string{"unavailable", "Last answer 404", "In memory"}},
 		{"authority_not_in_memory", "GET", "/?authority=https://nobody.example", 404, []string{"https://nobody.example is not in memory."}},
-		{"recent", "GET", "/?view=recent", 200, []string{"Rulings", "https://wiki.example.org/w/index.php?title=Robots", "https://museum.example.org/", "Retrievals", "https://maps.example.net"}},
+		{"recent", "GET", "/?view=recent", 200, []string{"Decisions", "https://wiki.example.org/w/index.php?title=Robots", "https://museum.example.org/", "Retrievals", "https://maps.example.net"}},
 		{"recent_of_one_verdict", "GET", "/?view=recent&verdict=defer", 200, []string{"https://forum.example.com/t/1234 status 503", "Retrievals"}},
 		{"recent_of_no_such_verdict", "GET", "/?view=recent&verdict=maybe", 400, []string{"There is no such verdict."}},
 		{"no_such_view", "GET", "/?view=secrets", 404, []string{"There is no such page."}},
 		{"ask_nothing", "GET", "/?url=", 200, []string{"May I fetch this URL?"}},
-		{"ask_allowed", "GET", "/?url=" + shop + "/private/press/kit.pdf", 200, []string{"allow", shop + "/private/press/kit.pdf", "Allow: /private/press/ line 19", "16 Disallow: /private/", "19 Allow: /private/press/", "22 User-agent: GreedyBot", "Rests on RFC 9309, section 2.2.2", "Group ExampleBot", "Served by https://www.shop.example.com/robots.txt", "In one line ALLOW https://shop.example.com/private/press/kit.pdf: line 19"}},
+		{"ask_allowed", "GET", "/?url=" + shop + "/private/press/kit.pdf", 200, []string{"allow", shop + "/private/press/kit.pdf", "Allow: /private/press/ line 19", "16 Disallow: /private/", "19 Allow: /private/press/", "22 User-agent: GreedyBot", "Clause RFC 9309, section 2.2.2", "Group ExampleBot", "Served by https://www.shop.example.com/robots.txt", "In one line ALLOW https://shop.example.com/private/press/kit.pdf: line 19"}},
 		{"ask_disallowed_as_another", "GET", "/?as=GreedyBot&url=" + shop + "/", 200, []string{"disallow", "Disallow: / line 23", "22 User-agent: GreedyBot", "Group GreedyBot"}},
-		{"ask_deferred", "GET", "/?url=https://forum.example.com/t/1", 200, []string{"defer", "status 503", "RFC 9309, section 2.3.1.4", "Down since 4 h 12 min ago", "Not before"}},
+		{"ask_deferred", "GET", "/?url=https://forum.example.com/t/1", 200, []string{"defer", "status 503", "RFC 9309, section 2.3.1.4", "Down since 4 h 12 min ago", "Retry after"}},
 		{"ask_without_a_scheme", "GET", "/?url=shop.example.com/cart", 200, []string{"allow", "https://shop.example.com/cart", "no rule of group ExampleBot matches"}},
 		{"ask_stale", "GET", "/?url=http://old.example.edu/cgi-bin/x", 200, []string{"disallow", "Disallow: /cgi-bin/ line 2 stale copy"}},
-		{"ask_unknown", "GET", "/?url=https://nobody.example/x", 200, []string{"unknown", "https://nobody.example/x", "Nothing in memory rules on this URL"}},
-		{"ask_no_url", "GET", "/?url=gopher://x/", 400, []string{"Not a URL that a robots.txt governs"}},
-		{"ask_a_broken_url", "GET", "/?url=https://%5B::1", 400, []string{"Not a URL that a robots.txt governs"}},
+		{"ask_unknown", "GET", "/?url=https://nobody.example/x", 200, []string{"unknown", "https://nobody.example/x", "Nothing in memory decides about this URL"}},
+		{"ask_no_url", "GET", "/?url=gopher://x/", 400, []string{"No robots.txt applies to this URL"}},
+		{"ask_a_broken_url", "GET", "/?url=https://%5B::1", 400, []string{"No robots.txt applies to this URL"}},
 		{"ask_a_long_url", "GET", "/?url=https://x.example/" + strings.Repeat("x", 8192), 400, []string{"The URL is longer than 8 KiB."}},
 		{"ask_what_does_not_print", "GET", "/?url=https://x.example/%E2%80%AE", 400, []string{"characters that do not print"}},
 		{"ask_as_no_crawler", "GET", "/?as=%00&url=" + shop, 400, []string{"is no product token"}},
@@ -135,7 +135,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestRules sees which lines are marked, which no words show.
+// TestRules checks which lines are marked. Marks are not visible words.
 func TestRules(t *testing.T) {
 	rows := []struct {
 		target  string
@@ -201,7 +201,7 @@ func TestJSON(t *testing.T) {
 		{"of_an_empty_list", "/?format=json&view=authorities&q=zzz", "", `{"matched":0,"rows":[]}`},
 		{"of_an_authority", "/?format=json&authority=https://forum.example.com", "", `{"authority":"https://forum.example.com","cause":"status 503 Service Unavailable","state":"unreachable","status":503}`},
 		{"of_the_overview", "/?format=json&span=day", "", `{"bucket_seconds":1200,"hooked":true,"span":"day","stats":{"disallowed":4,"retrievals":0,"store_hits":12}}`},
-		{"of_what_was_recent", "/?format=json&view=recent&verdict=allow", "", `{"hooked":true,"rulings":[{"decision":{"url":"https://shop.example.com/private/press/kit.pdf"}}],"verdict":"allow"}`},
+		{"of_what_was_recent", "/?format=json&view=recent&verdict=allow", "", `{"hooked":true,"decisions":[{"decision":{"url":"https://shop.example.com/private/press/kit.pdf"}}],"verdict":"allow"}`},
 		{"of_a_mistake", "/?format=json&view=secrets", "", `{"error":"There is no such page."}`},
 		{"of_a_bad_url", "/?format=json&url=gopher:x", "", `{"known":false}`},
 	}
@@ -214,7 +214,7 @@ func TestJSON(t *testing.T) {
 				if err := json.Unmarshal([]byte(row.want), &want); err != nil {
 					t.Fatal(err)
 				}
-				if !holds(got, want) {
+				if !contains(got, want) {
 					t.Errorf("%s: got %s, want at least %s", row.target, mustJSON(got), row.want)
 				}
 			})
@@ -232,13 +232,14 @@ func TestJSON(t *testing.T) {
 	})
 }
 
-// holds reports whether got has all that want has: lists from their beginning.
-func holds(got, want any) bool {
+// contains reports whether got has all members of want. A list in want may be shorter
+// than the list in got.
+func contains(got, want any) bool {
 	switch want := want.(type) {
 	case map[string]any:
 		g, ok := got.(map[string]any)
 		for name, w := range want {
-			ok = ok && holds(g[name], w)
+			ok = ok && contains(g[name], w)
 		}
 		return ok
 	case []any:
@@ -247,7 +248,7 @@ func holds(got, want any) bool {
 			return false
 		}
 		for i, w := range want {
-			if !holds(g[i], w) {
+			if !contains(g[i], w) {
 				return false
 			}
 		}
@@ -256,8 +257,8 @@ func holds(got, want any) bool {
 	return got == want
 }
 
-// TestMounting holds the page to its promise that any path will do, with or
-// without something that strips it: no link of it names a path.
+// TestMounting checks that the page works at any path, with and without
+// http.StripPrefix, because no link on it has a path.
 func TestMounting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page, ft := demo(t, &Options{Actions: true}, 3)
@@ -273,7 +274,7 @@ func TestMounting(t *testing.T) {
 				}
 				for _, at := range links(t, page) {
 					if !strings.HasPrefix(at, "?") && !strings.HasPrefix(at, "#") {
-						t.Errorf("%s%s: got a link to %q, want queries alone", prefix, query, at)
+						t.Errorf("%s%s: got a link to %q, want only queries", prefix, query, at)
 					}
 				}
 			}
@@ -285,7 +286,7 @@ func TestMounting(t *testing.T) {
 	})
 }
 
-// links are the places a page leads to.
+// links returns the targets of the links and forms of a page.
 func links(t *testing.T, page string) []string {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(page))

@@ -7,34 +7,33 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// A span is a stretch of the past that is counted in buckets of one width.
+// A span is a period up to now that is divided into buckets of one width.
 type span struct {
 	Name    string
 	Width   time.Duration
 	Buckets int
 }
 
-// spans are the stretches there are; the first is shown unless another is asked
-// for.
+// spans are the periods that the page can show. The first is the default.
 var spans = [...]span{
 	{"hour", time.Minute, 60},
 	{"day", 20 * time.Minute, 72},
 	{"week", 2 * time.Hour, 84},
 }
 
-// counts is what happened in one bucket. A retrieval counts once, by what it led
-// to.
+// counts are the numbers of events in one bucket. A retrieval is counted once, by
+// its result.
 type counts struct {
 	Allowed     int64 `json:"allowed"`
 	Disallowed  int64 `json:"disallowed"`
 	Deferred    int64 `json:"deferred"`
-	Retrieved   int64 `json:"retrieved"` // a new copy
-	Renewed     int64 `json:"renewed"`   // a copy confirmed by 304
+	Retrieved   int64 `json:"retrieved"` // retrievals that brought a new copy
+	Renewed     int64 `json:"renewed"`   // copies confirmed by a 304
 	Unavailable int64 `json:"unavailable"`
 	Unreachable int64 `json:"unreachable"`
 }
 
-func (c *counts) ruled(v policy.Verdict) {
+func (c *counts) countDecision(v policy.Verdict) {
 	switch v {
 	case policy.Allow:
 		c.Allowed++
@@ -45,7 +44,7 @@ func (c *counts) ruled(v policy.Verdict) {
 	}
 }
 
-func (c *counts) retrieved(status int, access policy.Access) {
+func (c *counts) countRetrieval(status int, access policy.Access) {
 	switch {
 	case access == policy.Successful && status == http.StatusNotModified:
 		c.Renewed++
@@ -58,15 +57,15 @@ func (c *counts) retrieved(status int, access policy.Access) {
 	}
 }
 
-// A bucket is what happened from Start on for the width of its span.
+// A bucket has the counts of one period that begins at Start.
 type bucket struct {
 	Start time.Time `json:"start"`
 	counts
 }
 
-// rates counts what happens, by time, in a ring of buckets. A bucket belongs to
-// the slot it was last used for; one of another slot counts as empty, so that
-// nothing needs to be cleared while nothing happens, or when the clock is set.
+// rates counts events by time in a ring of buckets. Each bucket has the number of
+// the slot for which it was last used. A bucket with another number counts as
+// empty, so buckets need not be cleared when time passes or the clock is set.
 type rates struct {
 	width   int64
 	buckets []slotted
@@ -79,7 +78,7 @@ type slotted struct {
 
 func newRates(s span) *rates { return &rates{int64(s.Width), make([]slotted, s.Buckets)} }
 
-// at is where to count what happens now.
+// at returns the counts of the current bucket.
 func (r *rates) at(now time.Time) *counts {
 	slot := now.UnixNano() / r.width
 	b := &r.buckets[uint64(slot)%uint64(len(r.buckets))]

@@ -19,47 +19,45 @@ var pageText string
 //go:embed style.css
 var styleSheet string
 
-// An answer is one page before it is written, as HTML or as JSON. Both show the one
-// body: what a field without a JSON name adds is for the eye.
-type answer struct {
-	status int // 0 is 200
+// A reply is one page before it is written as HTML or as JSON.
+type reply struct {
+	status int // 0 means 200
 	view   string
 	title  string
-	body   any
-	to     url.Values // the query to go to instead
+	body   any        // fields without a JSON name are only in the HTML
+	to     url.Values // if not nil, redirect to this query
 }
 
-// notices are the words for what was just done. They come from here and not from
-// the query, in which anybody may write what he likes.
+// notices are the texts about the action just performed. The query has only their
+// keys, because anybody can write the query of a link.
 var notices = map[string]string{
-	"refreshed": "The site was asked again just now.",
-	"forgotten": "The authority was forgotten. It is asked anew when it is needed.",
+	"refreshed": "robots.txt was fetched again just now.",
+	"forgotten": "The authority was forgotten. Its robots.txt is fetched when it is needed.",
 }
 
-// problem is the body of an answer that is none.
+// problem is the body of a reply that is an error.
 type problem struct {
 	Problem string `json:"error"`
 }
 
-func failed(status int, why string) answer {
-	return answer{status: status, view: "problem", title: http.StatusText(status), body: problem{why}}
+func failed(status int, why string) reply {
+	return reply{status: status, view: "problem", title: http.StatusText(status), body: problem{why}}
 }
 
-// frame is what every page has around its body.
+// frame is the data of the parts that all pages have.
 type frame struct {
 	Title, View string
 	Style       template.CSS
 	Now         time.Time
 	Actions     bool
-	Live        bool // the page is loaded again and again
+	Live        bool // the page reloads itself
 	Notice      string
-	JSON        string // the query for the same as JSON
+	JSON        string // query of the same page as JSON
 	Body        any
 }
 
-// write sends an answer in the form that was asked for. Nothing is sent before
-// all of it is made.
-func (k *desk) write(w http.ResponseWriter, r *http.Request, a answer) {
+// write sends a reply as HTML or JSON. The whole body is made before it is sent.
+func (k *handler) write(w http.ResponseWriter, r *http.Request, a reply) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", k.csp)
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -72,8 +70,8 @@ func (k *desk) write(w http.ResponseWriter, r *http.Request, a answer) {
 		if wantsJSON(r) {
 			a.to.Set("format", "json")
 		}
-		// http.Redirect would resolve this against the path it knows, which
-		// http.StripPrefix may have cut.
+		// http.Redirect would resolve this against r.URL.Path, which
+		// http.StripPrefix may have shortened.
 		h.Set("Location", "?"+a.to.Encode())
 		w.WriteHeader(http.StatusSeeOther)
 		return
@@ -90,7 +88,7 @@ func (k *desk) write(w http.ResponseWriter, r *http.Request, a answer) {
 		err = k.html.ExecuteTemplate(&b, "page", k.frame(r, a))
 	}
 	if err != nil {
-		http.Error(w, "The page could not be made.", http.StatusInternalServerError)
+		http.Error(w, "The page could not be rendered.", http.StatusInternalServerError)
 		return
 	}
 	if a.status != 0 {
@@ -99,10 +97,10 @@ func (k *desk) write(w http.ResponseWriter, r *http.Request, a answer) {
 	w.Write(b.Bytes())
 }
 
-// frame surrounds an answer with what the request asked of the page as a whole.
-func (k *desk) frame(r *http.Request, a answer) frame {
+// frame returns the frame of a reply.
+func (k *handler) frame(r *http.Request, a reply) frame {
 	q := r.URL.Query()
-	if v, ok := a.body.(askView); ok { // perhaps asked by a form, which is not in the query
+	if v, ok := a.body.(askView); ok { // the URL may come from a form
 		q = url.Values{"url": {v.URL}, "as": {v.As}}
 	}
 	q.Set("format", "json")
@@ -112,8 +110,8 @@ func (k *desk) frame(r *http.Request, a answer) frame {
 	}
 }
 
-// wantsJSON reports whether the client asks for JSON: with format=json, or by
-// an Accept header that names it and not HTML.
+// wantsJSON reports whether the client asks for JSON, with format=json or with an
+// Accept header that names JSON and not HTML.
 func wantsJSON(r *http.Request) bool {
 	if f := r.URL.Query().Get("format"); f != "" {
 		return f == "json"
@@ -122,29 +120,28 @@ func wantsJSON(r *http.Request) bool {
 	return strings.Contains(accept, "application/json") && !strings.Contains(accept, "text/html")
 }
 
-// contentPolicy permits one inline style sheet, by its hash, and forms to this
-// origin, and nothing else: no script, no image, no frame around it. The hash leaves
-// room for no other style, so there are no style attributes, and the charts take
-// their colours from classes.
+// contentPolicy returns a Content-Security-Policy that permits one inline style
+// sheet, by its hash, and forms to this origin. It permits no scripts, no images and
+// no framing. It forbids style attributes too, so the charts get their colours from
+// classes.
 func contentPolicy(style string) string {
 	sum := sha256.Sum256([]byte(style))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; " +
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }
 
-// parse makes the templates. They are part of the package: that they parse is
-// for the tests to see.
+// parse parses the templates, which are part of the package.
 func parse() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"text":    text,
-		"ago":     func(t time.Time) string { return ago(t, time.Now()) },
-		"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"clock":   func(t time.Time) string { return clock(t.UTC(), time.Now().UTC()) },
-		"lasting": func(s float64) string { return lasting(time.Duration(s * float64(time.Second))) },
-		"number":  number,
-		"size":    size,
-		"int64":   func(n int) int64 { return int64(n) },
-		"share":   share,
+		"text":     text,
+		"ago":      func(t time.Time) string { return ago(t, time.Now()) },
+		"iso":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"clock":    func(t time.Time) string { return clock(t.UTC(), time.Now().UTC()) },
+		"duration": func(s float64) string { return duration(time.Duration(s * float64(time.Second))) },
+		"number":   number,
+		"size":     size,
+		"int64":    func(n int) int64 { return int64(n) },
+		"share":    share,
 		"sum": func(n ...int64) (s int64) {
 			for _, x := range n {
 				s += x
@@ -152,7 +149,7 @@ func parse() *template.Template {
 			return s
 		},
 		"add":        func(a, b int) int { return a + b },
-		"rulings":    func(s []bucket) chart { return draw("Rulings", rulingKinds, s) },
+		"decisions":  func(s []bucket) chart { return draw("Decisions", verdictKinds, s) },
 		"retrievals": func(s []bucket) chart { return draw("Retrievals of robots.txt", retrievalKinds, s) },
 		"blank":      func() askView { return askView{} },
 		"site":       func(robots string) string { return strings.TrimSuffix(robots, "/robots.txt") },

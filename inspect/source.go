@@ -10,25 +10,25 @@ import (
 type line struct {
 	Number  int    `json:"line"`
 	Text    string `json:"text"`
-	Obeyed  bool   `json:"obeyed"`  // a rule of the group that the crawler obeys
-	Decides bool   `json:"decides"` // the rule that decided what was asked
-	Agent   bool   `json:"agent"`   // a user-agent line
+	Obeyed  bool   `json:"obeyed"`  // the line belongs to the group that the crawler obeys
+	Decides bool   `json:"decides"` // the line is the deciding rule
+	Agent   bool   `json:"agent"`   // the line is a user-agent line
 	Remark  string `json:"remark,omitempty"`
 }
 
 // A source is a part of a robots.txt.
 type source struct {
 	Lines []line `json:"lines"`
-	Rules int    `json:"rules"`          // of all groups, that can match something
-	Next  int    `json:"next,omitempty"` // the first line that is not shown
+	Rules int    `json:"rules"`          // number of rules in all groups
+	Next  int    `json:"next,omitempty"` // first line that is not shown, 0 if none
 }
 
-// shownLines is how many records are shown at once.
+// shownLines is how many lines are shown on one page.
 const shownLines = 500
 
-// read returns up to shownLines lines from the line first on, with the rules of g,
-// which may be nil, marked. Blank lines and comments are left out.
-func read(f *matcher.File, g *matcher.Group, first int) *source {
+// readLines returns up to shownLines lines, beginning with the line first. It skips
+// blank lines and comments, and marks the lines of g, which may be nil.
+func readLines(f *matcher.File, g *matcher.Group, first int) *source {
 	s := &source{Rules: f.Rules()}
 	for number, l := range f.Lines() {
 		l = strings.TrimSpace(l)
@@ -41,12 +41,12 @@ func read(f *matcher.File, g *matcher.Group, first int) *source {
 		}
 		s.Lines = append(s.Lines, line{Number: number, Text: text(l)})
 	}
-	s.mark(f, g)
+	s.annotate(f, g)
 	return s
 }
 
-// mark adds to the lines what the file says of them.
-func (s *source) mark(f *matcher.File, g *matcher.Group) {
+// annotate sets the marks and remarks of the lines.
+func (s *source) annotate(f *matcher.File, g *matcher.Group) {
 	at := make(map[int]*line, len(s.Lines))
 	for i := range s.Lines {
 		at[s.Lines[i].Number] = &s.Lines[i]
@@ -71,10 +71,10 @@ func (s *source) mark(f *matcher.File, g *matcher.Group) {
 	}
 }
 
-// around shows a ruling in its place: it returns a few lines before and after the deciding one, with it marked.
-func around(f *matcher.File, g *matcher.Group, decides int) []line {
+// linesAround returns the deciding line and a few lines before and after it.
+func linesAround(f *matcher.File, g *matcher.Group, decides int) []line {
 	const before, after = 3, 3
-	s := read(f, g, max(decides-before, 1))
+	s := readLines(f, g, max(decides-before, 1))
 	var out []line
 	for _, l := range s.Lines {
 		if l.Number > decides+after {
@@ -86,16 +86,17 @@ func around(f *matcher.File, g *matcher.Group, decides int) []line {
 	return out
 }
 
-// group is the group of f with this user-agent value, which begins with the
-// product token that the group is looked up by; nil if no group applies.
-func group(f *matcher.File, agent string) *matcher.Group {
+// groupByAgent returns the group of f with this user-agent value, or nil if no group
+// applies.
+func groupByAgent(f *matcher.File, agent string) *matcher.Group {
 	if agent == "" {
 		return nil
 	}
 	isLetter := func(c rune) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '-' || c == '_' }
 	isDigit := func(c rune) bool { return '0' <= c && c <= '9' }
-	// Where the token ends depends on the dialect: nowhere, before the first
-	// octet that no token has, or before the first digit as well.
+	// The dialect decides which part of the value is the product token: all of it,
+	// the part before the first byte that a token cannot have, or the part before
+	// the first digit.
 	words := strings.TrimLeftFunc(agent, func(c rune) bool { return isLetter(c) || isDigit(c) })
 	letters := strings.TrimLeftFunc(agent, isLetter)
 	for _, rest := range []string{"", words, letters} {

@@ -7,21 +7,21 @@ import (
 	"github.com/rfc9309/polite/internal/clean"
 )
 
-// text is s as a page may show it: at most keptURL bytes, all of them visible.
+// text returns s cut to keptURL bytes, with characters that do not print as escapes.
 func text(s string) string { return clean.Escape(s, keptURL) }
 
-// ago is a moment as seen from now, in at most two units: "3 min ago".
+// ago formats a time relative to now: "3 min ago".
 func ago(t, now time.Time) string {
 	switch d := now.Sub(t); {
 	case d >= time.Second:
-		return lasting(d) + " ago"
+		return duration(d) + " ago"
 	case d <= -time.Second:
-		return "in " + lasting(-d)
+		return "in " + duration(-d)
 	}
 	return "now"
 }
 
-// clock is the time of a moment, with its day if that is not today's.
+// clock formats a time, with the date if it is not today.
 func clock(t, now time.Time) string {
 	if t.Format(time.DateOnly) != now.Format(time.DateOnly) {
 		return t.Format("2 Jan 15:04")
@@ -29,8 +29,8 @@ func clock(t, now time.Time) string {
 	return t.Format(time.TimeOnly)
 }
 
-// lasting is a duration in at most two units.
-func lasting(d time.Duration) string {
+// duration formats a duration in at most two units.
+func duration(d time.Duration) string {
 	const day = 24 * time.Hour
 	two := func(big time.Duration, bigName string, small time.Duration, smallName string) string {
 		s := fmt.Sprintf("%d %s", d/big, bigName)
@@ -54,7 +54,7 @@ func lasting(d time.Duration) string {
 	return "< 1 ms"
 }
 
-// number writes a whole number with a thin space at the thousands.
+// number formats a whole number with thin spaces between thousands.
 func number(n any) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -63,7 +63,7 @@ func number(n any) string {
 	return s
 }
 
-// size writes a number of octets.
+// size formats a number of bytes.
 func size(n int64) string {
 	const unit = 1 << 10
 	if n < unit {
@@ -76,7 +76,7 @@ func size(n int64) string {
 	return fmt.Sprintf("%.3g %ciB", f, "KMGT"[i])
 }
 
-// share is a part of a whole in per cent, never rounded up to the whole.
+// share formats part/whole in per cent, rounded down.
 func share(part, whole int64) string {
 	switch {
 	case whole == 0 || part == 0:

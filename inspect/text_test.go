@@ -18,13 +18,13 @@ func TestText(t *testing.T) {
 		{"ago_now", ago(time.Unix(0, 5e8), time.Unix(0, 0)), "now"},
 		{"clock_today", clock(time.Unix(86399, 0).UTC(), time.Unix(0, 0).UTC()), "23:59:59"},
 		{"clock_yesterday", clock(time.Unix(86399, 0).UTC(), time.Unix(86400, 0).UTC()), "1 Jan 23:59"},
-		{"days", lasting(49*h + 59*time.Minute), "2 d 1 h"},
-		{"whole_days", lasting(24*h + time.Minute), "1 d"},
-		{"hours", lasting(3*h + 4*time.Minute + time.Second), "3 h 4 min"},
-		{"minutes", lasting(119 * time.Second), "1 min"},
-		{"seconds", lasting(1999 * time.Millisecond), "1 s"},
-		{"milliseconds", lasting(999 * time.Millisecond), "999 ms"},
-		{"microseconds", lasting(999 * time.Microsecond), "< 1 ms"},
+		{"days", duration(49*h + 59*time.Minute), "2 d 1 h"},
+		{"whole_days", duration(24*h + time.Minute), "1 d"},
+		{"hours", duration(3*h + 4*time.Minute + time.Second), "3 h 4 min"},
+		{"minutes", duration(119 * time.Second), "1 min"},
+		{"seconds", duration(1999 * time.Millisecond), "1 s"},
+		{"milliseconds", duration(999 * time.Millisecond), "999 ms"},
+		{"microseconds", duration(999 * time.Microsecond), "< 1 ms"},
 		{"number_small", number(999), "999"},
 		{"number_thousand", number(1000), "1\u202f000"},
 		{"number_million", number(int64(-1234567)), "-1\u202f234\u202f567"},
@@ -48,7 +48,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestTextIsHarmless holds text to its bounds, and to printing, for any octets.
+// TestTextIsHarmless checks that text returns bounded, printable text for any bytes.
 func TestTextIsHarmless(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 2))
 	pieces := []string{"a", "/", "é", "\u202e", "\U000e0001", "\xff", "\xe2\x82", "\x00", "\uFFFD", "\n", markup}
@@ -60,7 +60,7 @@ func TestTextIsHarmless(t *testing.T) {
 		s := b.String()
 		got := text(s)
 		if len(got) > keptURL {
-			t.Errorf("%.100q: got %d octets", s, len(got))
+			t.Errorf("%.100q: got %d bytes", s, len(got))
 		}
 		if got != clean.Text(got, len(got)) || !utf8.ValidString(got) {
 			t.Errorf("%.100q: got %.100q, which does not all print", s, got)
@@ -73,8 +73,8 @@ func TestChart(t *testing.T) {
 	series := []bucket{
 		{start, counts{Allowed: 3, Disallowed: 1}}, {start.Add(time.Minute), counts{}}, {start.Add(2 * time.Minute), counts{Deferred: 5}},
 	}
-	c := draw("Rulings", rulingKinds, series)
-	if got, want := c.Label, "Rulings: 3 allowed, 1 disallowed, 5 deferred"; got != want {
+	c := draw("Decisions", verdictKinds, series)
+	if got, want := c.Label, "Decisions: 3 allowed, 1 disallowed, 5 deferred"; got != want {
 		t.Errorf("label: got %q, want %q", got, want)
 	}
 	if c.Top != "5" || c.Width != 30 || len(c.Bars) != 3 {

@@ -15,50 +15,50 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// overviewView is the first page: totals, rates and what happened last.
+// overviewView is the first page: totals, rates and recent events.
 type overviewView struct {
-	Stats      fetcher.Stats `json:"stats"`
-	Hooked     bool          `json:"hooked"` // the hooks of Page.Trace are installed
-	Span       string        `json:"span"`
-	Seconds    int           `json:"bucket_seconds"`
-	Series     []bucket      `json:"series"`
-	Rulings    []ruling      `json:"rulings"`
-	Retrievals []retrieval   `json:"retrievals"`
+	Stats      fetcher.Stats   `json:"stats"`
+	Hooked     bool            `json:"hooked"` // the hooks of Page.Trace are installed
+	Span       string          `json:"span"`
+	Seconds    int             `json:"bucket_seconds"`
+	Series     []bucket        `json:"series"`
+	Decisions  []decisionEvent `json:"decisions"`
+	Retrievals []retrieval     `json:"retrievals"`
 }
 
-// overviewRows is how many rulings and retrievals the first page shows.
+// overviewRows is how many decisions and retrievals the first page shows.
 const overviewRows = 8
 
-// overview costs the same however much the memory holds: its totals are counters.
-// A span that is not known is the first one, so that old links live on.
-func (k *desk) overview(q url.Values) answer {
+// overview returns the first page. Its totals are counters, so its cost does not
+// depend on the number of records. An unknown span means the first one.
+func (k *handler) overview(q url.Values) reply {
 	at := max(slices.IndexFunc(spans[:], func(s span) bool { return s.Name == q.Get("span") }), 0)
 	v := overviewView{Stats: k.t.Stats(), Span: spans[at].Name, Seconds: int(spans[at].Width / time.Second)}
 	v.Series = k.history.series(at, time.Now())
-	v.Rulings, v.Retrievals, v.Hooked = k.history.recent(overviewRows)
-	return answer{view: "overview", title: "Overview", body: v}
+	v.Decisions, v.Retrievals, v.Hooked = k.history.recent(overviewRows)
+	return reply{view: "overview", title: "Overview", body: v}
 }
 
-// recentView is all that is kept of what happened last.
+// recentView is the page of all events in the history.
 type recentView struct {
-	Hooked     bool        `json:"hooked"`
-	Verdict    string      `json:"verdict,omitempty"` // the one that is shown, "" for all
-	Rulings    []ruling    `json:"rulings"`
-	Retrievals []retrieval `json:"retrievals"`
+	Hooked     bool            `json:"hooked"`
+	Verdict    string          `json:"verdict,omitempty"` // the one that is shown, "" for all
+	Decisions  []decisionEvent `json:"decisions"`
+	Retrievals []retrieval     `json:"retrievals"`
 }
 
-// recent picks one verdict out of what is kept. It does not search further back,
-// since there is nothing.
-func (k *desk) recent(q url.Values) answer {
+// recent returns the page of recent events, with all decisions or those with one
+// verdict.
+func (k *handler) recent(q url.Values) reply {
 	v := recentView{Verdict: q.Get("verdict")}
 	if v.Verdict != "" && !slices.Contains(verdicts[:], v.Verdict) {
 		return failed(http.StatusBadRequest, "There is no such verdict.")
 	}
-	v.Rulings, v.Retrievals, v.Hooked = k.history.recent(cap(k.history.rulings.items))
+	v.Decisions, v.Retrievals, v.Hooked = k.history.recent(cap(k.history.decisions.items))
 	if v.Verdict != "" {
-		v.Rulings = slices.DeleteFunc(v.Rulings, func(r ruling) bool { return r.Decision.Verdict.String() != v.Verdict })
+		v.Decisions = slices.DeleteFunc(v.Decisions, func(r decisionEvent) bool { return r.Decision.Verdict.String() != v.Verdict })
 	}
-	return answer{view: "recent", title: "Recent", body: v}
+	return reply{view: "recent", title: "Recent", body: v}
 }
 
 var verdicts = [...]string{"allow", "disallow", "defer"}
@@ -69,15 +69,15 @@ type authoritiesView struct {
 	State   string         `json:"state"`
 	Sort    string         `json:"sort"`
 	Falling bool           `json:"falling"`
-	Census  map[string]int `json:"census"` // authorities found by text, by state
+	Census  map[string]int `json:"census"` // number of authorities that contain the text, by state
 	Matched int            `json:"matched"`
 	Before  int            `json:"before"`
 	Rows    []row          `json:"rows"`
-	Prev    string         `json:"prev,omitempty"` // queries of the neighbouring pages
-	Next    string         `json:"next,omitempty"`
+	Prev    string         `json:"prev,omitempty"` // query of the previous page
+	Next    string         `json:"next,omitempty"` // query of the next page
 	Heads   []head         `json:"-"`
 	Chips   []chip         `json:"-"`
-	Seconds float64        `json:"seconds"` // what the walk took
+	Seconds float64        `json:"seconds"` // duration of the walk
 }
 
 // A row is one authority in the list.
@@ -92,16 +92,16 @@ type row struct {
 	DownSince time.Time     `json:"down_since,omitzero"`
 	Cause     string        `json:"cause,omitempty"`
 	Rules     int           `json:"rules"`
-	Octets    int           `json:"octets"`
+	Bytes     int           `json:"bytes"`
 }
 
-// newRow describes a record. The rules are counted here, for the rows of one
-// page, since that reads the whole file.
+// newRow returns the row of a record. It counts the rules, which reads the whole
+// file, so it is called only for the rows of one page.
 func newRow(authority string, rec *policy.Record, now time.Time) row {
 	d := condition(rec, now)
 	r := row{
 		Authority: authority, State: d.Access, Stale: d.Stale, Due: rec.Due(now), Status: d.Status,
-		Fetched: d.Fetched, Expires: d.Expires, DownSince: d.DownSince, Octets: octets(rec),
+		Fetched: d.Fetched, Expires: d.Expires, DownSince: d.DownSince, Bytes: memorySize(rec),
 	}
 	if d.Access != policy.Successful {
 		r.Cause = text(d.Cause)
@@ -112,28 +112,27 @@ func newRow(authority string, rec *policy.Record, now time.Time) row {
 	return r
 }
 
-// A head is the head of a column that can be sorted by.
+// A head is the heading of a column. Its link sorts by that column.
 type head struct {
 	Name, Link, Class string
 	Sorted            bool
 }
 
-// A chip chooses a state.
+// A chip is a link that filters by a state.
 type chip struct {
 	Name, Link string
 	Count      int
 	Chosen     bool
 }
 
-// Bounds of one page of the list.
 const (
-	defaultRows = 50
-	maxRows     = 500
-	maxSearch   = 300
+	defaultRows = 50  // rows on a page
+	maxRows     = 500 // most rows on a page
+	maxSearch   = 300 // longest search text in bytes
 )
 
-// readSearch is what the query asks of the list. What cannot be meant is an
-// error in words.
+// readSearch returns the search that the query describes, or a message if the query
+// is invalid.
 func readSearch(q url.Values) (search, string) {
 	s := search{
 		text:  strings.ToLower(strings.TrimSpace(q.Get("q"))),
@@ -149,7 +148,7 @@ func readSearch(q url.Values) (search, string) {
 		if !q.Has(name) {
 			continue
 		}
-		e, ok := place(q.Get(name))
+		e, ok := parseEntry(q.Get(name))
 		if !ok {
 			return s, "There is no such place in the list."
 		}
@@ -158,7 +157,7 @@ func readSearch(q url.Values) (search, string) {
 	return s, ""
 }
 
-// link is the query for the same list, changed.
+// link returns the query of the same search after a change.
 func (s search) link(change func(s *search, q url.Values)) string {
 	q := url.Values{"view": {"authorities"}}
 	change(&s, q)
@@ -180,9 +179,9 @@ func (s search) link(change func(s *search, q url.Values)) string {
 	return "?" + q.Encode()
 }
 
-// authorities finds a page of rows in one walk and describes those alone: what is
-// costly to say of a record is said of no other.
-func (k *desk) authorities(ctx context.Context, q url.Values) answer {
+// authorities returns one page of the list. It finds the rows in one walk and then
+// describes only these.
+func (k *handler) authorities(ctx context.Context, q url.Values) reply {
 	s, wrong := readSearch(q)
 	if wrong != "" {
 		return failed(http.StatusBadRequest, wrong)
@@ -203,11 +202,11 @@ func (k *desk) authorities(ctx context.Context, q url.Values) answer {
 	v.Seconds = now.Sub(start).Seconds()
 	v.neighbours(s, f)
 	v.controls(s)
-	return answer{view: "authorities", title: "Authorities", body: v}
+	return reply{view: "authorities", title: "Authorities", body: v}
 }
 
-// neighbours links to the pages before and after this one.
-func (v *authoritiesView) neighbours(s search, f found) {
+// neighbours adds the links to the previous and the next page.
+func (v *authoritiesView) neighbours(s search, f searchResult) {
 	n := len(f.entries)
 	if n == 0 {
 		return
@@ -220,12 +219,12 @@ func (v *authoritiesView) neighbours(s search, f found) {
 	}
 }
 
-// controls are the links that sort and filter the list. Each begins at the first
-// page, as a place in one order means nothing in another. A state in which nothing
-// is stands in nobody's way.
+// controls adds the links that sort and filter the list. Each leads to a first page,
+// because a position in one order means nothing in another. States without any
+// authority are left out.
 func (v *authoritiesView) controls(s search) {
 	for _, h := range []struct{ name, order, class string }{
-		{"Authority", "authority", ""}, {"Copy", "age", ""}, {"Asked again", "next", ""},
+		{"Authority", "authority", ""}, {"Copy", "age", ""}, {"Next fetch", "next", ""},
 		{"Down since", "down", ""}, {"Size", "size", "num wide"},
 	} {
 		sorted := s.order == h.order
@@ -244,25 +243,24 @@ func (v *authoritiesView) controls(s search) {
 type authorityView struct {
 	row
 	Robots     string      `json:"robots"`
-	Origin     string      `json:"origin"` // the URL the copy came from
+	Origin     string      `json:"origin"` // URL that served the copy
 	Profile    string      `json:"profile"`
-	As         string      `json:"as,omitempty"` // the crawler it is looked at as, if not our own
-	Agent      string      `json:"agent"`        // the group that this crawler obeys
+	As         string      `json:"as,omitempty"` // token of another crawler, "" for this one
+	Agent      string      `json:"agent"`        // name of the group that the crawler obeys
 	Delay      float64     `json:"crawl_delay_seconds,omitempty"`
-	Ruled      bool        `json:"ruled"` // there is a group in force, so Agent means something
+	Ruled      bool        `json:"ruled"` // the copy may be used, so Agent is valid
 	Sitemaps   []string    `json:"sitemaps,omitempty"`
 	Validators http.Header `json:"validators,omitempty"`
 	Source     *source     `json:"source,omitempty"`
-	More       string      `json:"-"` // the query for the lines that follow
+	More       string      `json:"-"` // query for the lines after these
 	Retrievals []retrieval `json:"retrievals,omitempty"`
 }
 
 // shownSitemaps is how many sitemaps of one file are shown.
 const shownSitemaps = 20
 
-// authority shows a record as it is in memory. It neither asks the site nor looks
-// into the store.
-func (k *desk) authority(ctx context.Context, q url.Values) answer {
+// authority shows a record in memory. It reads neither the site nor the store.
+func (k *handler) authority(ctx context.Context, q url.Values) reply {
 	name := q.Get("authority")
 	rec, err := k.find(ctx, name)
 	switch {
@@ -278,34 +276,34 @@ func (k *desk) authority(ctx context.Context, q url.Values) answer {
 	d := condition(rec, time.Now())
 	v := authorityView{
 		row: newRow(name, rec, time.Now()), Robots: text(rec.Robots()), Origin: text(rec.Origin()), Profile: d.Profile, As: q.Get("as"),
-		Retrievals: k.history.of(clean.Cut(rec.Robots(), keptURL)),
+		Retrievals: k.history.retrievalsOf(clean.Cut(rec.Robots(), keptURL)),
 	}
 	v.Validators = rec.Validators()
 	if rec.File() != nil {
 		first, _ := strconv.Atoi(q.Get("line"))
 		v.rules(rec, as, first)
 	}
-	return answer{view: "authority", title: name, body: v}
+	return reply{view: "authority", title: name, body: v}
 }
 
-// rules adds what the copy says, with the group that t obeys marked. Which group
-// that is comes from a ruling and not from the file, because the operator's word or
-// a copy that has had its time leaves no group in force.
+// rules adds the lines of the copy and marks the group that t obeys. The group comes
+// from a decision, because no group is obeyed if the copy has expired or
+// Options.Override decided.
 func (v *authorityView) rules(rec *policy.Record, t *fetcher.Transport, first int) {
 	f := rec.File()
-	target, err := url.Parse(v.Authority + "/") // not the robots.txt itself, on which no group rules
+	target, err := url.Parse(v.Authority + "/") // for robots.txt itself no group decides
 	if err != nil {
 		return
 	}
 	d, ok := t.Peek(target)
-	g := group(f, d.Match.Agent)
+	g := groupByAgent(f, d.Match.Agent)
 	v.Ruled = ok && d.Override == ""
 	if g != nil {
 		v.Agent = text(g.Agent())
 		delay, _ := g.CrawlDelay()
 		v.Delay = delay.Seconds()
 	}
-	v.Source = read(f, g, first)
+	v.Source = readLines(f, g, first)
 	if v.Source.Next > 0 {
 		q := url.Values{"authority": {v.Authority}, "line": {strconv.Itoa(v.Source.Next)}}
 		if v.As != "" {
@@ -321,8 +319,8 @@ func (v *authorityView) rules(rec *policy.Record, t *fetcher.Transport, first in
 	}
 }
 
-// as is the Transport of another crawler, our own for "".
-func (k *desk) as(token string) (*fetcher.Transport, error) {
+// as returns the Transport of another crawler, or k.t for "".
+func (k *handler) as(token string) (*fetcher.Transport, error) {
 	if token == "" {
 		return k.t, nil
 	}

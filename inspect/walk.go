@@ -16,12 +16,12 @@ import (
 
 // This file finds one page of rows among all authorities in one walk.
 //
-// A page is asked for by the row it follows, not by its number. So a walk keeps
-// the rows of one page and no others, however deep the page lies; and rows that
-// come or go meanwhile shift nothing.
+// A page is identified by the row before it or after it, not by its number. So a
+// walk keeps only the rows of one page, however far down the list the page is, and
+// rows that are added or removed meanwhile do not shift the pages.
 
-// condition is what a record says of its authority, whatever the URL. The
-// target without path asks nothing of the matcher but a lookup.
+// condition returns the state of an authority as a Decision about an empty URL. For
+// that URL the matcher only looks up the group.
 func condition(rec *policy.Record, now time.Time) policy.Decision {
 	return rec.Decide("", &url.URL{}, now)
 }
@@ -33,36 +33,37 @@ type entry struct {
 	rec       *policy.Record
 }
 
-// String is the entry as a place in the list, which place reads.
+// String returns the entry as text for a link. parseEntry is the inverse.
 func (e entry) String() string { return strconv.FormatInt(e.key, 36) + "," + e.authority }
 
-func place(s string) (entry, bool) {
+func parseEntry(s string) (entry, bool) {
 	key, authority, ok := strings.Cut(s, ",")
 	n, err := strconv.ParseInt(key, 36, 64)
 	return entry{key: n, authority: authority}, ok && err == nil
 }
 
-// orders are the ways to sort.
+// orders are the sort orders, each with the function that returns the sort key.
 var orders = map[string]func(policy.Decision, *policy.Record) int64{
 	"authority": func(policy.Decision, *policy.Record) int64 { return 0 },
-	"age":       func(d policy.Decision, _ *policy.Record) int64 { return moment(d.Fetched) },
-	"next":      func(d policy.Decision, _ *policy.Record) int64 { return moment(d.Expires) },
-	"down":      func(d policy.Decision, _ *policy.Record) int64 { return moment(d.DownSince) },
-	"size":      func(_ policy.Decision, rec *policy.Record) int64 { return -int64(octets(rec)) },
+	"age":       func(d policy.Decision, _ *policy.Record) int64 { return sortKey(d.Fetched) },
+	"next":      func(d policy.Decision, _ *policy.Record) int64 { return sortKey(d.Expires) },
+	"down":      func(d policy.Decision, _ *policy.Record) int64 { return sortKey(d.DownSince) },
+	"size":      func(_ policy.Decision, rec *policy.Record) int64 { return -int64(memorySize(rec)) },
 }
 
-// never is the key of what has no such time.
-const never = math.MaxInt64
+// noTime is the sort key of a zero time.
+const noTime = math.MaxInt64
 
-func moment(t time.Time) int64 {
+func sortKey(t time.Time) int64 {
 	if t.IsZero() {
-		return never
+		return noTime
 	}
 	return t.UnixNano()
 }
 
-// octets is what an authority takes in memory; a shared copy counts in full.
-func octets(rec *policy.Record) int {
+// memorySize returns the bytes of memory that a record takes. A shared copy is
+// counted in full for each record.
+func memorySize(rec *policy.Record) int {
 	n := rec.Size()
 	if f := rec.File(); f != nil {
 		n += f.Size()
@@ -70,13 +71,12 @@ func octets(rec *policy.Record) int {
 	return n
 }
 
-// states are what can be said of an authority, in the order they are offered:
-// one access result each, and two that cut across these. Stale is that a copy past
-// its time governs as the site is down, due that the site is asked before the next
-// use.
+// states are the states that the list can be filtered by: all authorities, the four
+// access results, "stale" for an expired copy that is used because the site is down,
+// and "due" for a record that must be fetched before its next use.
 var states = [...]string{everything, "successful", "unavailable", "unreachable", "restricted", "stale", "due"}
 
-// everything is the state of all authorities.
+// everything is the state that all authorities are in.
 const everything = "all"
 
 // appendStates appends the states that an authority is in.
@@ -91,36 +91,36 @@ func appendStates(in []string, d policy.Decision, due bool) []string {
 	return in
 }
 
-// A search is what to look for and which rows of it to keep.
+// A search selects one page of rows.
 type search struct {
 	text  string // part of the authority, in lower case
 	state string // one of states
 	order string // one of orders
-	down  bool   // falling order
-	from  *entry // the row next to those wanted; nil: from the start
-	back  bool   // the rows before from, not those after it
-	rows  int
+	down  bool   // sort in descending order
+	from  *entry // the row before the page, or after it if back is set; nil for the first page
+	back  bool   // the page ends before from
+	rows  int    // number of rows on a page
 }
 
-// found is one page of rows.
-type found struct {
+// searchResult is one page of rows.
+type searchResult struct {
 	entries []entry
-	census  map[string]int // by state, of all that contain the text
-	before  int            // rows on the pages before this one
+	census  map[string]int // number of authorities that contain the text, by state
+	before  int            // number of rows on the pages before this one
 }
 
-// compare puts rows into the order that is shown, which has those without a
-// time last even when it falls. No two are equal: an authority is there once.
+// compare compares two rows in the order of the list. Rows without a time are last
+// even in descending order. No two rows are equal.
 func (s *search) compare(a, b entry) int {
 	c := cmp.Or(cmp.Compare(a.key, b.key), strings.Compare(a.authority, b.authority))
-	if s.down && (a.key == never) == (b.key == never) {
+	if s.down && (a.key == noTime) == (b.key == noTime) {
 		return -c
 	}
 	return c
 }
 
-// side is less than zero for a row before the place asked from, zero for the row
-// there, and more than zero for one behind it.
+// side is negative for a row before s.from, zero for s.from itself, and positive for
+// a row after it.
 func (s *search) side(e entry) int {
 	if s.from == nil {
 		return 1
@@ -128,24 +128,25 @@ func (s *search) side(e entry) int {
 	return s.compare(e, *s.from)
 }
 
-// walk looks at every authority once. Its time grows with their number and its
-// memory with s.rows. The error is that of ctx.
+// walk looks at every authority once. Its time grows with the number of authorities,
+// its memory with s.rows. It returns the error of ctx if ctx ends.
 //
-// Going back, the rows nearest to from are the last of those before it: they are
-// the first in the opposite order, and are turned round at the end. All rows on
-// that side count as before, until those of this page are taken off.
-func (s *search) walk(ctx context.Context, all iter.Seq2[string, *policy.Record], now time.Time) (found, error) {
-	f := found{census: make(map[string]int, len(states))}
+// If s.back is set, the page has the last rows before s.from. They are the first
+// rows in the opposite order, so they are found in that order and reversed at the
+// end. All rows before s.from count as before; the rows of the page are subtracted
+// at the end.
+func (s *search) walk(ctx context.Context, all iter.Seq2[string, *policy.Record], now time.Time) (searchResult, error) {
+	f := searchResult{census: make(map[string]int, len(states))}
 	key := orders[s.order]
 	best := shortlist{most: s.rows, compare: s.compare}
 	if s.back {
 		best.compare = func(a, b entry) int { return s.compare(b, a) }
 	}
-	var in []string // used again for every row
+	var in []string // states of one row; the slice is reused
 	seen := 0
 	for authority, rec := range all {
 		if seen++; seen%1024 == 0 && ctx.Err() != nil {
-			return found{}, ctx.Err()
+			return searchResult{}, ctx.Err()
 		}
 		if !strings.Contains(authority, s.text) {
 			continue
@@ -175,13 +176,13 @@ func (s *search) walk(ctx context.Context, all iter.Seq2[string, *policy.Record]
 	return f, nil
 }
 
-// A shortlist keeps the first most entries in the order of compare. It gathers
-// twice as many before it sorts and drops the rest: a heap without a heap.
+// A shortlist keeps the first most entries in the order of compare. It collects
+// twice as many entries, then sorts them and drops the second half.
 type shortlist struct {
 	most    int
 	compare func(a, b entry) int
 	kept    []entry
-	cut     bool // kept[most-1] is the worst that can still be in
+	cut     bool // kept[most-1] is the last entry that can be in the result
 }
 
 func (l *shortlist) add(e entry) {
@@ -194,7 +195,7 @@ func (l *shortlist) add(e entry) {
 	}
 }
 
-// take sorts what is kept and drops what is too much.
+// take sorts the entries and drops all but the first most.
 func (l *shortlist) take() []entry {
 	slices.SortFunc(l.kept, l.compare)
 	if len(l.kept) >= l.most {
@@ -204,22 +205,22 @@ func (l *shortlist) take() []entry {
 	return l.kept
 }
 
-// walk waits for the page's turn and then searches what the Transport holds.
-func (k *desk) walk(ctx context.Context, s *search) (found, error) {
-	if err := k.begin(ctx); err != nil {
-		return found{}, err
+// walk waits until no other walk runs and then searches the Transport's memory.
+func (k *handler) walk(ctx context.Context, s *search) (searchResult, error) {
+	if err := k.acquireWalk(ctx); err != nil {
+		return searchResult{}, err
 	}
-	defer k.end()
+	defer k.releaseWalk()
 	return s.walk(ctx, k.t.All(), time.Now())
 }
 
-// find returns the record of one authority, nil if there is none. It asks
-// neither the site nor the store, which Transport.Record might.
-func (k *desk) find(ctx context.Context, authority string) (*policy.Record, error) {
-	if err := k.begin(ctx); err != nil {
+// find returns the record of one authority, or nil. Unlike Transport.Record it
+// reads neither the site nor the store.
+func (k *handler) find(ctx context.Context, authority string) (*policy.Record, error) {
+	if err := k.acquireWalk(ctx); err != nil {
 		return nil, err
 	}
-	defer k.end()
+	defer k.releaseWalk()
 	for key, rec := range k.t.All() {
 		if key == authority {
 			return rec, nil
@@ -228,15 +229,15 @@ func (k *desk) find(ctx context.Context, authority string) (*policy.Record, erro
 	return nil, nil
 }
 
-// begin waits until no other walk is under way: however often a page is asked
-// for, it takes one core from the crawler at most.
-func (p *Page) begin(ctx context.Context) error {
+// acquireWalk waits until no other walk runs, so that pages take at most one core
+// from the crawler.
+func (p *Page) acquireWalk(ctx context.Context) error {
 	select {
-	case p.turn <- struct{}{}:
+	case p.walking <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-func (p *Page) end() { <-p.turn }
+func (p *Page) releaseWalk() { <-p.walking }

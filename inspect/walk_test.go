@@ -19,8 +19,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// web is what a crawler holds of a hundred and some authorities, in all states
-// and with many equal times.
+// web returns the records of more than a hundred authorities, in all states and with
+// many equal times.
 func web(now time.Time) map[string]*policy.Record {
 	all := make(map[string]*policy.Record)
 	for i := range 137 {
@@ -37,7 +37,7 @@ func web(now time.Time) map[string]*policy.Record {
 	return all
 }
 
-// sorted is the whole list in one piece, as plainly as it can be made.
+// sorted returns the whole list, made in the simplest way.
 func sorted(s search, all map[string]*policy.Record, now time.Time) []string {
 	type known struct {
 		name string
@@ -54,7 +54,7 @@ func sorted(s search, all map[string]*policy.Record, now time.Time) []string {
 		at := map[string]time.Time{"age": d.Fetched, "next": d.Expires, "down": d.DownSince}[s.order]
 		row := known{name, at, 0}
 		if s.order == "size" {
-			row.size = octets(rec)
+			row.size = memorySize(rec)
 		}
 		rows = append(rows, row)
 	}
@@ -84,8 +84,8 @@ func sorted(s search, all map[string]*policy.Record, now time.Time) []string {
 	return names
 }
 
-// TestPaging turns all pages of all lists, forth and back, and holds them
-// together against the whole list.
+// TestPaging reads all pages of all lists, forward and back, and compares them with
+// the whole list.
 func TestPaging(t *testing.T) {
 	now := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 	all := web(now)
@@ -95,10 +95,10 @@ func TestPaging(t *testing.T) {
 				s.order, s.state = order, state
 				name := fmt.Sprintf("order %s, falling %v, state %q, text %q, %d rows", s.order, s.down, s.state, s.text, s.rows)
 				want := sorted(s, all, now)
-				if got := turn(t, s, all, now, false); !slices.Equal(got, want) {
+				if got := readPages(t, s, all, now, false); !slices.Equal(got, want) {
 					t.Errorf("%s, forth:\n got %v\nwant %v", name, got, want)
 				}
-				if got := turn(t, s, all, now, true); !slices.Equal(got, want) {
+				if got := readPages(t, s, all, now, true); !slices.Equal(got, want) {
 					t.Errorf("%s, back:\n got %v\nwant %v", name, got, want)
 				}
 			}
@@ -106,13 +106,13 @@ func TestPaging(t *testing.T) {
 	}
 }
 
-// turn turns the pages from the first to the last, or the other way, and
-// returns the rows of all in the order of the list.
-func turn(t *testing.T, s search, all map[string]*policy.Record, now time.Time, back bool) []string {
+// readPages reads the pages from the first to the last, or from the last to the
+// first, and returns all rows in the order of the list.
+func readPages(t *testing.T, s search, all map[string]*policy.Record, now time.Time, back bool) []string {
 	t.Helper()
 	var pages [][]string
-	if s.back = back; back { // from behind the last row
-		s.from = &entry{key: never, authority: "~"}
+	if s.back = back; back { // begin after the last row
+		s.from = &entry{key: noTime, authority: "~"}
 		if s.down {
 			s.from.authority = ""
 		}
@@ -131,20 +131,20 @@ func turn(t *testing.T, s search, all map[string]*policy.Record, now time.Time, 
 			before = f.census[s.state] - f.before - len(names)
 		}
 		if got := len(slices.Concat(pages...)); before != got {
-			t.Errorf("page %d: got %d rows on the pages turned, want %d", len(pages), before, got)
+			t.Errorf("page %d: got %d rows on the pages before, want %d", len(pages), before, got)
 		}
 		if len(names) == 0 {
 			break
 		}
 		pages = append(pages, names)
-		// A place goes through the link of a page.
+		// The entry is written to a link and read from it.
 		e := f.entries[len(f.entries)-1]
 		if back {
 			e = f.entries[0]
 		}
-		at, ok := place(e.String())
+		at, ok := parseEntry(e.String())
 		if !ok {
-			t.Fatalf("%v: got no place", e)
+			t.Fatalf("%v: the entry cannot be parsed", e)
 		}
 		s.from = &at
 	}
@@ -154,8 +154,7 @@ func turn(t *testing.T, s search, all map[string]*policy.Record, now time.Time, 
 	return slices.Concat(pages...)
 }
 
-// TestPagingByLinks follows the links of the pages themselves to the end and
-// back.
+// TestPagingByLinks follows the links on the pages to the end and back.
 func TestPagingByLinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page, ft := demo(t, nil, 40)
@@ -193,8 +192,8 @@ func TestPagingByLinks(t *testing.T) {
 	})
 }
 
-// TestPagesMove has authorities come and go between two pages: no row that
-// stays is shown twice or left out.
+// TestPagesMove adds and removes authorities between two pages. No other row may be
+// shown twice or left out.
 func TestPagesMove(t *testing.T) {
 	now := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 	all := web(now)
@@ -234,7 +233,7 @@ func TestCensus(t *testing.T) {
 	}
 }
 
-// TestWalkEnds ends the request during a walk, and before its turn.
+// TestWalkEnds ends the request during a walk, and while it waits for another walk.
 func TestWalkEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	rec, _ := demoSites[0].learn(time.Now())
@@ -251,17 +250,17 @@ func TestWalkEnds(t *testing.T) {
 		t.Errorf("got %v after %d records, want the end of the request soon after 5000", err, seen)
 	}
 	page, ft := demo(t, nil, 0)
-	k := page.Handler(ft).(*desk)
-	page.turn <- struct{}{}
+	k := page.Handler(ft).(*handler)
+	page.walking <- struct{}{}
 	if _, err := k.walk(ctx, &s); !errors.Is(err, context.Canceled) {
-		t.Errorf("before its turn: got %v, want the end of the request", err)
+		t.Errorf("before its walking: got %v, want the end of the request", err)
 	}
 	if _, err := k.find(ctx, shop); !errors.Is(err, context.Canceled) {
-		t.Errorf("find before its turn: got %v, want the end of the request", err)
+		t.Errorf("find before its walking: got %v, want the end of the request", err)
 	}
 }
 
-// million is a crawler that holds a million authorities.
+// million returns a crawler with a million authorities in memory.
 func million(b *testing.B) *fetcher.Transport {
 	b.Helper()
 	if os.Getenv("POLITE_MILLION") == "" {
@@ -288,7 +287,7 @@ func million(b *testing.B) *fetcher.Transport {
 	return ft
 }
 
-// BenchmarkMillion makes pages over a million authorities.
+// BenchmarkMillion makes pages for a crawler with a million authorities.
 func BenchmarkMillion(b *testing.B) {
 	ft := million(b)
 	h := New(nil).Handler(ft)
@@ -313,7 +312,7 @@ func BenchmarkMillion(b *testing.B) {
 	}
 }
 
-// BenchmarkDecided is what the hook costs a ruling.
+// BenchmarkDecided measures what the hook adds to a decision.
 func BenchmarkDecided(b *testing.B) {
 	h := newHistory(defaultRecent)
 	rec, _ := demoSites[0].learn(time.Now())
