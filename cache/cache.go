@@ -1,9 +1,9 @@
-// Package cache defines what a store of robots.txt records promises, and has a store in memory (RFC 9309,
-// section 2.4).
+// Package cache defines the interface of a store for robots.txt records (RFC 9309, section 2.4), and has a store
+// in memory.
 //
-// The fetcher keeps the authorities in use in a private memory. A [Store] is the second level. Package disk
-// has one that outlives the process, package redis has one that a fleet of crawlers shares, and you may write
-// your own:
+// The fetcher keeps the records in use in a private memory. A [Store] is the second level. The store of package
+// disk outlives the process, the store of package redis is shared by a fleet of crawlers, and you may write your
+// own:
 //
 //	store, err := disk.Open("robots.db", nil)
 //	...
@@ -17,18 +17,17 @@
 // # Keys
 //
 // A key is the authority of a site and the name of a profile, such as "https://example.com:8443 rfc9309" or
-// "http://[2001:db8::1] strict". Hosts come from the links of strangers, so a store takes any key of up to
-// 300 bytes, with any bytes in it. It compares keys byte for byte, without folding or cutting them, and
-// never returns a value for another key.
+// "http://[2001:db8::1] strict". Hosts come from links on pages, so a store accepts any key of up to 300 bytes,
+// with any bytes in it. It compares keys byte for byte, does not change or cut them, and never returns the value
+// of another key.
 //
 // # Values
 //
-// A value is a string of any bytes, seldom over a few kilobytes and at most about 1.5 MB. A store returns a
-// value whole as it was put, or not at all. It need not find bytes that changed in the meantime: the fetcher
-// verifies the checksum, the authority and the profile of each record that it reads, and takes any other value
-// for absence.
+// A value is a string of any bytes, rarely more than a few kilobytes and at most about 1.5 MB. A store returns a
+// value exactly as it was put, or not at all. It need not detect changed bytes: the fetcher checks the checksum,
+// the authority and the profile of each record that it reads, and ignores any other value.
 //
-// Put does not use its slice after it has returned, and Get returns a slice that nobody else uses. The caller
+// Put does not use its slice after it has returned, and Get returns a slice that nobody else uses. So the caller
 // may write to both.
 //
 // # Keeping
@@ -39,9 +38,9 @@
 //
 // # Errors, contexts, goroutines
 //
-// Absence is [io/fs.ErrNotExist]. Any other error means that the store cannot tell, and the fetcher goes on
-// without it. A context that has ended is an error, never absence. All methods may be called from any number
-// of goroutines, and none waits longer than its context.
+// If there is no value, the error is [io/fs.ErrNotExist]. After any other error the fetcher goes on without the
+// store. A context that has ended is an error, but not ErrNotExist. All methods may be called from any number of
+// goroutines, and no method waits longer than its context.
 package cache
 
 import (
@@ -62,19 +61,19 @@ type Store interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// A Leaser is a Store that several processes share, and that lets one of them at a time fetch a record. The
-// process with the lease reads the value once more, fetches, puts and releases. The others wait for the value
-// to appear, and try to get the lease now and then, because its holder may die.
+// A Leaser is a Store that several processes share and that lets one of them at a time fetch a record. The
+// process with the lease reads the value once more, fetches, puts and releases. The other processes wait for the
+// value to appear. They also try to get the lease from time to time, because its holder may die.
 //
-// A lease saves fetches and protects no value. If a holder that is frozen or cut off loses its lease, two
-// processes fetch.
+// A lease saves fetches. It does not protect the value: if a holder is frozen or loses its connection, its lease
+// expires and two processes fetch.
 type Leaser interface {
-	// Lease takes the lease on key, or fails with [ErrHeld] at once if another holder has it. The store renews
-	// the lease until release is called or the process of the holder dies. After a holder's last sign of life
-	// the lease lasts for ttl at most; the fetcher asks for a few seconds. The context is for this call only.
+	// Lease takes the lease on key. It fails at once with [ErrHeld] if another holder has the lease. The store
+	// renews the lease until release is called or the process of the holder dies. It lasts at most ttl after the
+	// last renewal; the fetcher's ttl is a few seconds. The context is for this call only.
 	//
 	// Release ends the lease if the caller still has it. It may be called more than once, and takes no longer
-	// than any call of the store. A lease on a key does not affect the value under the key.
+	// than any other call of the store. A lease on a key does not affect the value under the key.
 	Lease(ctx context.Context, key string, ttl time.Duration) (release func(), err error)
 }
 

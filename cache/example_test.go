@@ -14,7 +14,7 @@ import (
 	"github.com/rfc9309/polite/cache/cachetest"
 )
 
-// Plain is a whole Store: a map that many goroutines may use. It forgets nothing before its time.
+// Plain is a complete Store: a map that many goroutines may use. It never removes an expired value.
 type Plain struct{ m sync.Map }
 
 type plain struct {
@@ -40,7 +40,7 @@ func (p *Plain) Delete(_ context.Context, key string) error {
 	return nil
 }
 
-// A store of your own takes three methods. Package cachetest tells whether they keep the promises of this
+// A store of your own needs three methods. Package cachetest checks whether they keep the promises of this
 // package.
 func Example() {
 	var store cache.Store = new(Plain)
@@ -48,7 +48,7 @@ func Example() {
 	// Output:
 }
 
-// Two crawlers of one program have their copies in common.
+// Two crawlers of one program share their cached copies.
 func ExampleNewMemory() {
 	store := cache.NewMemory(64 << 20)
 	ctx := context.Background()

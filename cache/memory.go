@@ -13,22 +13,22 @@ import (
 // Memory is a [Store] in memory, bounded in bytes. Two crawlers of one process can share it, and tests can use
 // it. A single fetcher does not need it, because the fetcher has a memory of its own.
 //
-// A full Memory removes the values that were used least recently. It does not return expired values, but
-// removes them in the same order.
+// A full Memory removes the values that were used least recently. It does not return expired values. They are
+// removed in the same order as other values.
 type Memory struct {
 	items *lru.Cache[item, struct{}]
 	base  time.Time // start of the monotonic clock of item.end
 }
 
 type item struct {
-	text string        // the key and the value, which are then one object for the garbage collector
+	text string        // the key followed by the value, so that an item is one object in memory
 	key  int           // length of the key in text
 	end  time.Duration // when the value expires, since Memory.base
 }
 
-// NewMemory returns an empty store of at most maxBytes bytes, which count the keys, the values and the tables
-// to find them. If maxBytes is zero or less the store keeps nothing. It does not keep a value that is larger
-// than the bound, which is not an error.
+// NewMemory returns an empty store of at most maxBytes bytes. Keys, values and internal tables count. If maxBytes
+// is zero or less the store keeps nothing. A value that is larger than the bound is not kept, and Put returns no
+// error for it.
 func NewMemory(maxBytes int64) *Memory {
 	return &Memory{items: lru.New[item, struct{}](maxBytes), base: time.Now()}
 }

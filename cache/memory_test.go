@@ -23,11 +23,11 @@ func TestMemoryTime(t *testing.T) {
 		m.Put(t.Context(), "k", []byte("v"), 24*time.Hour)
 		time.Sleep(24*time.Hour - time.Nanosecond)
 		if got, err := m.Get(t.Context(), "k"); err != nil || string(got) != "v" {
-			t.Errorf("just before its end: %q, %v, want \"v\"", got, err)
+			t.Errorf("just before it expires: %q, %v, want \"v\"", got, err)
 		}
 		time.Sleep(time.Nanosecond)
 		if _, err := m.Get(t.Context(), "k"); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("at its end: %v, want %v", err, fs.ErrNotExist)
+			t.Errorf("when it expires: %v, want %v", err, fs.ErrNotExist)
 		}
 	})
 }
@@ -36,8 +36,8 @@ func TestMemoryBound(t *testing.T) {
 	for _, row := range []struct {
 		bound int64
 		value int
-		least int // entries kept of 1000
-		most  int
+		least int // smallest number of the 1000 entries that are kept
+		most  int // largest number of the 1000 entries that are kept
 	}{
 		{0, 1, 0, 0},
 		{-1, 1, 0, 0},

@@ -11,9 +11,9 @@
 //		})
 //	}
 //
-// Each failure is a sentence that says which promise the store broke. A store that is also a [cache.Leaser] is
-// tested as one. Only the store's own tests can kill a process and test what happens to its lease. The tests
-// use the clock of the store, so the promises about time take some tenths of a second of real time.
+// Each failure is a sentence that says which promise the store broke. If the store is also a [cache.Leaser], its
+// leases are tested too, except that no process is killed: write such a test for your own store. The tests use the
+// clock of the store, so the promises about time take some tenths of a second of real time.
 package cachetest
 
 import (
@@ -34,10 +34,10 @@ import (
 const (
 	key  = "https://example.com:8443"
 	long = time.Hour
-	// brief is a time to keep that a test waits for. A store may round it up: the test looks for expired
-	// values until patience has passed.
-	brief    = 200 * time.Millisecond
-	patience = 5 * time.Second
+	// brief is a keep after which a test expects the value to expire.
+	brief = 200 * time.Millisecond
+	// expiryTimeout is how long a test waits for that. A store may round brief up.
+	expiryTimeout = 5 * time.Second
 )
 
 // Run runs the tests as subtests of t. Each subtest calls open, which returns a store without the values of
@@ -66,14 +66,14 @@ func Run(t *testing.T, open func(t *testing.T) cache.Store) {
 		t.Run(promise.name, func(t *testing.T) {
 			store := open(t)
 			if _, ok := store.(cache.Leaser); !ok && strings.HasPrefix(promise.name, "lease") {
-				t.Skip("the store is no cache.Leaser")
+				t.Skip("the store is not a cache.Leaser")
 			}
 			promise.test(t, store)
 		})
 	}
 }
 
-// mustGet fails the test unless key has the value. Why is the promise that the store broke otherwise.
+// mustGet fails the test unless key has the value. The failure ends with why, the promise that is broken then.
 func mustGet(t *testing.T, s cache.Store, key string, want []byte, why string) {
 	t.Helper()
 	got, err := s.Get(t.Context(), key)
@@ -114,12 +114,12 @@ func putGet(t *testing.T, s cache.Store) {
 func overwrite(t *testing.T, s cache.Store) {
 	mustPut(t, s, key, []byte("the first and longer value"), long)
 	mustPut(t, s, key, []byte("second"), long)
-	mustGet(t, s, key, []byte("second"), "a second Put takes the place of the first")
+	mustGet(t, s, key, []byte("second"), "a second Put replaces the value of the first")
 }
 
 func deleted(t *testing.T, s cache.Store) {
 	if err := s.Delete(t.Context(), key); err != nil {
-		t.Errorf("Delete of an absent key: %v, want nil: it is not an error that there is nothing to delete", err)
+		t.Errorf("Delete of an absent key: %v, want nil: deleting an absent key is not an error", err)
 	}
 	mustPut(t, s, key, []byte("rules"), long)
 	mustPut(t, s, key+"0", []byte("others"), long)
@@ -136,13 +136,13 @@ func ownership(t *testing.T, s cache.Store) {
 	value := []byte("rules")
 	mustPut(t, s, key, value, long)
 	copy(value, "XXXXX")
-	mustGet(t, s, key, []byte("rules"), "after Put the slice is the caller's again, and writing to it changes nothing")
+	mustGet(t, s, key, []byte("rules"), "after Put the caller may write to its slice without changing the value")
 	got, err := s.Get(t.Context(), key)
 	if err != nil {
 		t.Fatalf("Get: %v, want no error", err)
 	}
 	clear(got[:cap(got)])
-	mustGet(t, s, key, []byte("rules"), "what Get returns is the caller's, and writing to it changes nothing")
+	mustGet(t, s, key, []byte("rules"), "the caller may write to the slice that Get returned without changing the value")
 }
 
 // hostile has keys that a store might confuse with each other, or with something that is not a key.
@@ -160,7 +160,7 @@ func exactKeys(t *testing.T, s cache.Store) {
 	for _, key := range hostile {
 		mustPut(t, s, key, []byte("of "+key), long)
 	}
-	const why = "a key is any bytes, up to 300, and its value is its own"
+	const why = "a key has up to 300 bytes of any kind, and has its own value"
 	for i, key := range hostile {
 		mustGet(t, s, key, []byte("of "+key), why)
 		if i%2 == 0 {
@@ -187,10 +187,10 @@ func sizes(t *testing.T, s cache.Store) {
 		mustPut(t, s, key, value, long)
 		got, err := s.Get(t.Context(), key)
 		if errors.Is(err, fs.ErrNotExist) && size > 100_000 {
-			continue // the store may have no room for it
+			continue // the store may have no room for the value
 		}
 		if err != nil || !bytes.Equal(got, value) {
-			t.Errorf("Get of %d bytes: %d bytes, %v: a value is returned whole as it was put, or not at all", size, len(got), err)
+			t.Errorf("Get of %d bytes: %d bytes, %v: a value is returned exactly as it was put, or not at all", size, len(got), err)
 		}
 	}
 }
@@ -199,14 +199,14 @@ func keepNothing(t *testing.T, s cache.Store) {
 	for _, keep := range []time.Duration{0, -time.Second, -1 << 63} {
 		mustPut(t, s, key, []byte("earlier"), long)
 		mustPut(t, s, key, []byte("over"), keep)
-		mustMiss(t, s, key, fmt.Sprintf("a keep of %v has passed already, and removes what was there", keep))
+		mustMiss(t, s, key, fmt.Sprintf("a Put with a keep of %v removes the value", keep))
 	}
 }
 
 func keepForever(t *testing.T, s cache.Store) {
 	for _, keep := range []time.Duration{30 * 24 * time.Hour, 1<<63 - 1} {
 		mustPut(t, s, key, []byte("rules"), keep)
-		mustGet(t, s, key, []byte("rules"), fmt.Sprintf("a value put for %v is there at once, whatever sum overflows", keep))
+		mustGet(t, s, key, []byte("rules"), fmt.Sprintf("a value put with a keep of %v is there at once, even if a sum of times overflows", keep))
 	}
 }
 
@@ -219,25 +219,25 @@ func keepEnds(t *testing.T, s cache.Store) {
 	start := time.Now()
 	mustPut(t, s, "passes", []byte("rules"), brief)
 	if _, err := s.Get(t.Context(), "passes"); err != nil && time.Since(start) < brief/2 {
-		t.Errorf("Get at once after Put: %v, want the value: it is there until its time has passed", err)
+		t.Errorf("Get at once after Put: %v, want the value: a value is there until it expires", err)
 	}
 	for _, key := range []string{"passes", "cut short"} {
 		gone := func() bool {
 			_, err := s.Get(t.Context(), key)
 			return errors.Is(err, fs.ErrNotExist)
 		}
-		if !within(patience, gone) {
-			t.Fatalf("Get(%q) %v after a Put for %v, want it absent: a value's time is the keep of its last Put", key, patience, brief)
+		if !within(expiryTimeout, gone) {
+			t.Fatalf("Get(%q) %v after a Put for %v, want it absent: a value expires after the keep of its last Put", key, expiryTimeout, brief)
 		}
 	}
-	mustGet(t, s, "lasts", []byte("rules"), "a value does not go with others whose time has passed")
-	mustGet(t, s, "renewed", []byte("rules"), "a value's time is the keep of its last Put")
+	mustGet(t, s, "lasts", []byte("rules"), "a value stays when other values expire")
+	mustGet(t, s, "renewed", []byte("rules"), "a value expires after the keep of its last Put")
 }
 
-// within calls ask until it returns true or the time has passed.
-func within(limit time.Duration, ask func() bool) bool {
+// within calls done until it returns true or the time has passed.
+func within(limit time.Duration, done func() bool) bool {
 	for end := time.Now().Add(limit); ; {
-		if ask() {
+		if done() {
 			return true
 		}
 		if time.Now().After(end) {
@@ -254,7 +254,7 @@ func ended(t *testing.T, s cache.Store) {
 	if got, err := s.Get(ctx, key); err == nil {
 		mustEqual(t, got, "rules", "a Get that succeeds in spite of its context returns the value")
 	} else if errors.Is(err, fs.ErrNotExist) || !errors.Is(err, context.Canceled) {
-		t.Errorf("Get with a context that has ended: %v, want context.Canceled: it is an error, never absence", err)
+		t.Errorf("Get with a context that has ended: %v, want context.Canceled: an ended context is an error, and not fs.ErrNotExist", err)
 	}
 	if err := s.Put(ctx, key, []byte("later"), long); err == nil {
 		mustGet(t, s, key, []byte("later"), "a Put that reports success in spite of its context has put")
@@ -267,7 +267,7 @@ func ended(t *testing.T, s cache.Store) {
 		t.Errorf("Delete with a context that has ended: %v, want context.Canceled", err)
 	}
 	mustPut(t, s, key, []byte("after"), long)
-	mustGet(t, s, key, []byte("after"), "a call whose context ended leaves the store in order")
+	mustGet(t, s, key, []byte("after"), "the store works after a call whose context has ended")
 }
 
 func mustEqual(t *testing.T, got []byte, want, why string) {
@@ -301,7 +301,7 @@ func concurrent(t *testing.T, s cache.Store) {
 	wg.Wait()
 }
 
-// whole reports whether a value is one that concurrent puts under key: one piece, repeated.
+// whole reports whether concurrent has put this value under key: it is one piece, repeated.
 func whole(value []byte, key string) bool {
 	piece, _, ok := bytes.Cut(value, []byte(";"))
 	n := len(piece) + 1
@@ -314,7 +314,7 @@ func mustLease(t *testing.T, s cache.Store, key string, ttl time.Duration, why s
 	t.Helper()
 	release, err := s.(cache.Leaser).Lease(t.Context(), key, ttl)
 	if err != nil {
-		t.Fatalf("Lease(%q): %v, want it: %s", key, err, why)
+		t.Fatalf("Lease(%q): %v, want the lease: %s", key, err, why)
 	}
 	return release
 }
@@ -333,9 +333,9 @@ func mustBeHeld(t *testing.T, s cache.Store, key, why string) {
 
 func lease(t *testing.T, s cache.Store) {
 	first := mustLease(t, s, key, long, "nobody has it")
-	mustBeHeld(t, s, key, "one at a time has the lease on a key")
-	other := mustLease(t, s, key+"0", long, "leases on two keys are two")
-	mustMiss(t, s, key, "a lease is no value")
+	mustBeHeld(t, s, key, "only one holder at a time has the lease on a key")
+	other := mustLease(t, s, key+"0", long, "two keys have different leases")
+	mustMiss(t, s, key, "a lease is not a value")
 	mustPut(t, s, key, []byte("rules"), long)
 	if err := s.Delete(t.Context(), key); err != nil {
 		t.Errorf("Delete: %v, want nil", err)
@@ -344,8 +344,8 @@ func lease(t *testing.T, s cache.Store) {
 	first()
 	second := mustLease(t, s, key, long, "the first holder has released it")
 	first()
-	mustBeHeld(t, s, key, "a release called twice ends nobody else's lease")
-	mustBeHeld(t, s, key+"0", "a release ends its own key's lease only")
+	mustBeHeld(t, s, key, "a second call of release does not end the lease of another holder")
+	mustBeHeld(t, s, key+"0", "a release ends only the lease on its own key")
 	second()
 	other()
 
@@ -356,13 +356,13 @@ func lease(t *testing.T, s cache.Store) {
 	} else if !errors.Is(err, context.Canceled) {
 		t.Errorf("Lease with a context that has ended: %v, want context.Canceled", err)
 	}
-	mustLease(t, s, key, long, "a call whose context ended takes no lease")()
+	mustLease(t, s, key, long, "a call whose context has ended takes no lease")()
 }
 
 func leaseLasts(t *testing.T, s cache.Store) {
 	release := mustLease(t, s, key, brief, "nobody has it")
 	<-time.After(3 * brief)
-	mustBeHeld(t, s, key, fmt.Sprintf("a lease lasts until its release while its holder lives, however short its ttl, here %v", brief))
+	mustBeHeld(t, s, key, fmt.Sprintf("a lease lasts until its release if its holder lives, even with a ttl of %v", brief))
 	release()
 	mustLease(t, s, key, brief, "a release ends a lease that was renewed")()
 	<-time.After(brief)
@@ -370,7 +370,7 @@ func leaseLasts(t *testing.T, s cache.Store) {
 }
 
 func leaseRace(t *testing.T, s cache.Store) {
-	var holders, had atomic.Int32
+	var holders, granted atomic.Int32
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -378,13 +378,13 @@ func leaseRace(t *testing.T, s cache.Store) {
 				release, err := s.(cache.Leaser).Lease(t.Context(), key, long)
 				if err != nil {
 					if !errors.Is(err, cache.ErrHeld) {
-						t.Errorf("Lease: %v, want it or cache.ErrHeld", err)
+						t.Errorf("Lease: %v, want the lease or cache.ErrHeld", err)
 					}
 					continue
 				}
-				had.Add(1)
+				granted.Add(1)
 				if n := holders.Add(1); n != 1 {
-					t.Errorf("%d holders at once: one at a time has the lease on a key", n)
+					t.Errorf("%d holders at the same time: only one holder at a time has the lease on a key", n)
 				}
 				holders.Add(-1)
 				release()
@@ -392,7 +392,7 @@ func leaseRace(t *testing.T, s cache.Store) {
 		})
 	}
 	wg.Wait()
-	if had.Load() == 0 {
+	if granted.Load() == 0 {
 		t.Error("nobody got the lease: if several ask for a free lease, one gets it")
 	}
 }

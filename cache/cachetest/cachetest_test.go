@@ -17,7 +17,7 @@ import (
 	"github.com/rfc9309/polite/cache/cachetest"
 )
 
-// A model keeps every promise, unless told which one to break.
+// A model is a store that keeps every promise except the one named in breaks.
 type model struct {
 	breaks string
 
@@ -145,7 +145,7 @@ func (m *model) Lease(ctx context.Context, key string, ttl time.Duration) (func(
 	}, nil
 }
 
-// What a model may break, and which test has to notice.
+// breaches are the promises that a model can break, each with the test that must notice it.
 var breaches = []struct{ breaks, test string }{
 	{"has its own absence", "absent"},
 	{"keeps the first", "overwrite"},
@@ -173,7 +173,7 @@ func TestModelKeepsThePromises(t *testing.T) {
 	cachetest.Run(t, func(*testing.T) cache.Store { return newModel("") })
 }
 
-// inChild tells a child process, which is this test binary once more, to run the tests that fail.
+// inChild is set in the environment of a child process, which runs the tests that must fail.
 const inChild = "POLITE_CACHETEST_BREACHES"
 
 func TestBreach(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// benchmarked is a store of n values of a kilobyte, all in the file.
+// benchmarked returns a store with n values of a kilobyte, all in the file.
 func benchmarked(b *testing.B, n int) *Store {
 	s, err := openWith(filepath.Join(b.TempDir(), "robots.db"), nil, bbolt.Options{NoSync: true})
 	if err != nil {
@@ -42,8 +42,8 @@ func BenchmarkGet(b *testing.B) {
 	})
 }
 
-// BenchmarkPut takes the writer along: what is put faster than the file takes has
-// to wait.
+// BenchmarkPut includes the time of the writer, because Put waits if the disk is
+// slower.
 func BenchmarkPut(b *testing.B) {
 	const n = 20_000
 	s := benchmarked(b, n)
@@ -58,8 +58,8 @@ func BenchmarkPut(b *testing.B) {
 	})
 }
 
-// BenchmarkNeighbours writes 200,000 keys that follow one another, as the hosts of one platform do. The time
-// is for all of them, until they are in the file.
+// BenchmarkNeighbours writes 200,000 consecutive keys, such as the hosts of one platform. The time is for all of
+// them, until they are in the file.
 func BenchmarkNeighbours(b *testing.B) {
 	value := make([]byte, 200)
 	for b.Loop() {

@@ -9,10 +9,10 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// The database trusts its file. It recurses without end through a branch page that is its own child, which
-// ends the process, and it overwrites the pages that a damaged list calls free. So a [checker] walks over
-// the pages before the database follows any of them. This is their format as far as it matters here, with
-// numbers in the byte order of the machine and positions from the start of their element:
+// The database trusts its file. If a branch page is its own child, the database recurses until the process ends.
+// If the list of free pages is damaged, it overwrites pages in use. So a [checker] checks all pages before the
+// database reads them. This is the part of the file format that the check needs. Numbers have the byte order of
+// the machine, and positions count from the start of their element:
 //
 //	page     id 8, kind 2, count 2, overflow 4; then count elements; then keys and values
 //	branch   element: position 4, key length 4, child page 8
@@ -32,23 +32,26 @@ const (
 
 var num = binary.NativeEndian
 
-// A checker walks over all pages in use, and panics at the first fault, such as a slice expression out of range.
-// Without a fault, every page is in the file and is used once, by the tree or by the list of free pages; every
-// element is in its page; keys rise; and a branch names each child by the child's first key, by which the
-// database replaces it. So the database never leaves the file, goes in a circle, or overwrites a page in use.
+// A checker reads all pages in use, and panics at the first fault, for example when a slice expression is out of
+// range. If there is no fault, then
+//   - every page is in the file and is used once, by the tree or by the list of free pages,
+//   - every element is in its page, and keys are in ascending order,
+//   - a branch names each child by the child's first key, by which the database replaces the child.
+//
+// So the database never reads outside the file, never loops, and never overwrites a page in use.
 type checker struct {
 	file io.ReaderAt
 	used []bool // by page number
 }
 
-// check returns ErrDamaged if the database in file, on which tx is a transaction, is not in order.
+// check returns ErrDamaged if the database in file is damaged. tx is a transaction on that database.
 func check(file io.ReaderAt, tx *bbolt.Tx) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%w: %.200v", ErrDamaged, r)
 		}
 	}()
-	must(tx.DB().Info().PageSize == pageSize, "pages have another size")
+	must(tx.DB().Info().PageSize == pageSize, "wrong page size")
 	c := &checker{file: file, used: make([]bool, tx.Size()/pageSize)}
 	c.claim(0)
 	c.claim(1)
@@ -89,27 +92,27 @@ func (c *checker) read(id, n uint64) []byte {
 	if _, err := c.file.ReadAt(p, int64(id)*pageSize); err != nil {
 		panic(err)
 	}
-	must(num.Uint64(p) == id, "a page says that it is another")
+	must(num.Uint64(p) == id, "a page has the wrong number")
 	return p
 }
 
-// walk checks the tree below page p, which must begin with the key first unless that is nil. All elements
+// walk checks the tree below page p. The page must begin with the key first, unless first is nil. All elements
 // must have these flags: bucketFlag in the top tree, none in the tree of a bucket.
 func (c *checker) walk(p, first []byte, flags uint32) {
 	kind, count := num.Uint16(p[8:]), int(num.Uint16(p[10:]))
-	must(kind == leafPage || kind == branchPage && count > 0, "a page is of the wrong kind")
+	must(kind == leafPage || kind == branchPage && count > 0, "a page has the wrong kind")
 	var last []byte
 	for i := range count {
 		e := p[headerSize+i*elementSize:]
 		lengths, valueLen := e, uint32(0)
 		if kind == leafPage {
-			must(num.Uint32(e) == flags, "a value is a bucket, or a bucket is not")
+			must(num.Uint32(e) == flags, "a bucket where a value is expected, or a value where a bucket is expected")
 			lengths, valueLen = e[4:], num.Uint32(e[12:])
 		}
 		data, keyLen := e[num.Uint32(lengths):], num.Uint32(lengths[4:])
 		key, value := data[:keyLen], data[keyLen:][:valueLen]
 		must(bytes.Compare(key, last) > 0, "keys are out of order")
-		must(i > 0 || first == nil || bytes.Equal(key, first), "a page begins with another key than its branch says")
+		must(i > 0 || first == nil || bytes.Equal(key, first), "the first key of a page differs from the key in its branch")
 		last = key
 		if kind == branchPage {
 			c.walk(c.page(num.Uint64(e[8:])), key, flags)
@@ -132,7 +135,7 @@ func (c *checker) bucket(value []byte) {
 
 // free claims the pages that the list of free pages in p names.
 func (c *checker) free(p []byte) {
-	must(num.Uint16(p[8:]) == freePage, "the list of free pages is of the wrong kind")
+	must(num.Uint16(p[8:]) == freePage, "the list of free pages has the wrong kind")
 	ids, n := p[headerSize:], uint64(num.Uint16(p[10:]))
 	if n == 0xFFFF {
 		n, ids = num.Uint64(ids), ids[8:]

@@ -18,12 +18,12 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// sound is a file with everything that a file can have: a tree of two levels, values of several pages, free
-// pages, and two generations of meta pages.
+// sound is an undamaged file with every kind of page: a tree of two levels, values of several pages, free pages, and
+// two generations of meta pages.
 type sound struct {
 	data   []byte
-	values map[string]string   // the last value of each key
-	put    map[string][]string // all values of each key
+	values map[string]string   // last value of each key
+	put    map[string][]string // all values that were put for each key
 }
 
 func newSound(t *testing.T) sound {
@@ -59,7 +59,7 @@ func newSound(t *testing.T) sound {
 
 var learnt = time.Unix(1_700_000_000, 0)
 
-// stored is the record of a robots.txt of so many lines, as the fetcher stores it.
+// stored returns the record of a robots.txt with a number of lines, as the fetcher stores it.
 func stored(t *testing.T, key string, lines int) string {
 	t.Helper()
 	a := policy.Attempt{
@@ -73,15 +73,15 @@ func stored(t *testing.T, key string, lines int) string {
 	return string(data)
 }
 
-// believed reports whether the fetcher takes a value for the record of key.
+// believed reports whether the fetcher accepts a value as the record of key.
 func believed(key string, value []byte) bool {
 	r, err := policy.RFC9309().Load(value)
 	return err == nil && r.Robots() == key+"/robots.txt"
 }
 
-// try opens a file of these bytes and uses it in every way. Nothing may crash or hang, and the fetcher must
-// not believe a value that was not put under the key. try returns whether the file opened, and how many of
-// its values are still there.
+// try opens a file with these bytes and calls every method. Nothing may crash or hang, and the fetcher must not
+// accept a value that was not put under the key. try returns whether the file opened, and how many of its values are
+// still there.
 func (f sound) try(t *testing.T, data []byte, what string) (opens bool, found int) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "bad.db")
@@ -144,7 +144,7 @@ func TestSoundFileIsSound(t *testing.T) {
 	}
 }
 
-// used returns the numbers of the pages that begin something in use.
+// used returns the numbers of the pages in use, without overflow pages.
 func (f sound) used(t *testing.T) (pages []int) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "used.db")
@@ -167,9 +167,9 @@ func (f sound) used(t *testing.T) (pages []int) {
 	return pages
 }
 
-// hard reports whether byte i of the file is to be tried: all bytes of headers and first elements, every
-// thirteenth of keys and further elements, few of the rest.
-func hard(i int) bool {
+// selected reports whether a test changes byte i of the file: each byte of the headers and first elements, every
+// thirteenth byte of the keys and further elements, and a few of the rest.
+func selected(i int) bool {
 	switch i %= pageSize; {
 	case testing.Short() && i%7 != 0:
 		return false
@@ -187,7 +187,7 @@ func TestChangedByte(t *testing.T) {
 	var opens, refused int
 	for _, page := range f.used(t) {
 		for i := page * pageSize; i < (page+1)*pageSize; i++ {
-			if !hard(i) {
+			if !selected(i) {
 				continue
 			}
 			bad := bytes.Clone(f.data)
@@ -215,13 +215,13 @@ func TestCutShort(t *testing.T) {
 	for n := 1; n < len(f.data); n += step {
 		f.try(t, f.data[:n], fmt.Sprintf("cut to %d bytes", n))
 	}
-	// Something was written behind it, or space was reserved.
+	// A longer file is valid: the database may have reserved space.
 	if ok, found := f.try(t, append(bytes.Clone(f.data), make([]byte, 5000)...), "longer"); !ok || found != len(f.values) {
 		t.Errorf("longer file: opens %v, %d values, want true, %d", ok, found, len(f.values))
 	}
 }
 
-// A disk that loses its power may have written some pages and not others.
+// TestLostPage replaces single pages. A disk that loses its power may have written some pages and not others.
 func TestLostPage(t *testing.T) {
 	f := newSound(t)
 	rnd := rand.New(rand.NewPCG(3, 3))
@@ -238,14 +238,14 @@ func TestLostPage(t *testing.T) {
 			bad := bytes.Clone(f.data)
 			copy(bad[id*pageSize:], content)
 			f.try(t, bad, fmt.Sprintf("page %d is %s", id, what))
-			// The same behind a true head, so that the walk gets further into the page.
+			// Keep the correct header, so that the check reads the rest of the page.
 			copy(bad[id*pageSize:], f.data[id*pageSize:][:headerSize])
-			f.try(t, bad, fmt.Sprintf("page %d is %s behind its head", id, what))
+			f.try(t, bad, fmt.Sprintf("page %d is %s after its header", id, what))
 		}
 	}
 }
 
-// Some bytes at once, in the parts that matter, again and again.
+// TestManyChangedBytes changes up to four bytes at once, near the beginning of pages.
 func TestManyChangedBytes(t *testing.T) {
 	f := newSound(t)
 	rnd := rand.New(rand.NewPCG(4, 4))
@@ -264,7 +264,8 @@ func TestManyChangedBytes(t *testing.T) {
 	}
 }
 
-// The database would follow such a page until the stack overflows, which no recover catches.
+// TestPageThatIsItsOwnChild checks a page that the database would follow until the stack overflows. No recover can
+// catch a stack overflow.
 func TestPageThatIsItsOwnChild(t *testing.T) {
 	f := newSound(t)
 	branches := 0
@@ -287,7 +288,7 @@ func TestPageThatIsItsOwnChild(t *testing.T) {
 	}
 }
 
-// A file that is cut while it is open makes the database touch memory that is not there.
+// TestCutWhileOpen truncates the file while it is open, so that the database reads memory that is no longer mapped.
 func TestCutWhileOpen(t *testing.T) {
 	f := newSound(t)
 	path := filepath.Join(t.TempDir(), "cut.db")
@@ -299,7 +300,7 @@ func TestCutWhileOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Truncate(path, pageSize); err != nil {
-		t.Skip("this system does not cut open files: ", err)
+		t.Skip("this system cannot truncate open files: ", err)
 	}
 	for key := range f.values {
 		if got, err := s.Get(t.Context(), key); !errors.Is(err, ErrDamaged) {

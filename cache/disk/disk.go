@@ -1,5 +1,5 @@
-// Package disk is a [cache.Store] in one file. A crawler that starts again uses the copies that it fetched
-// before, and remembers outages for the 30 days of RFC 9309, section 2.3.1.4.
+// Package disk has a [cache.Store] in one file. A crawler that is restarted uses its cached copies, and remembers
+// outages for the 30 days of RFC 9309, section 2.3.1.4.
 //
 //	store, err := disk.Open("robots.db", nil)
 //	if err != nil {
@@ -9,23 +9,23 @@
 //
 // # When values are written
 //
-// Put keeps the value in memory, where Get finds it, and a goroutine of the store writes it within a second,
-// with others, in one transaction. While more values arrive than the disk writes in that time, Put waits.
-// Close writes the rest. A process that is killed loses at most the writes of its last second. If the disk is
-// full the transaction is tried again, and every Put until then reports the error. Each transaction also
-// removes some expired values. The file does not shrink, but the space is used again.
+// Put keeps the value in memory, where Get finds it. A goroutine of the store writes all new values within a
+// second, in one transaction. If more values arrive than the disk can write in that time, Put waits. Close writes
+// the rest. A process that is killed loses at most the writes of its last second. If the disk is full, the store
+// tries again, and every Put returns the error until a transaction succeeds. Each transaction also removes some
+// expired values. The file does not shrink, but its free space is used again.
 //
 // # One process
 //
-// The file belongs to one process at a time. A second process gets [ErrInUse] from Open, at once or after
+// Only one process at a time can open the file. In a second process Open returns [ErrInUse], at once or after
 // Options.Wait. A fleet needs package redis.
 //
 // # Damage
 //
-// Open reads the whole file once, about a second for each gigabyte, and checks its structure. A file that is
-// damaged, of another version, or not a store is [ErrDamaged]: remove it. The bytes of a value are not
-// checked: the fetcher does so, and values of your own need a checksum. A program that changes the file
-// while it is open can make the store fail, return other bytes, or end the process.
+// Open reads the whole file once and checks its structure, which takes about a second for each gigabyte. It returns
+// [ErrDamaged] for a file that is damaged, has another version, or is not a store. Remove such a file. The bytes
+// of a value are not checked. The fetcher checks them; values of your own need a checksum. A program that changes
+// the file while it is open can make the store fail, return wrong bytes, or end the process.
 package disk
 
 import (
@@ -43,18 +43,18 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Options adjust a [Store]. Nil means the zero Options.
+// Options configures a [Store]. Nil means a zero Options.
 type Options struct {
-	// Wait is how long Open waits for another process to close the file; zero means not at all. A crawler
-	// that is restarted while the old process still finishes needs some seconds.
+	// Wait is how long Open waits for another process to close the file. Zero means that it does not wait. Set
+	// it to some seconds if a new process starts before the old one has ended.
 	Wait time.Duration
 }
 
 var (
-	// ErrInUse is the error of opening a file that another process or another Store has open.
+	// ErrInUse is returned by Open if another process or another Store has the file open.
 	ErrInUse = errors.New("file is in use")
-	// ErrDamaged is the error of opening a file that is damaged, of another version, or not a store, and of
-	// every call after a fault was found in the open file.
+	// ErrDamaged is returned by Open if the file is damaged, has another version, or is not a store. It is also
+	// returned by every call after a fault was found in the open file.
 	ErrDamaged = errors.New("file is damaged or not a store")
 )
 
@@ -62,21 +62,21 @@ var (
 type Store struct {
 	path    string
 	db      *bbolt.DB
-	commit  func(map[string][]byte) error // writeAll; tests make it slow
+	commit  func(map[string][]byte) error // writeAll, or a slower function in tests
 	wake    chan struct{}                 // holds an element if there is something to write
 	full    chan struct{}                 // holds an element if a Put waits for room
 	quit    chan struct{}                 // closed by Close
-	closing sync.Once                     // for Close
-	writer  sync.WaitGroup                // for the goroutine that writes
-	sweep   []byte                        // key at which the writer goes on to look for expired values
+	closing sync.Once                     // makes the second Close do nothing
+	writer  sync.WaitGroup                // waits for the goroutine that writes
+	sweep   []byte                        // key at which the next search for expired values begins
 
 	mu      sync.Mutex
 	pending map[string][]byte // entries that are not in the file yet, nil for a deletion
-	size    int               // cost of pending
-	limit   int               // bound of size
-	room    chan struct{}     // closed, and replaced, after each transaction
+	size    int               // cost of all entries in pending, in bytes
+	limit   int               // largest size
+	room    chan struct{}     // closed and replaced after each transaction
 	failed  error             // error of the last transaction
-	broken  error             // ErrDamaged or ErrClosed once the file must not be used any more
+	broken  error             // ErrDamaged or ErrClosed if the file must not be used
 }
 
 // Get implements [cache.Store]. It does not watch ctx while it reads the file.
@@ -100,33 +100,33 @@ func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
 	}
 	switch {
 	case err != nil:
-		return nil, s.named(err)
+		return nil, s.withPath(err)
 	case expired(e, time.Now()):
 		return nil, fs.ErrNotExist
 	}
 	return e[endSize:], nil
 }
 
-// Put implements [cache.Store]. It waits, as long as ctx allows, while more is put than the disk writes. If
-// the last transaction failed it returns that error, and keeps the value in memory if there is room.
+// Put implements [cache.Store]. If values arrive faster than the disk writes them, it waits until there is room or
+// ctx ends. If the last transaction failed it returns that error, and keeps the value in memory if there is room.
 func (s *Store) Put(ctx context.Context, key string, value []byte, keep time.Duration) error {
 	if keep <= 0 {
 		return s.Delete(ctx, key)
 	}
 	if len(key) > maxKey || len(value) > maxValue {
-		return s.named(fmt.Errorf("key of %d or value of %d bytes is too large", len(key), len(value)))
+		return s.withPath(fmt.Errorf("key of %d or value of %d bytes is too large", len(key), len(value)))
 	}
-	e := binary.BigEndian.AppendUint64(nil, uint64(time.Now().Add(keep).UnixMilli()+1)) // not too early
+	e := binary.BigEndian.AppendUint64(nil, uint64(time.Now().Add(keep).UnixMilli()+1)) // rounded up
 	return s.enqueue(ctx, key, append(e, value...))
 }
 
-// Delete implements [cache.Store]. It waits and fails as Put does.
+// Delete implements [cache.Store]. It waits and fails like Put.
 func (s *Store) Delete(ctx context.Context, key string) error {
 	return s.enqueue(ctx, key, nil)
 }
 
-// Close writes what is pending, ends the goroutine of the store and closes the file. It returns the error of
-// the last transaction. A second Close does nothing. All other methods fail with [io/fs.ErrClosed] afterwards.
+// Close writes the pending values, ends the goroutine of the store and closes the file. It returns the error of the
+// last transaction. A second Close does nothing. After Close all other methods return [io/fs.ErrClosed].
 func (s *Store) Close() (err error) {
 	s.closing.Do(func() {
 		s.mu.Lock()
@@ -138,26 +138,26 @@ func (s *Store) Close() (err error) {
 		s.mu.Lock()
 		failed, broken := s.failed, s.broken
 		s.mu.Unlock()
-		// After a panic the database may hold a lock that its Close would wait for. Then the operating
-		// system closes the file with the process.
+		// After a panic the database may still hold a lock, and its Close would wait for it. Then the file is
+		// closed when the process ends.
 		if broken == fs.ErrClosed {
 			broken = s.db.Close()
 		}
-		err = s.named(errors.Join(failed, broken))
+		err = s.withPath(errors.Join(failed, broken))
 	})
 	return err
 }
 
-// named adds the name of the file to an error.
-func (s *Store) named(err error) error {
+// withPath adds the name of the file to an error.
+func (s *Store) withPath(err error) error {
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("disk: %s: %w", s.path, err)
 }
 
-// guard runs a transaction. Where the file has changed since it was checked, the database panics or reads
-// memory that is not there. The store is broken afterwards, but the process goes on.
+// guard runs a transaction. If the file has changed since it was checked, the database may panic or read memory that
+// is not mapped. Then the store is broken, but the process goes on.
 func (s *Store) guard(transaction func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -171,13 +171,15 @@ func (s *Store) guard(transaction func() error) (err error) {
 	return transaction()
 }
 
-// endSize is the length of the head of an entry: when it expires, in milliseconds since 1970, big-endian.
+// endSize is the length of the time at the beginning of an entry: when the entry expires, in milliseconds since 1970,
+// big-endian.
 const endSize = 8
 
-// expired reports whether the end of an entry has passed. An entry that is too short has expired.
+// expired reports whether an entry has expired. An entry that is too short counts as expired.
 func expired(e []byte, now time.Time) bool {
 	return len(e) < endSize || int64(binary.BigEndian.Uint64(e)) <= now.UnixMilli()
 }
 
-// fileKey is the key in the file. The database takes no empty key, so each begins with one more byte.
+// fileKey returns the key in the file. It has one more byte at its beginning, because the database does not accept
+// an empty key.
 func fileKey(key string) []byte { return append([]byte{'k'}, key...) }

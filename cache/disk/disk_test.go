@@ -18,7 +18,7 @@ import (
 	"github.com/rfc9309/polite/cache/cachetest"
 )
 
-// opened returns a store in the file and closes it at the end of the test.
+// opened opens a store in the file and closes it at the end of the test.
 func opened(t *testing.T, path string) *Store {
 	t.Helper()
 	s, err := Open(path, nil)
@@ -33,7 +33,7 @@ func opened(t *testing.T, path string) *Store {
 	return s
 }
 
-// put puts or fails the test.
+// put puts a value and fails the test if Put fails.
 func put(t *testing.T, s *Store, key, value string, keep time.Duration) {
 	t.Helper()
 	if err := s.Put(t.Context(), key, []byte(value), keep); err != nil {
@@ -41,7 +41,7 @@ func put(t *testing.T, s *Store, key, value string, keep time.Duration) {
 	}
 }
 
-// want compares what Get returns; "" is absence.
+// want compares the result of Get with a value. "" means that the key must be absent.
 func want(t *testing.T, s *Store, key, value string) {
 	t.Helper()
 	got, err := s.Get(t.Context(), key)
@@ -59,7 +59,7 @@ func TestKeepsThePromises(t *testing.T) {
 	})
 }
 
-// The promises hold for what is in the file, too, not only for what waits to be written.
+// TestKeepsThePromisesThroughTheFile tests the promises with values that are in the file already.
 func TestKeepsThePromisesThroughTheFile(t *testing.T) {
 	cachetest.Run(t, func(t *testing.T) cache.Store {
 		return flushing{opened(t, filepath.Join(t.TempDir(), "robots.db"))}
@@ -81,7 +81,7 @@ func (f flushing) Delete(ctx context.Context, key string) error {
 	return err
 }
 
-// flushNow has the writer write, and waits until it has.
+// flushNow makes the writer write, and waits until all values are written.
 func (f flushing) flushNow() {
 	for {
 		f.mu.Lock()
@@ -273,7 +273,7 @@ func TestOtherFiles(t *testing.T) {
 				t.Errorf("Open: %v, want an error with %q", err, row.want)
 			}
 			if after, _ := os.ReadFile(path); string(after) != string(before) {
-				t.Errorf("Open changed a file that is not its own")
+				t.Errorf("Open changed a file that is not a store")
 			}
 		})
 	}
@@ -287,7 +287,7 @@ func file(text string) func(*testing.T, string) {
 	}
 }
 
-// edit changes the database while no store has it open. A nil change makes the file and no more.
+// edit changes the database while no store has it open. If change is nil, it only creates the file.
 func edit(t *testing.T, path string, change func(*bbolt.Tx) error) {
 	t.Helper()
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{PageSize: pageSize})
@@ -302,7 +302,8 @@ func edit(t *testing.T, path string, change func(*bbolt.Tx) error) {
 	}
 }
 
-// An empty file, and one whose process was killed before it wrote anything of its own, are new.
+// TestUnfinishedFileIsNew opens an empty file, and a database without buckets, which a process leaves that is killed
+// in its first Open. Both must open as new stores.
 func TestUnfinishedFileIsNew(t *testing.T) {
 	for name, write := range map[string]func(*testing.T, string){
 		"empty":      file(""),

@@ -12,7 +12,7 @@ import (
 	"github.com/rfc9309/polite/cache/disk"
 )
 
-// What was put is there after the file is opened again.
+// Values are still there when the file is opened again.
 func ExampleOpen() {
 	dir, err := os.MkdirTemp("", "polite")
 	if err != nil {
@@ -28,11 +28,11 @@ func ExampleOpen() {
 	if err := store.Put(ctx, "https://example.com", []byte("a record"), time.Hour); err != nil {
 		log.Fatal(err)
 	}
-	if err := store.Close(); err != nil { // writes what is pending
+	if err := store.Close(); err != nil { // writes the pending values
 		log.Fatal(err)
 	}
 
-	// The predecessor may still be finishing: wait for it.
+	// Wait for a process that still has the file open.
 	store, err = disk.Open(path, &disk.Options{Wait: 10 * time.Second})
 	if err != nil {
 		log.Fatal(err)
@@ -44,7 +44,7 @@ func ExampleOpen() {
 	// a record <nil>
 }
 
-// One process at a time has the file.
+// Only one process at a time can open the file.
 func ExampleOpen_inUse() {
 	folder, err := os.MkdirTemp("", "polite")
 	if err != nil {

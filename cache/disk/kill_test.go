@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// childFile names the file to a child process of TestKill, which is this test binary once more.
+// childFile is the environment variable that names the file for a child process of TestKill.
 const childFile = "POLITE_DISK_TEST_FILE"
 
 func TestMain(m *testing.M) {
@@ -24,17 +24,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// killKeys is how many keys the child goes round.
+// killKeys is the number of keys that the child puts in turn.
 const killKeys = 200
 
 func killKey(n int) string { return fmt.Sprintf("https://host%d.example", n%killKeys) }
 
-// killValue is the nth value put: some small, some of many pages.
+// killValue returns the value of the nth Put. Some values are small, others have many pages.
 func killValue(n int) string {
 	return strconv.Itoa(n) + strings.Repeat("\nDisallow: /"+killKey(n), 1+n%11*(n%97))
 }
 
-// writeUntilKilled puts value after value and says the number of each once it is put.
+// writeUntilKilled puts values without end. It prints the number of each value after its Put.
 func writeUntilKilled(path string) {
 	s, err := Open(path, &Options{Wait: 10 * time.Second})
 	if err != nil {
@@ -52,14 +52,15 @@ func writeUntilKilled(path string) {
 	}
 }
 
-// A killed process loses the writes of its last second at most, and leaves a file in order, time and again.
+// TestKill kills processes that write to a store. Each may lose only the writes of its last second, and must leave a
+// valid file.
 func TestKill(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "robots.db")
 	rounds := 5
 	if testing.Short() {
 		rounds = 2
 	}
-	safe := make([]int, killKeys) // the last number of each key that must have been kept
+	safe := make([]int, killKeys) // for each key, the last value that must be in the file
 	next := 1
 	for round := range rounds {
 		said := killAfter(t, path, next, time.Duration(300+rand.IntN(1500))*time.Millisecond)
@@ -77,7 +78,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// checkAfterKill looks for each key's value: no older than the safe one, and one that was put.
+// checkAfterKill checks the value of each key. It must be one that was put, and not older than the safe one.
 func checkAfterKill(t *testing.T, path string, safe []int, next int) {
 	t.Helper()
 	s := opened(t, path)
@@ -93,7 +94,7 @@ func checkAfterKill(t *testing.T, path string, safe []int, next int) {
 		}
 		kept++
 		number, _, _ := strings.Cut(string(got), "\n")
-		// The child may have put one more than it came to say.
+		// The child may have been killed before it printed the number of its last Put.
 		if n, _ := strconv.Atoi(number); n < least || n > next || n%killKeys != k || string(got) != killValue(n) {
 			t.Errorf("%s: value %.40q, want one of %d to %d", killKey(k), got, least, next)
 		}
@@ -106,7 +107,7 @@ type said struct {
 	at time.Time
 }
 
-// killAfter runs a child for a time and kills it. It returns what the child said and when.
+// killAfter runs a child for a time and kills it. It returns the numbers that the child printed, with the times.
 func killAfter(t *testing.T, path string, from int, life time.Duration) (all []said) {
 	t.Helper()
 	child := exec.Command(os.Args[0])

@@ -11,12 +11,12 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// copies is the bucket of the values. Its name says that the file is a store, and of which version.
+// copies is the name of the bucket that has the values. It identifies the file as a store and has its version.
 var copies = []byte("polite 2")
 
-// Open opens the store in the file path. If there is no file it creates one that only its owner can read;
-// the folder must exist. The error is [ErrInUse] if the file is open elsewhere, and [ErrDamaged] if the file
-// is damaged or is not a store of this version.
+// Open opens the store in the file path. If there is no file it creates one that only its owner can read. The folder
+// must exist. The error is [ErrInUse] if the file is open elsewhere, and [ErrDamaged] if the file is damaged or is
+// not a store of this version.
 func Open(path string, o *Options) (*Store, error) {
 	return openWith(path, o, bbolt.Options{})
 }
@@ -57,11 +57,11 @@ func openWith(path string, o *Options, base bbolt.Options) (*Store, error) {
 	return s, nil
 }
 
-// inspect checks the file under a lock that keeps writers out. A file that is absent or empty is in order.
+// inspect checks the file while a read lock keeps writers out. An absent or empty file is valid.
 func inspect(path string, end time.Time) error {
 	switch info, err := os.Stat(path); {
 	case err != nil || info.Size() == 0:
-		return nil // an error that is not absence is found again by the next step
+		return nil // if err is not absence, opening the file will return it
 	case !info.Mode().IsRegular():
 		return errors.New("not a regular file")
 	}
@@ -82,7 +82,7 @@ func inspect(path string, end time.Time) error {
 
 // lock opens the database. It waits until end for another process to close the file.
 func lock(path string, end time.Time, o *bbolt.Options) (*bbolt.DB, error) {
-	o.Timeout = max(time.Until(end), 1) // zero would be no limit
+	o.Timeout = max(time.Until(end), 1) // zero would mean no limit
 	o.PageSize, o.NoStatistics = pageSize, true
 	db, err := bbolt.Open(path, 0o600, o)
 	var system *fs.PathError
@@ -95,13 +95,13 @@ func lock(path string, end time.Time, o *bbolt.Options) (*bbolt.DB, error) {
 	return nil, fmt.Errorf("%w: %v", ErrDamaged, err)
 }
 
-// prepare makes the bucket in a new file, and refuses a file of another program or version.
+// prepare creates the bucket in a new file. It returns ErrDamaged for a file of another program or version.
 func prepare(db *bbolt.DB) error {
 	tx, err := db.Begin(true)
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() // without effect after Commit
+	defer tx.Rollback() // does nothing after Commit
 	if tx.Bucket(copies) != nil {
 		return nil
 	}

@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	flushEvery  = 400 * time.Millisecond // a pending entry waits for the writer at most; with writeTime below a second
-	writeTime   = 300 * time.Millisecond // the disk writes all that is pending in this time
-	minPending  = 16 << 10               // bytes that wait in memory on a slow disk
-	maxPending  = 32 << 20               // bytes that wait in memory on a fast disk
-	entryCost   = 64                     // memory that an entry takes besides its bytes, about
+	flushEvery  = 400 * time.Millisecond // longest time that an entry waits for the writer
+	writeTime   = 300 * time.Millisecond // longest time in which the disk should write all pending entries
+	minPending  = 16 << 10               // smallest limit of pending bytes, for a slow disk
+	maxPending  = 32 << 20               // largest limit of pending bytes, for a fast disk
+	entryCost   = 64                     // approximate memory of an entry besides its bytes
 	maxValue    = maxPending / 2
-	maxKey      = bbolt.MaxKeySize - 1 // see fileKey
-	sweepFactor = 4                    // entries to check for each entry written, so that expired ones are found in time
+	maxKey      = bbolt.MaxKeySize - 1 // one byte less because of fileKey
+	sweepFactor = 4                    // entries checked for expiry for each entry written
 )
 
 func cost(key string, e []byte) int { return len(key) + len(e) + entryCost }
 
-// enqueue hands an entry to the writer; nil deletes the key. It waits while there is no room, unless
-// transactions fail.
+// enqueue passes an entry to the writer. A nil entry deletes the key. If there is no room, enqueue waits, unless the
+// last transaction failed.
 func (s *Store) enqueue(ctx context.Context, key string, e []byte) error {
 	for ctx.Err() == nil {
 		s.mu.Lock()
@@ -38,15 +38,15 @@ func (s *Store) enqueue(ctx context.Context, key string, e []byte) error {
 		fits := err == nil && (len(s.pending) == 0 || size <= s.limit)
 		if fits {
 			s.pending[key], s.size = e, size
-			raise(s.wake)
+			signal(s.wake)
 		}
 		err = cmp.Or(err, s.failed)
 		if !fits && err == nil {
-			raise(s.full)
+			signal(s.full)
 		}
 		s.mu.Unlock()
 		if fits || err != nil {
-			return s.named(err)
+			return s.withPath(err)
 		}
 		select {
 		case <-room:
@@ -57,15 +57,15 @@ func (s *Store) enqueue(ctx context.Context, key string, e []byte) error {
 	return ctx.Err()
 }
 
-// raise puts an element into a channel that has room for one.
-func raise(c chan struct{}) {
+// signal puts an element into a channel with a buffer of one, unless it has one already.
+func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
 	}
 }
 
-// write is the goroutine of the store. It ends after Close has closed quit, with a last transaction.
+// write is the goroutine of the store. When Close closes quit, it makes a last transaction and ends.
 func (s *Store) write() {
 	for open := true; open; {
 		select {
@@ -82,8 +82,8 @@ func (s *Store) write() {
 	}
 }
 
-// flush writes the pending entries, and adapts the limit to the time that it took. If it fails the entries stay
-// pending.
+// flush writes the pending entries, and adapts the limit to the speed of the disk. If the transaction fails, the
+// entries stay pending.
 func (s *Store) flush() {
 	s.mu.Lock()
 	entries, err := maps.Clone(s.pending), s.broken
@@ -103,7 +103,7 @@ func (s *Store) flush() {
 	s.room, s.failed = make(chan struct{}), err
 	if err != nil {
 		s.limit = maxPending
-		raise(s.wake) // try again
+		signal(s.wake) // try again
 		return
 	}
 	written := 0
@@ -122,8 +122,8 @@ func (s *Store) flush() {
 	s.limit = min(max(s.limit, minPending), maxPending)
 }
 
-// writeAll writes entries and removes some expired entries, in one transaction. It writes in the order of the
-// keys, because a page with many new keys costs the square of their number in random order.
+// writeAll writes entries and removes some expired entries, in one transaction. It writes in the order of the keys:
+// in random order, the time for a page would grow with the square of its number of new keys.
 func (s *Store) writeAll(entries map[string][]byte) error {
 	return s.db.Update(func(tx *bbolt.Tx) (err error) {
 		b := tx.Bucket(copies)
@@ -141,8 +141,8 @@ func (s *Store) writeAll(entries map[string][]byte) error {
 	})
 }
 
-// removeExpired looks at the next n entries of the file, from the place where the last call ended, and
-// removes the expired ones.
+// removeExpired checks the next n entries of the file, beginning where the last call ended, and removes the expired
+// ones.
 func (s *Store) removeExpired(b *bbolt.Bucket, n int, now time.Time) error {
 	c := b.Cursor()
 	k, e := c.Seek(s.sweep)
@@ -152,8 +152,8 @@ func (s *Store) removeExpired(b *bbolt.Bucket, n int, now time.Time) error {
 				return err
 			}
 		}
-		k, e = c.Next() // it may skip an entry after Delete
+		k, e = c.Next() // after Delete this may skip an entry
 	}
-	s.sweep = bytes.Clone(k) // nil after the last: begin again
+	s.sweep = bytes.Clone(k) // nil after the last entry, which means the first one
 	return nil
 }

@@ -13,8 +13,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A disk that is full makes every Put fail, loses nothing that was kept, and is forgotten when there is
-// room again.
+// TestFullDisk checks that every Put fails while the disk is full, that no stored value is lost, and that Put works
+// again when there is room.
 func TestFullDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "robots.db")
 	s, err := openWith(path, nil, bbolt.Options{MaxSize: 256 << 10})
@@ -50,7 +50,8 @@ func TestFullDisk(t *testing.T) {
 	want(t, s, "large", "")
 }
 
-// What a full disk keeps in memory is bounded, and Close tells of it.
+// TestFullDiskKeepsMemoryBounded checks that the pending values are bounded while the disk is full, and that Close
+// returns the error.
 func TestFullDiskKeepsMemoryBounded(t *testing.T) {
 	s, err := openWith(filepath.Join(t.TempDir(), "robots.db"), nil, bbolt.Options{MaxSize: 256 << 10})
 	if err != nil {
@@ -89,10 +90,10 @@ func waitFor(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// Put waits for a disk that is slow, but no longer than its context.
+// TestSlowDisk checks that Put waits for a slow disk, but not longer than its context.
 func TestSlowDisk(t *testing.T) {
 	s := opened(t, filepath.Join(t.TempDir(), "robots.db"))
-	tx, err := s.db.Begin(true) // the writer has to wait for its end
+	tx, err := s.db.Begin(true) // the writer must wait until this transaction ends
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,23 +109,24 @@ func TestSlowDisk(t *testing.T) {
 		}
 	}
 	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Put while far too much waits: %v, want %v", err, context.DeadlineExceeded)
+		t.Errorf("Put while there is no room: %v, want %v", err, context.DeadlineExceeded)
 	}
 	tx.Rollback()
 	if err := s.Put(t.Context(), last, value, time.Hour); err != nil {
-		t.Errorf("Put when the disk goes on: %v", err)
+		t.Errorf("Put when the disk works again: %v", err)
 	}
 	if got, err := s.Get(t.Context(), last); err != nil || !bytes.Equal(got, value) {
 		t.Errorf("Get: %d bytes, %v, want %d", len(got), err, len(value))
 	}
 }
 
-// Whatever the disk writes in a second, a value is in the file a second after its Put has returned.
+// TestInTheFileWithinASecond checks that a value is in the file a second after its Put has returned, on slow and on
+// fast disks.
 func TestInTheFileWithinASecond(t *testing.T) {
 	for _, row := range []struct {
 		name string
-		rate int           // bytes that the disk writes in a second
-		seek time.Duration // what each transaction takes besides
+		rate int           // speed of the disk in bytes per second
+		seek time.Duration // fixed time of each transaction
 	}{
 		{"slow", 200 << 10, 0},
 		{"medium", 2 << 20, 20 * time.Millisecond},
@@ -139,7 +141,7 @@ func writeSlowly(t *testing.T, rate int, seek time.Duration) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inFile := map[string]time.Time{} // of the writer, until Close
+	inFile := map[string]time.Time{} // used only by the writer until Close
 	s.commit = func(entries map[string][]byte) error {
 		size := 0
 		for key, e := range entries {
@@ -159,7 +161,7 @@ func writeSlowly(t *testing.T, rate int, seek time.Duration) {
 		put(t, s, key, string(make([]byte, 1000)), time.Hour)
 		returned[key] = time.Now()
 		written += 1000
-		if i%20 == 19 { // the disk is faster than this at times, slower at others
+		if i%20 == 19 { // vary the rate of Put, so that the disk is sometimes faster and sometimes slower
 			time.Sleep(time.Duration(i%400) * 4 * time.Microsecond)
 		}
 	}
@@ -174,11 +176,12 @@ func writeSlowly(t *testing.T, rate int, seek time.Duration) {
 		t.Errorf("a value was in the file %v after its Put, want a second at most", most)
 	}
 	if written < rate*5/3 {
-		t.Errorf("%d bytes written in 5 s, want a third of what the disk can: %d", written, rate*5/3)
+		t.Errorf("%d bytes written in 5 s, want at least a third of the disk's speed: %d", written, rate*5/3)
 	}
 }
 
-// A Put that waits for room learns that the file is damaged.
+// TestDamageWhilePutWaits checks that a Put that waits for room returns ErrDamaged if the file turns out to be
+// damaged.
 func TestDamageWhilePutWaits(t *testing.T) {
 	s, err := Open(filepath.Join(t.TempDir(), "robots.db"), nil)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package clean makes text that may hold words of a server fit for an error, a
-// log, a terminal or a page: no control characters, no direction marks, no
-// broken encoding, and no more bytes than asked for.
+// Package clean makes text from a server safe for an error, a log, a terminal or a
+// page. The result has no control characters, no direction marks and no invalid
+// UTF-8, and is at most as long as the caller wants.
 package clean
 
 import (
@@ -10,14 +10,14 @@ import (
 	"unicode/utf8"
 )
 
-// mark stands for what was cut off.
+// mark replaces the part that was cut off.
 const mark = "…"
 
 // Unbounded is a bound for text that must not be cut.
 const Unbounded = math.MaxInt
 
-// Text returns s on one line with a question mark for each character that does
-// not print, cut to most bytes. The mark of the cut counts.
+// Text returns s with a question mark for each character that does not print, cut to
+// most bytes, which include the mark of the cut.
 func Text(s string, most int) string {
 	return replace(s, most, func(b []byte, _ string) []byte { return append(b, '?') })
 }
@@ -25,8 +25,8 @@ func Text(s string, most int) string {
 // Quote returns Text between double quotes, escaped as in Go.
 func Quote(s string, most int) string { return strconv.Quote(Text(s, most)) }
 
-// Escape returns s with the characters that do not print escaped as in Go, so
-// that a reader sees each of them, cut to most bytes.
+// Escape returns s with each character that does not print escaped as in Go, cut to
+// most bytes.
 func Escape(s string, most int) string {
 	return replace(s, most, func(b []byte, bad string) []byte {
 		quoted := strconv.Quote(bad)
@@ -47,8 +47,8 @@ func Link(s string, most int) string {
 	})
 }
 
-// Cut returns s as it is, cut between two characters to most bytes. What it
-// cuts does not hold on to the memory of s.
+// Cut returns s cut between two characters to most bytes. It replaces no characters.
+// If s is cut, the result does not keep the memory of s.
 func Cut(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -60,8 +60,8 @@ func Cut(s string, most int) string {
 	return s[:most] + mark
 }
 
-// replace passes each character of s that does not print to instead, which
-// appends what stands for it.
+// replace returns s cut to most bytes. For each character that does not print it
+// calls instead, which appends the replacement.
 func replace(s string, most int, instead func(b []byte, bad string) []byte) string {
 	if len(s) <= most && plain(s) {
 		return s
@@ -85,7 +85,7 @@ func replace(s string, most int, instead func(b []byte, bad string) []byte) stri
 	return string(b)
 }
 
-// Prints reports whether a character, decoded from size bytes, may be shown.
+// Prints reports whether a character that was decoded from size bytes may be shown.
 func Prints(c rune, size int) bool {
 	return strconv.IsPrint(c) && (c != utf8.RuneError || size > 1)
 }

@@ -62,8 +62,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// FuzzForms looks for text that comes out over its bound or with something that
-// a terminal obeys.
+// FuzzForms looks for a result that is too long or has characters that control a
+// terminal.
 func FuzzForms(f *testing.F) {
 	for _, tt := range tests {
 		f.Add(tt.in, tt.most)

@@ -1,5 +1,4 @@
-// Package golden compares files that tests write with what the tests would write
-// today.
+// Package golden compares generated files with the text that a test generates now.
 package golden
 
 import (
@@ -8,9 +7,9 @@ import (
 	"strings"
 )
 
-// Diff returns how a file differs from what it should be: the lines that only
-// the file has, marked "- ", and then the lines that it lacks, marked "+ ". It
-// returns "" if nothing differs. With update set it writes the file first.
+// Diff returns how a file differs from want: the lines that only the file has,
+// marked "- ", and then the lines that only want has, marked "+ ". It returns "" if
+// nothing differs. If update is set it first writes want to the file.
 func Diff(file, want string, update bool) (string, error) {
 	if update {
 		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
@@ -21,21 +20,21 @@ func Diff(file, want string, update bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// A checkout on Windows may have line ends of its own.
+	// A checkout on Windows may have other line ends.
 	got := strings.ReplaceAll(string(text), "\r\n", "\n")
 	if got == want {
 		return "", nil
 	}
 	has, wants := strings.Split(got, "\n"), strings.Split(want, "\n")
-	diff := only("- ", has, wants) + only("+ ", wants, has)
+	diff := missing("- ", has, wants) + missing("+ ", wants, has)
 	if diff == "" {
 		diff = "the same lines in another order\n"
 	}
 	return diff, nil
 }
 
-// only returns the lines of one that other does not have, each after the mark.
-func only(mark string, one, other []string) string {
+// missing returns the lines of one that are missing in other, each after the mark.
+func missing(mark string, one, other []string) string {
 	var b strings.Builder
 	for _, l := range one {
 		if !slices.Contains(other, l) {

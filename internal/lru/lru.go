@@ -1,5 +1,5 @@
-// Package lru is a map from keys to values that is bounded in bytes. When it is full it removes the entries
-// that were used least recently. The memory of the fetcher and cache.Memory are such maps.
+// Package lru implements a map from keys to values that is bounded in bytes. When it is full it removes the
+// entries that were used least recently. The fetcher's memory and cache.Memory use it.
 //
 // # Techniques
 //
@@ -17,9 +17,9 @@
 //
 // # What is counted
 //
-// The bound covers what the map retains: the cost of each key and value as their owner states it, the
-// slots and the index of the map, used or not, and each [Part] once. Bytes returns that sum. It exceeds the
-// bound only during a Put.
+// The bound covers all memory that the map retains: the cost of each key and value as the caller of Put states
+// it, the slots and the index of the map, used or not, and each [Part] once. Bytes returns this sum. It exceeds
+// the bound only during a Put.
 //
 // The map keeps the string that is put as a key. If the value contains the bytes of its key, that string
 // should be a slice of them, so that they are stored once.
@@ -37,7 +37,7 @@ import (
 
 const (
 	maxShards = 64
-	// A map with a smaller bound has one shard: the free slots of 64 shards would use up the bound.
+	// A map with a smaller bound has one shard, because the free slots of 64 shards would use up the bound.
 	shardBytes = 64 << 10
 	// A hit does not move an entry that is among the newest 1/2^freshBits of the map.
 	freshBits = 6
@@ -105,22 +105,22 @@ func (c *Cache[V, S]) GetBytes(key []byte) (V, bool) {
 	return c.Get(unsafe.String(unsafe.SliceData(key), len(key)))
 }
 
-// now is the stamp of a hit: after the stamp of the last Put, before the stamp of the next. Only a Put moves
-// the clock, so that readers share its cache line.
+// now returns the stamp of a hit. It is later than the stamp of the last Put and earlier than the stamp of the
+// next Put. Only Put advances the clock, so that readers share its cache line.
 func (c *Cache[V, S]) now() uint32 { return c.clock.Load() + 1 }
 
-// fresh is the age up to which an entry of s is among the newest, in ticks of the clock. The length of the
-// shard stands for the mean of all shards, so that no shared counter is read.
+// fresh returns the age up to which an entry of s is among the newest, in ticks of the clock. It uses the
+// length of this shard in place of the mean of all shards, so that no shared counter is read.
 func (c *Cache[V, S]) fresh(s *shard[V, S]) uint32 {
-	return uint32(2 * (uint64(s.live) * uint64(len(c.shards)) >> freshBits))
+	return uint32(2 * (uint64(s.used) * uint64(len(c.shards)) >> freshBits))
 }
 
 // Put keeps value under key, replaces any earlier key and value, and counts as a use. The key is not copied.
-// Cost is the number of bytes that the key and the value retain without the part, which may be nil. Put takes
-// over the caller's hold on the part in any case.
+// Cost is the number of bytes that the key and the value retain without the part. The part may be nil. Put
+// always takes over the caller's hold on the part.
 //
-// Put reports whether the entry is kept. An entry larger than the bound is not, and the value that it was
-// to replace is removed.
+// Put reports whether the entry is kept. An entry larger than the bound is not kept, and the earlier value of
+// the key is removed.
 func (c *Cache[V, S]) Put(key string, value V, cost int64, part *Part[S]) bool {
 	if !c.fits(cost, part) {
 		c.Delete(key)
@@ -130,7 +130,7 @@ func (c *Cache[V, S]) Put(key string, value V, cost int64, part *Part[S]) bool {
 	c.charge(part)
 	hash, s := c.home(key)
 	s.mu.Lock()
-	before, held := s.size, s.live
+	size, used := s.size, s.used
 	id, ok := s.find(hash, key)
 	if !ok {
 		id, ok = s.insert(hash, key)
@@ -139,14 +139,14 @@ func (c *Cache[V, S]) Put(key string, value V, cost int64, part *Part[S]) bool {
 	if ok {
 		old = s.set(id, key, value, uint32(cost), part, c.clock.Add(2))
 	}
-	grown, more := s.size-before, s.live-held
+	added, entries := s.size-size, s.used-used
 	s.mu.Unlock()
 
 	if !ok { // no slot was left
 		old = part
 	}
-	c.length.Add(int64(more))
-	c.bytes.Add(grown)
+	c.length.Add(int64(entries))
+	c.bytes.Add(added)
 	c.Drop(old)
 	c.evict()
 	return ok
@@ -180,8 +180,8 @@ func (c *Cache[V, S]) Delete(key string) bool {
 	return true
 }
 
-// All iterates over the entries in no order and does not count as a use. It sees each shard as the shard was
-// at one moment. The body of the loop may call every method of the Cache.
+// All iterates over the entries in no particular order and does not count as a use. Each shard is copied at one
+// moment. The body of the loop may call every method of the Cache.
 func (c *Cache[V, S]) All() iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		var seen []pair[V]
@@ -202,14 +202,14 @@ func (c *Cache[V, S]) Len() int { return int(c.length.Load()) }
 // Bytes returns the number of bytes that count towards the bound.
 func (c *Cache[V, S]) Bytes() int64 { return c.bytes.Load() }
 
-// home returns the shard of a key, which the high bits of the hash select, and the low bits of the hash.
+// home returns the low bits of the hash of a key, and the shard that the high bits select.
 func (c *Cache[V, S]) home(key string) (uint32, *shard[V, S]) {
 	h := maphash.String(c.seed, key)
 	return uint32(h), &c.shards[h>>c.shift]
 }
 
-// evict removes the oldest entries until the bound holds. One goroutine evicts at a time: two would each
-// make room for the same bytes.
+// evict removes the oldest entries until the bound holds. One goroutine evicts at a time, because two would
+// both make room for the same bytes.
 func (c *Cache[V, S]) evict() {
 	if c.bytes.Load() <= c.max {
 		return
@@ -234,7 +234,7 @@ func (c *Cache[V, S]) evict() {
 	}
 }
 
-// oldest returns the shard whose last entry was used least recently, nil if the map is empty.
+// oldest returns the shard whose last entry was used least recently, or nil if the map is empty.
 func (c *Cache[V, S]) oldest() *shard[V, S] {
 	var found *shard[V, S]
 	var oldest uint32

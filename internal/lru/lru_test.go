@@ -11,7 +11,7 @@ import (
 	"unsafe"
 )
 
-// room is a bound that no test reaches by accident.
+// room is a bound that is large enough for any test.
 const room = 1 << 30
 
 // keys returns the keys present, sorted.
@@ -20,7 +20,7 @@ func keys[V, S any](c *Cache[V, S]) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// boundFor returns the bound at which n entries of short keys and that cost fill a map of one shard.
+// boundFor returns the bound at which n entries with short keys and this cost fill a map of one shard.
 func boundFor(n int, cost int64) int64 {
 	c := New[int, int](room)
 	s := &c.shards[0]
@@ -35,7 +35,7 @@ func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
 	for _, row := range []struct {
 		name, steps, want string
 	}{
-		// "+a" puts, "?a" gets, "-a" deletes. Three entries have room.
+		// "+a" puts a, "?a" gets a, "-a" deletes a. The map has room for three entries.
 		{"oldest_put", "+a +b +c +d", "b c d"},
 		{"hit_refreshes", "+a +b +c ?a +d", "a c d"},
 		{"put_refreshes", "+a +b +c +a +d", "a c d"},
@@ -91,7 +91,8 @@ func TestEntryLargerThanTheBound(t *testing.T) {
 	}
 }
 
-// A long run of random operations, compared after each with a plain map and with the invariants.
+// TestAgainstAPlainMap makes random operations. After each of them it compares the contents with a plain map and
+// checks the invariants.
 func TestAgainstAPlainMap(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	c := New[int, int](room)
@@ -130,16 +131,16 @@ func TestAgainstAPlainMap(t *testing.T) {
 	}
 }
 
-// check checks the invariants of every shard, and the sums of all.
+// check checks the invariants of every shard, and the sums over all shards.
 func check[V, S any](t *testing.T, c *Cache[V, S]) {
 	t.Helper()
 	var size int64
-	var live int
+	var used int
 	holds := map[*Part[S]]uint32{}
 	for i := range c.shards {
 		s := &c.shards[i]
 		size += s.size
-		live += int(s.live)
+		used += int(s.used)
 		checkShard(t, s, holds)
 	}
 	for _, p := range c.parts.byHash {
@@ -148,8 +149,8 @@ func check[V, S any](t *testing.T, c *Cache[V, S]) {
 			t.Errorf("a part counts %d holds, entries have %d", p.holds, holds[p])
 		}
 	}
-	if c.Bytes() != size || c.Len() != live {
-		t.Errorf("Bytes and Len say %d and %d, the shards %d and %d", c.Bytes(), c.Len(), size, live)
+	if c.Bytes() != size || c.Len() != used {
+		t.Errorf("Bytes and Len say %d and %d, the shards %d and %d", c.Bytes(), c.Len(), size, used)
 	}
 }
 
@@ -174,8 +175,8 @@ func checkShard[V, S any](t *testing.T, s *shard[V, S], holds map[*Part[S]]uint3
 			inIndex++
 		}
 	}
-	if used != s.live || inIndex != int(s.live) || s.size != want {
-		t.Errorf("%d slots, %d in the index and %d bytes, want %d and %d", s.live, inIndex, s.size, used, want)
+	if used != s.used || inIndex != int(s.used) || s.size != want {
+		t.Errorf("%d slots, %d in the index and %d bytes, want %d and %d", s.used, inIndex, s.size, used, want)
 	}
 	prev := none
 	for id := s.head; id != none; id = s.entries[id].next {
@@ -232,7 +233,8 @@ func TestPartIsHeldAndChargedOnce(t *testing.T) {
 	check(t, c)
 }
 
-// The key of an entry may be a slice of its value: what is replaced is not kept for its key's sake.
+// TestPutKeepsTheNewKey checks that Put replaces the key, too. The old key may be a slice of the old value and
+// would keep it in memory.
 func TestPutKeepsTheNewKey(t *testing.T) {
 	c := New[int, int](room)
 	first, second := strings.Repeat("k", 20), strings.Repeat("k", 20)
@@ -251,7 +253,7 @@ func TestHashIsOfEachCache(t *testing.T) {
 		t.Errorf("one content has two hashes, %x and %x", a, b)
 	}
 	if one.Hash([]byte("file")) == two.Hash([]byte("file")) {
-		t.Errorf("two caches have the same hash of a content, want it kept from strangers")
+		t.Errorf("two caches have the same hash of a content, want different hashes")
 	}
 }
 
@@ -264,7 +266,7 @@ func TestBoundIsThatOfAllShards(t *testing.T) {
 			c.Put(key, i, 1000, nil)
 		}
 	}
-	if got := int(s.live); got != 500 {
+	if got := int(s.used); got != 500 {
 		t.Errorf("one shard of a half-empty map keeps %d entries, want 500", got)
 	}
 	c.Put("large", 1, 1<<20-1000, nil)
@@ -326,7 +328,7 @@ func TestGetAllocatesNothing(t *testing.T) {
 	}
 }
 
-// The body of a loop over All may do with the map what it likes, and leave.
+// TestAllRunsWithoutLocks changes the map inside a loop over All, and breaks off such a loop.
 func TestAllRunsWithoutLocks(t *testing.T) {
 	c := New[int, int](room)
 	for i := range 5000 {

@@ -8,18 +8,18 @@ import (
 	"testing"
 )
 
-// A record stands for what a fetcher keeps of one authority.
+// A record has the size of what a fetcher keeps for one authority.
 type record struct {
 	file *[2000]byte
 	_    [88]byte
 }
 
-// recordCost is what a record takes with its key.
+// recordCost is the memory of a record and its key, in bytes.
 const recordCost = 96 + 32
 
 func host(i int) string { return fmt.Sprintf("https://www.host%07d.example", i) }
 
-// heap returns the bytes in use after a collection.
+// heap returns the bytes in use after a garbage collection.
 func heap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -27,7 +27,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// fill puts n authorities, all with one of few files.
+// fill puts n authorities, which share a few files.
 func fill(c *Cache[*record, *[2000]byte], n int) {
 	for i := range n {
 		part := c.Share(uint64(i%10), nil, 2048)
@@ -38,7 +38,7 @@ func fill(c *Cache[*record, *[2000]byte], n int) {
 	}
 }
 
-// What counts against the bound is what the heap shows, and it is little.
+// TestRetainedIsCounted checks that the counted bytes are those that the heap grows by, and that they are few.
 func TestRetainedIsCounted(t *testing.T) {
 	for _, row := range []struct {
 		n, most int // bytes an authority, its record of 96 included
@@ -61,7 +61,8 @@ func TestRetainedIsCounted(t *testing.T) {
 	}
 }
 
-// The bound holds for the heap whatever is put: small values that leave many slots behind, then large ones.
+// TestHeapStaysInTheBound checks that the heap stays within the bound for small values, which need many slots, and
+// then for large values.
 func TestHeapStaysInTheBound(t *testing.T) {
 	const bound = 4 << 20
 	before := heap()
@@ -87,8 +88,8 @@ func TestHeapStaysInTheBound(t *testing.T) {
 	runtime.KeepAlive(c)
 }
 
-// A frontier of 5,000 active hosts out of 50,000, taken in turn, each left when its pages are through. With
-// room for 6,000 hosts hardly any is retrieved twice.
+// TestFrontier crawls 50,000 hosts, of which 5,000 at a time are active and are used in turn. With room for 6,000
+// hosts, hardly any host is retrieved twice.
 func TestFrontier(t *testing.T) {
 	const hosts, active, places = 50_000, 5_000, 6_000
 	c := New[int, int](boundForHosts(places))
@@ -131,7 +132,7 @@ func TestFrontier(t *testing.T) {
 	}
 }
 
-// boundForHosts is the bound at which about n hosts have room.
+// boundForHosts returns the bound at which the map has room for about n hosts.
 func boundForHosts(n int) int64 {
 	c := New[int, int](room)
 	for i := range n {
@@ -140,7 +141,7 @@ func boundForHosts(n int) int64 {
 	return c.Bytes()
 }
 
-// exact is the order of use without any approximation.
+// exact is an LRU cache without any approximation.
 type exact struct {
 	places int
 	order  *list.List

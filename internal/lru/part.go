@@ -6,8 +6,9 @@ import (
 	"unsafe"
 )
 
-// A Part is content that several values share. Each entry that was put with it holds it, and so does each
-// caller of [Cache.Share] until the caller passes its hold to Put or gives it up with Drop.
+// A Part is content that several values share. It is kept as long as somebody holds it. An entry that was put
+// with a part holds the part. A caller of [Cache.Share] holds the part until the caller passes its hold to Put
+// or gives it up with Drop.
 type Part[S any] struct {
 	value S
 	hash  uint64
@@ -27,7 +28,8 @@ type parts[S any] struct {
 	byHash map[uint64]*Part[S]
 }
 
-// Hash is the hash by which parts are found. Its key is secret: no host can choose content for a hash.
+// Hash returns the hash by which parts are found. Its key is random, so no host can choose content with a
+// given hash.
 func (c *Cache[V, S]) Hash(content []byte) uint64 { return maphash.Bytes(c.seed, content) }
 
 // Share returns the part with that hash, and a hold on it. If there is none it makes one of value, which
@@ -81,6 +83,6 @@ func (c *Cache[V, S]) Drop(p *Part[S]) {
 
 // partCost is what a part costs besides its content: itself, and its place in a map that is two thirds full.
 func partCost[S any]() int64 {
-	const place = 17 // hash, pointer, and a byte of the map's own
+	const place = 17 // hash, pointer, and a control byte of the map
 	return int64(unsafe.Sizeof(Part[S]{})) + place*3/2
 }

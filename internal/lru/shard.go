@@ -6,18 +6,18 @@ import (
 	"unsafe"
 )
 
-// A shard is a hash table of its own.
+// A shard is a hash table with its own lock.
 //
-// Invariants while mu is not locked: the list from head to tail has each slot in use, in falling order of
-// the stamps; the index has each slot in use once; last describes the tail; size is the sum of what the
-// slots, the index and the entries cost.
+// Invariants while mu is not locked: the list from head to tail has each slot in use, in descending order of
+// the stamps; the index has each slot in use once; last describes the tail; size is the sum of the costs of
+// the slots, the index and the entries.
 type shard[V, S any] struct {
 	mu      sync.RWMutex
 	index   []uint32      // 0, or 8 bits of the hash and a slot number plus 1; the length is 0 or a power of two
 	entries []entry[V, S] // the slots
 	size    int64
-	live    uint32 // number of slots in use
-	free    uint32 // first unused slot; next links them
+	used    uint32 // number of slots in use
+	free    uint32 // first unused slot; unused slots are linked by next
 	head    uint32 // slot that was used last
 	tail    uint32 // slot that was used least recently
 
@@ -48,12 +48,12 @@ const (
 	hasTail  = 1 << 32
 )
 
-// slotCost is the least that one more entry costs: its slot and its place in the index.
+// slotCost is the smallest cost of one more entry: its slot and its element of the index.
 func slotCost[V, S any]() int64 { return int64(unsafe.Sizeof(entry[V, S]{})) + 4 }
 
 // clear empties the shard and frees its tables.
 func (s *shard[V, S]) clear() {
-	s.index, s.entries, s.size, s.live = nil, nil, 0, 0
+	s.index, s.entries, s.size, s.used = nil, nil, 0, 0
 	s.free, s.head, s.tail = none, none, none
 	s.last.Store(0)
 }
@@ -66,7 +66,7 @@ func (s *shard[V, S]) find(hash uint32, key string) (uint32, bool) {
 	mask := uint32(len(s.index) - 1)
 	for i := hash & mask; s.index[i] != 0; i = (i + 1) & mask {
 		if s.index[i]>>24 != hash>>24 {
-			continue // for 255 of 256 other keys the slot need not be read, which would be a cache miss
+			continue // this avoids reading the slot, a cache miss, for 255 of 256 other keys
 		}
 		id := s.index[i]&slotMask - 1
 		if e := &s.entries[id]; e.hash == hash && e.key == key {
@@ -76,7 +76,8 @@ func (s *shard[V, S]) find(hash uint32, key string) (uint32, bool) {
 	return 0, false
 }
 
-// insert takes a slot for a key that has none, and does not link it yet. It reports false if there is none.
+// insert takes a slot for a key that has none, and does not link the slot yet. It reports false if no slot is
+// left.
 func (s *shard[V, S]) insert(hash uint32, key string) (uint32, bool) {
 	if s.free == none && len(s.entries) == cap(s.entries) {
 		if len(s.entries) >= maxSlots {
@@ -91,13 +92,13 @@ func (s *shard[V, S]) insert(hash uint32, key string) (uint32, bool) {
 		id = uint32(len(s.entries))
 		s.entries = s.entries[:id+1]
 	}
-	s.live++
+	s.used++
 	s.entries[id] = entry[V, S]{key: key, hash: hash, prev: none, next: none}
-	s.place(hash, id)
+	s.indexSlot(hash, id)
 	return id, true
 }
 
-// set gives a slot its value and makes it the one used last. It returns the part that the slot held before.
+// set gives a slot its value and moves it to the front. It returns the part that the slot held before.
 // The key replaces the old key, which may be a slice of the old value.
 func (s *shard[V, S]) set(id uint32, key string, value V, cost uint32, part *Part[S], stamp uint32) *Part[S] {
 	e := &s.entries[id]
@@ -109,7 +110,7 @@ func (s *shard[V, S]) set(id uint32, key string, value V, cost uint32, part *Par
 	return old
 }
 
-// promote makes key the one used last, if it is still there.
+// promote moves the slot of key to the front, if the key is still there.
 func (s *shard[V, S]) promote(hash uint32, key string, stamp uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,21 +125,21 @@ func (s *shard[V, S]) promote(hash uint32, key string, stamp uint32) {
 func (s *shard[V, S]) remove(id uint32) (freed int64, part *Part[S]) {
 	before, e := s.size, &s.entries[id]
 	s.unlink(id)
-	s.displace(e.hash, id)
+	s.unindexSlot(e.hash, id)
 	part = e.part
 	s.size -= int64(e.cost)
-	*e = entry[V, S]{next: s.free} // the collector may free what it pointed to
+	*e = entry[V, S]{next: s.free} // let the garbage collector free the key and the value
 	s.free = id
-	s.live--
-	if s.live == 0 {
+	s.used--
+	if s.used == 0 {
 		s.clear()
-	} else if int(s.live) < len(s.entries)/2 {
-		s.resize(int(s.live) + int(s.live)/8 + 4)
+	} else if int(s.used) < len(s.entries)/2 {
+		s.resize(int(s.used) + int(s.used)/8 + 4)
 	}
 	return before - s.size, part
 }
 
-// unlink takes a slot out of the list, if it is there.
+// unlink removes a slot from the list, if it is there.
 func (s *shard[V, S]) unlink(id uint32) {
 	e := &s.entries[id]
 	switch {
@@ -158,7 +159,7 @@ func (s *shard[V, S]) unlink(id uint32) {
 	e.prev, e.next = none, none
 }
 
-// pushFront puts a slot that is not in the list at its front.
+// pushFront adds a slot at the front of the list.
 func (s *shard[V, S]) pushFront(id, stamp uint32) {
 	e := &s.entries[id]
 	e.prev, e.next, e.stamp = none, s.head, stamp
@@ -171,7 +172,7 @@ func (s *shard[V, S]) pushFront(id, stamp uint32) {
 	s.publish()
 }
 
-// publish sets last.
+// publish updates last, which evict reads without a lock.
 func (s *shard[V, S]) publish() {
 	if s.tail == none {
 		s.last.Store(0)
@@ -180,8 +181,8 @@ func (s *shard[V, S]) publish() {
 	s.last.Store(hasTail | uint64(s.entries[s.tail].stamp))
 }
 
-// place puts a slot into the index, which has room.
-func (s *shard[V, S]) place(hash, id uint32) {
+// indexSlot adds a slot to the index, which has room.
+func (s *shard[V, S]) indexSlot(hash, id uint32) {
 	mask := uint32(len(s.index) - 1)
 	i := hash & mask
 	for s.index[i] != 0 {
@@ -190,9 +191,9 @@ func (s *shard[V, S]) place(hash, id uint32) {
 	s.index[i] = hash&^slotMask | (id + 1)
 }
 
-// displace takes a slot out of the index. Later elements shift back into the gap, but not before the place
-// of their hash, so that a search may stop at the first empty place.
-func (s *shard[V, S]) displace(hash, id uint32) {
+// unindexSlot removes a slot from the index. Later elements shift back into the gap, but not before the
+// position of their hash, so that a search may stop at the first empty position.
+func (s *shard[V, S]) unindexSlot(hash, id uint32) {
 	mask := uint32(len(s.index) - 1)
 	gap := hash & mask
 	for s.index[gap]&slotMask != id+1 {
@@ -208,8 +209,8 @@ func (s *shard[V, S]) displace(hash, id uint32) {
 	s.index[gap] = 0
 }
 
-// resize makes new tables for that many slots, and puts the slots in use side by side in the order of the list.
-// Free slots count towards the bound: without resize, many small entries would leave no room for large ones.
+// resize makes new tables for a number of slots, and copies the slots in use in the order of the list. Free
+// slots count towards the bound: without resize, many small entries would leave no room for large ones.
 func (s *shard[V, S]) resize(slots int) {
 	places := 8
 	for slots*8 > places*7 {
@@ -222,7 +223,7 @@ func (s *shard[V, S]) resize(slots int) {
 		e, n := old[id], uint32(len(s.entries))
 		e.prev, e.next = n-1, n+1 // 0-1 is none
 		s.entries = append(s.entries, e)
-		s.place(e.hash, n)
+		s.indexSlot(e.hash, n)
 	}
 	s.head, s.tail, s.free = none, none, none
 	if n := len(s.entries); n > 0 {

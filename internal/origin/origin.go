@@ -1,5 +1,5 @@
-// Package origin writes the scheme and authority of a URL in one canonical form,
-// which says which URLs share a robots.txt (RFC 9309, section 2.3).
+// Package origin returns the scheme and authority of a URL in canonical form. URLs
+// with the same origin share a robots.txt (RFC 9309, section 2.3).
 package origin
 
 import (
@@ -16,16 +16,16 @@ import (
 	"github.com/rfc9309/polite/internal/clean"
 )
 
-// ErrURL is in the chain of every error about a URL that no robots.txt governs.
+// ErrURL is in the chain of every error about a URL that has no robots.txt.
 var ErrURL = errors.New("want an absolute http or https URL with a host")
 
-// Size holds nearly every origin: with a buffer of it on the stack Append
-// allocates nothing.
+// Size is longer than nearly every origin. With a buffer of this size on the stack
+// Append allocates nothing.
 const Size = 128
 
 const (
-	maxHost = 255 // the longest host name there is, in bytes of its ASCII form
-	maxURL  = 200 // of a URL in an error, in bytes
+	maxHost = 255 // longest host name in ASCII, in bytes
+	maxURL  = 200 // longest URL in an error, in bytes
 )
 
 // Of returns the origin of u as a string; see Append.
@@ -35,12 +35,14 @@ func Of(u *url.URL) (string, error) {
 	return string(b), err
 }
 
-// Append appends the origin of the authority that governs u:
-// lower(scheme)://host[:port], with the host in lower-case ASCII without a
-// trailing dot, a default or empty port dropped and userinfo ignored. An opaque
-// URL is read as net/http writes it in a request: what begins with "//" names
-// an authority of its own, which a server obeys before any Host field (RFC 9112,
-// section 3.2.2). An error has ErrURL in its chain.
+// Append appends the origin of u to b: scheme://host[:port] in lower-case ASCII. A
+// trailing dot of the host, a default or empty port and the userinfo are dropped.
+//
+// An opaque URL is read as net/http writes it in a request. If the opaque part
+// begins with "//", it has an authority, which servers prefer to the Host field
+// (RFC 9112, section 3.2.2).
+//
+// An error has ErrURL in its chain.
 func Append(b []byte, u *url.URL) ([]byte, error) {
 	if u == nil {
 		return b, fmt.Errorf("no URL; %w", ErrURL)
@@ -90,8 +92,8 @@ func appendFull(b []byte, u *url.URL) ([]byte, error) {
 	return strconv.AppendUint(append(b, ':'), n, 10), nil
 }
 
-// appendPlain does the common case without allocating: the URL already has its
-// scheme and host in canonical form.
+// appendPlain handles the common case without allocating: the scheme and the host
+// of the URL are canonical already. It reports false for any other URL.
 func appendPlain(b []byte, u *url.URL) ([]byte, bool) {
 	if u.Scheme != "https" && u.Scheme != "http" || u.Opaque != "" {
 		return b, false
@@ -103,8 +105,8 @@ func appendPlain(b []byte, u *url.URL) ([]byte, bool) {
 	return append(append(append(b, u.Scheme...), "://"...), u.Host...), true
 }
 
-// plainHost reports whether a host is canonical at first sight. A double hyphen
-// may begin what must be a real label of an IDN, so it takes a second look.
+// plainHost reports whether a host is certainly canonical. It reports false for a
+// double hyphen, because the label may be an IDN that must be checked.
 func plainHost(h string) bool {
 	if h == "" || len(h) > maxHost {
 		return false
@@ -134,13 +136,13 @@ func plainPort(scheme, port string) bool {
 	return err == nil && port[0] != '0' && !defaultPort(scheme, n)
 }
 
-// defaultPort reports whether n is the port of the scheme, which an origin omits.
+// defaultPort reports whether n is the default port of the scheme.
 func defaultPort(scheme string, n uint64) bool {
 	return scheme == "http" && n == 80 || scheme == "https" && n == 443
 }
 
-// hosts maps names as browsers do (UTS 46), leaves underscores alone, which real
-// hosts have, and checks lengths.
+// hosts maps names as browsers do (UTS 46). It permits underscores, because real
+// hosts have them.
 var hosts = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false), idna.CheckHyphens(false))
 
 // Host returns the canonical form of a host name or address literal, IPv6 in
@@ -151,24 +153,23 @@ func Host(host string) (string, error) {
 			return addr.String(), nil
 		}
 		if addr.Zone() != "" {
-			return "", errors.New("an address with a zone means nothing to others")
+			return "", errors.New("the address has a zone, which is valid on one machine only")
 		}
 		return "[" + addr.String() + "]", nil
 	}
-	// The mapping takes time quadratic in the length of a label.
+	// The time of the mapping is quadratic in the length of a label.
 	if len(host) > 4*maxHost {
 		return "", errors.New("the host is too long")
 	}
 	name, err := hosts.ToASCII(host)
 	name = strings.TrimSuffix(strings.ToLower(name), ".")
-	// Each label has at least one byte. What is no UTF-8 has no ASCII form,
-	// whatever the mapping makes of it.
+	// Each label has at least one byte. ToASCII may accept text that is not UTF-8.
 	if err != nil || !utf8.ValidString(host) || len(name) > maxHost || strings.Contains("."+name+".", "..") {
-		return "", errors.New("the host is no domain name")
+		return "", errors.New("the host is not a domain name")
 	}
 	for i := range len(name) {
 		if c := name[i]; c <= ' ' || c >= 0x7f || strings.IndexByte("\"#%/:<>?@[\\]^`{|}", c) >= 0 {
-			return "", fmt.Errorf("the byte %#02x cannot stand in a host", c)
+			return "", fmt.Errorf("the byte %#02x is not allowed in a host", c)
 		}
 	}
 	return name, nil

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestKey is the table of which URLs share a robots.txt (RFC 9309, section 2.3:
-// "scheme:[//authority]/robots.txt").
+// TestKey checks which URLs share a robots.txt (RFC 9309, section 2.3:
+// "scheme:[//authority]/robots.txt"). The wanted key is "" for a URL that has none.
 func TestKey(t *testing.T) {
 	long := strings.Repeat("a.", 127) + "a"
 	for _, tt := range []struct{ url, want string }{
@@ -51,7 +51,7 @@ func TestKey(t *testing.T) {
 		{"http://192.0.2.1/", "http://192.0.2.1"},
 		{"http://192.0.2.1:8080/", "http://192.0.2.1:8080"},
 		{"http://192.0.2.1./", "http://192.0.2.1"},
-		{"http://192.0.2.01/", "http://192.0.2.01"}, // no address to net/http either
+		{"http://192.0.2.01/", "http://192.0.2.01"}, // net/http does not treat it as an address either
 		{"http://[2001:DB8::1]/", "http://[2001:db8::1]"},
 		{"http://[2001:db8:0:0:0:0:0:1]:80/", "http://[2001:db8::1]"},
 		{"http://[::ffff:192.0.2.1]/", "http://[::ffff:192.0.2.1]"},
@@ -84,14 +84,14 @@ func TestKey(t *testing.T) {
 		t.Run("2.3/"+tt.url[:min(len(tt.url), 60)], func(t *testing.T) {
 			u, err := url.Parse(tt.url)
 			if err != nil {
-				t.Fatalf("%q is not fit for the table: %v", tt.url, err)
+				t.Fatalf("%q cannot be parsed: %v", tt.url, err)
 			}
 			checkKey(t, u, tt.want)
 		})
 	}
 }
 
-// TestKeyOfHandmadeURLs are hosts that url.Parse would not let pass.
+// TestKeyOfHandmadeURLs checks URLs that url.Parse would refuse.
 func TestKeyOfHandmadeURLs(t *testing.T) {
 	for _, tt := range []struct {
 		url  *url.URL
@@ -125,8 +125,7 @@ func TestKeyOfHandmadeURLs(t *testing.T) {
 	}
 }
 
-// checkKey compares the key of a URL, "" for a URL that has none, and holds the
-// key against what every key promises.
+// checkKey compares the key of a URL with want, and checks the promises of every key.
 func checkKey(t *testing.T, u *url.URL, want string) {
 	t.Helper()
 	got, err := Of(u)
@@ -144,12 +143,13 @@ func checkKey(t *testing.T, u *url.URL, want string) {
 	}
 }
 
-// checkPromises: a key is a URL of itself, and asking by it asks the same server.
+// checkPromises checks that the key is its own key, that the robots.txt of the key
+// is a URL that can be requested, and that the key has only plain characters.
 func checkPromises(t *testing.T, u *url.URL, key string) {
 	t.Helper()
 	back, err := url.Parse(key + "/robots.txt")
 	if err != nil {
-		t.Fatalf("%v: the key %q makes no URL: %v", u, key, err)
+		t.Fatalf("%v: the key %q is not a URL: %v", u, key, err)
 	}
 	if again, err := Of(back); again != key || err != nil {
 		t.Errorf("%v: the key of key %q is %q, %v", u, key, again, err)
@@ -162,7 +162,7 @@ func checkPromises(t *testing.T, u *url.URL, key string) {
 	}
 	for i := range len(key) {
 		if c := key[i]; c <= ' ' || c >= 0x7f || 'A' <= c && c <= 'Z' {
-			t.Errorf("%v: the key %q has the octet %#02x", u, key, c)
+			t.Errorf("%v: the key %q has the byte %#02x", u, key, c)
 		}
 	}
 }
@@ -180,8 +180,8 @@ func TestKeyAllocatesNothing(t *testing.T) {
 	}
 }
 
-// FuzzKey looks for a URL whose key breaks a promise: for a host that would be
-// asked under the key of another.
+// FuzzKey looks for a URL whose key breaks a promise, such as a key that leads to
+// another host.
 func FuzzKey(f *testing.F) {
 	for _, s := range []string{"http", "https", "HTTP", "ftp"} {
 		for _, h := range []string{
@@ -202,7 +202,7 @@ func FuzzKey(f *testing.F) {
 		checkPromises(t, u, key)
 		full, err := appendFull(nil, u)
 		if string(full) != key || err != nil {
-			t.Errorf("%q, %q: the short way gives %q, the long one %q, %v", scheme, host, key, full, err)
+			t.Errorf("%q, %q: Append returns %q, appendFull %q, %v", scheme, host, key, full, err)
 		}
 	})
 }

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// most is how many names everyone may have to meet.
+// most is the largest number of names in everyone.
 const most = 60
 
-// everyone are the names that a crawler around http.Client meets: the README's
-// program, its errors and its choices.
+// everyone are the names that a crawler with an http.Client needs: the names in the
+// README's program, its errors and its options.
 var everyone = strings.Fields(`
 	fetcher.New fetcher.Options fetcher.Options.Audit fetcher.Options.Base fetcher.Options.Logger
 	fetcher.Options.MaxBytes fetcher.Options.Override fetcher.Options.Pace fetcher.Options.Profile
@@ -29,11 +29,11 @@ var everyone = strings.Fields(`
 	cache.Store cache/disk.Open cache/disk.Store cache/disk.Store.Close
 	cache/redis.Open cache/redis.Store cache/redis.Store.Close`)
 
-// older are the names that serve only the texts before RFC 9309.
+// older are the names that are needed only for the texts before RFC 9309.
 var older = strings.Fields(`
 	matcher.Draft2019 matcher.Koster1996 policy.Draft2019 policy.Google2019 policy.Koster1996 policy.Restricted`)
 
-// page returns the record: the lines in three groups, each under its title.
+// page returns docs/api.txt: the lines in three groups, each under its title.
 func page(lines []string) string {
 	groups := []struct {
 		title string
@@ -63,8 +63,7 @@ func page(lines []string) string {
 
 var declared = regexp.MustCompile(`^(\S+): (?:(?:func|type|var|const) |method \(\*?([^)]*)\) )?([\w.]+)`)
 
-// name returns the name that a line of the record is about, such as
-// "fetcher.Transport.Check".
+// name returns the name that a line describes, such as "fetcher.Transport.Check".
 func name(line string) string {
 	m := declared.FindStringSubmatch(line)
 	switch {

@@ -1,14 +1,13 @@
-// Package surface records what the module exports, a line for each name, in
-// docs/api.txt. Exported names are debts: with the record, a review sees every
-// change of them. The lines stand in three groups: what everyone meets, what
-// builders meet, and older texts. A new name is one for builders until
-// groups.go lists it.
+// Package surface lists the exported names of the module in docs/api.txt, so that a
+// review sees every change of them. The list has three groups: names that everyone
+// meets, names that builders meet, and names for older texts. A new name belongs to
+// the builders until groups.go lists it.
 //
-// Write the record with
+// To write the list, run
 //
 //	go test ./internal/surface -update
 //
-// Without the flag the test fails if the sources export anything else.
+// Without the flag the test fails if the list differs from the sources.
 package surface
 
 import (
@@ -52,12 +51,12 @@ func list(module fs.FS) ([]string, error) {
 		return nil
 	})
 	slices.Sort(lines)
-	// A name declared in a file for each system is one name.
+	// A name may be declared in several files, one for each operating system.
 	return slices.Compact(lines), err
 }
 
-// enter skips the folders whose packages nobody outside can import: internal
-// ones, those that the go command ignores, and other modules.
+// enter returns fs.SkipDir for folders whose packages cannot be imported from
+// outside: internal packages, folders that the go command ignores, and other modules.
 func enter(module fs.FS, dir string) error {
 	base := path.Base(dir)
 	_, err := fs.Stat(module, path.Join(dir, "go.mod"))
@@ -68,13 +67,13 @@ func enter(module fs.FS, dir string) error {
 	return nil
 }
 
-// source collects the lines of one file.
+// source collects the lines for one file.
 type source struct {
 	pkg   string
 	lines []string
 }
 
-// add adds a line about a name if it is exported.
+// add adds a line for a name if the name is exported.
 func (s *source) add(name, format string, args ...any) {
 	if ast.IsExported(name) {
 		s.lines = append(s.lines, s.pkg+": "+fmt.Sprintf(format, args...))
@@ -159,8 +158,8 @@ func (s *source) members(of string, list *ast.FieldList) {
 	}
 }
 
-// signature returns a function's type, without the word func and without the
-// names of its parameters, which are no part of the surface.
+// signature returns a function's type without the word func and without the names
+// of its parameters.
 func signature(f *ast.FuncType) string {
 	bare := *f
 	bare.Params, bare.Results = unnamed(f.Params), unnamed(f.Results)
@@ -180,7 +179,7 @@ func unnamed(list *ast.FieldList) *ast.FieldList {
 	return bare
 }
 
-// show returns an expression as it is written, "" for none.
+// show returns an expression as text, or "" for nil.
 func show(e ast.Expr) string {
 	if e == nil {
 		return ""

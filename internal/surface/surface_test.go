@@ -12,11 +12,11 @@ import (
 	"github.com/rfc9309/polite/internal/golden"
 )
 
-var update = flag.Bool("update", false, "write docs/api.txt anew")
+var update = flag.Bool("update", false, "rewrite docs/api.txt")
 
 const root = "../.."
 
-// TestSurface compares the record with the sources of today.
+// TestSurface compares docs/api.txt with the sources.
 func TestSurface(t *testing.T) {
 	file := filepath.Join(root, "docs", "api.txt")
 	names, err := list(os.DirFS(root))
@@ -28,11 +28,12 @@ func TestSurface(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff != "" {
-		t.Errorf("the module exports other names than %s says:\n%sIf that is meant, run\n\tgo test ./internal/surface -update", file, diff)
+		t.Errorf("the exported names differ from %s:\n%sIf this is intended, run\n\tgo test ./internal/surface -update", file, diff)
 	}
 }
 
-// TestGroups: everyone meets few names, and each name of a group is exported.
+// TestGroups checks that the group everyone is small and that each name of a group is
+// exported.
 func TestGroups(t *testing.T) {
 	lines, err := list(os.DirFS(root))
 	if err != nil {
@@ -43,7 +44,7 @@ func TestGroups(t *testing.T) {
 		names = append(names, name(l))
 	}
 	if len(everyone) > most {
-		t.Errorf("everyone meets\ngot  %d names\nwant at most %d", len(everyone), most)
+		t.Errorf("names in the group everyone\ngot  %d\nwant at most %d", len(everyone), most)
 	}
 	for _, n := range slices.Concat(everyone, older) {
 		if !slices.Contains(names, n) {
@@ -52,7 +53,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestPage shows the groups and the names that lines are about.
+// TestPage checks that each line is put into its group.
 func TestPage(t *testing.T) {
 	got := page([]string{
 		"cache/disk: func Open(string) error",
@@ -80,7 +81,7 @@ policy: const Restricted Access
 	}
 }
 
-// TestList shows what the record has of a source and what it leaves out.
+// TestList checks which names of a source are listed and which are left out.
 func TestList(t *testing.T) {
 	const code = `package p
 
