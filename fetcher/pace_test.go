@@ -584,7 +584,10 @@ func (s *lineStore) Reserve(_ context.Context, authority string, r pace.Reservat
 }
 
 func (s *lineStore) Hold(_ context.Context, authority, _ string, life, _ time.Duration) (time.Duration, error) {
-	return 0, s.note("hold %s for %v", authority, life)
+	if life > 0 { // a report that the request was sent, in its own time
+		return 0, nil
+	}
+	return 0, s.note("end of a turn at %s", authority)
 }
 
 func (s *lineStore) Watch(string, func()) (stop func()) { return func() {} }
@@ -619,9 +622,9 @@ func TestPaceOfAFleet(t *testing.T) {
 		p.read("http://a.test/1")
 		p.read("http://a.test/busy")
 		want := []string{
-			"reserve http://a.test, gap 1s, parallel 2", "hold http://a.test for 0s",
-			"reserve http://a.test, gap 5s, parallel 2", "hold http://a.test for 0s",
-			"reserve http://a.test, gap 5s, parallel 2", "pause http://a.test for 1m0s", "hold http://a.test for 0s",
+			"reserve http://a.test, gap 1s, parallel 2", "end of a turn at http://a.test",
+			"reserve http://a.test, gap 5s, parallel 2", "end of a turn at http://a.test",
+			"reserve http://a.test, gap 5s, parallel 2", "pause http://a.test for 1m0s", "end of a turn at http://a.test",
 		}
 		if !slices.Equal(store.asked, want) {
 			t.Errorf("the store was asked\n%s\nwant\n%s", strings.Join(store.asked, "\n"), strings.Join(want, "\n"))

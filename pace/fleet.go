@@ -18,48 +18,42 @@ const (
 	countEvery = time.Second      // how often a busy process registers
 	countLife  = 30 * time.Second // how long a process that rests stays registered
 
-	// freshness is how late after the start granted a request may start. The
-	// gap behind it counts from the start granted.
-	freshness = 2 * time.Millisecond
-	restarts  = 3 // further starts asked for by a request that is late
+	// lateness is how late a start that the store granted may still be used. The
+	// store waits twice as long for the report that the request was sent.
+	lateness = 500 * time.Millisecond
 )
 
 // A fleet is what a process knows of the shared store and of itself in it.
 type fleet struct {
-	name     string        // name of this process, random
-	tickets  uint64        // number of tickets drawn
-	away     bool          // the last exchange failed
-	members  int           // number of processes when the store last said it; 0: never
-	counted  instant       // when this process last registered
-	quickest time.Duration // shortest exchange so far
-	usual    time.Duration // time of an exchange that few exceed lately
-	back     time.Duration // time of an answer on its way that few exceed lately
-	clock    clock         // the store's clock
+	name    string        // name of this process, random
+	tickets uint64        // number of tickets drawn
+	away    bool          // the last exchange failed
+	members int           // number of processes when the store last said it; 0: never
+	counted instant       // when this process last registered
+	usual   time.Duration // time of an exchange that few exceed lately
+	clock   clock         // the store's clock
 }
 
-func newFleet() fleet {
-	return fleet{name: rand.Text(), quickest: ages, counted: -countEvery}
-}
+func newFleet() fleet { return fleet{name: rand.Text(), counted: -countEvery} }
 
-// learn takes an answer of the store into account. What few exceed rises at once
-// and falls by an eighth of the difference.
+// learn takes an answer of the store into account. The usual time of an exchange
+// rises at once and falls by an eighth of the difference.
 func (f *fleet) learn(asked, heard instant, store time.Duration) {
 	f.clock.learn(asked, heard, store)
-	took, back := heard-asked, heard-f.clock.local(store)
-	f.quickest = min(f.quickest, took)
+	took := heard - asked
 	f.usual = max(took, f.usual-(f.usual-took)/8)
-	f.back = max(back, f.back-(f.back-back)/8)
 }
 
 // quantum is how long a process may pass its place in the fleet from one of its
 // requests to the next. Handing a place to another process costs two exchanges.
 func (f *fleet) quantum() time.Duration {
-	return max(250*time.Millisecond, 60*min(f.quickest, askTime/20))
+	return min(max(250*time.Millisecond, 40*f.usual), 2*time.Second)
 }
 
 // A clock estimates the difference between the store's clock and ours: it is at
 // least low and at most high, for each answer was written between question and
-// arrival.
+// arrival. The middle is wrong by half of the difference between the ways there and
+// back.
 type clock struct {
 	low, high time.Duration
 	at        instant // of the last answer
@@ -78,31 +72,27 @@ func (c *clock) learn(asked, heard instant, store time.Duration) {
 	*c = narrow
 }
 
-// local converts a time of the store.
-func (c *clock) local(store time.Duration) instant { return store - c.low - (c.high-c.low)/2 }
+// ahead is by how much the store's clock is ahead of ours.
+func (c *clock) ahead() time.Duration { return c.low + (c.high-c.low)/2 }
 
 // A lease is a place among the requests in flight of the fleet.
 type lease struct {
-	ticket string
-	gap    time.Duration // gap asked for
-	began  instant       // when this process got the place
-	start  instant       // latest start granted by the store
-	late   time.Duration // latest start less the start granted
-	renew  *time.Timer   // renews the lease; nil for a ticket in the queue
-	ended  bool
+	ticket  string
+	gap     time.Duration // gap asked for
+	began   instant       // when this process got the place
+	started instant       // when the latest request with the place was sent
+	renew   *time.Timer   // renews the lease; nil for a ticket in the queue
+	ended   bool
 }
 
 // A query is a waiter's request to the store.
 type query struct {
 	w       *waiter
 	r       Reservation
-	lease   *lease        // place passed on by a request before; nil: none
-	granted bool          // the store has granted start
-	start   instant       // the start granted, or the moment of the next question
-	slack   time.Duration // how much later the request may start
-	moved   bool          // the store may have moved start since
+	lease   *lease  // place of the waiter's turn; nil: none yet
+	granted bool    // the store has granted start
+	start   instant // the start granted, or the moment of the next question
 	level   time.Duration
-	tries   int
 }
 
 // ask asks the store for the turn of w, which stays first in its line: no other
@@ -129,7 +119,6 @@ func (p *Pacer) ask(ctx context.Context, w *waiter, late <-chan time.Time) (gone
 		select {
 		case <-time.After(min(wait, askAgain)):
 		case <-w.poked:
-			q.moved = q.granted
 		case <-late:
 			return false
 		case <-asking.Done():
@@ -154,11 +143,7 @@ func (p *Pacer) withdraw(q *query) {
 	if q.r.Life == 0 || f != nil && f.lease != nil && f.lease == q.lease {
 		return // the store knows of no other ticket
 	}
-	l := q.lease
-	if l == nil {
-		l = &lease{ticket: q.r.Ticket}
-	}
-	go p.release(q.w.host.authority, l) // ends with its exchange
+	go p.release(q.w.host.authority, &lease{ticket: q.r.Ticket}) // ends with its exchange
 }
 
 // advance takes a query one step further: it asks the store for a start or uses
@@ -170,13 +155,7 @@ func (p *Pacer) advance(ctx context.Context, q *query) (wait time.Duration, done
 		p.mu.Unlock()
 		return 0, true
 	}
-	p.takeSpare(q)
-	ask := !q.granted || q.moved
-	if q.late(p.now()) {
-		ask = true
-		q.tries++
-	}
-	q.moved = false
+	ask := !q.granted || q.late(p.now())
 	if ask {
 		p.fill(q)
 	}
@@ -193,32 +172,15 @@ func (p *Pacer) advance(ctx context.Context, q *query) (wait time.Duration, done
 	return p.decide(q, shared, p.now())
 }
 
-// takeSpare lets a query use a place that a request of this process has left.
-func (p *Pacer) takeSpare(q *query) {
-	h := q.w.host
-	if h.spare == nil || q.lease != nil || q.granted {
-		return
-	}
-	if q.r.Life > 0 { // its own ticket is known to the store
-		own := &lease{ticket: q.r.Ticket}
-		go p.release(h.authority, own) // ends with its exchange
-	}
-	q.lease, h.spare = h.spare, nil
-	q.r.Ticket, q.r.Used = q.lease.ticket, true
-}
-
-// late reports whether the start granted has passed unused and another should be
-// asked for.
-func (q *query) late(now instant) bool {
-	return q.granted && q.r.Gap > 0 && now-q.start-q.slack > freshness && q.tries < restarts
-}
+// late reports whether the start granted has passed unused for so long that
+// another must be asked for.
+func (q *query) late(now instant) bool { return q.granted && now-q.start > lateness }
 
 // fill states what a query asks for now.
 func (p *Pacer) fill(q *query) {
 	q.r.Gap = max(p.limits.Gap, q.w.delay, q.w.host.adaptive(p.limits))
 	q.r.Keep, q.r.Life, q.r.Parallel = p.hosts.hold, life, p.limits.Parallel
-	q.r.Lead = p.fleet.back
-	q.r.Ahead = max(q.r.Ahead, min(2*p.fleet.usual, askTime)) // the store counts on it
+	q.r.Ahead = min(2*p.fleet.usual, askTime)
 }
 
 // reserve makes one request for a start and reports whether the store answered.
@@ -239,12 +201,7 @@ func (p *Pacer) reserve(ctx context.Context, q *query) bool {
 	}
 	now := p.now()
 	p.fleet.learn(asked, now, g.Clock)
-	wait := min(max(g.Wait, 0), ages)
-	q.start, q.slack = now+wait, g.Slack
-	if q.granted {
-		q.start = p.fleet.clock.local(g.Clock + wait)
-		q.r.Used = false
-	}
+	q.start = min(g.Start-p.fleet.clock.ahead(), now+ages)
 	q.w.shared, q.level = q.start, min(max(g.Level, 0), p.limits.Pause)
 	p.count(now)
 	return true
@@ -284,26 +241,21 @@ func (p *Pacer) decide(q *query, shared bool, now instant) (wait time.Duration, 
 
 // board gives w, which has its turn, the place that the store granted.
 func (p *Pacer) board(w *waiter, q *query, now instant) {
-	l := q.lease
-	if l == nil {
-		l = &lease{ticket: q.r.Ticket, began: now}
-		authority := w.host.authority
-		// The lock, which we hold, keeps it from running at once.
-		l.renew = time.AfterFunc(life/3, func() { p.renew(authority, l) })
-	}
-	q.lease = l
-	l.gap, l.start = q.r.Gap, q.start+q.slack
-	l.late = max(now-l.start, 0)
-	w.turn.flight.lease = l
+	l := &lease{ticket: q.r.Ticket, gap: q.r.Gap, began: now, started: now}
+	authority := w.host.authority
+	// The lock, which we hold, keeps it from running at once.
+	l.renew = time.AfterFunc(life/3, func() { p.renew(authority, l) })
+	q.lease, w.turn.flight.lease = l, l
 }
 
 // passes reports whether the place l, whose request has ended, should go to the
 // first in h's line and not back to the store.
 func (p *Pacer) passes(h *host, l *lease, now instant) bool {
-	if h.line.first == nil || p.limits.Parallel == 0 || p.fleet.away {
+	w := h.line.first
+	if w == nil || p.fleet.away || !p.alone(h, w, l) {
 		return false
 	}
-	at, _ := h.dueAfter(h.line.first.gap, p.inForce())
+	at, _ := h.dueAfter(w.gap, p.inForce())
 	return max(at, now) < l.began+p.fleet.quantum()
 }
 
@@ -311,7 +263,8 @@ func (p *Pacer) passes(h *host, l *lease, now instant) bool {
 // place l: nobody else can start while this process has the only place, and where
 // no gap is kept any moment will do.
 func (p *Pacer) alone(h *host, w *waiter, l *lease) bool {
-	return p.limits.Parallel == 1 || w.gap == 0 && l.gap == 0 && h.adaptive(p.limits) == 0
+	n := p.limits.Parallel
+	return n == 1 || n > 1 && w.gap == 0 && l.gap == 0 && h.adaptive(p.limits) == 0
 }
 
 // passOn gives w, the first in line and due, its turn with the spare place.
@@ -320,10 +273,7 @@ func (p *Pacer) passOn(h *host, w *waiter, now instant) {
 	h.spare = nil
 	p.grant(w, now)
 	w.turn.flight.lease = l
-	l.late = max(now-l.start, 0)
-	if p.limits.Parallel > 1 {
-		p.report(h, l)
-	}
+	l.started = now
 	if w.cancel != nil { // it asks, in vain now
 		w.cancel()
 	}
@@ -340,7 +290,7 @@ func (p *Pacer) freeSpare(h *host, now instant) {
 // renew keeps a long request counted. It runs three times in the life of a lease,
 // on a timer that release stops.
 func (p *Pacer) renew(authority string, l *lease) {
-	p.hold(authority, l, life, false)
+	p.hold(authority, l, life)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !l.ended {
@@ -348,11 +298,15 @@ func (p *Pacer) renew(authority string, l *lease) {
 	}
 }
 
-// report sends the store the start of the latest request of a lease, without
-// waiting for it, and learns of a pause that others have met.
+// report sends the store when the request of a lease was sent, without waiting for
+// it, and learns of a pause that others have met. With one place the store hears of
+// it when the place is given back.
 func (p *Pacer) report(h *host, l *lease) {
+	if l == nil || p.limits.Parallel == 1 {
+		return
+	}
 	go func() { // ends with its exchange
-		rest := p.hold(h.authority, l, life, true)
+		rest := p.hold(h.authority, l, life)
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if now := p.now(); rest > 0 {
@@ -371,21 +325,17 @@ func (p *Pacer) release(authority string, l *lease) {
 		l.renew.Stop()
 	}
 	p.mu.Unlock()
-	p.hold(authority, l, 0, p.limits.Parallel == 1)
+	p.hold(authority, l, 0)
 }
 
-// hold keeps a lease for life from now; 0 ends it. With started it says when the
-// latest request started. It has a context of its own: the place must become free
-// though the caller is gone.
-func (p *Pacer) hold(authority string, l *lease, life time.Duration, started bool) (rest time.Duration) {
+// hold keeps a lease for life from now; 0 ends it. It has a context of its own:
+// the place must become free though the caller is gone.
+func (p *Pacer) hold(authority string, l *lease, life time.Duration) (rest time.Duration) {
 	p.mu.Lock()
-	ticket, late := l.ticket, l.late
-	if !started {
-		late = 0
-	}
+	ticket, started := l.ticket, max(l.started+p.fleet.clock.ahead(), 0)
 	p.mu.Unlock()
 	p.exchange(context.Background(), func(ctx context.Context) (err error) {
-		rest, err = p.opts.Shared.Hold(ctx, authority, ticket, life, late)
+		rest, err = p.opts.Shared.Hold(ctx, authority, ticket, life, started)
 		return err
 	})
 	return rest

@@ -21,7 +21,7 @@ type ledger struct {
 	down          error
 	last, until   time.Time
 	latest        string
-	turn          time.Time // the start granted to latest
+	unsent        bool // latest has not been sent
 	gap, level    time.Duration
 	flying        map[string]time.Time
 	watched       map[string]func()
@@ -44,10 +44,15 @@ func (s *ledger) decide(ctx context.Context, f func(now time.Time)) error {
 	}
 	down := s.down
 	s.mu.Unlock()
-	// The decision is in the middle, as on a way of equal length there and back.
+	// The decision is in the middle, as on a way of equal length there and back. A
+	// negative delay is on the way back alone.
+	ways := []time.Duration{delay / 2, delay / 2}
+	if delay < 0 {
+		ways = []time.Duration{0, -delay}
+	}
 	for i := range 2 {
 		select {
-		case <-time.After(delay / 2):
+		case <-time.After(ways[i]):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -71,32 +76,26 @@ func (s *ledger) Reserve(ctx context.Context, _ string, r Reservation) (g Grant,
 		}
 		_, held := s.flying[r.Ticket]
 		due := s.last.Add(max(r.Gap, s.gap))
-		if held && !r.Used && s.latest == r.Ticket {
-			due = s.last
+		if s.unsent && max(r.Gap, s.gap) > 0 && s.latest != r.Ticket && now.Before(s.last.Add(time.Second)) {
+			due = due.Add(time.Second)
 		}
-		if s.until.After(due) {
-			due = s.until
-		}
-		g.Wait = max(due.Sub(now), 0)
-		if max(r.Gap, s.gap) > 0 {
-			g.Slack = max(r.Lead-g.Wait, 0)
-		}
+		due = slices.MaxFunc([]time.Time{due, s.until, now}, time.Time.Compare)
 		switch {
 		case !held && r.Parallel > 0 && len(s.flying) >= r.Parallel:
-			g.Wait = max(g.Wait, 500*ms)
-		case g.Wait > max(r.Ahead, r.Lead):
-			g.Wait -= r.Ahead
-		default:
+			due = slices.MaxFunc([]time.Time{due, now.Add(500 * ms)}, time.Time.Compare)
+		case due.Sub(now) <= r.Ahead:
 			g.Granted = true
-			s.turn = now.Add(g.Wait + g.Slack)
-			s.last, s.latest, s.gap = s.turn, r.Ticket, r.Gap
-			s.flying[r.Ticket] = now.Add(r.Life)
+			s.last, s.latest, s.gap, s.unsent = due, r.Ticket, r.Gap, r.Parallel != 1
+			s.flying[r.Ticket] = due.Add(r.Life)
+		default:
+			due = due.Add(-r.Ahead)
 		}
+		g.Start = due.Sub(epoch)
 	})
 	return g, err
 }
 
-func (s *ledger) Hold(ctx context.Context, _, ticket string, life, late time.Duration) (rest time.Duration, err error) {
+func (s *ledger) Hold(ctx context.Context, _, ticket string, life, started time.Duration) (rest time.Duration, err error) {
 	err = s.decide(ctx, func(now time.Time) {
 		s.held++
 		rest = max(s.until.Sub(now), 0)
@@ -104,15 +103,20 @@ func (s *ledger) Hold(ctx context.Context, _, ticket string, life, late time.Dur
 			return
 		}
 		s.flying[ticket] = now.Add(life)
-		if start := s.turn.Add(late); late >= 0 && s.latest == ticket && start.After(s.last) {
+		if start := epoch.Add(started); start.After(s.last) {
 			s.last = start
+		}
+		news := s.unsent && s.latest == ticket
+		if news {
+			s.unsent = false
 		}
 		if life == 0 {
 			delete(s.flying, ticket)
-			for _, wake := range s.watched {
-				if !s.lost {
-					wake()
-				}
+			news = true
+		}
+		for _, wake := range s.watched {
+			if news && !s.lost {
+				wake()
 			}
 		}
 	})
@@ -351,30 +355,56 @@ func TestFleetHangs(t *testing.T) {
 	})
 }
 
-// An answer that comes late is no start: the gap would count from too early.
-// It is asked for anew, a few times; a store that is far away is not late.
-func TestFleetFreshness(t *testing.T) {
+// A start that was granted long ago is given up, and another is asked for.
+func TestFleetLateAnswer(t *testing.T) {
 	for _, test := range []struct {
-		name   string
-		delays []time.Duration
-		asked  int
+		name  string
+		delay time.Duration // of the second turn's answer
+		asked int
 	}{
-		{"quick", []time.Duration{1 * ms}, 1},
-		{"late_once", []time.Duration{1 * ms, 0, 9 * ms, 1 * ms}, 3},
-		{"late_and_then_expected", []time.Duration{1 * ms, 0, 9 * ms, 9 * ms}, 3},
-		{"later_each_time", []time.Duration{1 * ms, 0, 9 * ms, 19 * ms, 29 * ms, 39 * ms}, 5},
-		{"far_away", []time.Duration{40 * ms, 41 * ms, 0, 42 * ms}, 3},
+		{"quick", 0, 2},
+		{"slow", -lateness, 2},
+		{"too_late", -lateness - 10*ms, 3},
 	} {
-		t.Run("house/"+test.name, func(t *testing.T) {
+		t.Run("6/"+test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				all, s := fleetOf(t, 1, Limits{Gap: 100 * ms}, Options{})
-				s.set(nil, test.delays...)
 				take(t, all[0], host1, 0).Done()
-				if test.asked > 1 {
-					take(t, all[0], host1, 0).Done()
-				}
+				time.Sleep(time.Minute)
+				s.set(nil, test.delay)
+				take(t, all[0], host1, 0).Done()
 				if s.reserve != test.asked {
-					t.Errorf("answers after %v: asked %d times, want %d", test.delays, s.reserve, test.asked)
+					t.Errorf("answer after %v: asked %d times for two turns, want %d", test.delay, s.reserve, test.asked)
+				}
+			})
+		})
+	}
+}
+
+// No process starts before the request of another is on its way, however long its
+// connection takes, but a second is enough for that.
+func TestFleetWaitsForSent(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		report func(Turn)
+		after  time.Duration // of the turn before, when it reports
+		want   time.Duration // next start, after the turn before
+	}{
+		{"sent", Turn.Sent, 30 * ms, 130 * ms},
+		{"sent_later_than_the_gap", Turn.Sent, 400 * ms, 500 * ms},
+		{"answered", func(t Turn) { t.Answer(200, nil) }, 400 * ms, 400 * ms},
+		{"ended", Turn.Done, 400 * ms, 400 * ms},
+		{"nothing_reported", func(Turn) {}, 400 * ms, 1100 * ms},
+	} {
+		t.Run("6/"+test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				all, _ := fleetOf(t, 2, Limits{Gap: 100 * ms}, Options{})
+				turn := take(t, all[0], host1, 0)
+				zero := time.Now()
+				time.AfterFunc(test.after, func() { test.report(turn) })
+				take(t, all[1], host1, 0)
+				if got := time.Since(zero); got != test.want {
+					t.Errorf("the next start came after %v, want %v", got, test.want)
 				}
 			})
 		})
@@ -537,34 +567,25 @@ func TestFleetAges(t *testing.T) {
 	})
 }
 
-// A request that was late on its way starts again in the fleet too, and one
-// that went at once costs the store no exchange.
+// The gap behind a request counts from Sent in the fleet, too, and what Done says
+// does not take that back.
 func TestFleetSent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		all, s := fleetOf(t, 2, Limits{Gap: time.Second}, Options{})
-		zero := time.Now()
-		turn := take(t, all[0], host1, 0)
-		time.Sleep(freshness)
-		turn.Sent()
-		turn.Done()
-		synctest.Wait()
-		if s.held != 1 {
-			t.Errorf("a request sent at once: %d calls of Hold, want that of Done", s.held)
-		}
-		take(t, all[1], host1, 0).Done()
-		turn = take(t, all[0], host1, 0)
-		time.Sleep(700 * ms)
-		s.set(nil, 300*ms)
-		turn.Sent()
-		turn.Done() // must not overtake what Sent tells the store
-		if got := time.Since(zero); got != 3*time.Second {
-			t.Errorf("Done returned at %v, want 3s, when the store has answered Sent", got)
-		}
-		take(t, all[1], host1, 0)
-		if got := time.Since(zero); got != 3700*ms {
-			t.Errorf("the start after one at 2s, sent 700ms late, came at %v; want 3.7s", got)
-		}
-	})
+	for _, parallel := range []int{0, 1} {
+		synctest.Test(t, func(t *testing.T) {
+			all, s := fleetOf(t, 2, Limits{Gap: time.Second, Parallel: parallel}, Options{})
+			zero := time.Now()
+			turn := take(t, all[0], host1, 0)
+			time.Sleep(700 * ms)
+			s.set(nil, 300*ms)
+			turn.Sent()
+			time.Sleep(10 * ms)
+			turn.Done()
+			take(t, all[1], host1, 0)
+			if got := time.Since(zero); got != 1700*ms {
+				t.Errorf("Parallel %d: the start after one that was sent after 700ms came at %v; want 1.7s", parallel, got)
+			}
+		})
+	}
 }
 
 // A start that the store counts from too early, because its answers were late

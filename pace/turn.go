@@ -23,6 +23,7 @@ type flight struct {
 	started     instant       // when the turn was given
 	before      instant       // host.last before this turn
 	beforeDelay time.Duration // host.delay before this turn
+	sent        bool          // Sent has been called
 	answered    bool          // Answer has been called
 	ended       bool          // Done has been called, or the turn was given back
 	lease       *lease        // the place of this turn in the fleet; nil without one
@@ -55,19 +56,17 @@ func (t Turn) Sent() {
 	}
 	defer p.mu.Unlock()
 	now, h := p.now(), f.host
+	f.sent = true
+	if f.lease != nil {
+		f.lease.started = now
+		p.report(h, f.lease)
+	}
 	if h.latest != f.nth {
 		return
 	}
 	h.last = now
 	p.refuseLate(h, now)
 	p.pump(h, now)
-	if l := f.lease; l != nil {
-		l.late = max(now-l.start, 0)
-		// With one place the fleet hears of it when the place is given back.
-		if p.limits.Parallel != 1 && l.late > freshness {
-			p.report(h, l)
-		}
-	}
 }
 
 // Answer reports the head of the answer as soon as it has arrived: a 429 or 503
@@ -91,6 +90,9 @@ func (t Turn) Answer(status int, header http.Header) {
 		return
 	}
 	f.answered = true
+	if !f.sent {
+		p.report(f.host, f.lease)
+	}
 	h, at := f.host, now.Sub(p.base)
 	before := h.level
 	h.learn(at-f.started, healthy(status))

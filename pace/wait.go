@@ -159,9 +159,8 @@ func (p *Pacer) pump(h *host, now instant) {
 	p.freeSpare(h, now)
 	l := p.inForce()
 	for w := h.line.first; w != nil; w = h.line.first {
-		alone := h.spare != nil && p.alone(h, w, h.spare)
-		if w.asking && !alone { // its own goroutine decides
-			if h.spare != nil || p.fleet.away {
+		if w.asking && h.spare == nil { // its own goroutine decides
+			if p.fleet.away {
 				w.poke()
 			}
 			return
@@ -177,7 +176,7 @@ func (p *Pacer) pump(h *host, now instant) {
 			return
 		}
 		switch {
-		case alone:
+		case h.spare != nil:
 			p.passOn(h, w, now)
 		case p.opts.Shared != nil:
 			w.asking = true

@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
@@ -30,7 +32,11 @@ const (
 	workerGap      = "POLITE_TEST_WORKER_GAP"
 	workerParallel = "POLITE_TEST_WORKER_PARALLEL"
 	workerSpan     = "POLITE_TEST_WORKER_SPAN" // instead of visits: ask for this long
+	workerDial     = "POLITE_TEST_WORKER_DIAL" // each request connects anew, which takes up to this long
 )
+
+// turnHeader says when the request got its turn, in microseconds.
+const turnHeader = "Turn"
 
 // storeAway is what a worker says when the store has not answered in time.
 const storeAway = "the store is away:"
@@ -52,18 +58,22 @@ func TestPaceWorker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	client := http.DefaultClient
+	if dial, _ := time.ParseDuration(os.Getenv(workerDial)); dial > 0 {
+		client = slowClient(dial)
+	}
 	visit := func(ctx context.Context) error {
 		turn, err := p.Wait(ctx, origin, 0)
 		if err != nil {
 			return err
 		}
 		defer turn.Done()
-		resp := get(t, origin+"/page", turn.Sent)
+		resp := get(t, client, origin+"/page", turn.Sent)
 		turn.Answer(resp.StatusCode, resp.Header)
 		return nil
 	}
 	// The origin answers this when all are there.
-	get(t, origin+"/ready", func() {})
+	get(t, http.DefaultClient, origin+"/ready", func() {})
 	var wg sync.WaitGroup
 	for range visits {
 		wg.Go(func() {
@@ -85,8 +95,19 @@ func TestPaceWorker(t *testing.T) {
 	wg.Wait()
 }
 
+// slowClient returns a client that makes a connection for each request, in a random time up to most.
+func slowClient(most time.Duration) *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			<-time.After(rand.N(most))
+			return new(net.Dialer).DialContext(ctx, network, address)
+		},
+	}}
+}
+
 // get asks for a page and reads it to its end.
-func get(t *testing.T, url string, sent func()) *http.Response {
+func get(t *testing.T, client *http.Client, url string, sent func()) *http.Response {
 	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
 		WroteRequest: func(httptrace.WroteRequestInfo) { sent() },
 	})
@@ -94,7 +115,9 @@ func get(t *testing.T, url string, sent func()) *http.Response {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	req.Header.Set(turnHeader, strconv.FormatInt(time.Now().UnixMicro(), 10))
+	req.Header.Set("User-Agent", strconv.Itoa(os.Getpid()))
+	resp, err := client.Do(req)
 	if err != nil {
 		t.Errorf("GET %s: %v", url, err)
 		return &http.Response{}
@@ -104,6 +127,13 @@ func get(t *testing.T, url string, sent func()) *http.Response {
 		t.Errorf("GET %s: %v", url, err)
 	}
 	return resp
+}
+
+// A visit is a request as its server sees it.
+type visit struct {
+	arrived time.Time
+	turned  time.Time // when it got its turn
+	process string
 }
 
 // An origin is a server that logs what reaches it.
@@ -116,6 +146,7 @@ type origin struct {
 	ready        chan struct{}
 	met          time.Time // when all processes were there
 	arrived      []time.Time
+	visits       []visit
 	flying, most int
 	waiting      int
 	away         time.Time // when the 429 was sent
@@ -127,7 +158,10 @@ func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	o.mu.Lock()
-	o.arrived = append(o.arrived, time.Now())
+	now := time.Now()
+	o.arrived = append(o.arrived, now)
+	turned, _ := strconv.ParseInt(r.Header.Get(turnHeader), 10, 64)
+	o.visits = append(o.visits, visit{now, time.UnixMicro(turned), r.UserAgent()})
 	o.flying++
 	o.most = max(o.most, o.flying)
 	turnAway := len(o.arrived) == o.turn

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,23 +21,30 @@ func ask(t *testing.T, s *Store, ticket string, gap time.Duration, parallel int)
 	t.Helper()
 	answered(t, func() (err error) {
 		g, err := s.Reserve(t.Context(), site, pace.Reservation{Ticket: ticket, Gap: gap, Keep: time.Minute, Life: time.Minute, Parallel: parallel})
-		if g.Granted != (g.Wait == 0) {
+		if g.Granted != (g.Start == g.Clock) {
 			t.Errorf("Reserve without Ahead = %+v, want a wait, or a start now", g)
 		}
-		wait = g.Wait
+		wait = g.Start - g.Clock
 		return err
 	})
 	return wait
 }
 
 // hold keeps or ends a ticket.
-func hold(t *testing.T, s *Store, ticket string, life, late time.Duration) (rest time.Duration) {
+func hold(t *testing.T, s *Store, ticket string, life, started time.Duration) (rest time.Duration) {
 	t.Helper()
 	answered(t, func() (err error) {
-		rest, err = s.Hold(t.Context(), site, ticket, life, late)
+		rest, err = s.Hold(t.Context(), site, ticket, life, started)
 		return err
 	})
 	return rest
+}
+
+// send asks for a start, which must be free, and reports at once that the request was sent.
+func send(t *testing.T, s *Store, ticket string, gap time.Duration) {
+	t.Helper()
+	within(t, ticket, ask(t, s, ticket, gap, 0), 0)
+	hold(t, s, ticket, time.Minute, 0)
 }
 
 // answered makes a call of a server that is well. Only a machine too busy to run it makes it seem down.
@@ -79,7 +88,7 @@ func TestReserve(t *testing.T) {
 	}
 	t.Run("house/gap_and_order", func(t *testing.T) {
 		s := fresh(t)
-		within(t, "first", ask(t, s, "a", time.Minute, 0), 0)
+		send(t, s, "a", time.Minute)
 		within(t, "second", ask(t, s, "b", time.Minute, 0), time.Minute)
 		within(t, "third", ask(t, s, "c", time.Minute, 0), 2*time.Minute)
 		within(t, "second again", ask(t, s, "b", time.Minute, 0), time.Minute)
@@ -88,10 +97,10 @@ func TestReserve(t *testing.T) {
 	})
 	t.Run("house/larger_gap_of_two", func(t *testing.T) {
 		s := fresh(t)
-		ask(t, s, "a", 0, 0)
+		send(t, s, "a", 0)
 		within(t, "larger after", ask(t, s, "b", time.Hour, 0), time.Hour)
 		s = fresh(t)
-		ask(t, s, "a", time.Hour, 0)
+		send(t, s, "a", time.Hour)
 		within(t, "larger before", ask(t, s, "b", 0, 0), time.Hour)
 	})
 	t.Run("house/nobody_overtakes", func(t *testing.T) {
@@ -135,7 +144,7 @@ func TestReserve(t *testing.T) {
 	})
 	t.Run("house/dead_in_line_hold_up_nobody", func(t *testing.T) {
 		s := fresh(t)
-		ask(t, s, "a", time.Minute, 0)
+		send(t, s, "a", time.Minute)
 		ask(t, s, "b", time.Minute, 0)
 		// It is to come again after five seconds, and has two more.
 		alive := time.Duration(number(srv, "ZSCORE", "alive", "b")-number(srv, "HGET", "state", "last")) * time.Microsecond
@@ -152,7 +161,7 @@ func TestReserve(t *testing.T) {
 		answered(t, func() error { return s.Pause(t.Context(), site, time.Hour, 8*time.Second) })
 		answered(t, func() error { return s.Pause(t.Context(), site, time.Minute, 4*time.Second) })
 		g, err := s.Reserve(t.Context(), site, pace.Reservation{Ticket: "b", Life: time.Minute})
-		within(t, "in a pause", g.Wait, time.Hour)
+		within(t, "in a pause", g.Start-g.Clock, time.Hour)
 		if g.Level != 8*time.Second || err != nil {
 			t.Errorf("level %v, %v; want the highest, 8s", g.Level, err)
 		}
@@ -162,7 +171,7 @@ func TestReserve(t *testing.T) {
 		answered(t, func() error { return s.Pause(t.Context(), site, 0, 4*time.Second) })
 		answered(t, func() error { return s.Pause(t.Context(), site, 0, 6*time.Second) })
 		g, _ = s.Reserve(t.Context(), site, pace.Reservation{Ticket: "b", Life: time.Minute})
-		within(t, "after a success", g.Wait, time.Hour)
+		within(t, "after a success", g.Start-g.Clock, time.Hour)
 		if g.Level != 4*time.Second {
 			t.Errorf("level %v; want the lowest, 4s", g.Level)
 		}
@@ -180,16 +189,30 @@ func TestReserve(t *testing.T) {
 		if got := number(srv, "HGET", "state", "last"); got != second {
 			t.Errorf("last start %d, then %d; want it kept while the ticket is only held", second, got)
 		}
-		hold(t, s, "a", time.Minute, time.Second)
-		if got := number(srv, "HGET", "state", "last"); got <= second {
-			t.Errorf("last start %d, then %d; want it moved", second, got)
+		later := second + 1 // a call later, so not in the future
+		hold(t, s, "a", time.Minute, time.Duration(later)*time.Microsecond)
+		if got := number(srv, "HGET", "state", "last"); got != later {
+			t.Errorf("last start %d, want the moment it was sent, %d", got, later)
 		}
-		ask(t, s, "b", 0, 0)
-		third := number(srv, "HGET", "state", "last")
-		ask(t, s, "a", 0, 0)
-		hold(t, s, "a", time.Minute, time.Second)
-		if got := number(srv, "HGET", "state", "last"); got != third {
-			t.Errorf("another has started at %d; last start %d, want it kept", third, got)
+		hold(t, s, "a", time.Minute, math.MaxInt64)
+		if now, _ := strconv.Atoi(strings.Fields(strings.Trim(srv.do("TIME"), "[]"))[0]); number(srv, "HGET", "state", "last") > (now+1)*1_000_000 {
+			t.Error("a request sent in the future has moved the last start there")
+		}
+	})
+	t.Run("6/next_start_waits_until_sent", func(t *testing.T) {
+		s := fresh(t)
+		ask(t, s, "a", time.Minute, 2)
+		within(t, "not sent", ask(t, s, "b", time.Minute, 2), time.Minute+time.Second)
+		woken := make(chan bool, 1)
+		defer s.Watch("p.b", func() { woken <- true })()
+		hold(t, s, "b", 0, 0)
+		ask(t, s, "p.b", time.Minute, 2)
+		hold(t, s, "a", time.Minute, 0)
+		within(t, "sent", ask(t, s, "p.b", time.Minute, 2), time.Minute)
+		select {
+		case <-woken:
+		case <-time.After(10 * time.Second):
+			t.Error("the next in the queue was not woken")
 		}
 	})
 	t.Run("house/everything_ends", func(t *testing.T) {
@@ -207,7 +230,7 @@ func TestReserve(t *testing.T) {
 	t.Run("house/spans_of_any_size", func(t *testing.T) {
 		s := fresh(t)
 		for _, d := range []time.Duration{math.MinInt64, -1, 1, math.MaxInt64} {
-			if _, err := s.Reserve(t.Context(), site, pace.Reservation{Ticket: fmt.Sprint(d), Gap: d, Keep: d, Life: d, Lead: d, Ahead: d, Parallel: math.MaxInt32}); err != nil {
+			if _, err := s.Reserve(t.Context(), site, pace.Reservation{Ticket: fmt.Sprint(d), Gap: d, Keep: d, Life: d, Ahead: d, Parallel: math.MaxInt32}); err != nil {
 				t.Errorf("Reserve with spans of %v: %v, want no error", d, err)
 			}
 			if err := s.Pause(t.Context(), site, d, d); err != nil {
@@ -232,7 +255,7 @@ func TestReserve(t *testing.T) {
 func TestReserveClockSetBack(t *testing.T) {
 	srv := start(t)
 	s := opened(t, srv.url(), slow)
-	ask(t, s, "a", time.Minute, 0)
+	send(t, s, "a", time.Minute)
 	number(srv, "HSET", "state", "last", "9000000000000000")
 	within(t, "after a start in the far future", ask(t, s, "b", time.Minute, 0), time.Minute)
 }

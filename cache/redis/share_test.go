@@ -23,6 +23,14 @@ type far struct {
 	delay, jitter time.Duration
 }
 
+// store returns the URL of a server at this distance.
+func (f far) store(t *testing.T, srv *server) string {
+	if f.delay == 0 {
+		return srv.url()
+	}
+	return "redis://" + f.listen(t, fmt.Sprintf("127.0.0.1:%d", srv.port))
+}
+
 // listen returns the address of a proxy in front of the server.
 func (f far) listen(t *testing.T, server string) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -106,11 +114,7 @@ func (l load) measure(t *testing.T, span time.Duration) (rate float64, shortest 
 	o := &origin{fleet: 8, takes: l.takes, ready: make(chan struct{})}
 	web := httptest.NewServer(o)
 	defer web.Close()
-	srv := start(t)
-	store := srv.url()
-	if l.far.delay > 0 {
-		store = "redis://" + l.far.listen(t, fmt.Sprintf("127.0.0.1:%d", srv.port))
-	}
+	store := l.far.store(t, start(t))
 	var wg sync.WaitGroup
 	for range o.fleet {
 		wg.Go(func() {

@@ -1,0 +1,109 @@
+//go:build unix
+
+package redis
+
+import (
+	"bytes"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestPaceArrivals looks at the log of a server that eight processes visit: no two requests arrive closer than
+// the gap, though each connection takes up to 40 ms, one process is killed and another stopped again and again.
+//
+// A process that is stopped between its turn and its connection cannot know it. Such a request may arrive at any
+// moment and is left out.
+func TestPaceArrivals(t *testing.T) {
+	const gap = 50 * time.Millisecond
+	span, noise := 6*time.Second, 3*time.Millisecond
+	kinds := []bool{false, true}
+	if os.Getenv(measureAll) == "" {
+		// A busy machine delays a request on its way by some milliseconds.
+		span, noise, kinds = 2*time.Second, 12*time.Millisecond, []bool{true}
+	}
+	for _, away := range []far{{}, {10 * time.Millisecond, 5 * time.Millisecond}} {
+		for _, parallel := range []int{1, 2, 4} {
+			for _, trouble := range kinds {
+				l := load{parallel, 20 * time.Millisecond, gap, away}
+				t.Run(fmt.Sprintf("6/%s_trouble_%v", l.name(), trouble), func(t *testing.T) {
+					l.checkArrivals(t, span, noise, trouble)
+				})
+			}
+		}
+	}
+}
+
+// checkArrivals runs the load and compares each two arrivals with the gap.
+func (l load) checkArrivals(t *testing.T, span, noise time.Duration, trouble bool) {
+	o := &origin{fleet: 8, takes: l.takes, ready: make(chan struct{})}
+	web := httptest.NewServer(o)
+	defer web.Close()
+	var fleet []*exec.Cmd
+	var wg sync.WaitGroup
+	store := l.far.store(t, start(t))
+	for i := range o.fleet {
+		worker := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPaceWorker$", "-test.timeout=1m")
+		worker.Env = append(os.Environ(), workerStore+"="+store, workerOrigin+"="+web.URL, workerSpan+"="+span.String(),
+			workerGap+"="+l.gap.String(), workerParallel+"="+strconv.Itoa(l.parallel), workerDial+"=40ms")
+		var out bytes.Buffer
+		worker.Stdout, worker.Stderr = &out, &out
+		if err := worker.Start(); err != nil {
+			t.Fatal(err)
+		}
+		fleet = append(fleet, worker)
+		wg.Go(func() {
+			err := worker.Wait()
+			if err != nil && !(trouble && i == 0) {
+				t.Errorf("worker: %v\n%s", err, &out)
+			}
+			if bytes.Contains(out.Bytes(), []byte(storeAway)) && !(trouble && i < 2) {
+				t.Skipf("this machine is too busy for its own redis-server: %s", &out)
+			}
+		})
+	}
+	<-o.ready
+	var stops [][2]time.Time
+	if trouble {
+		<-time.After(span / 4)
+		fleet[0].Process.Signal(syscall.SIGKILL)
+		for time.Since(o.met) < span*3/4 {
+			begin := time.Now()
+			fleet[1].Process.Signal(syscall.SIGSTOP)
+			<-time.After(130 * time.Millisecond)
+			fleet[1].Process.Signal(syscall.SIGCONT)
+			stops = append(stops, [2]time.Time{begin, time.Now()})
+			<-time.After(70 * time.Millisecond)
+		}
+	}
+	wg.Wait()
+	stopped := func(v visit) bool {
+		return v.process == strconv.Itoa(fleet[1].Process.Pid) && slices.ContainsFunc(stops, func(s [2]time.Time) bool {
+			return v.turned.Before(s[1]) && v.arrived.After(s[0])
+		})
+	}
+	slices.SortFunc(o.visits, func(a, b visit) int { return a.arrived.Compare(b.arrived) })
+	shortest, left := time.Hour, 0
+	for i := 1; i < len(o.visits); i++ {
+		if stopped(o.visits[i-1]) || stopped(o.visits[i]) {
+			left++
+			continue
+		}
+		apart := o.visits[i].arrived.Sub(o.visits[i-1].arrived)
+		shortest = min(shortest, apart)
+		if apart < l.gap-noise {
+			a, b := o.visits[i-1], o.visits[i]
+			t.Errorf("two requests arrive %v apart, want at least %v: turn and arrival of process %s at %v and %v, of process %s at %v and %v", apart, l.gap,
+				a.process, a.turned.Sub(o.met), a.arrived.Sub(o.met), b.process, b.turned.Sub(o.met), b.arrived.Sub(o.met))
+		}
+	}
+	t.Logf("%d requests, %.1f a second; shortest gap %v; %d pairs left out; %d in flight", len(o.visits),
+		float64(len(o.visits))/span.Seconds(), shortest.Round(100*time.Microsecond), left, o.most)
+}
