@@ -208,6 +208,36 @@ func TestRedirectsAfterPublicOnes(t *testing.T) {
 	}
 }
 
+// TestBackToTheFirstAddress begins at a private site that only the base can
+// resolve, and leads over a public one to another name at the first address. That
+// address is no relay: nothing public has answered from it.
+func TestBackToTheFirstAddress(t *testing.T) {
+	for name, base := range bases {
+		if strings.Contains(name, "proxy") || strings.Contains(name, "relay") {
+			continue
+		}
+		t.Run("egress/"+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := httptest.New(t)
+				web.Site("http://intra.test").At("10.0.0.1").Robots(httptest.Redirect(302, "http://b.test/1"))
+				web.Site("http://b.test").Path("/1", httptest.Redirect(302, "http://admin.test/r"))
+				admin := web.Site("http://admin.test").At("10.0.0.1").Path("/r", text)
+				tr := newTransport(t, &fetcher.Options{Base: base(web)})
+				tr.SetLookup(func(context.Context, string, string) ([]netip.Addr, error) {
+					return nil, &net.DNSError{Err: "no such host", IsNotFound: true}
+				})
+				d, err := tr.Check(t.Context(), must("http://intra.test/private"))
+				if err != nil || d.Verdict != policy.Defer || !strings.Contains(d.Cause, "redirect_refused") {
+					t.Errorf("got  %v, %v\nwant a Defer, redirect_refused", d, err)
+				}
+				if n := len(admin.Requests()); n != 0 {
+					t.Errorf("got  %d requests of admin.test, want none", n)
+				}
+			})
+		})
+	}
+}
+
 // TestRebinding is a name that is public when it is first resolved and private
 // from then on. Nothing is sent to the private address. Only a base that is not
 // known connects to it first. What a proxy resolves cannot be seen.

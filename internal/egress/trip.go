@@ -22,7 +22,7 @@ type Trip struct {
 	bound   bool                           // the next request is bound by the rule
 	inside  bool                           // every answer so far came from a special address
 	peer    atomic.Pointer[netip.AddrPort] // end of the last connection that was reported; nil if none was
-	relay   netip.AddrPort                 // peer of the first request, perhaps a relay for all
+	relay   netip.AddrPort                 // special address that answered for a public host, and so is a relay
 }
 
 // Trip begins a fetch of a URL.
@@ -90,9 +90,6 @@ func (t *Trip) Follow(ctx context.Context, from, to *url.URL) error {
 // may be public.
 func (t *Trip) answeredInside(ctx context.Context, host string) bool {
 	peer := t.peer.Load()
-	if peer != nil && !t.relay.IsValid() {
-		t.relay = *peer
-	}
 	if peer == nil {
 		addr, known := literal(host)
 		return known && !public(addr)
@@ -104,7 +101,11 @@ func (t *Trip) answeredInside(ctx context.Context, host string) bool {
 		return true
 	}
 	addrs, _ := t.network.resolve(ctx, "ip", host)
-	return !slices.ContainsFunc(addrs, public)
+	if slices.ContainsFunc(addrs, public) {
+		t.relay = *peer
+		return false
+	}
+	return true
 }
 
 // isHTTP2 reports whether a connection carries the requests of others, too.
