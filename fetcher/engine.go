@@ -41,7 +41,7 @@ type engine struct {
 
 func newEngine(agent string, o Options) (*engine, error) {
 	e := &engine{
-		agent: agent, opts: o, profile: o.Profile, base: o.Base, watch: newObserver(o.Trace, o.Logger),
+		agent: agent, opts: o, profile: o.Profile.Clone(), base: o.Base, watch: newObserver(o.Trace, o.Logger),
 		memory: newMemory(cmp.Or(o.MaxBytes, defaultMaxBytes)),
 		quick:  o.Override == nil && (o.Trace == nil || o.Trace.Decided == nil),
 	}

@@ -25,8 +25,8 @@ type Options struct {
 	// begins with something else, such as "Mozilla/5.0".
 	Token string
 
-	// Profile is how the protocol is read. Nil is policy.RFC9309(). New takes
-	// a copy of the pointer only: do not change the profile afterwards.
+	// Profile is how the protocol is read. Nil is policy.RFC9309(). New keeps
+	// a copy: a later change of the profile changes nothing.
 	Profile *policy.Profile
 
 	// Store keeps records beyond this process; see package cache. Nil keeps

@@ -2,9 +2,12 @@ package fetcher_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/httptest"
+	"github.com/rfc9309/polite/policy"
 )
 
 // TestProfileNumbers are the rows in which profiles differ by a number.
@@ -36,4 +39,19 @@ func TestProfileNumbers(t *testing.T) {
 	} {
 		t.Run(r.name, r.run)
 	}
+}
+
+// TestProfileIsCopied: who changes a profile after New changes no Transport.
+func TestProfileIsCopied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site(site).Robots(httptest.Status(404))
+		p := policy.RFC9309()
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Profile: p})
+		clear(p.Status)
+		p.Name = "changed"
+		if d, err := tr.Check(t.Context(), must(private)); err != nil || !d.Allowed() || d.Profile != "rfc9309" {
+			t.Errorf("a profile changed after New:\ngot  %v, %v\nwant allow by rfc9309", d, err)
+		}
+	})
 }

@@ -5,72 +5,55 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/rfc9309/polite/internal/clean"
 )
 
-// The stored form of a record: a magic with the version, the fields in the
-// order of stored.fields (numbers as varints, strings after their length), the
-// text of the copy, deflated, and a checksum of all of it.
+// The stored form of a record is a magic with the version, the numbers, the
+// strings after their lengths, the text of the copy, deflated, and a checksum of
+// all of it.
 const (
-	magic   = "polite\x00\x03" // the last byte is the version
-	sumSize = 16
-	maxText = 1 << 20 // bytes of one text; the longest ever stored are URLs
+	magic     = "polite\x00\x03" // the last byte is the version
+	sumSize   = 16
+	maxString = 1 << 20 // bytes; the longest ever stored are URLs
 )
 
-// stored is a record as it is written: no pointers, and flags for the parts it
-// may lack.
+// stored is a record as it is written, without pointers. What a record lacks is
+// zero.
 type stored struct {
-	profile, robots string
-	learnt, next    int64
-	answer          answer
-	hasOutage       bool
-	outage          outage
-	hasCopy         bool
-	copy            cachedCopy
-	source          source
+	numbers
+	profile, robots, served, cause, clause, origin, etag string
 }
 
-// fields is the stored form in order, for writing and for reading.
-func (s *stored) fields(c codec) {
-	for _, text := range []*string{
-		&s.profile, &s.robots, &s.answer.served, &s.answer.cause, &s.answer.clause, &s.source.origin, &s.source.etag,
-	} {
-		c.text(text)
-	}
-	status, access, fails := int64(s.answer.status), int64(s.answer.access), int64(s.outage.fails)
-	lasted, declared := int64(s.outage.lasted), int64(s.copy.declared)
-	for _, n := range []number{
-		{&s.learnt, 0, math.MaxInt64}, {&s.next, 0, math.MaxInt64}, {&status, 0, maxStatus}, {&access, 0, int64(Restricted)},
-		{&s.outage.first, 0, math.MaxInt64}, {&s.outage.tried, 0, math.MaxInt64}, {&s.outage.reached, 0, math.MaxInt64},
-		{&lasted, 0, math.MaxInt64}, {&fails, 0, maxFails},
-		{&s.copy.fetched, 0, math.MaxInt64}, {&s.copy.expires, 0, math.MaxInt64}, {&declared, int64(undeclared), math.MaxInt64},
-		{&s.source.modified, 0, math.MaxInt64},
-	} {
-		c.number(n)
-	}
-	s.answer.status, s.answer.access, s.outage.fails = int(status), Access(access), uint8(fails)
-	s.outage.lasted, s.copy.declared = time.Duration(lasted), time.Duration(declared)
-	for _, flag := range []*bool{
-		&s.answer.noStore, &s.hasOutage, &s.outage.answered, &s.outage.hold, &s.hasCopy, &s.copy.page, &s.copy.noStore,
-	} {
-		c.flag(flag)
-	}
+// numbers are the fields of a record that are no strings.
+type numbers struct {
+	Learnt, Next               int64
+	Status                     int32
+	Access                     Access
+	NoStore                    bool
+	Outage                     bool // there is an outage
+	First, Tried, Reached      int64
+	Lasted                     time.Duration
+	Fails                      uint8
+	Answered, Hold             bool
+	Copy                       bool // there is a copy
+	Page, CopyNoStore          bool
+	Fetched, Expires, Modified int64
+	Declared                   time.Duration
 }
 
-// codec writes or reads one field.
-type codec interface {
-	text(*string)
-	number(number)
-	flag(*bool)
+// strings are the fields of a record that are strings, in the order of the stored
+// form.
+func (s *stored) strings() []*string {
+	return []*string{&s.profile, &s.robots, &s.served, &s.cause, &s.clause, &s.origin, &s.etag}
 }
 
-// number is a field with its least and greatest value.
-type number struct {
-	n           *int64
-	least, most int64
+// valid reports whether the numbers are such as MarshalBinary writes.
+func (n *numbers) valid() bool {
+	least := min(n.Learnt, n.Next, n.First, n.Tried, n.Reached, int64(n.Lasted), n.Fetched, n.Expires, n.Modified)
+	return least >= 0 && n.Declared >= undeclared && n.Status >= 0 && n.Status <= maxStatus &&
+		n.Access <= Restricted && n.Fails <= maxFails && n.Outage == (n.Access == Unreachable)
 }
 
 // MarshalBinary returns the record in a form that [Profile.Load] reads, for a
@@ -79,130 +62,100 @@ func (r *Record) MarshalBinary() ([]byte, error) {
 	if r.blank() {
 		return nil, errors.New("policy: there is no record to store")
 	}
-	s := stored{profile: r.profile.Name, robots: r.robots, learnt: r.learnt, next: r.next, answer: *r.answer}
-	if r.outage != nil {
-		s.hasOutage, s.outage = true, *r.outage
+	a := r.answer
+	s := stored{profile: r.profile.Name, robots: r.robots, served: a.served, cause: a.cause, clause: a.clause}
+	s.Learnt, s.Next, s.Status, s.Access, s.NoStore = r.learnt, r.next, int32(a.status), a.access, a.noStore
+	if o := r.outage; o != nil {
+		s.Outage, s.First, s.Tried, s.Reached = true, o.first, o.tried, o.reached
+		s.Lasted, s.Fails, s.Answered, s.Hold = o.lasted, o.fails, o.answered, o.hold
 	}
 	if r.copy == nil {
 		return s.seal(""), nil
 	}
-	s.hasCopy, s.copy = true, *r.copy
-	if r.copy.source != nil {
-		s.source = *r.copy.source
+	c := r.copy
+	s.Copy, s.Page, s.CopyNoStore = true, c.page, c.noStore
+	s.Fetched, s.Expires, s.Declared = c.fetched, c.expires, c.declared
+	if c.source != nil {
+		s.origin, s.etag, s.Modified = c.source.origin, c.source.etag, c.source.modified
 	}
-	return s.seal(r.copy.text.deflated), nil
+	return s.seal(c.text.deflated), nil
 }
 
-// seal is the whole of the stored form.
+// seal returns the stored form with the text of the copy.
 func (s *stored) seal(deflated string) []byte {
-	w := writer{b: []byte(magic)}
-	s.fields(&w)
-	w.b = append(w.b, deflated...)
-	sum := sha256.Sum256(w.b)
-	return append(w.b, sum[:sumSize]...)
-}
-
-// Load reads what MarshalBinary wrote under a profile of the same name. Data
-// that is truncated, altered, of another version or of another profile is an
-// error and no record. Load keeps no reference to data.
-func (p *Profile) Load(data []byte) (*Record, error) {
-	body, err := unseal(data)
+	b, err := binary.Append([]byte(magic), binary.LittleEndian, &s.numbers)
 	if err != nil {
-		return nil, err
+		panic(err) // never: all fields of numbers have a fixed size
 	}
-	var s stored
-	l := reader{rest: body}
-	s.fields(&l)
-	switch {
-	case l.bad || !s.hasCopy && len(l.rest) > 0 || s.hasOutage != (s.answer.access == Unreachable):
-		return nil, errors.New("policy: the stored record is damaged")
-	case s.profile != p.Name:
-		return nil, fmt.Errorf("policy: the record was stored by profile %q, want %q", clean.Text(s.profile, maxWords), p.Name)
+	for _, text := range s.strings() {
+		b = binary.AppendUvarint(b, uint64(len(*text)))
+		b = append(b, *text...)
 	}
-	a := s.answer
-	r := &Record{profile: p, robots: s.robots, learnt: s.learnt, next: s.next, answer: a.shared()}
-	if s.hasOutage {
-		o := s.outage
-		r.outage = &o
-	}
-	if s.hasCopy {
-		c := s.copy
-		if c.text, err = loadText(p, l.rest); err != nil {
-			return nil, fmt.Errorf("policy: the stored record is damaged: %w", err)
-		}
-		r.copy = &c
-	}
-	if src := s.source; s.hasCopy && src != (source{}) {
-		r.copy.source = &src
-	}
-	return r, nil
+	b = append(b, deflated...)
+	sum := sha256.Sum256(b)
+	return append(b, sum[:sumSize]...)
 }
 
-// unseal checks magic and checksum and returns what lies between.
-func unseal(data []byte) ([]byte, error) {
-	if len(data) < len(magic)+sumSize || string(data[:len(magic)-1]) != magic[:len(magic)-1] {
+// unseal is the inverse of seal.
+func (s *stored) unseal(data []byte) (deflated []byte, err error) {
+	const version = len(magic) - 1
+	if len(data) < len(magic)+sumSize || string(data[:version]) != magic[:version] {
 		return nil, errors.New("policy: this is not a stored record")
 	}
 	body, sum := data[:len(data)-sumSize], data[len(data)-sumSize:]
 	if want := sha256.Sum256(body); string(want[:sumSize]) != string(sum) {
 		return nil, errors.New("policy: the stored record is damaged: its checksum does not fit")
 	}
-	if v := body[len(magic)-1]; v != magic[len(magic)-1] {
-		return nil, fmt.Errorf("policy: the stored record has version %d, want %d", v, magic[len(magic)-1])
+	if body[version] != magic[version] {
+		return nil, fmt.Errorf("policy: the stored record has version %d, want %d", body[version], magic[version])
 	}
-	return body[len(magic):], nil
-}
-
-// writer appends fields.
-type writer struct{ b []byte }
-
-func (w *writer) text(s *string) {
-	w.b = binary.AppendUvarint(w.b, uint64(len(*s)))
-	w.b = append(w.b, *s...)
-}
-
-func (w *writer) number(n number) { w.b = binary.AppendVarint(w.b, *n.n) }
-
-func (w *writer) flag(f *bool) {
-	if *f {
-		w.b = append(w.b, 1)
-	} else {
-		w.b = append(w.b, 0)
+	body = body[len(magic):]
+	size, err := binary.Decode(body, binary.LittleEndian, &s.numbers)
+	if err != nil || !s.valid() {
+		return nil, errDamaged
 	}
-}
-
-// reader reads fields. After the first that does not fit, bad is set and all
-// further fields are zero.
-type reader struct {
-	rest []byte
-	bad  bool
-}
-
-func (l *reader) text(s *string) {
-	n, size := binary.Uvarint(l.rest)
-	if size <= 0 || n > uint64(min(len(l.rest)-size, maxText)) {
-		l.bad, l.rest = true, nil
-		return
+	body = body[size:]
+	for _, text := range s.strings() {
+		n, size := binary.Uvarint(body)
+		if size <= 0 || n > uint64(min(len(body)-size, maxString)) {
+			return nil, errDamaged
+		}
+		*text, body = string(body[size:size+int(n)]), body[size+int(n):]
 	}
-	*s = string(l.rest[size : size+int(n)])
-	l.rest = l.rest[size+int(n):]
+	return body, nil
 }
 
-func (l *reader) number(n number) {
-	v, size := binary.Varint(l.rest)
-	if size <= 0 || v < n.least || v > n.most {
-		l.bad, l.rest = true, nil
-		return
-	}
-	*n.n = v
-	l.rest = l.rest[size:]
-}
+var errDamaged = errors.New("policy: the stored record is damaged")
 
-func (l *reader) flag(f *bool) {
-	if len(l.rest) == 0 || l.rest[0] > 1 {
-		l.bad, l.rest = true, nil
-		return
+// Load reads what MarshalBinary wrote under a profile of the same name. Data
+// that is truncated, altered, of another version or of another profile is an
+// error and no record. Load keeps no reference to data.
+func (p *Profile) Load(data []byte) (*Record, error) {
+	var s stored
+	deflated, err := s.unseal(data)
+	switch {
+	case err != nil:
+		return nil, err
+	case s.profile != p.Name:
+		return nil, fmt.Errorf("policy: the record was stored by profile %q, want %q", clean.Text(s.profile, maxWords), p.Name)
+	case !s.Copy && len(deflated) > 0:
+		return nil, errDamaged
 	}
-	*f = l.rest[0] == 1
-	l.rest = l.rest[1:]
+	a := answer{status: int(s.Status), access: s.Access, noStore: s.NoStore, served: s.served, cause: s.cause, clause: s.clause}
+	r := &Record{profile: p, robots: s.robots, learnt: s.Learnt, next: s.Next, answer: a.shared()}
+	if s.Outage {
+		r.outage = &outage{s.First, s.Tried, s.Reached, s.Lasted, s.Fails, s.Answered, s.Hold}
+	}
+	if !s.Copy {
+		return r, nil
+	}
+	text, err := loadText(p, deflated)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	r.copy = &cachedCopy{text: text, fetched: s.Fetched, expires: s.Expires, declared: s.Declared, page: s.Page, noStore: s.CopyNoStore}
+	if src := (source{s.origin, s.etag, s.Modified}); src != (source{}) {
+		r.copy.source = &src
+	}
+	return r, nil
 }

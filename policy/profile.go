@@ -3,6 +3,8 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/rfc9309/polite/matcher"
@@ -10,7 +12,7 @@ import (
 
 // Profile is one reading of the protocol as data. A function such as [RFC9309]
 // returns a fresh value, which may be changed before its first use and must not
-// be changed after.
+// be changed after: records point to it.
 type Profile struct {
 	// Name is printed in every Decision and stored with every Record. A Record
 	// is loaded only by a profile of the name that stored it.
@@ -106,6 +108,17 @@ type Phase struct {
 	Clause     string        // the clause Otherwise rests on; Defer rests on that of the last answer
 	Every      time.Duration // the time between fetches while a copy governs; 0: Profile.Retry doubles
 	EveryBare  time.Duration // the time between fetches while none does; 0: Profile.Retry doubles
+}
+
+// Clone returns a copy that shares nothing with p, nil for nil. Package fetcher
+// keeps a clone; who calls Learn must not change the profile between two calls.
+func (p *Profile) Clone() *Profile {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	c.Status, c.Failures, c.Outage = slices.Clone(p.Status), maps.Clone(p.Failures), slices.Clone(p.Outage)
+	return &c
 }
 
 // Check reports what does not make sense in a profile that was changed by hand.

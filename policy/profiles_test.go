@@ -291,6 +291,25 @@ func TestProfileOfOneself(t *testing.T) {
 		999d: 503       -> defer 2.3.1.4`})
 }
 
+// TestClone: a change of the original changes no clone, in any field that can be
+// changed in place.
+func TestClone(t *testing.T) {
+	for _, name := range names {
+		p := profile(t, name)
+		p.Failures = map[policy.Class]policy.Access{policy.DNS: policy.Unavailable}
+		clone, want := p.Clone(), fmt.Sprintf("%+v", *p)
+		if got := fmt.Sprintf("%+v", *clone); got != want {
+			t.Errorf("%s:\ngot  %s\nwant %s", name, got, want)
+		}
+		clear(p.Failures)
+		clear(p.Status)
+		clear(p.Outage)
+		if got := fmt.Sprintf("%+v", *clone); got != want {
+			t.Errorf("%s, after a change of the original:\ngot  %s\nwant %s", name, got, want)
+		}
+	}
+}
+
 func TestCheck(t *testing.T) {
 	for _, name := range names {
 		if err := profile(t, name).Check(); err != nil {
