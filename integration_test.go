@@ -20,14 +20,13 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// These tests see the whole once over real loopback TCP: real sockets, real
-// servers, real time. The decision table itself is proved elsewhere, in virtual
-// time.
+// These tests use the whole module over real loopback TCP, with real servers and
+// real time. Package policy tests the decision table, in virtual time.
 
 const agent = "ExampleBot/0.1 (+https://example.com/bot)"
 
-// site starts a server that gives h to /robots.txt and a page to all other
-// paths, and counts both.
+// newSite starts a server whose /robots.txt is answered by robots. All other paths
+// are pages. It counts the requests for both.
 type site struct {
 	*httptest.Server
 	robots, pages atomic.Int32
@@ -61,7 +60,7 @@ func status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
-// broken announces more than it sends and hangs up.
+// broken announces a longer body than it sends, and closes the connection.
 func broken(w http.ResponseWriter, _ *http.Request) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -71,7 +70,7 @@ func broken(w http.ResponseWriter, _ *http.Request) {
 	conn.Close()
 }
 
-// reset hangs up without a word.
+// reset closes the connection without an answer.
 func reset(w http.ResponseWriter, _ *http.Request) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -81,7 +80,7 @@ func reset(w http.ResponseWriter, _ *http.Request) {
 	conn.Close()
 }
 
-// slow answers only when the client has gone.
+// slow does not answer before the client closes the connection.
 func slow(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
 func transport(t *testing.T, o *fetcher.Options) *fetcher.Transport {
@@ -103,7 +102,7 @@ func mustParse(t *testing.T, s string) *url.URL {
 	return u
 }
 
-// TestAnswers asks sites that answer in every way what may be fetched.
+// TestAnswers checks a URL of sites that give each kind of answer.
 func TestAnswers(t *testing.T) {
 	rules := "User-agent: ExampleBot\nDisallow: /private\n"
 	elsewhere := newSite(t, text(rules))
@@ -157,7 +156,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// 2.3.1.4: a port that nobody listens on defers.
+// TestDeadPort checks a URL at a port where no server listens (section 2.3.1.4).
 func TestDeadPort(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -171,7 +170,8 @@ func TestDeadPort(t *testing.T) {
 	}
 }
 
-// One retrieval serves all callers, also when half of them leave.
+// TestOneRetrieval checks that one retrieval serves all callers, even if half of them
+// cancel their calls.
 func TestOneRetrieval(t *testing.T) {
 	asked, release := make(chan struct{}, 1), make(chan struct{})
 	s := newSite(t, func(w http.ResponseWriter, r *http.Request) {
@@ -205,8 +205,8 @@ func TestOneRetrieval(t *testing.T) {
 	}
 }
 
-// 2.3.1.2: every hop of a page's redirects is judged by the rules of its own
-// authority.
+// TestPageRedirects checks that every redirect of a page is decided by the robots.txt
+// of its own authority (section 2.3.1.2).
 func TestPageRedirects(t *testing.T) {
 	closed := newSite(t, text("User-agent: *\nDisallow: /\n"))
 	open := newSite(t, text("User-agent: *\nDisallow:\n"))
@@ -218,7 +218,8 @@ func TestPageRedirects(t *testing.T) {
 	}
 }
 
-// 2.4: what a store keeps serves the next process without a request.
+// TestStoreServesTheNextProcess checks that the next process uses stored copies without
+// a request (section 2.4).
 func TestStoreServesTheNextProcess(t *testing.T) {
 	s := newSite(t, text("User-agent: *\nDisallow: /private\n"))
 	store := cache.NewMemory(1 << 20)
@@ -233,7 +234,8 @@ func TestStoreServesTheNextProcess(t *testing.T) {
 	}
 }
 
-// 2.4: an expired copy is revalidated, and governs on while the site is down.
+// TestRevalidation checks that an expired copy is revalidated, and that it is used while
+// the site is down (section 2.4).
 func TestRevalidation(t *testing.T) {
 	var down atomic.Bool
 	var conditional atomic.Int32

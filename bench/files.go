@@ -11,14 +11,14 @@ import (
 	"github.com/rfc9309/polite/matcher"
 )
 
-// A job is a file and targets to ask it for.
+// A job is a robots.txt file and the targets that are matched with it.
 type job struct {
 	name    string
 	body    []byte
 	targets []string
 }
 
-// lines makes a file whose default group has the lines that line gives.
+// lines returns a file whose default group has n lines, made by line.
 func lines(n int, line func(i int) string) []byte {
 	var b strings.Builder
 	b.WriteString("User-agent: *\n")
@@ -43,8 +43,8 @@ func mixedRule(i int) string {
 	return plainRule(i)
 }
 
-// ruleFiles are files of n rules, without and with wildcards, asked for a hit
-// and for a miss.
+// ruleFiles returns files of n rules, without and with wildcards. One target
+// matches a rule, the other matches none.
 func ruleFiles(n int) []job {
 	hit := n/2 - n/2%10 + 5
 	targets := []string{fmt.Sprintf("/section%d/page%d/x.html", hit%97, hit), "/article/2024/some-title.html?ref=home"}
@@ -58,7 +58,7 @@ func ruleFiles(n int) []job {
 	return jobs
 }
 
-// agents is a file of 5,000 groups, the one asked for last.
+// agents returns a file of 5,000 groups. The last one is the crawler's.
 func agents() job {
 	var b strings.Builder
 	for i := range 5000 {
@@ -68,7 +68,7 @@ func agents() job {
 	return job{"5,000 agents", []byte(b.String()), []string{"/x/y", "/y/x"}}
 }
 
-// full fills a file up to 500 KiB.
+// full returns a file of 500 KiB.
 func full(line func(i int) string) []byte {
 	var b strings.Builder
 	b.WriteString("User-agent: *\n")
@@ -81,13 +81,13 @@ func full(line func(i int) string) []byte {
 	}
 }
 
-// gram returns three octets, of which there are 46,656.
+// gram returns the i-th of 46,656 different strings of three bytes.
 func gram(i int) string {
 	const abc = "abcdefghijklmnopqrstuvwxyz0123456789"
 	return string([]byte{abc[i%36], abc[i/36%36], abc[i/36/36%36]})
 }
 
-// hostile are files of 500 KiB and targets of 2 KiB chosen to be costly.
+// hostile returns files of 500 KiB and targets of 2 KiB that are costly to match.
 func hostile() []job {
 	long := func(s string) string { return "/" + strings.Repeat(s, 2048/len(s))[:2047] }
 	var grams strings.Builder
@@ -120,10 +120,10 @@ func hostile() []job {
 		{"1,000 stars at random", full(stars(1000, "ab", "*~")), []string{long("ab")}},
 		{"100 stars at random", full(stars(100, "ab", "*~")), []string{long("ab"), "/?%2F" + repeat("ab", 1000)}},
 		{"15 stars at random", full(stars(15, "abcd", "*~")), []string{long("abcd")}},
-		{"300 pieces of the target", full(some(300, target)), []string{target}},
-		{"100 pieces of the target", full(some(100, target)), []string{target}},
-		{"10 pieces of the target", full(some(10, target)), []string{target}},
-		{"2 pieces of the target", full(some(2, target)), []string{target}},
+		{"300 pieces of the target", full(pieces(300, target)), []string{target}},
+		{"100 pieces of the target", full(pieces(100, target)), []string{target}},
+		{"10 pieces of the target", full(pieces(10, target)), []string{target}},
+		{"2 pieces of the target", full(pieces(2, target)), []string{target}},
 		{"one long line", []byte("User-agent: *\nDisallow: /" + repeat("a", 500<<10)), []string{long("a")}},
 		{"one long line of %41", []byte("User-agent: *\nDisallow: /" + repeat("%41", 170<<10)), []string{long("A")}},
 		{"agents", full(func(i int) string { return fmt.Sprintf("User-agent: a%d\nDisallow: /*%s", i, gram(i)) }), []string{target}},
@@ -135,22 +135,22 @@ func hostile() []job {
 	}
 }
 
-// stars returns rules of n stars, each before one of the octets, at random.
-func stars(n int, octets, end string) func(i int) string {
+// stars returns random rules of n stars, each followed by one of the letters.
+func stars(n int, letters, end string) func(i int) string {
 	return func(i int) string {
 		r := rand.New(rand.NewPCG(uint64(i), 0))
 		var b strings.Builder
 		for range n {
 			b.WriteByte('*')
-			b.WriteByte(octets[r.IntN(len(octets))])
+			b.WriteByte(letters[r.IntN(len(letters))])
 		}
 		return "Disallow: /" + b.String() + end
 	}
 }
 
-// some returns rules that want n pieces of two octets in the order in which they
-// stand in the target, and something more.
-func some(n int, target string) func(i int) string {
+// pieces returns random rules that want n pieces of two bytes, in the order in which
+// the target has them, and then a byte that the target does not have.
+func pieces(n int, target string) func(i int) string {
 	return func(i int) string {
 		places := rand.New(rand.NewPCG(uint64(i), 0)).Perm(len(target) / 2)[:n]
 		slices.Sort(places)
@@ -162,9 +162,9 @@ func some(n int, target string) func(i int) string {
 	}
 }
 
-// real reads at most most robots.txt files of a folder. The targets are made of
-// their rules, a hit and a miss of each.
-func real(dir string, most int) ([]job, error) {
+// realFiles reads at most most robots.txt files of a folder. The targets are made
+// from their rules.
+func realFiles(dir string, most int) ([]job, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
 	var jobs []job
 	for _, name := range every(names, len(names)/most) {
@@ -189,8 +189,8 @@ func every[T any](list []T, n int) []T {
 	return some
 }
 
-// targets makes request targets of the rules of a file: what the rule begins,
-// with its stars filled, and the same in a folder that no rule names.
+// targets makes request targets from the rules of a file. For each rule there is one
+// target that it matches, and one in a folder that no rule names.
 func targets(body []byte) []string {
 	list := []string{"/", "/index.html"}
 	for r := range matcher.Parse(body, matcher.Dialect{}).Group(token).Rules() {

@@ -1,13 +1,13 @@
-// Command bench compares the matcher with other Go libraries on the same
-// octets in one run, after it has compared their answers.
+// Command bench compares the matcher with other Go libraries on the same files. It
+// first compares their answers, and then their times in the same run.
 //
 //	go run . [-real FOLDER [-files N]]
 //
-// FOLDER holds real robots.txt files, one a file. Without it, generated files
-// and hostile ones are tried. Each time is the least of several short ones, so
-// that a busy machine does little harm; the ratios say more than the times. A
-// file on which a peer answers otherwise, or fails, is left out of its ratio,
-// and the row says how many were left.
+// FOLDER has real robots.txt files. Without it the files are generated, and some of
+// them are hostile. Each time is the shortest of several short samples, so that a
+// busy machine changes it little. The ratios are more reliable than the times. If a
+// peer fails on a file or answers differently, the file is left out of the peer's
+// ratio, and the row says how many files were left out.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 
 func main() {
 	dir := flag.String("real", "", "folder of real robots.txt files")
-	files := flag.Int("files", 1000, "how many of them are tried at most, evenly drawn")
+	files := flag.Int("files", 1000, "how many of them are used at most, evenly distributed")
 	flag.Parse()
 	b := bench{out: os.Stdout, libraries: libraries()}
 	silence()
@@ -28,7 +28,7 @@ func main() {
 		b.generated()
 		return
 	}
-	jobs, err := real(*dir, *files)
+	jobs, err := realFiles(*dir, *files)
 	if err != nil {
 		fmt.Fprintln(b.out, err)
 		os.Exit(2)
@@ -36,7 +36,7 @@ func main() {
 	b.real(jobs)
 }
 
-// silence drops what the peers print.
+// silence discards the output of the peers.
 func silence() {
 	log.SetOutput(io.Discard)
 	if null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0); err == nil {

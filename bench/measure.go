@@ -20,7 +20,7 @@ type bench struct {
 // A task is a piece of work with a file: n calls of what is measured.
 type task func(l library, j job) (do func(), n int)
 
-// matching asks a file, parsed before, for all targets.
+// matching is the task to match all targets with a parsed file.
 func matching(l library, j job) (func(), int) {
 	allowed := l.parse(j.body)
 	return func() {
@@ -30,7 +30,7 @@ func matching(l library, j job) (func(), int) {
 	}, len(j.targets)
 }
 
-// both returns the task to read a file and to ask it n times.
+// both returns the task to parse a file and match n targets.
 func both(n int) task {
 	return func(l library, j job) (func(), int) {
 		return func() {
@@ -42,8 +42,7 @@ func both(n int) task {
 	}
 }
 
-// row prints what a task costs us with all jobs, and how many times that it
-// costs each peer that can do it.
+// row prints the time of a task in this project, and the ratio of each peer's time.
 func (b *bench) row(title, goal string, jobs []job, t task) {
 	fmt.Fprintf(b.out, "%s\n", title)
 	if goal != "" {
@@ -51,7 +50,7 @@ func (b *bench) row(title, goal string, jobs []job, t task) {
 	}
 	ours := make([]time.Duration, len(jobs))
 	for i, j := range jobs {
-		ours[i] = least(t(b.libraries[0], j))
+		ours[i] = fastest(t(b.libraries[0], j))
 	}
 	b.printOurs(jobs, t, ours)
 	for _, l := range b.libraries[1:] {
@@ -60,7 +59,7 @@ func (b *bench) row(title, goal string, jobs []job, t task) {
 	fmt.Fprintln(b.out)
 }
 
-// printOurs prints what a task costs this project.
+// printOurs prints the time and the allocations of a task in this project.
 func (b *bench) printOurs(jobs []job, t task, times []time.Duration) {
 	var sum time.Duration
 	for _, d := range times {
@@ -69,8 +68,8 @@ func (b *bench) printOurs(jobs []job, t task, times []time.Duration) {
 	fmt.Fprintf(b.out, "    %-14s %10v a call, %.1f allocations\n", "polite", sum/time.Duration(len(jobs)), allocations(b.libraries[0], jobs, t))
 }
 
-// printPeer prints how many times as long a peer takes, on jobs where it gives
-// our answers.
+// printPeer prints how many times longer a peer takes, for the jobs where its
+// answers are the same as ours.
 func (b *bench) printPeer(l library, jobs []job, t task, ours []time.Duration) {
 	var mine, theirs time.Duration
 	left := 0
@@ -80,21 +79,22 @@ func (b *bench) printPeer(l library, jobs []job, t task, ours []time.Duration) {
 		}
 		left++
 		mine += ours[i]
-		theirs += least(t(l, j))
+		theirs += fastest(t(l, j))
 	}
 	if left == 0 {
-		fmt.Fprintf(b.out, "    %-14s answers otherwise or fails: left out\n", l.name)
+		fmt.Fprintf(b.out, "    %-14s left out: it fails or answers differently\n", l.name)
 		return
 	}
 	ratio := float64(theirs) / float64(mine)
 	fmt.Fprintf(b.out, "    %-14s %10.1fx", l.name, ratio)
 	if left < len(jobs) {
-		fmt.Fprintf(b.out, "   left out where it answers otherwise or fails: %d of %d files", len(jobs)-left, len(jobs))
+		fmt.Fprintf(b.out, "   left out because it fails or answers differently: %d of %d files", len(jobs)-left, len(jobs))
 	}
 	fmt.Fprintln(b.out)
 }
 
-// answers returns what a library says of all targets, twice; nil if it fails.
+// answers returns a library's answers for all targets, each twice. It returns nil if
+// the library fails.
 func answers(l library, j job) (list []bool) {
 	defer func() {
 		if recover() != nil {
@@ -113,15 +113,15 @@ func answers(l library, j job) (list []bool) {
 	return list
 }
 
-// A time is the least of several samples, which are long enough for the clock
-// and mostly too short to be interrupted.
+// A time is the shortest of several samples. A sample is long enough for the clock
+// and usually too short to be interrupted.
 const (
 	samples = 7
 	sample  = 200 * time.Microsecond
 )
 
-// least returns the time of one of the n calls that do makes.
-func least(do func(), n int) time.Duration {
+// fastest returns the shortest time of one call. do makes n calls.
+func fastest(do func(), n int) time.Duration {
 	do()
 	best := time.Duration(math.MaxInt64)
 	for range samples {
@@ -137,7 +137,7 @@ func least(do func(), n int) time.Duration {
 	return best
 }
 
-// allocations returns how many there are in a call, over all jobs.
+// allocations returns the average number of allocations per call, over all jobs.
 func allocations(l library, jobs []job, t task) float64 {
 	calls, n := 0, uint64(0)
 	var before, after runtime.MemStats
@@ -154,9 +154,9 @@ func allocations(l library, jobs []job, t task) float64 {
 	return float64(n) / float64(calls)
 }
 
-// worst prints the times of hostile files, and the longest.
+// worst prints the times for hostile files, and the longest of them.
 func (b *bench) worst(jobs []job) {
-	fmt.Fprintf(b.out, "hostile files of up to 500 KiB, targets of 2 KiB\n    goal: match: must 3 ms; first question and index: must 15 ms\n")
+	fmt.Fprintf(b.out, "hostile files of up to 500 KiB, targets of 2 KiB\n    goal: match: must 3 ms; first match and index: must 15 ms\n")
 	fmt.Fprintf(b.out, "    %-28s %12s %12s %12s\n", "", "first", "second", "match")
 	var slowest, match time.Duration
 	for _, j := range jobs {
@@ -164,7 +164,7 @@ func (b *bench) worst(jobs []job) {
 			f := matcher.Parse(j.body, matcher.Dialect{})
 			ask := func() { f.Match(token, t) }
 			first, second := once(ask), once(ask)
-			m := least(ask, 1)
+			m := fastest(ask, 1)
 			fmt.Fprintf(b.out, "    %-28s %12v %12v %12v\n", j.name, first, second, m)
 			slowest, match = max(slowest, first, second), max(match, m)
 		}
@@ -179,10 +179,10 @@ func once(do func()) time.Duration {
 	return time.Since(start)
 }
 
-// retained prints the memory of files that answered a question, and that of
-// their groups alone, as a part of the bytes read.
+// retained prints the memory of files after one match, and the memory of their groups
+// alone, both divided by the number of bytes read.
 func (b *bench) retained(jobs []job) {
-	fmt.Fprintf(b.out, "retained after one question, as a part of the bytes read\n")
+	fmt.Fprintf(b.out, "memory retained after one match, divided by the bytes read\n")
 	raw := 0
 	for _, j := range jobs {
 		raw += len(j.body)

@@ -12,7 +12,7 @@ import (
 
 const token = "ExampleBot"
 
-// A library reads a file and answers for it. parse returns nil if it fails.
+// A library parses a file and matches targets. parse returns nil if it fails.
 type library struct {
 	name  string
 	parse func(body []byte) (allowed func(target string) bool)
@@ -39,7 +39,7 @@ func libraries() []library {
 			}
 			return func(target string) bool { return r.Test(token, target) }
 		}},
-		// It has no parsed form: each question reads the file.
+		// It has no parsed form: each match reads the file.
 		{"grobotstxt", func(body []byte) func(string) bool {
 			s := string(body)
 			return func(target string) bool { return grobotstxt.AgentAllowed(s, token, target) }
@@ -47,8 +47,8 @@ func libraries() []library {
 	}
 }
 
-// readBJ reads a file with benjaminestes/robots, which panics on some, such as
-// one without any record, or fails later on a rule that is not UTF-8.
+// readBJ parses a file with benjaminestes/robots. That library panics on a file
+// without any record, and fails later on a rule that is not UTF-8.
 func readBJ(body []byte) (r *bj.Robots) {
 	defer func() {
 		if recover() != nil {

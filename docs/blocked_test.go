@@ -23,18 +23,18 @@ var update = flag.Bool("update", false, "write the decisions on blocked.md anew"
 
 const day = 24 * time.Hour
 
-// start is when the web of every case begins.
+// start is the time at which every case begins.
 var start = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 
 // A printed case is a web and a URL, whose decision is printed.
 type printed struct {
 	name    string
-	robots  []httptest.Step                         // what https://example.com answers
-	web     func(w *httptest.Web, s *httptest.Site) // changes the web, nil: no
+	robots  []httptest.Step                         // answers of https://example.com/robots.txt
+	web     func(w *httptest.Web, s *httptest.Site) // changes the web if it is not nil
 	options fetcher.Options
 	url     string        // after https://example.com
-	later   time.Duration // how long after a first question, with one each hour
-	request bool          // a request is made and its refusal printed, in place of a Check
+	later   time.Duration // how long the case first checks the URL once an hour
+	request bool          // make a request and print its refusal, instead of a Check
 }
 
 var rules = httptest.Text("# Please be kind.\nUser-agent: *\nDisallow: /private\nAllow: /private/open\n")
@@ -116,7 +116,7 @@ func (c printed) print(t *testing.T) (text string) {
 			t.Fatal(err)
 		}
 		page := "https://example.com" + c.url
-		for ; c.later > 0; c.later -= time.Hour { // an outage lasts while somebody asks
+		for ; c.later > 0; c.later -= time.Hour { // an outage counts only while the file is fetched
 			ask(t, tr, page)
 			time.Sleep(time.Hour)
 		}
@@ -147,8 +147,8 @@ func ask(t *testing.T, tr *fetcher.Transport, page string) policy.Decision {
 	return d
 }
 
-// TestBlocked compares the decisions on the page, in their order, with those
-// that the cases print.
+// TestBlocked compares the decisions on the page with those that the cases print, in
+// order.
 func TestBlocked(t *testing.T) {
 	page := read(t, "blocked.md")
 	shown := decision.FindAllString(page, -1)
@@ -162,7 +162,7 @@ func TestBlocked(t *testing.T) {
 			if *update {
 				page = strings.Replace(page, shown[i], got, 1)
 			} else if got != shown[i] {
-				t.Errorf("blocked.md\ngot  %s\nwant %s\nIf the new one is meant, run\n\tgo test ./docs -update", shown[i], got)
+				t.Errorf("blocked.md\ngot  %s\nwant %s\nIf the change is intended, run\n\tgo test ./docs -update", shown[i], got)
 			}
 		})
 	}

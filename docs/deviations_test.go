@@ -16,8 +16,8 @@ import (
 
 var testName = regexp.MustCompile("([a-z/]+)\\s+`([^`]+)`")
 
-// TestDeviationsName: each deviation has a number of its own, in order, and names
-// tests that exist.
+// TestDeviationsName checks that the numbers of the deviations ascend, and that each
+// deviation names tests that exist.
 func TestDeviationsName(t *testing.T) {
 	all, err := conformance.Find(os.DirFS(".."))
 	if err != nil {
@@ -57,8 +57,8 @@ func page(path string) *url.URL {
 	return u
 }
 
-// TestDeviations: what the profiles do where docs/deviations.md says that they
-// depart from their texts.
+// TestDeviations checks the cases in which docs/deviations.md says that a profile does
+// not do what its text says.
 func TestDeviations(t *testing.T) {
 	const all = "rfc9309 strict google google2019 draft2019 koster1996"
 	for _, tt := range []struct{ name, profiles, robots, path, want string }{
@@ -98,8 +98,7 @@ func TestDeviations(t *testing.T) {
 	}
 }
 
-// long returns a file of which the part before rest ends at the limit of 500
-// KiB.
+// long returns a file with rules, then filling up to the limit of 500 KiB, then rest.
 func long(rules, rest string) string {
 	return strings.Repeat("#", 500<<10-len(rules)-1) + "\n" + rules + rest
 }

@@ -14,7 +14,7 @@ var (
 	defined = regexp.MustCompile(`"(polite_[a-z_]+)"`)
 )
 
-// The operators' page has every message that can be logged.
+// TestLogMessages checks that operations.md has every message that can be logged.
 func TestLogMessages(t *testing.T) {
 	page := read(t, "operations.md")
 	n := 0
@@ -31,7 +31,8 @@ func TestLogMessages(t *testing.T) {
 	}
 }
 
-// The operators' page and the Prometheus example have the same metrics.
+// TestMetricNames checks that operations.md and the Prometheus example have the same
+// metrics.
 func TestMetricNames(t *testing.T) {
 	page := map[string]bool{}
 	for _, name := range metric.FindAllString(read(t, "operations.md"), -1) {
@@ -62,7 +63,7 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// sources are the texts of the files of a pattern.
+// sources returns the texts of the files that match a pattern.
 func sources(t *testing.T, pattern string) []string {
 	t.Helper()
 	names, err := filepath.Glob(pattern)

@@ -11,7 +11,7 @@ import (
 
 var link = regexp.MustCompile(`\]\(([^)#:\s]*)(#[^)\s]*)?\)`)
 
-// Links between pages lead somewhere, to a heading too.
+// TestLinks checks that the files and headings exist that the pages link to.
 func TestLinks(t *testing.T) {
 	pages, err := filepath.Glob("*.md")
 	if err != nil {
@@ -32,7 +32,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// headings are the anchors that a page's headings have.
+// headings returns the anchors of a page's headings.
 func headings(page string) map[string]bool {
 	found := map[string]bool{}
 	for line := range strings.Lines(page) {
@@ -44,7 +44,7 @@ func headings(page string) map[string]bool {
 	return found
 }
 
-// The README is short, and its program is one.
+// TestReadme checks that the README is short and that its program is valid.
 func TestReadme(t *testing.T) {
 	text := read(t, "../README.md")
 	if got := strings.Count(text, "\n"); got > 150 {
@@ -58,7 +58,8 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// Every example is in the list of examples and in the README.
+// TestExamples checks that every example is named in examples/README.md and in the
+// README.
 func TestExamples(t *testing.T) {
 	programs, err := filepath.Glob("../examples/*/main.go")
 	if err != nil || len(programs) == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// answered returns a fetch with a status. Status 0 is one without an answer.
+// answered returns a fetch with a status. Status 0 means that there was no answer.
 func answered(status int, body string, now time.Time) policy.Attempt {
 	a := policy.Attempt{
 		Robots: "https://example.com/robots.txt", Status: status, Header: http.Header{}, Body: []byte(body), Sent: now, Received: now,
@@ -20,9 +20,9 @@ func answered(status int, body string, now time.Time) policy.Attempt {
 	return a
 }
 
-// TestReadmeTable compares the README's table of answers with what the default
-// profile does. The second column says what may be fetched without a copy, the
-// third begins with the time to the next fetch.
+// TestReadmeTable compares the README's table of answers with the default profile. The
+// second column says what may be fetched without a cached copy. The third column begins
+// with the time to the next fetch.
 func TestReadmeTable(t *testing.T) {
 	const rules = "User-agent: *\nDisallow: /x\n"
 	redirect := answered(302, "", start)
@@ -69,7 +69,7 @@ func TestReadmeTable(t *testing.T) {
 	}
 }
 
-// means returns how the README's table begins to say a decision.
+// means returns the words with which the README's table begins a decision.
 func means(d policy.Decision) string {
 	switch {
 	case d.Match.Rule.Line > 0:
@@ -80,8 +80,8 @@ func means(d policy.Decision) string {
 	return "nothing yet"
 }
 
-// short returns the time that a cell begins with, as time.ParseDuration reads
-// it.
+// short returns the duration at the beginning of a cell, in the format of
+// time.ParseDuration.
 func short(cell string) string {
 	words := strings.Fields(cell)
 	if len(words) < 2 {
@@ -90,8 +90,8 @@ func short(cell string) string {
 	return words[0] + strings.Trim(words[1], ";,")
 }
 
-// tableUnder returns the cells of the first table under a heading, without its
-// head.
+// tableUnder returns the cells of the first table under a heading, without the row of
+// column names.
 func tableUnder(t *testing.T, page, heading string) [][]string {
 	_, text, _ := strings.Cut(read(t, page), heading+"\n")
 	_, text, _ = strings.Cut(text, "|---|")

@@ -1,11 +1,11 @@
-// Colly runs a Colly collector over Polite: Colly finds the links, Polite says
+// Colly runs a Colly collector over Polite. Colly finds the links, and Polite decides
 // which of them may be fetched, and when.
 //
 //	go run ./colly
 //
-// Colly has a robots.txt client of its own, off by default. Leave it off:
-// Polite knows about redirects, outages, caching and Crawl-delay, and its
-// refusals come to OnError with their reason.
+// Colly has its own robots.txt client, which is off by default. Leave it off: Polite
+// handles redirects, outages, caching and Crawl-delay. OnError gets its refusals with
+// their reason.
 package main
 
 import (
@@ -79,7 +79,7 @@ func run(out io.Writer) error {
 	return nil
 }
 
-// visit follows a link. Visit returns what OnError was told, too.
+// visit follows a link. Visit returns the same error that OnError gets.
 func visit(r *colly.Request, link string, out io.Writer) {
 	err := r.Visit(link)
 	var denied *fetcher.DeniedError

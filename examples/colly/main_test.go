@@ -15,7 +15,8 @@ import (
 	"github.com/rfc9309/polite/pace"
 )
 
-// What Colly finds, Polite rules on, and OnError is told why.
+// TestRun checks that Polite decides about the links that Colly finds, and that
+// OnError gets the reasons.
 func TestRun(t *testing.T) {
 	var out bytes.Buffer
 	if err := run(&out); err != nil {
@@ -34,8 +35,9 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A page whose host wants longer between requests than MaxWait is visited at the
-// time that its refusal names; its redirect waits. Each URL is requested once.
+// TestRedirect crawls a host whose Crawl-delay is longer than MaxWait. Each page is
+// visited at the RetryAt of its refusal, and its redirect waits. Each URL is requested
+// once.
 func TestRedirect(t *testing.T) {
 	local := web.Start(map[string]web.Site{
 		"slow.example": {Robots: web.Text("User-agent: *\nCrawl-delay: 0.05\n"), Links: []string{"/old"}, Moved: "/old"},

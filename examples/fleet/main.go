@@ -1,12 +1,12 @@
-// Fleet is a crawl by several processes that share one Redis server: each
-// robots.txt is retrieved once for all of them, and an outage that one has seen
-// all know of.
+// Fleet is a crawl by several processes that share one Redis server. Each robots.txt
+// is fetched once for all of them, and all of them know of an outage that one has
+// seen.
 //
 //	go run ./fleet
 //
-// It starts the server itself, on a free port of loopback, and the members of
-// the fleet as processes of this same program. Twice: the second generation
-// finds everything there and asks no site for a robots.txt.
+// It starts the server on a free port of loopback, and the members of the fleet as
+// processes of this same program. It does so twice. The second generation finds all
+// records in the store and fetches no robots.txt.
 package main
 
 import (
@@ -29,7 +29,7 @@ import (
 const (
 	agent   = "ExampleBot/0.1 (+https://example.com/bot)"
 	members = 4
-	pages   = 8 // of each site
+	pages   = 8 // pages of each site
 )
 
 var hosts = []string{"shop.example", "news.example", "busy.example"}
@@ -45,8 +45,7 @@ func main() {
 	}
 }
 
-// run is the whole program: as a member if the environment says so, else as
-// the one who starts them.
+// run runs one member if the environment says so. Otherwise it starts the members.
 func run(out io.Writer) error {
 	if os.Getenv("FLEET_MEMBER") != "" {
 		return member(out, os.Getenv("FLEET_MEMBER"), os.Getenv("FLEET_REDIS"), os.Getenv("FLEET_WEB"))
@@ -78,7 +77,7 @@ func run(out io.Writer) error {
 	return nil
 }
 
-// slow takes its time, so that all members come to ask while one retrieves.
+// slow answers late, so that all members want the file while one of them fetches it.
 func slow(answer http.HandlerFunc) http.HandlerFunc {
 	return func(rw http.ResponseWriter, req *http.Request) {
 		time.Sleep(200 * time.Millisecond)
@@ -88,8 +87,8 @@ func slow(answer http.HandlerFunc) http.HandlerFunc {
 
 // member crawls every fourth page of each site.
 func member(out io.Writer, name, server, addr string) error {
-	// All of this runs on one machine, which may be busy. With a server of its
-	// own the default of 300 ms is more than enough.
+	// Here the server and all members share one machine, which may be busy. With a
+	// machine for the server the default of 300 ms is enough.
 	store, err := redis.Open("redis://"+server, &redis.Options{Delay: 2 * time.Second})
 	if err != nil {
 		return err
@@ -129,7 +128,7 @@ func member(out io.Writer, name, server, addr string) error {
 	return nil
 }
 
-// launch runs all members at once and prints what they say.
+// launch runs all members at the same time and prints their output.
 func launch(out io.Writer, server, addr string) error {
 	self, err := os.Executable()
 	if err != nil {

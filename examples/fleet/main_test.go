@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestMain lets this binary be a member of the fleet, as the program does.
+// TestMain runs a member of the fleet if the environment says so.
 func TestMain(m *testing.M) {
 	if os.Getenv("FLEET_MEMBER") == "" {
 		os.Exit(m.Run())
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// However many processes ask, each site is asked for its robots.txt once.
+// TestRun checks that all processes together fetch each robots.txt once.
 func TestRun(t *testing.T) {
 	var out bytes.Buffer
 	err := run(&out)

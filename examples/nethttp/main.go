@@ -1,5 +1,5 @@
-// Nethttp is a whole crawler in sixty lines. It drops what is disallowed and
-// keeps what is deferred until its time.
+// Nethttp is a complete crawler in sixty lines. It drops disallowed URLs and keeps
+// deferred ones until their RetryAt.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	local, options := smallWeb() // the real web needs no more than the agent
+	local, options := smallWeb() // for the real web, nil options are enough
 	defer local.Close()
 	t, err := fetcher.New("ExampleBot/0.1 (+https://example.com/bot)", options)
 	if err != nil {
@@ -25,14 +25,14 @@ func main() {
 	crawl(os.Stdout, &http.Client{Transport: t, Timeout: 30 * time.Second}, "http://shop.example/")
 }
 
-// visit is a page of the frontier, when it may be tried, and how often it was.
+// visit is a page to fetch, the earliest time for it, and the number of tries so far.
 type visit struct {
 	url       string
 	notBefore time.Time
 	tries     int
 }
 
-// crawl visits all that can be reached from the seed, and each page twice at most.
+// crawl visits all pages that can be reached from the seed, each at most twice.
 func crawl(out io.Writer, client *http.Client, seed string) {
 	frontier, seen := []visit{{url: seed}}, map[string]bool{seed: true}
 	for ; len(frontier) > 0; frontier = frontier[1:] {
@@ -49,7 +49,7 @@ func crawl(out io.Writer, client *http.Client, seed string) {
 				}
 			}
 		case errors.As(err, &denied):
-			fmt.Fprintln(out, denied) // names the rule, or the failure and when to come back
+			fmt.Fprintln(out, denied) // names the rule, or the failure and the next try
 			if errors.Is(err, fetcher.ErrDeferred) && v.tries == 0 {
 				frontier = append(frontier, visit{v.url, denied.Decision.RetryAt, 1})
 			}

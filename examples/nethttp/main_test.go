@@ -10,7 +10,7 @@ import (
 	"github.com/rfc9309/polite/fetcher"
 )
 
-// The crawl says of every page what became of it and why.
+// TestCrawl checks that the crawl prints a result and a reason for every page.
 func TestCrawl(t *testing.T) {
 	local, options := smallWeb()
 	defer local.Close()
@@ -35,7 +35,8 @@ func TestCrawl(t *testing.T) {
 	}
 }
 
-// A crawler on Polite takes sixty lines, imports and comments included.
+// TestLength checks that the program has at most sixty lines, imports and comments
+// included.
 func TestLength(t *testing.T) {
 	text, err := os.ReadFile("main.go")
 	if err != nil {

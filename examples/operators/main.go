@@ -1,6 +1,6 @@
-// Operators mounts the page of package inspect beside a crawl, and asks it as
-// JSON what an operator would ask in a browser: which sites are down, and why a
-// URL is not fetched.
+// Operators mounts the page of package inspect beside a crawl. It reads from the page,
+// as JSON, which sites are down and why a URL is not fetched. An operator would look at
+// the same page in a browser.
 //
 //	go run ./operators
 //	go run ./operators -stay 10m    # and look at the page in a browser
@@ -45,12 +45,12 @@ func run(out io.Writer, stay time.Duration) error {
 	page := inspect.New(&inspect.Options{Actions: true})
 	t, err := fetcher.New(agent, &fetcher.Options{
 		Base:  local.Transport(), // leave this out to visit the real web
-		Trace: page.Trace(nil),   // or your own hooks in place of nil: both are called
+		Trace: page.Trace(nil),   // or your own hooks in place of nil: then both are called
 	})
 	if err != nil {
 		return err
 	}
-	// A listener of its own, on loopback: the page shows every URL visited.
+	// Use a separate listener on loopback, because the page shows every visited URL.
 	mux := http.NewServeMux()
 	mux.Handle("/debug/polite", page.Handler(t))
 	operators := httptest.NewServer(mux)
@@ -76,7 +76,7 @@ func run(out io.Writer, stay time.Duration) error {
 	return nil
 }
 
-// ask puts two questions to the page.
+// ask reads two views of the page.
 func ask(out io.Writer, at string) error {
 	var recent struct {
 		Retrievals []struct {
@@ -101,7 +101,7 @@ func ask(out io.Writer, at string) error {
 	return nil
 }
 
-// get reads what the page says, as JSON.
+// get reads a view of the page as JSON.
 func get(at string, query url.Values, into any) error {
 	query.Set("format", "json")
 	resp, err := http.Get(at + "?" + query.Encode())

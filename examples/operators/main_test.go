@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The page knows what was asked for and why a URL is not fetched.
+// TestRun checks that the page shows which sites are down and why a URL is not fetched.
 func TestRun(t *testing.T) {
 	var out bytes.Buffer
 	if err := run(&out, 0); err != nil {

@@ -1,12 +1,11 @@
-// Otel shows a crawl in OpenTelemetry: a span for each page with the ruling on
-// it as an event, a span for each retrieval of a robots.txt with its requests
-// below it, and metrics. Names follow the semantic conventions for HTTP.
+// Otel shows a crawl in OpenTelemetry. Each page has a span with the decision as an
+// event. Each retrieval of a robots.txt has a span, and each of its requests a span
+// below it. There are metrics, too. Names follow the semantic conventions for HTTP.
 //
 //	go run ./otel
 //
-// The file telemetry.go is the bridge, to be copied into a crawler. Here the
-// spans and metrics stay in memory and are printed; a real crawler gives its
-// providers an exporter.
+// Copy the file telemetry.go into your crawler. Here the spans and metrics stay in
+// memory and are printed. A real crawler gives its providers an exporter.
 package main
 
 import (
@@ -76,8 +75,7 @@ func run(out io.Writer) error {
 	return printMetrics(out, metrics)
 }
 
-// visit fetches a page under a span of its own. That it may not be fetched is a
-// result, not an error.
+// visit fetches a page and makes a span for it. A refusal is a result, not an error.
 func visit(ctx context.Context, client *http.Client, page string) {
 	ctx, span := trace.SpanFromContext(ctx).TracerProvider().Tracer("crawler").Start(ctx, "page "+page)
 	defer span.End()
@@ -95,5 +93,5 @@ func visit(ctx context.Context, client *http.Client, page string) {
 	}
 	defer resp.Body.Close()
 	n, _ := io.Copy(io.Discard, resp.Body)
-	span.AddEvent(fmt.Sprintf("%d octets", n))
+	span.AddEvent(fmt.Sprintf("%d bytes", n))
 }

@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// Requests are below their retrieval, rulings on the page they are about, and
-// the metrics count without naming a server.
+// TestRun checks that the spans of requests are below the span of their retrieval, that
+// decisions are events of the page's span, and that no metric names a server.
 func TestRun(t *testing.T) {
 	var out bytes.Buffer
 	if err := run(&out); err != nil {
 		t.Fatal(err)
 	}
-	// A duration stands where T is; the rest is as printed.
+	// T stands for any duration.
 	text := regexp.MustCompile(`\d+(\.\d+)?(s|ms|µs)`).ReplaceAllString(out.String(), "T")
 	for _, want := range []string{
 		"\n    page http://shop.example/cart T\n" +

@@ -16,7 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// printSpans prints spans as trees, in order of their start.
+// printSpans prints spans as trees, sorted by their start.
 func printSpans(out io.Writer, spans tracetest.SpanStubs) {
 	sort.SliceStable(spans, func(i, j int) bool { return spans[i].StartTime.Before(spans[j].StartTime) })
 	below := map[trace.SpanID]tracetest.SpanStubs{}

@@ -21,25 +21,25 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// withoutServer drops the server from the metrics: a crawler sees millions, and
-// each would be a time series. The spans keep it.
+// withoutServer removes the server's name from the metrics. A crawler visits millions of
+// servers, and each would be a time series. The spans keep the name.
 var withoutServer = sdkmetric.NewView(
 	sdkmetric.Instrument{Name: "http.client.request.duration"},
 	sdkmetric.Stream{AttributeFilter: attribute.NewDenyKeysFilter(semconv.ServerAddressKey, semconv.ServerPortKey)},
 )
 
-// telemetry turns what a Transport tells into spans and metrics. What HTTP has
-// a name for is called by it; the rest begins with "polite".
+// telemetry turns the events of a Transport into spans and metrics. Attributes have the
+// names of the semantic conventions for HTTP, or names that begin with "polite".
 type telemetry struct {
 	tracer     trace.Tracer
-	requests   httpconv.ClientRequestDuration // http.client.request.duration, of requests for robots.txt
+	requests   httpconv.ClientRequestDuration // http.client.request.duration for requests for robots.txt
 	retrievals metric.Int64Counter
 	decisions  metric.Int64Counter
 	waits      metric.Float64Histogram
 	store      metric.Int64Counter
 
 	mu   sync.Mutex
-	hops map[string][]fetcher.Hop // by robots.txt: the requests of retrievals under way
+	hops map[string][]fetcher.Hop // requests of the retrievals in progress, by the URL of robots.txt
 }
 
 func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (*telemetry, error) {
@@ -51,7 +51,7 @@ func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (*t
 	t.retrievals, errs[1] = m.Int64Counter("polite.robots.retrievals", metric.WithUnit("{retrieval}"),
 		metric.WithDescription("Retrievals of robots.txt, by what they came to."))
 	t.decisions, errs[2] = m.Int64Counter("polite.decisions", metric.WithUnit("{decision}"),
-		metric.WithDescription("Rulings on pages."))
+		metric.WithDescription("Decisions on pages."))
 	t.waits, errs[3] = m.Float64Histogram("polite.wait.duration", metric.WithUnit("s"),
 		metric.WithDescription("Waits for a host's turn."))
 	t.store, errs[4] = m.Int64Counter("polite.store.failures", metric.WithUnit("{failure}"),
@@ -64,7 +64,7 @@ func (t *telemetry) Trace() *fetcher.Trace {
 	return &fetcher.Trace{Decided: t.decided, Hop: t.hop, Fetched: t.fetched, Waited: t.waited, Store: t.stored}
 }
 
-// decided puts the ruling on the span of whoever asked.
+// decided adds the decision to the span of the page.
 func (t *telemetry) decided(ctx context.Context, d policy.Decision) {
 	verdict := attribute.String("polite.verdict", d.Verdict.String())
 	t.decisions.Add(ctx, 1, metric.WithAttributes(verdict, attribute.Bool("polite.stale", d.Stale)))
@@ -85,19 +85,17 @@ func (t *telemetry) decided(ctx context.Context, d policy.Decision) {
 	span.AddEvent("polite.decision", trace.WithAttributes(about...))
 }
 
-// hop keeps a request until its retrieval is over, when there is a span to put
-// it below, and measures it.
+// hop measures a request, and keeps it until its retrieval ends and has a span.
 func (t *telemetry) hop(h fetcher.Hop) {
-	host, port, about := request(h)
+	host, port, about := describe(h)
 	t.mu.Lock()
 	t.hops[h.Robots] = append(t.hops[h.Robots], h)
 	t.mu.Unlock()
 	t.requests.Record(context.Background(), h.Took.Seconds(), httpconv.RequestMethodGet, host, port, about...)
 }
 
-// request is where a request went, and what came of it in the words of the
-// conventions.
-func request(h fetcher.Hop) (host string, port int, about []attribute.KeyValue) {
+// describe returns the host and port of a request, and its result as attributes.
+func describe(h fetcher.Hop) (host string, port int, about []attribute.KeyValue) {
 	if u, err := url.Parse(h.URL); err == nil {
 		about = append(about, semconv.URLScheme(u.Scheme))
 		host, port = u.Hostname(), map[string]int{"http": 80, "https": 443}[u.Scheme]
@@ -114,8 +112,8 @@ func request(h fetcher.Hop) (host string, port int, about []attribute.KeyValue) 
 	return host, port, about
 }
 
-// errorType is the status of an answer that failed, or the class of the failure,
-// of which there are few; "" if all is well. A site without a robots.txt is well.
+// errorType returns the status of a failed answer, the class of a failure, or "" if the
+// request succeeded. A site without a robots.txt is not a failure.
 func errorType(h fetcher.Hop) string {
 	var f *policy.Failure
 	switch {
@@ -127,8 +125,8 @@ func errorType(h fetcher.Hop) string {
 	return ""
 }
 
-// fetched makes the span of a retrieval, and below it those of its requests. It
-// has no caller's span above it: a retrieval belongs to all who wait for it.
+// fetched makes the span of a retrieval, and the spans of its requests below it. The
+// span has no parent, because several callers may wait for one retrieval.
 func (t *telemetry) fetched(a policy.Attempt, r *policy.Record) {
 	t.mu.Lock()
 	hops := t.hops[a.Robots]
@@ -151,7 +149,7 @@ func (t *telemetry) fetched(a policy.Attempt, r *policy.Record) {
 
 // request makes the span of one request.
 func (t *telemetry) request(ctx context.Context, h fetcher.Hop) {
-	host, port, about := request(h)
+	host, port, about := describe(h)
 	about = append(about, semconv.HTTPRequestMethodGet, semconv.URLFull(h.URL), semconv.ServerAddress(host), semconv.ServerPort(port))
 	if h.Try > 1 {
 		about = append(about, semconv.HTTPRequestResendCount(h.Try-1))
@@ -165,8 +163,8 @@ func (t *telemetry) request(ctx context.Context, h fetcher.Hop) {
 	span.End(trace.WithTimestamp(h.Start.Add(h.Took)))
 }
 
-// plain is an error that may hold words of a server, fit for an attribute: a
-// *policy.Failure bounds its text, and exporters want valid UTF-8.
+// plain returns the text of an error as an attribute. The text may come from a server.
+// *policy.Failure bounds its length, and exporters want valid UTF-8.
 func plain(err error) string { return strings.ToValidUTF8(err.Error(), "\uFFFD") }
 
 func (t *telemetry) waited(_ string, wait time.Duration, reason string) {

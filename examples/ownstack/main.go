@@ -1,13 +1,12 @@
-// Ownstack is a crawler that speaks HTTP by its own code, here one connection
-// and one line of GET at a time, and takes only the rulings from Polite: it
-// imports package policy and no fetcher.
+// Ownstack is a crawler with its own HTTP code, which here opens a connection and writes
+// a GET request. Only the decisions come from Polite: it imports package policy and not
+// fetcher.
 //
 //	go run ./ownstack
 //
-// What such a crawler must bring is small: it keeps one Record for each scheme
-// and authority, asks for robots.txt when the Record is due, follows redirects
-// of it, and fills an Attempt with what came of it. All else, from "may I?" to
-// "when shall I come back?", is Learn and Decide.
+// Such a crawler must do little. It keeps one Record for each scheme and authority,
+// fetches robots.txt when the Record is due, follows its redirects, and fills an Attempt
+// with the result. Learn and Decide do the rest.
 package main
 
 import (
@@ -70,20 +69,20 @@ func run(out io.Writer) error {
 	return nil
 }
 
-// crawler is the crawler's own part.
+// crawler is the part that the crawler brings.
 type crawler struct {
 	profile *policy.Profile
 	records map[string]*policy.Record // by scheme and authority
 	dial    func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-// check rules on a page, after asking for its robots.txt if that is due.
+// check decides about a page. It fetches robots.txt first if that is due.
 func (c *crawler) check(page string) (policy.Decision, error) {
 	u, err := url.Parse(page)
 	if err != nil {
 		return policy.Decision{}, err
 	}
-	key := u.Scheme + "://" + u.Host // a real crawler folds case and drops default ports
+	key := u.Scheme + "://" + u.Host // a real crawler uses fetcher.Authority or its own canonical form
 	rec := c.records[key]
 	if rec.Due(time.Now()) {
 		rec = c.profile.Learn(rec, c.retrieve(key+"/robots.txt", rec))
@@ -92,8 +91,8 @@ func (c *crawler) check(page string) (policy.Decision, error) {
 	return rec.Decide("ExampleBot", u, time.Now()), nil
 }
 
-// retrieve asks for a robots.txt and follows its redirects, as far as the
-// profile does. What the last answer means is not for this function to say.
+// retrieve fetches a robots.txt and follows as many redirects as the profile permits.
+// Learn decides what the last answer means.
 func (c *crawler) retrieve(robots string, old *policy.Record) policy.Attempt {
 	a := policy.Attempt{Robots: robots, Served: robots, Sent: time.Now()}
 	seen := map[string]bool{robots: true}
@@ -106,7 +105,7 @@ func (c *crawler) retrieve(robots string, old *policy.Record) policy.Attempt {
 		resp, body, err := c.get(a.Served, header)
 		a.Received, a.Err = time.Now(), err
 		if err != nil {
-			a.Status, a.Header, a.Body = 0, nil, nil // those of the hop before
+			a.Status, a.Header, a.Body = 0, nil, nil // drop the answer of the previous hop
 			return a
 		}
 		a.Status, a.Header = resp.StatusCode, resp.Header
@@ -116,7 +115,7 @@ func (c *crawler) retrieve(robots string, old *policy.Record) policy.Attempt {
 		a.Body = body
 		to, err := a.Location()
 		if err != nil || len(a.Hops) == c.profile.Hops || seen[to.String()] {
-			return a // no redirect, or one that is not followed: Learn sees which
+			return a // not a redirect, or one that is not followed: Learn decides what it means
 		}
 		seen[to.String()] = true
 		a.Hops = append(a.Hops, policy.Hop{From: a.Served, To: to.String(), Status: a.Status})
@@ -124,8 +123,8 @@ func (c *crawler) retrieve(robots string, old *policy.Record) policy.Attempt {
 	}
 }
 
-// get makes one request on a connection of its own. An error is a *policy.Failure
-// that says which part of it failed.
+// get makes one request on a new connection. An error is a *policy.Failure that says
+// which part of the request failed.
 func (c *crawler) get(page string, header http.Header) (*http.Response, []byte, error) {
 	u, err := url.Parse(page)
 	if err != nil {
@@ -154,13 +153,13 @@ func (c *crawler) get(page string, header http.Header) (*http.Response, []byte, 
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(c.profile.Limit)+1))
-	if err != nil { // a file that broke off must not pass for a whole one
+	if err != nil { // a truncated file must not count as a complete one
 		return nil, nil, &policy.Failure{Class: class(err, policy.Body), Err: err}
 	}
 	return resp, body, nil
 }
 
-// class names the kind of a failure that happened in a given part.
+// class returns the class of a failure in a part of a request.
 func class(err error, part policy.Class) policy.Class {
 	var name *net.DNSError
 	switch {

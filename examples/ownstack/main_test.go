@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// An HTTP stack that knows nothing of robots.txt gets every ruling from policy.
+// TestRun checks the decisions that a crawler with its own HTTP code gets from policy.
 func TestRun(t *testing.T) {
 	var out bytes.Buffer
 	if err := run(&out); err != nil {

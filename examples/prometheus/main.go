@@ -1,10 +1,10 @@
-// Prometheus shows what a crawl looks like to Prometheus: counts of rulings, of
-// retrievals of robots.txt and of waits, and how much is held in memory.
+// Prometheus exports a crawl to Prometheus: the numbers of decisions, of retrievals of
+// robots.txt and of waits, and the memory in use.
 //
 //	go run ./prometheus
 //
-// The file metrics.go is the bridge, to be copied into a crawler. Here a small
-// crawl runs on loopback, and then /metrics is scraped once and printed.
+// Copy the file metrics.go into your crawler. Here a small crawl runs on loopback, and
+// then /metrics is scraped once and printed.
 package main
 
 import (
@@ -66,7 +66,7 @@ func run(out io.Writer) error {
 	return scrape(out, registry)
 }
 
-// visit fetches a page. Prometheus learns by itself what became of it.
+// visit fetches a page. The hooks count the result.
 func visit(client *http.Client, page string) error {
 	resp, err := client.Get(page)
 	if errors.Is(err, fetcher.ErrDisallowed) || errors.Is(err, fetcher.ErrDeferred) {
@@ -79,8 +79,8 @@ func visit(client *http.Client, page string) error {
 	return resp.Body.Close()
 }
 
-// scrape is what Prometheus does every few seconds. The buckets of histograms
-// are left out of the printed text.
+// scrape reads the metrics, as Prometheus does every few seconds, and prints them
+// without the buckets of histograms.
 func scrape(out io.Writer, registry *prometheus.Registry) error {
 	server := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	defer server.Close()

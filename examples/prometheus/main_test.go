@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// A scrape tells what the crawl did, and names no host.
+// TestRun checks that a scrape has the numbers of the crawl, and names no host.
 func TestRun(t *testing.T) {
 	var out bytes.Buffer
 	if err := run(&out); err != nil {
@@ -39,7 +39,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// The names keep to Prometheus's own rules.
+// TestNames checks that the names follow the rules of Prometheus.
 func TestNames(t *testing.T) {
 	r := prometheus.NewRegistry()
 	m := newMetrics(r)

@@ -12,8 +12,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// metrics are what a crawler tells Prometheus about its politeness. No label
-// names a host: a crawler sees millions, and each would be a time series.
+// metrics are the metrics of a crawler. No label names a host, because a crawler visits
+// millions of hosts and each would be a time series.
 type metrics struct {
 	decisions  *prometheus.CounterVec
 	retrievals *prometheus.CounterVec
@@ -27,7 +27,7 @@ type metrics struct {
 func newMetrics(r prometheus.Registerer) *metrics {
 	m := &metrics{
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "polite_decisions_total", Help: "Rulings on pages, by verdict and clause of RFC 9309."}, []string{"verdict", "clause"}),
+			Name: "polite_decisions_total", Help: "Decisions on pages, by verdict and clause of RFC 9309."}, []string{"verdict", "clause"}),
 		retrievals: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "polite_robots_retrievals_total", Help: "Retrievals of robots.txt, by how they ended."}, []string{"result"}),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -73,8 +73,8 @@ func (m *metrics) Trace() *fetcher.Trace {
 	}
 }
 
-// result is a status, or the class of a failure: a few dozen values, since a
-// server may answer with any number but a label takes those with a name only.
+// result returns a status or the class of a failure. Statuses without a name share one
+// value, so that a server cannot create any number of label values.
 func result(status int, err error) string {
 	var f *policy.Failure
 	switch {
@@ -88,7 +88,7 @@ func result(status int, err error) string {
 	return "other_status"
 }
 
-// watch has Prometheus ask a Transport, at each scrape, how much it holds.
+// watch registers metrics that are read from a Transport at each scrape.
 func watch(r prometheus.Registerer, t *fetcher.Transport) {
 	gauge := func(name, help string, value func(fetcher.Stats) float64) {
 		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},

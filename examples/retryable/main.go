@@ -1,13 +1,13 @@
-// Retryable shows Polite and go-retryablehttp together, both ways round, and
-// counts what the sites see of it.
+// Retryable uses Polite and go-retryablehttp together in both orders, and counts the
+// requests that the sites see.
 //
 //	go run ./retryable
 //
-// Under the retries is the place for Polite: each try is then a request of its
-// own, which takes its turn and is ruled on anew. Over them works too, but a
-// turn then stands for all tries of a page, a robots.txt that answers 503 is
-// asked for several times in a row instead of being left alone for a minute, and
-// where its redirects lead is looked at before the connection instead of at it.
+// Put Polite below the retries: then each try is a request that waits for its turn and
+// gets its own decision. Polite above the retries works too, but then one turn covers
+// all tries of a page, a robots.txt that answers 503 is fetched several times in a row
+// instead of once a minute, and the addresses of its redirects are checked before the
+// connection instead of during it.
 package main
 
 import (
@@ -51,8 +51,8 @@ func run(out io.Writer) error {
 	return nil
 }
 
-// crawl visits a page that works at the second try, one that is disallowed, and
-// one of a site whose robots.txt cannot be had.
+// crawl visits a page that works at the second try, a disallowed page, and a page of a
+// site whose robots.txt cannot be fetched.
 func crawl(out io.Writer, build func(http.RoundTripper) (*http.Client, error)) error {
 	local := web.Start(map[string]web.Site{
 		"shop.example": {
@@ -93,8 +93,8 @@ func under(base http.RoundTripper) (*http.Client, error) {
 	}
 	rc := newRetrying()
 	rc.HTTPClient = &http.Client{Transport: t}
-	// A denial is final. Without this the Transport is asked again, three times
-	// by default, which costs no request but seconds of waiting in between.
+	// A refusal is final. Without this, go-retryablehttp tries three more times by
+	// default. That sends no request, but takes seconds.
 	rc.CheckRetry = func(ctx context.Context, resp *http.Response, err error) (bool, error) {
 		if errors.Is(err, fetcher.ErrDisallowed) || errors.Is(err, fetcher.ErrDeferred) {
 			return false, err
@@ -109,7 +109,7 @@ func over(base http.RoundTripper) (*http.Client, error) {
 	rc := newRetrying()
 	rc.HTTPClient = &http.Client{
 		Transport: base,
-		// Redirects are for Polite and http.Client to see, one by one.
+		// Pass each redirect on to Polite and http.Client.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	t, err := fetcher.New(agent, &fetcher.Options{
@@ -122,8 +122,8 @@ func over(base http.RoundTripper) (*http.Client, error) {
 	return &http.Client{Transport: t}, nil
 }
 
-// newRetrying is a client that hands over the last answer, whatever it is: a
-// status is an answer, not an error.
+// newRetrying returns a client that returns the last answer with any status instead of
+// an error.
 func newRetrying() *retryablehttp.Client {
 	rc := retryablehttp.NewClient()
 	rc.Logger = nil

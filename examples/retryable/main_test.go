@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Either way a page is tried again and a refusal is not; over the retries the
-// robots.txt of a site in trouble is asked for more often.
+// TestRun checks that a failed page is tried again and a refused page is not, in both
+// orders. With Polite above the retries, a robots.txt that fails is fetched more often.
 func TestRun(t *testing.T) {
 	var out bytes.Buffer
 	if err := run(&out); err != nil {

@@ -1,11 +1,11 @@
-// Sizing measures what a site costs in memory, so that Options.MaxBytes can be
-// chosen: as Stats counts it, and as the heap shows it.
+// Sizing measures the memory that a site takes, so that you can choose Options.MaxBytes:
+// as Stats counts it, and as the heap grows.
 //
 //	go run ./sizing
 //
-// Each line is a crawler that knows 10,000 sites of one kind. Columns are octets
-// a site: of its robots.txt, counted against MaxBytes, on the heap, in a store.
-// Nothing is asked of any network.
+// Each line is a crawler with 10,000 sites of one kind. The columns are bytes per site:
+// the length of robots.txt, the bytes that count towards MaxBytes, the bytes on the heap,
+// and the bytes in a store. No network is used.
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// kinds are the kinds of sites: what the one of number n answers.
+// kinds are the kinds of sites, each with the answer of site n.
 var kinds = []struct {
 	name   string
 	robots func(n int) (status int, text string)
@@ -43,7 +43,7 @@ var kinds = []struct {
 	{"400 rules of its own", func(n int) (int, string) { return 200, file(n, 400) }},
 }
 
-// file is a robots.txt that only site n has.
+// file returns a robots.txt that only site n has.
 func file(n, rules int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Sitemap: https://www.site%05d.example/sitemap.xml\nUser-agent: *\n", n)
@@ -71,7 +71,7 @@ func run(out io.Writer, sites int) error {
 	return nil
 }
 
-// crawler is one that has asked each site once.
+// crawler returns a Transport that has checked each site once.
 func crawler(sites int, robots func(n int) (int, string)) (*fetcher.Transport, error) {
 	t, err := fetcher.New("ExampleBot/0.1 (+https://example.com/bot)", &fetcher.Options{
 		MaxBytes: 1 << 30,
@@ -89,18 +89,18 @@ func crawler(sites int, robots func(n int) (int, string)) (*fetcher.Transport, e
 	return t, nil
 }
 
-// stored is what a record takes in a store, on average.
+// stored returns the average length of a record in a store.
 func stored(t *fetcher.Transport) float64 {
-	octets, n := 0, 0
+	size, n := 0, 0
 	for _, rec := range t.All() {
 		if data, err := rec.MarshalBinary(); err == nil {
-			octets, n = octets+len(data), n+1
+			size, n = size+len(data), n+1
 		}
 	}
-	return float64(octets) / float64(max(n, 1))
+	return float64(size) / float64(max(n, 1))
 }
 
-// answers is a web without a network.
+// answers is a RoundTripper that answers without a network.
 type answers func(n int) (status int, text string)
 
 func (a answers) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -114,7 +114,7 @@ func (a answers) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// heap is what is in use after a collection.
+// heap returns the bytes in use after a garbage collection.
 func heap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Every kind of site has a line.
+// TestRun checks that every kind of site has a line.
 func TestRun(t *testing.T) {
 	var out bytes.Buffer
 	if err := run(&out, 200); err != nil {

@@ -1,13 +1,13 @@
-// Workers is a pool of workers over a schedule, after the manner of fetchbot:
-// pages wait for their time, never a worker for a page.
+// Workers is a pool of workers with a schedule of pages. Pages wait in the schedule until
+// their time has come, so that no worker waits for a page.
 //
 //	go run ./workers
 //
-// The trick is pace.Limits.MaxWait. A page whose host is not to be asked yet is
-// refused at once, with the time of its turn; its host goes back to the schedule
-// until then, and the worker goes on to another. Three workers so keep six hosts
-// busy, each at its own pace. A redirect belongs to a page that was let in: it is
-// never refused for its turn, so the worker waits for it.
+// This works with pace.Limits.MaxWait. If the host of a page needs a pause, the page is
+// refused at once with the time of its turn. The host goes back to the schedule until
+// then, and the worker takes another one. So three workers keep six hosts busy, each at
+// its own pace. A redirect that the client follows is not refused because of MaxWait: the
+// worker waits for it.
 package main
 
 import (
@@ -70,7 +70,7 @@ func run(out io.Writer) error {
 	return nil
 }
 
-// work takes pages off the schedule until it is empty.
+// work visits pages of the schedule until it is empty.
 func work(s *schedule, client *http.Client) {
 	for {
 		h, page, ok := s.next()
@@ -89,13 +89,13 @@ func work(s *schedule, client *http.Client) {
 	}
 }
 
-// schedule hands out pages, one of a host at a time. A page is out from next
-// until done.
+// schedule hands out pages, one page per host at a time. A worker has a page from the
+// call of next to the call of done.
 type schedule struct {
 	mu       sync.Mutex
 	changed  *sync.Cond
 	hosts    map[string]*host
-	queue    queue // the hosts that have pages and none of them out
+	queue    queue // hosts that have pages, none of which a worker has
 	seen     map[string]bool
 	out      int
 	fetched  int
@@ -129,14 +129,14 @@ func (s *schedule) add(page string) {
 	}
 }
 
-// put queues a host and wakes who waits for the earliest. s.mu is held.
+// put queues a host and wakes the waiting workers. The caller holds s.mu.
 func (s *schedule) put(h *host) {
 	heap.Push(&s.queue, h)
 	s.changed.Broadcast()
 }
 
-// next waits for the earliest host to be due and takes a page of it. It is
-// false when no page is left and none is out that could bring more.
+// next waits until a host is due and returns a page of it. It returns false when no page
+// is left and no worker has a page that could add more.
 func (s *schedule) next() (h *host, page string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,10 +157,10 @@ func (s *schedule) next() (h *host, page string, ok bool) {
 	}
 }
 
-// sleep waits for a change, but no longer than wait. s.mu is held.
+// sleep waits for a change, but not longer than wait. The caller holds s.mu.
 func (s *schedule) sleep(wait time.Duration) {
 	alarm := time.AfterFunc(wait, func() {
-		s.mu.Lock() // not between our look at the queue and our sleep
+		s.mu.Lock() // so that the wake-up does not come before the sleep begins
 		defer s.mu.Unlock()
 		s.changed.Broadcast()
 	})
@@ -168,8 +168,8 @@ func (s *schedule) sleep(wait time.Duration) {
 	s.changed.Wait()
 }
 
-// done files what became of a page. A deferred one is the next of its host
-// again, which is left alone until then; a disallowed one is dropped.
+// done takes the result of a page. A deferred page becomes the next page of its host, and
+// the host waits until RetryAt. A disallowed page is dropped.
 func (s *schedule) done(h *host, page string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,11 +192,11 @@ func (s *schedule) done(h *host, page string, err error) {
 	s.changed.Broadcast()
 }
 
-// host is a line of pages and the time from which on it may be asked.
+// host is a host, its waiting pages, and the earliest time for the next page.
 type host struct {
 	at    time.Time
 	pages []string
-	out   bool // a worker has a page of it
+	out   bool // a worker has a page of this host
 }
 
 // queue is a heap of hosts, the earliest first.
@@ -214,7 +214,7 @@ func (q *queue) Pop() any {
 	return last
 }
 
-// report prints what each server saw.
+// report prints the requests that each server received.
 func report(out io.Writer, local *web.Web, sites map[string]web.Site, s *schedule) {
 	names := make([]string, 0, len(sites))
 	for name := range sites {

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Every page is fetched once, with the redirect of one of them, and no host is asked faster than it says.
+// TestRun checks that every page and one redirect are fetched once, and that no host gets
+// requests faster than its Crawl-delay permits.
 func TestRun(t *testing.T) {
 	var out bytes.Buffer
 	if err := run(&out); err != nil {
@@ -23,8 +24,8 @@ func TestRun(t *testing.T) {
 			t.Errorf("output:\n%s\nwant %q", out.String(), want)
 		}
 	}
-	// What a server sees varies by how long a connection takes; the crawl as a
-	// whole cannot be faster than the slowest site permits.
+	// The times at a server vary with the time of a connection. The whole crawl cannot
+	// be faster than the slowest site permits.
 	m := regexp.MustCompile(` in (\S+);`).FindStringSubmatch(out.String())
 	if m == nil {
 		t.Fatalf("output:\n%s\nwant how long it took", out.String())

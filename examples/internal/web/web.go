@@ -1,7 +1,6 @@
-// Package web is the small web that the examples crawl. Every site of it lives
-// behind one port of loopback, and [Web.Transport] connects any name that ends
-// in ".example" to it, so that the examples print names that read well. Other
-// names do not resolve, and no address but loopback is ever dialled.
+// Package web is the small web that the examples crawl. All sites share one port of
+// loopback. [Web.Transport] connects any name that ends in ".example" to it, so that the
+// examples print readable names. Other names do not resolve, and only loopback is dialled.
 package web
 
 import (
@@ -17,14 +16,14 @@ import (
 
 // Site is one site.
 type Site struct {
-	Robots http.HandlerFunc // answers /robots.txt; nil: 404
+	Robots http.HandlerFunc // answers /robots.txt; nil means 404
 	Pages  int              // "/" links to /page/1 and so on
-	Links  []string         // what else "/" links to
-	Moved  string           // the path that redirects to "/moved/here"; "" for none
-	Page   http.HandlerFunc // answers every other path; nil: a page without links
+	Links  []string         // further links on "/"
+	Moved  string           // path that redirects to "/moved/here"; "" for none
+	Page   http.HandlerFunc // answers every other path; nil means a page without links
 }
 
-// Request is one request as a server saw it.
+// Request is one request that a server received.
 type Request struct {
 	Host, Path, Agent string
 	At                time.Time
@@ -49,13 +48,14 @@ func Start(sites map[string]Site) *Web {
 // Close ends the web.
 func (w *Web) Close() { w.server.Close() }
 
-// Addr is the address of loopback that it listens on.
+// Addr returns the loopback address that the web listens on.
 func (w *Web) Addr() string { return w.server.Listener.Addr().String() }
 
-// Transport returns a transport that sees this web and nothing else.
+// Transport returns a transport that connects only to this web.
 func (w *Web) Transport() *http.Transport { return Transport(w.Addr()) }
 
-// Transport is Web.Transport for another process, which has the address alone.
+// Transport returns the same transport for another process, which knows only the
+// address.
 func Transport(addr string) *http.Transport {
 	return &http.Transport{DialContext: func(ctx context.Context, network, to string) (net.Conn, error) {
 		host, _, err := net.SplitHostPort(to)
@@ -70,7 +70,8 @@ func Transport(addr string) *http.Transport {
 	}}
 }
 
-// Requests are those to a host so far, in order. An empty path means all.
+// Requests returns the requests to a host so far, in order. An empty path means all
+// paths.
 func (w *Web) Requests(host, path string) []Request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,7 +132,7 @@ func Text(robots string) http.HandlerFunc {
 	}
 }
 
-// Status answers with a status and no more.
+// Status answers with a status and an empty body.
 func Status(code int) http.HandlerFunc {
 	return func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(code) }
 }
@@ -141,8 +142,7 @@ func Redirect(to string) http.HandlerFunc {
 	return func(rw http.ResponseWriter, req *http.Request) { http.Redirect(rw, req, to, http.StatusFound) }
 }
 
-// Steps answers the first request by the first step, the next by the next; the
-// last step repeats.
+// Steps answers each request with the next step. The last step repeats.
 func Steps(steps ...http.HandlerFunc) http.HandlerFunc {
 	var mu sync.Mutex
 	return func(rw http.ResponseWriter, req *http.Request) {
