@@ -94,21 +94,21 @@ func containsFold(s, sub string) bool {
 func (t *Transport) header(req *http.Request) (h http.Header, copied bool) {
 	if _, ok := req.Header["User-Agent"]; ok {
 		if sent := req.Header.Get("User-Agent"); !t.known(sent) && t.reported.CompareAndSwap(false, true) {
-			t.watch.agent(sent, t.token)
+			t.engine.watch.agent(sent, t.token)
 		}
 		return req.Header, false
 	}
 	if h = maps.Clone(req.Header); h == nil {
 		h = make(http.Header, 1)
 	}
-	h["User-Agent"] = []string{t.agent}
+	h["User-Agent"] = []string{t.engine.agent}
 	return h, true
 }
 
 // known reports whether a webmaster who reads this User-Agent finds one of the
 // product tokens in it. No User-Agent hides nothing.
 func (t *Transport) known(sent string) bool {
-	if sent == t.agent || sent == "" || t.reported.Load() {
+	if sent == t.engine.agent || sent == "" || t.reported.Load() {
 		return true
 	}
 	for token := range strings.SplitSeq(t.token, ", ") {

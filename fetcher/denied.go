@@ -40,7 +40,7 @@ func (e *DeniedError) Is(target error) bool {
 // 403 that says the same. It is 403 for a Defer too, since the clients this is
 // for would take a 503 as a reason to try again at once.
 func (t *Transport) refusal(req *http.Request, d policy.Decision) (*http.Response, error) {
-	if !t.opts.AsResponse {
+	if !t.engine.opts.AsResponse {
 		return nil, &DeniedError{Decision: d}
 	}
 	text := d.String() + "\n"

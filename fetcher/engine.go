@@ -2,13 +2,9 @@ package fetcher
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -22,42 +18,43 @@ import (
 // engine is what the Transports of one New share, whatever their token.
 type engine struct {
 	agent   string
-	opts    Options
-	profile *policy.Profile
-	base    http.RoundTripper
-	network *egress.Network
+	opts    Options // with the defaults filled in
 	memory  *memory
-	flights singleflight.Group
-	aloft   sync.Map // of *flight by key: those under way
-	pacer   *pace.Pacer
+	storage *storage
+	network *egress.Network
+	pacer   *pace.Pacer // nil without pacing
 	watch   *observer
-	hangs   hangs   // of the store
-	backlog backlog // of the store
-	witness witness
-	shared  bool // a fleet shares the store
-	quick   bool // a warm request needs no Decision
 	counts  counts
+	flights singleflight.Group
+	aloft   sync.Map // of *flight by authority: those under way
+	quick   bool     // a warm request needs no Decision
 }
 
 func newEngine(agent string, o Options) (*engine, error) {
 	e := &engine{
-		agent: agent, opts: o, profile: o.Profile.Clone(), base: o.Base, watch: newObserver(o.Trace, o.Logger),
-		memory: newMemory(cmp.Or(o.MaxBytes, defaultMaxBytes)),
-		quick:  o.Override == nil && (o.Trace == nil || o.Trace.Decided == nil),
+		agent: agent, opts: o, watch: newObserver(o.Trace, o.Logger),
+		quick: o.Override == nil && (o.Trace == nil || o.Trace.Decided == nil),
 	}
+	e.opts.MaxBytes = cmp.Or(o.MaxBytes, defaultMaxBytes)
 	e.opts.Timeout = cmp.Or(o.Timeout, defaultTimeout)
 	e.opts.Attempts = cmp.Or(o.Attempts, defaultAttempts)
-	if e.profile == nil {
-		e.profile = policy.RFC9309()
+	if e.opts.Profile = o.Profile.Clone(); o.Profile == nil {
+		e.opts.Profile = policy.RFC9309()
 	}
-	if n := len(e.profile.Name); o.Store != nil && n > maxName {
+	if o.Base == nil {
+		e.opts.Base = http.DefaultTransport
+	}
+	if n := len(e.opts.Profile.Name); o.Store != nil && n > maxName {
 		return nil, fmt.Errorf("fetcher: the name of the profile is %d bytes long; want at most %d, because it is part of each key in the Store", n, maxName)
 	}
-	_, e.shared = o.Store.(cache.Leaser)
-	if e.base == nil {
-		e.base = http.DefaultTransport
+	e.memory = newMemory(e.opts.MaxBytes)
+	fleet, _ := o.Store.(cache.Leaser)
+	e.storage = &storage{
+		store: o.Store, fleet: fleet, profile: e.opts.Profile, memory: e.memory, watch: e.watch, counts: &e.counts, fetch: e.opts.Timeout,
 	}
-	e.network = egress.New(e.base, egress.Options{Rule: e.addressRule(), Pages: o.PageEgress, Standard: o.Base == nil, MaxHeader: maxHeader})
+	e.network = egress.New(e.opts.Base, egress.Options{
+		Rule: addressRule(e.watch.log, o.Egress), Pages: o.PageEgress, Standard: o.Base == nil, MaxHeader: maxHeader,
+	})
 	if o.Pace != nil {
 		p, err := e.newPacer(*o.Pace)
 		if err != nil {
@@ -70,256 +67,8 @@ func newEngine(agent string, o Options) (*engine, error) {
 
 // inForce is the record in memory of an authority, nil if it is due or there is none.
 func (e *engine) inForce(key string) *policy.Record {
-	if rec, ok := e.memory.Get(key); ok && !rec.Due(time.Now()) {
+	if rec, ok := e.memory.records.Get(key); ok && !rec.Due(time.Now()) {
 		return rec
 	}
 	return nil
-}
-
-// fetchResult is what a flight returns to its waiters.
-type fetchResult struct {
-	rec   *policy.Record
-	asked bool // the site was asked, not only memory and store
-	err   error
-}
-
-// fetch joins the retrieval of an authority that is under way, or starts one,
-// and waits for it no longer than ctx. The flight itself does not belong to any
-// caller: one that leaves harms nobody. With force a result that did not ask
-// the site is not good enough. Began reports whether this call began the flight.
-func (e *engine) fetch(ctx context.Context, key string, force bool) (rec *policy.Record, began bool, err error) {
-	for {
-		if err := e.reachable(ctx, key); err != nil {
-			return nil, false, err
-		}
-		// DoChan crashes the program if its function panics, and never delivers
-		// if it ends by Goexit: guarded turns both into an error.
-		mine := new(bool)
-		done := e.flights.DoChan(key, func() (any, error) {
-			*mine = true
-			var r fetchResult
-			if err := e.guarded(func() error { r = e.fly(key, force); return nil }); err != nil {
-				r = fetchResult{err: fmt.Errorf("fetcher: retrieving robots.txt of %s: %w", key, err)}
-			}
-			return r, nil
-		})
-		select {
-		case <-ctx.Done():
-			return nil, false, ended(ctx)
-		case d := <-done:
-			began = began || *mine
-			if r := d.Val.(fetchResult); r.asked || !force || r.err != nil {
-				return r.rec, began, r.err
-			}
-		}
-	}
-}
-
-// flight is one retrieval under way. Others may look at asking, and set forgotten.
-type flight struct {
-	key       string
-	asking    atomic.Bool // the host's turn has come
-	forgotten atomic.Bool // the authority was invalidated meanwhile
-	answered  bool        // a web server answered
-	stored    []byte      // what the store had when it was last read; nil: nothing
-}
-
-// fly is one flight.
-func (e *engine) fly(key string, force bool) fetchResult {
-	f := &flight{key: key}
-	e.aloft.Store(key, f)
-	defer e.aloft.Delete(key)
-	r := e.find(f, force)
-	// What was invalidated meanwhile is fetched anew, as if nothing was known.
-	// After two restarts the last result is returned even if it was invalidated
-	// again.
-	for range 2 {
-		if r.err != nil || !f.forgotten.Swap(false) {
-			break
-		}
-		e.memory.Delete(key)
-		e.forget(context.Background(), key)
-		f.stored = nil
-		r = e.renew(f, nil)
-	}
-	return r
-}
-
-// find looks into the memory once more, then into the store, then asks the site.
-func (e *engine) find(f *flight, force bool) fetchResult {
-	old, _ := e.memory.Get(f.key)
-	if !force && !old.Due(time.Now()) {
-		return fetchResult{rec: old}
-	}
-	if err := e.permits(f.key); err != nil {
-		return fetchResult{err: err}
-	}
-	known := e.load(f, old)
-	if another(old, known) {
-		e.counts.storeHits.Add(1)
-	}
-	if !force && !known.Due(time.Now()) {
-		return fetchResult{rec: e.memory.remember(f.key, known)}
-	}
-	release, known, fresh := e.lease(f, known, force)
-	if fresh {
-		return fetchResult{rec: e.memory.remember(f.key, known), asked: true}
-	}
-	defer release()
-	return e.renew(f, known)
-}
-
-// permits applies Options.PageEgress to an authority, as far as its address can be
-// known without a connection.
-func (e *engine) permits(key string) error {
-	u, err := url.Parse(key)
-	if err != nil || !e.opts.PageEgress {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
-	defer cancel()
-	return e.network.Permits(ctx, u, "")
-}
-
-// renew fetches the file, and saves and returns the record in force then.
-func (e *engine) renew(f *flight, old *policy.Record) fetchResult {
-	rec, err := e.ask(f, old)
-	if err != nil {
-		return fetchResult{err: err}
-	}
-	if merged := e.save(f, rec); merged != rec {
-		rec = e.memory.remember(f.key, merged)
-	}
-	return fetchResult{rec: rec, asked: true}
-}
-
-// ask retrieves the file, learns from it and remembers the result before anyone
-// is told. A record that is due at once is fetched a second time and no more:
-// its validators were refused, or confirmed another file. The error is that of a
-// turn that would come too late: no request was made, so there is nothing to
-// learn.
-func (e *engine) ask(f *flight, old *policy.Record) (*policy.Record, error) {
-	for again := range 2 {
-		turn, known, err := e.firstTurn(f, old)
-		if err != nil {
-			return nil, err
-		}
-		if known != nil {
-			e.counts.storeHits.Add(1)
-			return e.memory.remember(f.key, known), nil
-		}
-		a := e.attempt(f, old, turn)
-		var refused *egress.RefusedError
-		if e.opts.PageEgress && len(a.Hops) == 0 && errors.As(a.Err, &refused) {
-			return nil, refused // its pages are refused, too
-		}
-		answered := a.Status != 0 || len(a.Hops) > 0
-		e.witness.note(f.key, answered, a.Received)
-		f.answered = f.answered || answered
-		rec := e.memory.remember(f.key, e.learn(old, a))
-		e.tally(a)
-		a.Body = nil
-		e.watch.fetched(a, rec)
-		old = rec
-		if again == 1 || !rec.Due(a.Received) {
-			break
-		}
-	}
-	return old, nil
-}
-
-// learn is Profile.Learn, whose text is hostile input: should it ever panic, the
-// retrieval has failed.
-func (e *engine) learn(old *policy.Record, a policy.Attempt) (rec *policy.Record) {
-	if err := e.guarded(func() error { rec = e.profile.Learn(old, a); return nil }); err != nil {
-		a.Body, a.Err = nil, &policy.Failure{Class: policy.Body, Err: err}
-		rec = e.profile.Learn(old, a)
-	}
-	return rec
-}
-
-// attempt is one retrieval under its own deadline, which begins with the host's
-// turn. A panic in the base or in a rule of the caller's counts as a failure of
-// this retrieval.
-func (e *engine) attempt(f *flight, old *policy.Record, turn pace.Turn) policy.Attempt {
-	f.asking.Store(true)
-	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
-	defer cancel()
-	a := policy.Attempt{Robots: f.key + robotsPath, Sent: time.Now()}
-	err := e.guarded(func() error {
-		e.retrieve(ctx, &a, old, turn)
-		return nil
-	})
-	turn.Done() // of no effect unless a panic kept the try from doing so
-	if err != nil {
-		a.Err, a.Body = &policy.Failure{Err: err}, nil
-	}
-	a.Received = time.Now()
-	return a
-}
-
-// counts are the counters behind Stats.
-type counts struct {
-	allowed, disallowed, deferred              atomic.Int64
-	retrievals, requests, renewed, unreachable atomic.Int64
-	storeHits, storeFailures                   atomic.Int64
-}
-
-// Stats counts what a Transport and its siblings by As have done since New.
-type Stats struct {
-	// Rulings of Check and RoundTrip.
-	Allowed    int64 `json:"allowed"`
-	Disallowed int64 `json:"disallowed"`
-	Deferred   int64 `json:"deferred"`
-
-	Retrievals  int64 `json:"retrievals"`  // retrievals of robots.txt, with all their hops
-	Requests    int64 `json:"requests"`    // requests made for them, each try by itself
-	Renewed     int64 `json:"renewed"`     // retrievals answered 304
-	Unreachable int64 `json:"unreachable"` // retrievals that ended in a failure or a server error
-
-	StoreHits     int64 `json:"store_hits"`     // records taken from the store
-	StoreFailures int64 `json:"store_failures"` // calls of the store that failed
-
-	Authorities int   `json:"authorities"` // held in memory now
-	Bytes       int64 `json:"bytes"`       // of memory in use for them: at most MaxBytes, but for a moment when one is put in
-
-	Pace pace.Stats `json:"pace"` // what pacing did; zero without it
-}
-
-// Stats returns the counts so far.
-func (t *Transport) Stats() Stats {
-	c := &t.counts
-	s := Stats{
-		Allowed: c.allowed.Load(), Disallowed: c.disallowed.Load(), Deferred: c.deferred.Load(),
-		Retrievals: c.retrievals.Load(), Requests: c.requests.Load(), Renewed: c.renewed.Load(), Unreachable: c.unreachable.Load(),
-		StoreHits: c.storeHits.Load(), StoreFailures: c.storeFailures.Load(),
-		Authorities: t.memory.Len(), Bytes: t.memory.Bytes(),
-	}
-	if t.pacer != nil {
-		s.Pace = t.pacer.Stats()
-	}
-	return s
-}
-
-// count notes a ruling.
-func (e *engine) count(v policy.Verdict) {
-	switch v {
-	case policy.Allow:
-		e.counts.allowed.Add(1)
-	case policy.Defer:
-		e.counts.deferred.Add(1)
-	default:
-		e.counts.disallowed.Add(1)
-	}
-}
-
-// tally notes a retrieval.
-func (e *engine) tally(a policy.Attempt) {
-	e.counts.retrievals.Add(1)
-	switch {
-	case a.Status == http.StatusNotModified:
-		e.counts.renewed.Add(1)
-	case a.Err != nil || a.Status >= 500:
-		e.counts.unreachable.Add(1)
-	}
 }

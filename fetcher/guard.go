@@ -38,16 +38,15 @@ func run(log *slog.Logger, f func() error) <-chan error {
 }
 
 // guarded is run, waited for.
-func (e *engine) guarded(f func() error) error { return <-run(e.watch.log, f) }
+func guarded(log *slog.Logger, f func() error) error { return <-run(log, f) }
 
-// addressRule is Options.Egress, nil if that is. net/http may call it on a
-// goroutine of its own, where a panic would end the program.
-func (e *engine) addressRule() func(netip.Addr) error {
-	rule := e.opts.Egress
+// addressRule is Options.Egress, guarded; nil if that is. net/http may call it on
+// a goroutine of its own, where a panic would end the program.
+func addressRule(log *slog.Logger, rule func(netip.Addr) error) func(netip.Addr) error {
 	if rule == nil {
 		return nil
 	}
-	return func(addr netip.Addr) error { return e.guarded(func() error { return rule(addr) }) }
+	return func(addr netip.Addr) error { return guarded(log, func() error { return rule(addr) }) }
 }
 
 // within is run, waited for no longer than ctx. What f returns later is dropped,

@@ -177,7 +177,7 @@ func (t *tries) turn() (none pace.Turn, err error) {
 // read reads the body of a successful answer and closes any. It runs inside the
 // retry, so that a body that breaks off is tried again.
 func (t *tries) read(*http.Response) error {
-	resp, header, limit := t.resp, t.last.header, t.engine.profile.Limit
+	resp, header, limit := t.resp, t.last.header, t.engine.opts.Profile.Limit
 	c, err := within(t.retrieval.ctx, t.engine.watch.log, func() (content, error) {
 		defer resp.Body.Close()
 		if resp.StatusCode < 200 || resp.StatusCode > 299 {

@@ -29,31 +29,30 @@ const (
 // lease; but that ends with its holder, and then one of those who wait has it
 // next. The process goes ahead alone when the store fails, when two holders in a
 // row have had all of their time, or when it seems to have lost its network.
-func (e *engine) lease(f *flight, old *policy.Record, force bool) (release func(), known *policy.Record, fresh bool) {
+func (s *storage) lease(f *flight, old *policy.Record, force bool) (release func(), known *policy.Record, fresh bool) {
 	alone := func() {}
-	l, ok := e.opts.Store.(cache.Leaser)
-	if !ok || e.witness.lost() {
+	if s.fleet == nil || s.witness.lost() {
 		return alone, old, false
 	}
-	until := time.Now().Add(2 * (e.opts.Timeout + storeTime))
+	until := time.Now().Add(2 * (s.fetch + storeTime))
 	for wait := leaseLook; ; wait = min(2*wait, leaseMost) {
-		release, err := e.tryLease(l, f.key)
+		release, err := s.tryLease(f.key)
 		if err != nil && !errors.Is(err, cache.ErrHeld) {
-			e.storeFailed("lease", f.key, err)
+			s.failed("lease", f.key, err)
 			return alone, old, false
 		}
 		// The store is looked at under the lease too: the holder before us may
 		// have written between our look and our lease.
-		known = e.load(f, old)
+		known = s.load(f, old)
 		if !known.Due(time.Now()) && (!force || another(old, known)) {
 			if err == nil {
-				e.released(release)
+				s.released(release)
 			}
-			e.counts.storeHits.Add(1)
+			s.counts.storeHits.Add(1)
 			return alone, known, true
 		}
 		if err == nil {
-			return func() { e.released(release) }, known, false
+			return func() { s.released(release) }, known, false
 		}
 		if time.Now().After(until) {
 			return alone, known, false
@@ -67,9 +66,9 @@ func (e *engine) lease(f *flight, old *policy.Record, force bool) (release func(
 func another(old, known *policy.Record) bool { return !known.NextTry().Equal(old.NextTry()) }
 
 // tryLease takes the lease if it is free.
-func (e *engine) tryLease(l cache.Leaser, key string) (release func(), err error) {
-	return inStore(context.Background(), e, func(ctx context.Context) (func(), error) {
-		release, err := l.Lease(ctx, e.storeKey(key), leaseTTL)
+func (s *storage) tryLease(key string) (release func(), err error) {
+	return inStore(context.Background(), s, func(ctx context.Context) (func(), error) {
+		release, err := s.fleet.Lease(ctx, s.key(key), leaseTTL)
 		if err == nil && ctx.Err() != nil { // nobody waits for it any more
 			release()
 		}
@@ -78,9 +77,9 @@ func (e *engine) tryLease(l cache.Leaser, key string) (release func(), err error
 }
 
 // released gives a lease back; a store that panics there hurts nobody.
-func (e *engine) released(release func()) {
+func (s *storage) released(release func()) {
 	if release != nil {
-		e.guarded(func() error { release(); return nil })
+		guarded(s.watch.log, func() error { release(); return nil })
 	}
 }
 
@@ -127,16 +126,16 @@ func (w *witness) note(key string, answered bool, at time.Time) {
 
 // witnessPage notes the answer to a page for the fleet's sake, if none was noted
 // lately.
-func (e *engine) witnessPage(req *http.Request) {
-	if !e.shared {
+func (s *storage) witnessPage(req *http.Request) {
+	if s.fleet == nil {
 		return
 	}
 	now := time.Now()
-	if now.Unix()-e.witness.noted.Load() < int64(pageNotes/time.Second) {
+	if now.Unix()-s.witness.noted.Load() < int64(pageNotes/time.Second) {
 		return
 	}
 	if key, err := Authority(addressed(req)); err == nil {
-		e.witness.note(key, true, now)
+		s.witness.note(key, true, now)
 	}
 }
 
@@ -161,6 +160,6 @@ func (w *witness) lost() bool {
 // credible reports whether the fleet may learn what this process has: a process
 // that has lost its network, in which nobody answers, must not mark down sites
 // for the others. A store that is this process's alone gets all.
-func (e *engine) credible(f *flight) bool {
-	return !e.shared || f.answered || e.witness.others(f.key, time.Now().Add(-vouchTime))
+func (s *storage) credible(f *flight) bool {
+	return s.fleet == nil || f.answered || s.witness.others(f.key, time.Now().Add(-vouchTime))
 }

@@ -12,7 +12,7 @@ import (
 // the authorities in use by key, bounded in bytes. A copy that several
 // authorities serve is held once.
 type memory struct {
-	*lru.Cache[*policy.Record, *policy.Text]
+	records *lru.Cache[*policy.Record, *policy.Text]
 
 	mu     sync.Mutex
 	tokens []string // replaced, never changed
@@ -23,7 +23,7 @@ type memory struct {
 const maxTokens = 8
 
 func newMemory(maxBytes int64) *memory {
-	return &memory{Cache: lru.New[*policy.Record, *policy.Text](maxBytes)}
+	return &memory{records: lru.New[*policy.Record, *policy.Text](maxBytes)}
 }
 
 // serve tells the memory of a product token that will ask.
@@ -52,15 +52,15 @@ func (m *memory) remember(key string, rec *policy.Record) *policy.Record {
 	cost := int64(rec.Size())
 	text := rec.Text()
 	if text == nil {
-		m.Put(key, rec, cost, nil)
+		m.records.Put(key, rec, cost, nil)
 		return rec
 	}
 	size := int64(text.Size(m.served()...))
-	part := m.Share(m.Hash([]byte(text.Digest())), text, size)
+	part := m.records.Share(m.records.Hash(text.Digest()), text, size)
 	if rec = rec.Share(part.Value()); rec.Text() != part.Value() { // another text with the same hash
-		m.Drop(part)
+		m.records.Drop(part)
 		part, cost = nil, cost+size
 	}
-	m.Put(key, rec, cost, part)
+	m.records.Put(key, rec, cost, part)
 	return rec
 }

@@ -122,7 +122,7 @@ func TestMemoryOfACrowd(t *testing.T) {
 		t.Run("house/"+c.name, func(t *testing.T) {
 			before := heap()
 			m := c.fill(n, bodies)
-			used, counted := int(heap()-before), int(m.Bytes())
+			used, counted := int(heap()-before), int(m.records.Bytes())
 			t.Logf("%d authorities: %d octets each, counted %d", n, used/n, counted/n)
 			if used/n > c.most {
 				t.Errorf("%d octets each, want at most %d", used/n, c.most)
@@ -149,7 +149,7 @@ func BenchmarkMillion(b *testing.B) {
 				used := heap() - before
 				clock, work := collection(10)
 				b.ReportMetric(float64(used)/n, "B/authority")
-				b.ReportMetric(float64(m.Bytes())/n, "counted-B/authority")
+				b.ReportMetric(float64(m.records.Bytes())/n, "counted-B/authority")
 				b.ReportMetric(float64(clock.Nanoseconds())/n, "gc-ns/authority")
 				b.ReportMetric(work*1e9/n, "gc-cpu-ns/authority")
 				runtime.KeepAlive(m)
@@ -180,10 +180,10 @@ func TestTextsOfOneHash(t *testing.T) {
 	c := crowd{shares: 1}
 	first := c.learn(policy.RFC9309(), 1, []byte("User-agent: *\nDisallow: /first\n"))
 	second := c.learn(policy.RFC9309(), 2, []byte("User-agent: *\nDisallow: /second\n"))
-	m.Put(authority(1), first, 1, m.Share(m.Hash([]byte(second.Text().Digest())), first.Text(), 1)) // the hash is the second's
+	m.records.Put(authority(1), first, 1, m.records.Share(m.records.Hash(second.Text().Digest()), first.Text(), 1)) // the hash is the second's
 
 	got := m.remember(authority(2), second)
-	if kept, ok := m.Get(authority(2)); !ok || kept != got || got.Text() != second.Text() {
+	if kept, ok := m.records.Get(authority(2)); !ok || kept != got || got.Text() != second.Text() {
 		t.Errorf("the second authority has the text %v, want its own", got.Text())
 	}
 }
@@ -201,7 +201,7 @@ func TestEveryTokenCounts(t *testing.T) {
 			m.serve("bota") // told before
 		}
 		m.remember(authority(1), crowd{shares: 1}.learn(policy.RFC9309(), 1, []byte(robots.String())))
-		return m.Bytes()
+		return m.records.Bytes()
 	}
 	for n := range 20 {
 		less, more := size(n), size(n+1)

@@ -46,8 +46,8 @@ func (e *engine) firstTurn(f *flight, old *policy.Record) (turn pace.Turn, known
 	defer cancel()
 	began := time.Now()
 	turn, err = e.pacer.Wait(ctx, f.key, 0)
-	if err == nil && e.shared && time.Since(began) >= leaseTTL {
-		if rec := e.load(f, old); !rec.Due(time.Now()) && another(old, rec) {
+	if err == nil && e.storage.fleet != nil && time.Since(began) >= leaseTTL {
+		if rec := e.storage.load(f, old); !rec.Due(time.Now()) && another(old, rec) {
 			turn.Done()
 			return turn, rec, nil
 		}
@@ -83,15 +83,15 @@ func (t *Transport) crawlDelay(rec *policy.Record) time.Duration {
 // withTurn adds to a decision when the request would have its turn, as far as this
 // process knows.
 func (t *Transport) withTurn(d policy.Decision, key string, rec *policy.Record) policy.Decision {
-	if t.pacer == nil || d.Verdict != policy.Allow {
+	if t.engine.pacer == nil || d.Verdict != policy.Allow {
 		return d
 	}
 	delay := t.crawlDelay(rec)
-	at, why := t.pacer.Peek(key, delay)
+	at, why := t.engine.pacer.Peek(key, delay)
 	if why != pace.ReasonNone {
 		d.Turn, d.Pacing = at, "waits for "+string(why)
 	}
-	if obeyed := t.pacer.Obeyed(delay); obeyed < delay {
+	if obeyed := t.engine.pacer.Obeyed(delay); obeyed < delay {
 		if d.Pacing != "" {
 			d.Pacing += ", "
 		}
@@ -117,7 +117,7 @@ func (t *Transport) pacedTrip(req *http.Request, key string, rec *policy.Record,
 	case !errors.As(err, &refused):
 		closeBody(req)
 		return nil, ended(ctx)
-	case !t.opts.Audit:
+	case !t.engine.opts.Audit:
 		return t.refuse(req, t.tooLate(addressed(req), refused))
 	case r == nil || r.decision.Allowed():
 		r = &ruling{decision: t.tooLate(addressed(req), refused)}
@@ -132,12 +132,12 @@ func (t *Transport) pacedTrip(req *http.Request, key string, rec *policy.Record,
 func (t *Transport) pageTurn(ctx context.Context, key string, rec *policy.Record, redirected, fetched bool) (pace.Turn, error) {
 	delay := t.crawlDelay(rec)
 	if redirected {
-		return t.pacer.Follow(ctx, key, delay)
+		return t.engine.pacer.Follow(ctx, key, delay)
 	}
-	turn, err := t.pacer.Wait(ctx, key, delay)
+	turn, err := t.engine.pacer.Wait(ctx, key, delay)
 	var refused *pace.RefusedError
 	if fetched && errors.As(err, &refused) && rec.Due(refused.RetryAt.Add(lateness)) {
-		return t.pacer.Follow(ctx, key, delay)
+		return t.engine.pacer.Follow(ctx, key, delay)
 	}
 	return turn, err
 }

@@ -2,10 +2,13 @@ package fetcher
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,105 +27,119 @@ const (
 )
 
 // A swapper is a store that replaces a value only if it is still the one that
-// was read: cache/redis is one. A nil old stands for no value, a keep of zero
-// for no new one.
+// was read: cache/redis is one. A nil old stands for no value, a keep of zero for
+// no new one.
 type swapper interface {
 	Swap(ctx context.Context, key string, old, value []byte, keep time.Duration) (swapped bool, err error)
 }
 
-// storeKey is the key of an authority's record in the store. Two profiles read
-// one robots.txt in two ways, so each has a record of its own.
-func (e *engine) storeKey(authority string) string { return authority + " " + e.profile.Name }
+// storage keeps records beyond this process. Whatever the store does, a call of it
+// takes no longer than storeTime, and its failure is a miss that is reported.
+type storage struct {
+	store   cache.Store  // nil without one
+	fleet   cache.Leaser // the store if a fleet shares it, else nil
+	profile *policy.Profile
+	memory  *memory
+	watch   *observer
+	counts  *counts
+	fetch   time.Duration // the longest time of a fetch
+	hangs   hangs
+	backlog backlog
+	witness witness
+}
 
-// keep is how long the store holds a record: as long as an outage can make use
-// of it. The record itself says from when it must be asked for again.
-func (e *engine) keep() time.Duration {
-	most := e.profile.Fresh.Most
-	for _, ph := range e.profile.Outage {
+// key is the key of an authority's record in the store. Two profiles read one
+// robots.txt in two ways, so each has a record of its own.
+func (s *storage) key(authority string) string { return authority + " " + s.profile.Name }
+
+// keep is how long the store holds a record: as long as an outage can make use of
+// it. The record itself says when the next fetch is due.
+func (s *storage) keep() time.Duration {
+	most := s.profile.Fresh.Most
+	for _, ph := range s.profile.Outage {
 		most = max(most, ph.Until)
 	}
 	return most + 30*24*time.Hour
 }
 
 // load reads the store and returns the record in force of known and the stored
-// one. Whatever is not the record of this very authority, whole and of this
-// profile, is a miss.
-func (e *engine) load(f *flight, known *policy.Record) *policy.Record {
+// one. A value that is not a whole record of this very authority and profile is a
+// miss.
+func (s *storage) load(f *flight, known *policy.Record) *policy.Record {
 	f.stored = nil
-	if e.opts.Store == nil {
+	if s.store == nil {
 		return known
 	}
-	data, err := e.get(f.key)
+	data, err := inStore(context.Background(), s, func(ctx context.Context) ([]byte, error) {
+		return s.get(ctx, s.key(f.key))
+	})
 	if err != nil {
-		e.storeFailed("get", f.key, err)
+		s.failed("get", f.key, err)
+	}
+	if f.stored = data; data == nil {
 		return known
 	}
-	f.stored = data
-	if data == nil {
-		return known
-	}
-	rec, err := e.profile.Load(data)
+	rec, err := s.profile.Load(data)
 	if err == nil && rec.Robots() != f.key+robotsPath {
 		err = fmt.Errorf("the store returned the record of %.200q", rec.Robots())
 	}
 	if err != nil {
-		e.storeFailed("load", f.key, err)
+		s.failed("load", f.key, err)
 		return known
 	}
 	return known.Merge(rec, time.Now())
 }
 
-// get returns the value that the store has for an authority, nil if there is none.
-func (e *engine) get(key string) ([]byte, error) {
-	data, err := inStore(context.Background(), e, func(ctx context.Context) ([]byte, error) {
-		return e.opts.Store.Get(ctx, e.storeKey(key))
-	})
+// get returns the value of a key, nil if there is none.
+func (s *storage) get(ctx context.Context, key string) ([]byte, error) {
+	data, err := s.store.Get(ctx, key)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err == nil && data == nil:
-		data = []byte{} // neither a value nor an error: no record
+		return []byte{}, nil // neither a value nor an error: no record
 	}
 	return data, err
 }
 
-// save writes a record to the store, folded onto the newest record that the
-// store has, and returns the record in force.
-func (e *engine) save(f *flight, rec *policy.Record) *policy.Record {
-	if e.opts.Store == nil {
+// save writes a record to the store, merged with the newest record there, and
+// returns the record in force.
+func (s *storage) save(f *flight, rec *policy.Record) *policy.Record {
+	if s.store == nil {
 		return rec
 	}
-	if !e.credible(f) {
-		e.backlog.drop(f.key)
+	if !s.credible(f) {
+		s.backlog.drop(f.key)
 		return rec
 	}
-	return e.write(f, rec)
+	return s.write(f, rec)
 }
 
-// write is save for a record that the fleet may have. What the store does not
-// take now is written when it answers again.
-func (e *engine) write(f *flight, rec *policy.Record) *policy.Record {
+// write is save for a record that the fleet may have. What the store does not take
+// is written when the store answers again.
+func (s *storage) write(f *flight, rec *policy.Record) *policy.Record {
 	for try := range maxSwaps {
-		done, err := e.swap(f, rec, try == maxSwaps-1)
+		done, err := s.replace(f, rec, try == maxSwaps-1)
 		if err != nil {
-			e.storeFailed("put", f.key, err)
-			e.backlog.add(f.key)
+			s.failed("put", f.key, err)
+			s.backlog.add(f.key)
 		}
 		if done || err != nil {
 			break
 		}
-		rec = e.load(f, rec)
+		rec = s.load(f, rec)
 	}
 	return rec
 }
 
-// swap puts a record if the store still has what was read last, or in any case.
-// A record that its sender forbade to store takes what is there away.
-func (e *engine) swap(f *flight, rec *policy.Record, always bool) (done bool, err error) {
+// replace puts a record into the store if the store still has what was read last,
+// which done reports, or in any case. A record whose sender forbade to store it
+// removes what is there.
+func (s *storage) replace(f *flight, rec *policy.Record, anyway bool) (done bool, err error) {
 	var value []byte
 	var keep time.Duration
 	if !rec.NoStore() {
-		keep = e.keep()
+		keep = s.keep()
 		if value, err = rec.MarshalBinary(); err != nil {
 			return false, err
 		}
@@ -130,35 +147,35 @@ func (e *engine) swap(f *flight, rec *policy.Record, always bool) (done bool, er
 	if bytes.Equal(value, f.stored) {
 		return true, nil
 	}
-	s, atomic := e.opts.Store.(swapper)
-	if !atomic && !always {
-		if now, err := e.get(f.key); err != nil || !bytes.Equal(now, f.stored) {
-			return false, err
+	key, old := s.key(f.key), f.stored // f may change while the store hangs
+	return inStore(context.Background(), s, func(ctx context.Context) (bool, error) {
+		if !anyway {
+			if w, ok := s.store.(swapper); ok {
+				return w.Swap(ctx, key, old, value, keep)
+			}
+			now, err := s.get(ctx, key)
+			if err = cmp.Or(err, ctx.Err()); err != nil || !bytes.Equal(now, old) {
+				return false, err // a Put that nobody waits for could hide a newer record
+			}
 		}
-	}
-	key, old := e.storeKey(f.key), f.stored // f may change while the store hangs
-	return inStore(context.Background(), e, func(ctx context.Context) (bool, error) {
-		switch {
-		case atomic && !always:
-			return s.Swap(ctx, key, old, value, keep)
-		case keep == 0:
-			return true, e.opts.Store.Delete(ctx, key)
+		if keep == 0 {
+			return true, s.store.Delete(ctx, key)
 		}
-		return true, e.opts.Store.Put(ctx, key, value, keep)
+		return true, s.store.Put(ctx, key, value, keep)
 	})
 }
 
 // forget removes an authority's record from the store.
-func (e *engine) forget(ctx context.Context, key string) error {
-	e.backlog.drop(key)
-	if e.opts.Store == nil {
+func (s *storage) forget(ctx context.Context, key string) error {
+	s.backlog.drop(key)
+	if s.store == nil {
 		return nil
 	}
-	_, err := inStore(ctx, e, func(ctx context.Context) (none, error) {
-		return none{}, e.opts.Store.Delete(ctx, e.storeKey(key))
+	_, err := inStore(ctx, s, func(ctx context.Context) (none, error) {
+		return none{}, s.store.Delete(ctx, s.key(key))
 	})
 	if err != nil {
-		e.storeFailed("delete", key, err)
+		s.failed("delete", key, err)
 		err = fmt.Errorf("fetcher: forgetting %s: %w", key, err)
 	}
 	return err
@@ -167,31 +184,32 @@ func (e *engine) forget(ctx context.Context, key string) error {
 // none is the result of a call that has none.
 type none struct{}
 
-// inStore makes one call of the store, within its own time even if the store
-// does not look at its context: then the call's goroutine ends when the store
-// lets it. While the store hangs, calls fail at once.
-func inStore[T any](ctx context.Context, e *engine, call func(ctx context.Context) (T, error)) (v T, err error) {
-	if err := e.hangs.enter(time.Now()); err != nil {
+// inStore makes one call of the store and waits for it no longer than storeTime,
+// even if the store does not look at its context: the goroutine of the call ends
+// when the store returns. While the store hangs, calls fail at once. A call that
+// succeeds lets the backlog be written.
+func inStore[T any](ctx context.Context, s *storage, call func(ctx context.Context) (T, error)) (v T, err error) {
+	if err := s.hangs.enter(time.Now()); err != nil {
 		return v, err
 	}
 	limited, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
-	v, err = within(limited, e.watch.log, func() (T, error) { return call(limited) })
+	v, err = within(limited, s.watch.log, func() (T, error) { return call(limited) })
 	if ctx.Err() == nil {
-		e.hangs.leave(time.Now(), limited.Err() != nil)
+		s.hangs.leave(time.Now(), limited.Err() != nil)
 	}
 	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, cache.ErrHeld) {
-		if e.backlog.begin() {
+		if keys := s.backlog.take(); len(keys) > 0 {
 			// Ends when all is written, or with the first record that is not taken.
-			run(e.watch.log, func() error { e.catchUp(); return nil })
+			run(s.watch.log, func() error { s.catchUp(keys); return nil })
 		}
 	}
 	return v, err
 }
 
-func (e *engine) storeFailed(op, key string, err error) {
-	e.counts.storeFailures.Add(1)
-	e.watch.store(op, key, err)
+func (s *storage) failed(op, key string, err error) {
+	s.counts.storeFailures.Add(1)
+	s.watch.store(op, key, err)
 }
 
 const (
@@ -251,28 +269,27 @@ func (h *hangs) leave(now time.Time, late bool) {
 const (
 	// maxBacklog bounds the authorities that wait for the store to answer again.
 	maxBacklog = 1000
-	// backlogRest is how long nothing is tried again after a record that the
+	// backlogRest is how long nothing is written again after a record that the
 	// store did not take.
 	backlogRest = time.Second
 )
 
-// A backlog is the set of authorities whose record could not be written. When it
+// A backlog is the set of authorities whose record the store did not take. When it
 // is full, further ones are left out.
 type backlog struct {
 	mu   sync.Mutex
 	keys map[string]bool
-	busy bool      // they are being written
-	rest time.Time // not before this
+	rest time.Time // nothing is written before this
 }
 
-func (b *backlog) add(key string) {
+func (b *backlog) add(keys ...string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.rest = time.Now().Add(backlogRest)
 	if b.keys == nil {
 		b.keys = make(map[string]bool)
 	}
-	if len(b.keys) < maxBacklog {
+	for _, key := range keys[:min(len(keys), maxBacklog-len(b.keys))] {
 		b.keys[key] = true
 	}
 }
@@ -283,45 +300,36 @@ func (b *backlog) drop(key string) {
 	delete(b.keys, key)
 }
 
-// begin reports whether the caller is to write the records now.
-func (b *backlog) begin() bool {
+// take empties the set, but not while it rests.
+func (b *backlog) take() (keys []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.busy || len(b.keys) == 0 || time.Now().Before(b.rest) {
-		return false
+	if len(b.keys) == 0 || time.Now().Before(b.rest) {
+		return nil
 	}
-	b.busy = true
-	return true
+	keys = slices.Collect(maps.Keys(b.keys))
+	clear(b.keys)
+	return keys
 }
 
-// next takes an authority out. There is none if a record was not taken just now.
-func (b *backlog) next() (key string, ok bool) {
+// resting reports whether the store has just not taken a record.
+func (b *backlog) resting() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if time.Now().Before(b.rest) {
-		return "", false
-	}
-	for key := range b.keys {
-		delete(b.keys, key)
-		return key, true
-	}
-	return "", false
+	return time.Now().Before(b.rest)
 }
 
-func (b *backlog) end() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.busy = false
-}
-
-// catchUp writes the records that the store did not take when they were learnt,
-// as they are in memory now.
-func (e *engine) catchUp() {
-	defer e.backlog.end()
-	for key, ok := e.backlog.next(); ok; key, ok = e.backlog.next() {
-		if rec, ok := e.memory.Get(key); ok {
+// catchUp writes records that the store did not take before, as they are in memory
+// now. It ends with the first that is not taken again.
+func (s *storage) catchUp(keys []string) {
+	for i, key := range keys {
+		if s.backlog.resting() {
+			s.backlog.add(keys[i:]...)
+			return
+		}
+		if rec, ok := s.memory.records.Get(key); ok {
 			f := &flight{key: key}
-			e.write(f, e.load(f, rec))
+			s.write(f, s.load(f, rec))
 		}
 	}
 }

@@ -90,7 +90,7 @@ func newObserver(t *Trace, l *slog.Logger) *observer {
 // tell runs a hook where neither its panic nor its Goexit hurts anybody, and
 // waits for it.
 func (o *observer) tell(hook string, f func()) {
-	if err := <-run(o.log, func() error { f(); return nil }); err != nil {
+	if err := guarded(o.log, func() error { f(); return nil }); err != nil {
 		o.log.Warn("a hook did not return", "hook", hook, "error", clean.Text(err.Error(), maxLog))
 	}
 }

@@ -26,7 +26,7 @@ import (
 // [Transport.RoundTrip] is what most callers want; [Transport.Check] decides
 // without making the request.
 type Transport struct {
-	*engine
+	engine   *engine
 	token    string      // product tokens, separated by a comma and a space
 	reported atomic.Bool // a request under another agent has been reported
 }
@@ -43,7 +43,7 @@ func (t *Transport) As(token string) (*Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.as(tokens), nil
+	return t.engine.as(tokens), nil
 }
 
 func (e *engine) as(token string) *Transport {
@@ -60,7 +60,7 @@ func (t *Transport) Check(ctx context.Context, target *url.URL) (policy.Decision
 	if err != nil {
 		return policy.Decision{}, err
 	}
-	r, err := t.decide(ctx, target, key, t.inForce(key))
+	r, err := t.decide(ctx, target, key, t.engine.inForce(key))
 	if err == nil {
 		t.report(ctx, r.decision)
 	}
@@ -69,8 +69,8 @@ func (t *Transport) Check(ctx context.Context, target *url.URL) (policy.Decision
 
 // report counts a decision and passes it to the hook.
 func (t *Transport) report(ctx context.Context, d policy.Decision) {
-	t.count(d.Verdict)
-	t.watch.decided(ctx, d)
+	t.engine.counts.decision(d.Verdict)
+	t.engine.watch.decided(ctx, d)
 }
 
 // A ruling is a decision on a URL and what it rests on.
@@ -87,7 +87,7 @@ func (t *Transport) decide(ctx context.Context, target *url.URL, key string, kno
 		return ruling{decision: d}, nil
 	}
 	if r.rec = known; known == nil {
-		r.rec, r.fetched, err = t.fetch(ctx, key, false)
+		r.rec, r.fetched, err = t.engine.fetch(ctx, key, false)
 	}
 	r.decision, err = t.decision(target, key, r.rec, err)
 	return r, err
@@ -122,29 +122,29 @@ func (t *Transport) decision(target *url.URL, key string, rec *policy.Record, er
 // ofRobots is the decision on a robots.txt itself, which needs no record.
 func (t *Transport) ofRobots(target *url.URL) policy.Decision {
 	d := (*policy.Record)(nil).Decide(t.token, target, time.Now())
-	d.Profile = t.profile.Name
+	d.Profile = t.engine.opts.Profile.Name
 	return d
 }
 
 // overridden is the decision of Options.Override on a URL, if there is one.
 func (t *Transport) overridden(target *url.URL) (policy.Decision, bool) {
-	if t.opts.Override == nil {
+	if t.engine.opts.Override == nil {
 		return policy.Decision{}, false
 	}
-	v, reason, ok := t.opts.Override(target)
+	v, reason, ok := t.engine.opts.Override(target)
 	if !ok {
 		return policy.Decision{}, false
 	}
 	if reason == "" {
 		reason = "no reason given"
 	}
-	return policy.Decision{Verdict: v, URL: target.Redacted(), Clause: "house", Profile: t.profile.Name, Override: reason}, true
+	return policy.Decision{Verdict: v, URL: target.Redacted(), Clause: "house", Profile: t.engine.opts.Profile.Name, Override: reason}, true
 }
 
 // tooLate is the decision on a URL whose turn comes too late for its caller.
 func (t *Transport) tooLate(target *url.URL, refused *pace.RefusedError) policy.Decision {
 	return policy.Decision{
-		Verdict: policy.Defer, URL: target.Redacted(), Clause: "house", Profile: t.profile.Name,
+		Verdict: policy.Defer, URL: target.Redacted(), Clause: "house", Profile: t.engine.opts.Profile.Name,
 		RetryAt: refused.RetryAt, Pacing: "no turn in time: " + string(refused.Reason),
 	}
 }
@@ -152,7 +152,7 @@ func (t *Transport) tooLate(target *url.URL, refused *pace.RefusedError) policy.
 // forbidden is the decision on a URL whose address Options.PageEgress refuses.
 func (t *Transport) forbidden(target *url.URL, refused *egress.RefusedError) policy.Decision {
 	return policy.Decision{
-		Verdict: policy.Disallow, URL: target.Redacted(), Clause: "house", Profile: t.profile.Name, Cause: refused.Error(),
+		Verdict: policy.Disallow, URL: target.Redacted(), Clause: "house", Profile: t.engine.opts.Profile.Name, Cause: refused.Error(),
 	}
 }
 
@@ -166,7 +166,7 @@ func (t *Transport) Peek(target *url.URL) (policy.Decision, bool) {
 	if d, ok := t.withoutRecord(target, key); ok {
 		return d, true
 	}
-	rec := t.inForce(key)
+	rec := t.engine.inForce(key)
 	if rec == nil {
 		return policy.Decision{}, false
 	}
@@ -192,22 +192,22 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return t.ungoverned(req, err)
 	}
 	now := time.Now()
-	rec, ok := t.memory.GetBytes(key)
+	rec, ok := t.engine.memory.records.GetBytes(key)
 	if !ok || rec.Due(now) {
 		rec = nil
 	}
 	var r *ruling // nil on the warm path, which allocates nothing
-	if rec == nil || !t.quick || !rec.Allows(t.token, target, now) {
+	if rec == nil || !t.engine.quick || !rec.Allows(t.token, target, now) {
 		if r, err = t.await(req, target, string(key), rec); err != nil {
 			closeBody(req)
 			return nil, err
 		}
-		if !t.opts.Audit && !r.decision.Allowed() {
+		if !t.engine.opts.Audit && !r.decision.Allowed() {
 			return t.refuse(req, r.decision)
 		}
 		rec = r.rec
 	}
-	if t.pacer == nil {
+	if t.engine.pacer == nil {
 		return t.request(req, r, pace.Turn{})
 	}
 	return t.pacedTrip(req, string(key), rec, r)
@@ -216,7 +216,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // ungoverned answers a request for a URL that no robots.txt governs. In audit it
 // goes out like any other.
 func (t *Transport) ungoverned(req *http.Request, why error) (*http.Response, error) {
-	if t.opts.Audit {
+	if t.engine.opts.Audit {
 		return t.send(req, pace.Turn{})
 	}
 	closeBody(req)
@@ -241,7 +241,7 @@ func (t *Transport) await(req *http.Request, target *url.URL, key string, known 
 // request makes a request that may go out and reports the decision on it. Under
 // Options.PageEgress that is known only when the address is.
 func (t *Transport) request(req *http.Request, r *ruling, turn pace.Turn) (*http.Response, error) {
-	if !t.opts.PageEgress {
+	if !t.engine.opts.PageEgress {
 		t.reportGranted(req.Context(), r)
 		return t.send(req, turn)
 	}
@@ -267,7 +267,7 @@ func (t *Transport) refuse(req *http.Request, d policy.Decision) (*http.Response
 // from memory.
 func (t *Transport) reportGranted(ctx context.Context, r *ruling) {
 	if r == nil {
-		t.counts.allowed.Add(1)
+		t.engine.counts.allowed.Add(1)
 		return
 	}
 	t.report(ctx, r.decision)
@@ -356,7 +356,7 @@ func (t *Transport) send(req *http.Request, turn pace.Turn) (*http.Response, err
 	if copied {
 		sent.Header = header
 	}
-	resp, err := t.network.Page(sent)
+	resp, err := t.engine.network.Page(sent)
 	switch {
 	case err != nil:
 		return nil, err
@@ -365,7 +365,7 @@ func (t *Transport) send(req *http.Request, turn pace.Turn) (*http.Response, err
 	case resp.Request == sent:
 		resp.Request = req
 	}
-	t.witnessPage(req)
+	t.engine.storage.witnessPage(req)
 	turn.Answer(resp.StatusCode, resp.Header)
 	// The body of a 101 is a connection, not an answer.
 	if turn == (pace.Turn{}) || resp.Body == nil || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
@@ -391,10 +391,10 @@ func (t *Transport) Record(ctx context.Context, target *url.URL) (*policy.Record
 	if err != nil {
 		return nil, err
 	}
-	if rec := t.inForce(key); rec != nil {
+	if rec := t.engine.inForce(key); rec != nil {
 		return rec, nil
 	}
-	rec, _, err := t.fetch(ctx, key, false)
+	rec, _, err := t.engine.fetch(ctx, key, false)
 	return rec, err
 }
 
@@ -405,7 +405,7 @@ func (t *Transport) Refresh(ctx context.Context, target *url.URL) (policy.Decisi
 	if err != nil {
 		return policy.Decision{}, err
 	}
-	rec, _, err := t.fetch(ctx, key, true)
+	rec, _, err := t.engine.fetch(ctx, key, true)
 	if d, ok := t.overridden(target); ok && err == nil {
 		return d, nil
 	}
@@ -420,11 +420,11 @@ func (t *Transport) Invalidate(ctx context.Context, target *url.URL) error {
 	if err != nil {
 		return err
 	}
-	if f, ok := t.aloft.Load(key); ok {
+	if f, ok := t.engine.aloft.Load(key); ok {
 		f.(*flight).forgotten.Store(true)
 	}
-	t.memory.Delete(key)
-	return t.forget(ctx, key)
+	t.engine.memory.records.Delete(key)
+	return t.engine.storage.forget(ctx, key)
 }
 
 // prefetches is the number of authorities that Prefetch fetches from at once.
@@ -449,12 +449,12 @@ func (t *Transport) Prefetch(ctx context.Context, targets iter.Seq[*url.URL]) er
 			}
 			continue
 		}
-		if t.inForce(key) != nil {
+		if t.engine.inForce(key) != nil {
 			continue
 		}
 		// Ends with the retrieval, or with ctx.
 		g.Go(func() error {
-			t.fetch(ctx, key, false) // a failure is in the record, and in ctx
+			t.engine.fetch(ctx, key, false) // a failure is in the record, and in ctx
 			return nil
 		})
 	}
@@ -467,12 +467,12 @@ func (t *Transport) Prefetch(ctx context.Context, targets iter.Seq[*url.URL]) er
 
 // All yields what the memory holds, by authority, in no order. Records may come
 // and go meanwhile; the loop may call the Transport.
-func (t *Transport) All() iter.Seq2[string, *policy.Record] { return t.memory.All() }
+func (t *Transport) All() iter.Seq2[string, *policy.Record] { return t.engine.memory.records.All() }
 
 // CloseIdleConnections passes the call on to the base.
 func (t *Transport) CloseIdleConnections() {
-	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+	if c, ok := t.engine.opts.Base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
-	t.network.CloseIdle()
+	t.engine.network.CloseIdle()
 }

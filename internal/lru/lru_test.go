@@ -199,7 +199,7 @@ func checkShard[V, S any](t *testing.T, s *shard[V, S], holds map[*Part[S]]uint3
 
 func TestPartIsHeldAndChargedOnce(t *testing.T) {
 	c := New[int, string](room)
-	hash := c.Hash([]byte("file"))
+	hash := c.Hash("file")
 	share := func(content string) *Part[string] { return c.Share(hash, content, 1<<20) }
 	first := share("file")
 	c.Put("a", 1, 10, first)
@@ -249,10 +249,10 @@ func TestPutKeepsTheNewKey(t *testing.T) {
 
 func TestHashIsOfEachCache(t *testing.T) {
 	one, two := New[int, int](room), New[int, int](room)
-	if a, b := one.Hash([]byte("file")), one.Hash([]byte("file")); a != b {
+	if a, b := one.Hash("file"), one.Hash("file"); a != b {
 		t.Errorf("one content has two hashes, %x and %x", a, b)
 	}
-	if one.Hash([]byte("file")) == two.Hash([]byte("file")) {
+	if one.Hash("file") == two.Hash("file") {
 		t.Errorf("two caches have the same hash of a content, want different hashes")
 	}
 }

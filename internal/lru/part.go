@@ -30,7 +30,7 @@ type parts[S any] struct {
 
 // Hash returns the hash by which parts are found. Its key is random, so no host can choose content with a
 // given hash.
-func (c *Cache[V, S]) Hash(content []byte) uint64 { return maphash.Bytes(c.seed, content) }
+func (c *Cache[V, S]) Hash(content string) uint64 { return maphash.String(c.seed, content) }
 
 // Share returns the part with that hash, and a hold on it. If there is none it makes one of value, which
 // retains cost bytes.

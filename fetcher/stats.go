@@ -1,0 +1,75 @@
+package fetcher
+
+import (
+	"net/http"
+	"sync/atomic"
+
+	"github.com/rfc9309/polite/pace"
+	"github.com/rfc9309/polite/policy"
+)
+
+// counts are the counters behind Stats.
+type counts struct {
+	allowed, disallowed, deferred              atomic.Int64
+	retrievals, requests, renewed, unreachable atomic.Int64
+	storeHits, storeFailures                   atomic.Int64
+}
+
+// Stats counts what a Transport and its siblings by As have done since New.
+type Stats struct {
+	// Decisions of Check and RoundTrip.
+	Allowed    int64 `json:"allowed"`
+	Disallowed int64 `json:"disallowed"`
+	Deferred   int64 `json:"deferred"`
+
+	Retrievals  int64 `json:"retrievals"`  // retrievals of robots.txt, with all their hops
+	Requests    int64 `json:"requests"`    // requests made for them, each try by itself
+	Renewed     int64 `json:"renewed"`     // retrievals answered 304
+	Unreachable int64 `json:"unreachable"` // retrievals that ended in a failure or a server error
+
+	StoreHits     int64 `json:"store_hits"`     // records taken from the store
+	StoreFailures int64 `json:"store_failures"` // calls of the store that failed
+
+	Authorities int   `json:"authorities"` // held in memory now
+	Bytes       int64 `json:"bytes"`       // of memory in use for them: at most MaxBytes, but for a moment when one is put in
+
+	Pace pace.Stats `json:"pace"` // what pacing did; zero without it
+}
+
+// Stats returns the counts so far.
+func (t *Transport) Stats() Stats {
+	c := &t.engine.counts
+	s := Stats{
+		Allowed: c.allowed.Load(), Disallowed: c.disallowed.Load(), Deferred: c.deferred.Load(),
+		Retrievals: c.retrievals.Load(), Requests: c.requests.Load(), Renewed: c.renewed.Load(), Unreachable: c.unreachable.Load(),
+		StoreHits: c.storeHits.Load(), StoreFailures: c.storeFailures.Load(),
+		Authorities: t.engine.memory.records.Len(), Bytes: t.engine.memory.records.Bytes(),
+	}
+	if t.engine.pacer != nil {
+		s.Pace = t.engine.pacer.Stats()
+	}
+	return s
+}
+
+// decision counts a decision.
+func (c *counts) decision(v policy.Verdict) {
+	switch v {
+	case policy.Allow:
+		c.allowed.Add(1)
+	case policy.Defer:
+		c.deferred.Add(1)
+	default:
+		c.disallowed.Add(1)
+	}
+}
+
+// fetch counts a fetch.
+func (c *counts) fetch(a policy.Attempt) {
+	c.retrievals.Add(1)
+	switch {
+	case a.Status == http.StatusNotModified:
+		c.renewed.Add(1)
+	case a.Err != nil || a.Status >= 500:
+		c.unreachable.Add(1)
+	}
+}
