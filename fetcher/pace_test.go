@@ -590,7 +590,7 @@ func (s *lineStore) Hold(_ context.Context, authority, _ string, life, _ time.Du
 	return 0, s.note("end of a turn at %s", authority)
 }
 
-func (s *lineStore) Watch(string, func()) (stop func()) { return func() {} }
+func (s *lineStore) Watch(string, func(pace.Grant)) (stop func()) { return func() {} }
 
 func (s *lineStore) Count(context.Context, string, time.Duration) (int, error) { return 1, nil }
 

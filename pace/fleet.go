@@ -90,6 +90,7 @@ type query struct {
 	w       *waiter
 	r       Reservation
 	lease   *lease  // place of the waiter's turn; nil: none yet
+	ask     bool    // the store must be asked before the next step
 	granted bool    // the store has granted start
 	start   instant // the start granted, or the moment of the next question
 	level   time.Duration
@@ -99,13 +100,13 @@ type query struct {
 // waiter of this process asks meanwhile. It returns when w has a turn or an error,
 // when late fires, or, with gone true, when ctx ends.
 func (p *Pacer) ask(ctx context.Context, w *waiter, late <-chan time.Time) (gone bool) {
-	q := &query{w: w, r: Reservation{Ticket: p.ticket()}}
+	q := &query{w: w, ask: true, r: Reservation{Ticket: p.ticket()}}
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p.mu.Lock()
 	w.cancel = cancel
 	p.mu.Unlock()
-	stop := p.opts.Shared.Watch(q.r.Ticket, w.poke)
+	stop := p.opts.Shared.Watch(q.r.Ticket, w.tell)
 	defer stop()
 	defer p.withdraw(q)
 	for {
@@ -118,7 +119,9 @@ func (p *Pacer) ask(ctx context.Context, w *waiter, late <-chan time.Time) (gone
 		}
 		select {
 		case <-time.After(min(wait, askAgain)):
-		case <-w.poked:
+			q.ask = !q.granted
+		case g := <-w.told:
+			p.hear(q, g)
 		case <-late:
 			return false
 		case <-asking.Done():
@@ -155,10 +158,11 @@ func (p *Pacer) advance(ctx context.Context, q *query) (wait time.Duration, done
 		p.mu.Unlock()
 		return 0, true
 	}
-	ask := !q.granted || q.late(p.now())
+	ask := q.ask || q.late(p.now())
 	if ask {
 		p.fill(q)
 	}
+	q.ask = false
 	p.mu.Unlock()
 	shared := true
 	if ask {
@@ -194,17 +198,35 @@ func (p *Pacer) reserve(ctx context.Context, q *query) bool {
 	})
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	q.granted = ok && g.Granted
 	if !ok {
-		q.w.shared = 0
+		q.granted, q.w.shared = false, 0
 		return false
 	}
 	now := p.now()
 	p.fleet.learn(asked, now, g.Clock)
-	q.start = min(g.Start-p.fleet.clock.ahead(), now+ages)
-	q.w.shared, q.level = q.start, min(max(g.Level, 0), p.limits.Pause)
+	q.take(g, now, &p.fleet.clock)
 	p.count(now)
 	return true
+}
+
+// hear takes note of what the store says without being asked. A start that is
+// granted stays as it is.
+func (p *Pacer) hear(q *query, g Grant) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case g == Grant{}:
+		q.ask = !q.granted
+	case !q.granted:
+		q.take(g, p.now(), &p.fleet.clock)
+	}
+}
+
+// take takes note of an answer of the store.
+func (q *query) take(g Grant, now instant, c *clock) {
+	q.granted, q.level = g.Granted, max(g.Level, 0)
+	q.start = min(g.Start-c.ahead(), now+ages)
+	q.w.shared = q.start
 }
 
 // decide makes of the last answer w's turn, or its refusal if that cannot come in
@@ -225,13 +247,13 @@ func (p *Pacer) decide(q *query, shared bool, now instant) (wait time.Duration, 
 		return at - now, false
 	case !shared && h.full(l):
 		w.why = ReasonParallel
-		return askAgain, false // end pokes w
+		return askAgain, false // end tells w
 	case !shared:
 		p.stats.Unshared++
 		p.grant(w, now)
 	case q.granted && !q.late(now):
 		p.grant(w, now)
-		h.level = q.level
+		h.level = min(q.level, p.limits.Pause)
 		p.board(w, q, now)
 	default:
 		return 0, false

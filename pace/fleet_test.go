@@ -24,7 +24,7 @@ type ledger struct {
 	unsent        bool // latest has not been sent
 	gap, level    time.Duration
 	flying        map[string]time.Time
-	watched       map[string]func()
+	watched       map[string]func(Grant)
 	lost          bool // no watcher is called
 	members       map[string]bool
 	held, reserve int // calls of Hold, of Reserve
@@ -116,7 +116,7 @@ func (s *ledger) Hold(ctx context.Context, _, ticket string, life, started time.
 		}
 		for _, wake := range s.watched {
 			if news && !s.lost {
-				wake()
+				wake(Grant{})
 			}
 		}
 	})
@@ -132,7 +132,7 @@ func (s *ledger) Pause(ctx context.Context, _ string, wait, level time.Duration)
 	})
 }
 
-func (s *ledger) Watch(ticket string, wake func()) (stop func()) {
+func (s *ledger) Watch(ticket string, wake func(Grant)) (stop func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.watched[ticket] = wake
@@ -157,7 +157,7 @@ func (s *ledger) set(down error, delays ...time.Duration) {
 }
 
 func newLedger() *ledger {
-	return &ledger{flying: map[string]time.Time{}, watched: map[string]func(){}, members: map[string]bool{}}
+	return &ledger{flying: map[string]time.Time{}, watched: map[string]func(Grant){}, members: map[string]bool{}}
 }
 
 // fleetOf returns n pacers, as of n processes, that share a ledger.

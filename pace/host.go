@@ -40,10 +40,10 @@ type waiter struct {
 	came       instant
 	limit      instant // the last moment at which a turn is of use
 	why        Reason
-	asking     bool          // first in line, and its goroutine asks the fleet
-	poked      chan struct{} // tells the goroutine that asks to look again
-	cancel     func()        // ends the question under way; nil before the first
-	shared     instant       // what the fleet answered: no turn before this
+	asking     bool       // first in line, and its goroutine asks the fleet
+	told       chan Grant // what the store says unasked; the zero Grant: ask now
+	cancel     func()     // ends the question under way; nil before the first
+	shared     instant    // what the fleet answered: no turn before this
 
 	ready chan struct{} // closed once turn, err or asking is set
 	turn  Turn
@@ -52,11 +52,19 @@ type waiter struct {
 
 func (w *waiter) granted() bool { return w.turn.flight != nil }
 
-// poke makes the goroutine that asks the fleet look again. It does not block.
-func (w *waiter) poke() {
-	select {
-	case w.poked <- struct{}{}:
-	default:
+// tell passes on what the store says to the goroutine that asks. It does not block:
+// older news that nobody has read yet is dropped.
+func (w *waiter) tell(g Grant) {
+	for {
+		select {
+		case w.told <- g:
+			return
+		default:
+		}
+		select {
+		case <-w.told:
+		default:
+		}
 	}
 }
 

@@ -60,18 +60,17 @@
 // the store. The order is that of arrival within a process and among the firsts.
 //
 // A place among the requests in flight goes to the next request of the same
-// process for at least a quarter of a second, and longer if the store is far away.
-// Then it goes to the process that has waited longest, which a message wakes. A
-// message that is lost costs half a second. With Limits.Parallel at 1, or without
-// a gap, the turns in between need no answer from the store. A start that a gap
-// holds back is granted ahead of time and used when it is due. A process that is
-// killed frees its places after half a minute. [Options.OnShared] says what
+// process for a quarter of a second, and longer if the store is far away. Then it
+// goes to the process that has waited longest. With Limits.Parallel at 1, or
+// without a gap, the turns in between need no answer from the store. A process that
+// is killed frees its places after half a minute. [Options.OnShared] says what
 // happens while the store is away.
 //
-// Where a process is slow between its turn and its connection, [Turn.Sent] moves
-// the start at the store as well. With Limits.Parallel at 1 nobody can start
-// before that, and the gap at the server is exact. Otherwise the next start may
-// have been granted already: it is put off if the news arrives in time.
+// With a gap and with Limits.Parallel other than 1, nobody starts before
+// [Turn.Sent], Answer or Done of the turn before has told the store that the request
+// is on its way, however long its connection takes. After a second without a word
+// it counts as sent. So a caller that does not call Sent has a longer gap, and a
+// gap that is shorter than the way to the store and back is as long as that.
 //
 // # Limits
 //

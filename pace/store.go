@@ -14,8 +14,8 @@ import (
 // and a number. A ticket is in the queue until it is granted a start, and then in
 // flight until Hold ends it.
 type Store interface {
-	// Reserve asks for a start at authority. A ticket in flight that asks gives
-	// up its start for a later one.
+	// Reserve asks for a start at authority. A ticket that is granted one and
+	// asks again gets the same answer for half a second, and then a later start.
 	//
 	// If requests run in parallel, the gap behind a start counts from the moment
 	// that Hold reports. Until then nobody else is granted a start, for a second
@@ -32,9 +32,10 @@ type Store interface {
 	// level without a wait can only lower it.
 	Pause(ctx context.Context, authority string, wait, level time.Duration) error
 
-	// Watch calls wake when ticket should ask again, until stop is called.
-	// A call may be lost. wake does not block.
-	Watch(ticket string, wake func()) (stop func())
+	// Watch calls wake when ticket is granted a start, or should ask again
+	// earlier than it was told, until stop is called. A call may be lost. wake
+	// does not block.
+	Watch(ticket string, wake func(Grant)) (stop func())
 
 	// Count registers a process for life and returns the number of processes
 	// registered.
@@ -58,7 +59,7 @@ type Reservation struct {
 	Parallel int
 }
 
-// A Grant is the answer to a Reservation.
+// A Grant is the answer to a Reservation, at once or later.
 type Grant struct {
 	// Granted says that the request may start at Start. Otherwise the ticket
 	// stays where it is and asks again at Start or after five seconds, whichever

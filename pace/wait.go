@@ -124,7 +124,7 @@ func (p *Pacer) enter(ctx context.Context, h *host, delay, most time.Duration, n
 		p.stats.Refused++
 		return Turn{}, nil, p.refusal(h, at, why, now)
 	}
-	w := &waiter{host: h, delay: delay, came: now, limit: limit, why: why, ready: make(chan struct{}), poked: make(chan struct{}, 1)}
+	w := &waiter{host: h, delay: delay, came: now, limit: limit, why: why, ready: make(chan struct{}), told: make(chan Grant, 1)}
 	h.enqueue(w, p.limits)
 	p.stats.Waiting++
 	p.pump(h, now)
@@ -161,7 +161,7 @@ func (p *Pacer) pump(h *host, now instant) {
 	for w := h.line.first; w != nil; w = h.line.first {
 		if w.asking && h.spare == nil { // its own goroutine decides
 			if p.fleet.away {
-				w.poke()
+				w.tell(Grant{})
 			}
 			return
 		}

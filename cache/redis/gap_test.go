@@ -32,7 +32,7 @@ func TestPaceArrivals(t *testing.T) {
 	for _, away := range []far{{}, {10 * time.Millisecond, 5 * time.Millisecond}} {
 		for _, parallel := range []int{1, 2, 4} {
 			for _, trouble := range kinds {
-				l := load{parallel, 20 * time.Millisecond, gap, away}
+				l := load{parallel, 30 * time.Millisecond * time.Duration(parallel), gap, away}
 				t.Run(fmt.Sprintf("6/%s_trouble_%v", l.name(), trouble), func(t *testing.T) {
 					l.checkArrivals(t, span, noise, trouble)
 				})
@@ -92,14 +92,14 @@ func (l load) checkArrivals(t *testing.T, span, noise time.Duration, trouble boo
 	slices.SortFunc(o.visits, func(a, b visit) int { return a.arrived.Compare(b.arrived) })
 	shortest, left := time.Hour, 0
 	for i := 1; i < len(o.visits); i++ {
-		if stopped(o.visits[i-1]) || stopped(o.visits[i]) {
+		a, b := o.visits[i-1], o.visits[i]
+		if stopped(a) || stopped(b) {
 			left++
 			continue
 		}
-		apart := o.visits[i].arrived.Sub(o.visits[i-1].arrived)
+		apart := b.arrived.Sub(a.arrived)
 		shortest = min(shortest, apart)
 		if apart < l.gap-noise {
-			a, b := o.visits[i-1], o.visits[i]
 			t.Errorf("two requests arrive %v apart, want at least %v: turn and arrival of process %s at %v and %v, of process %s at %v and %v", apart, l.gap,
 				a.process, a.turned.Sub(o.met), a.arrived.Sub(o.met), b.process, b.turned.Sub(o.met), b.arrived.Sub(o.met))
 		}

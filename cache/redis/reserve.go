@@ -16,135 +16,145 @@ import (
 //
 //	state  a hash: last, the latest start; latest, its ticket; gap, the time to keep free behind it; sent, 0
 //	       until its request was sent, where that matters; until, the end of a pause; level, what the next
-//	       pause starts from; waits, what the head of the queue waits for ("sent", "place" or nothing);
-//	       due, when it asks again or starts; count, the number of tickets seen
+//	       pause starts from; due, when the head of the queue asks again; parallel and life, as last asked;
+//	       count, the number of tickets seen; and for each ticket in the queue its gap and ahead
 //	line   the tickets in the queue, by order of arrival
 //	alive  all tickets, by the moment at which they count as dead
 //
-// A ticket that is alive and not in the queue is in flight. Reserve removes the dead first. Keys that are not
+// A ticket that is alive and not in the queue is in flight. Each script removes the dead first. Keys that are not
 // used expire.
 
-// wakeFunction tells the process of the first ticket in the queue that the ticket should ask again. A ticket
-// begins with the name of its process. A server that forbids the message costs time only.
-const wakeFunction = `
-local function wake()
-	local first = redis.call("ZRANGE", line, 0, 0)[1]
-	if first then
-		redis.pcall("PUBLISH", channel .. string.match(first, "^[^.]*"), first)
+// serveFunction grants starts to the head of the queue as long as the number in flight allows it and the gap
+// and the pause end soon. Each grant is sent to the ticket's process, and so is an earlier moment to ask again.
+// A ticket begins with the name of its process. A server that forbids messages costs time only. The ticket
+// that asks gets its answer from Reserve.
+const serveFunction = `
+local state, line, alive, channel, ticket = KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2]
+local poll, sending = tonumber(ARGV[3]), tonumber(ARGV[4])
+local t = redis.call("TIME")
+local now = t[1] * 1000000 + t[2]
+local s = redis.call("HMGET", state, "last", "latest", "gap", "sent", "until", "level", "due", "parallel", "life")
+local last, latest, before, unsent = tonumber(s[1]) or 0, s[2], tonumber(s[3]) or 0, s[4] == "0"
+local paused, level, due = tonumber(s[5]) or 0, tonumber(s[6]) or 0, tonumber(s[7]) or 0
+local parallel, life = tonumber(s[8]) or 0, tonumber(s[9]) or 0
+for _, dead in ipairs(redis.call("ZRANGEBYSCORE", alive, "-inf", now)) do
+	redis.call("ZREM", line, dead)
+	redis.call("ZREM", alive, dead)
+	redis.call("HDEL", state, dead)
+end
+
+local function tell(who, granted, start)
+	if who ~= ticket then
+		local words = string.format("%s %d %.0f %.0f %.0f", who, granted, math.ceil(start), level, now)
+		redis.pcall("PUBLISH", channel .. string.match(who, "^[^.]*"), words)
+	end
+end
+
+local function serve()
+	local answer
+	while true do
+		local head = redis.call("ZRANGE", line, 0, 0)[1]
+		if not head then
+			return answer
+		end
+		local gap, ahead = string.match(redis.call("HGET", state, head) or "0 0", "(%S+) (%S+)")
+		gap, ahead = tonumber(gap), tonumber(ahead)
+		local flying = redis.call("ZCARD", alive) - redis.call("ZCARD", line)
+		local full = parallel > 0 and flying >= parallel
+		local apart = math.max(gap, before)
+		local start = last + apart
+		if apart > 0 and unsent and now < last + sending then -- it may be sent as late as this
+			start = start + sending
+		end
+		start = math.max(start, paused, now)
+		if full or start > now + ahead then
+			local again = math.max(start - ahead, now + 1000)
+			if full then
+				again = math.max(again, now + poll)
+			end
+			if again < due and not answer then
+				tell(head, 0, again)
+			end
+			due = again
+			redis.call("HSET", state, "due", due)
+			return answer
+		end
+		redis.call("ZREM", line, head)
+		redis.call("HDEL", state, head)
+		redis.call("ZADD", alive, start + life, head)
+		last, latest, before, unsent = start, head, gap, parallel ~= 1
+		redis.call("HSET", state, "last", last, "latest", latest, "gap", gap, "sent", unsent and 0 or 1)
+		tell(head, 1, start)
+		answer = start
 	end
 end
 `
 
-// reserveScript grants a start to the first ticket in the queue, or a later start to a ticket in flight, if the
-// number in flight allows it and the gap and the pause end soon. Otherwise it answers when to ask again. Behind
-// others that is an estimate.
-var reserveScript = rueidis.NewLuaScript(`
-local state, line, alive, channel = KEYS[1], KEYS[2], KEYS[3], ARGV[1]
-local ticket = ARGV[2]
-local gap, keep, life = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local ahead, parallel = tonumber(ARGV[6]), tonumber(ARGV[7])
-local patience, poll, sending = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
-local t = redis.call("TIME")
-local now = t[1] * 1000000 + t[2]
-` + wakeFunction + `
-for _, dead in ipairs(redis.call("ZRANGEBYSCORE", alive, "-inf", now)) do
-	redis.call("ZREM", line, dead)
-	redis.call("ZREM", alive, dead)
-end
-local s = redis.call("HMGET", state, "last", "gap", "latest", "sent", "until", "level", "due")
-local last, before = tonumber(s[1]) or 0, tonumber(s[2]) or 0
-local paused, level = tonumber(s[5]) or 0, tonumber(s[6]) or 0
+// reserveScript puts a ticket in the queue and answers with its start, or with the moment to ask again. Behind
+// others that is an estimate. A ticket that lets its start pass unused comes before the queue.
+var reserveScript = rueidis.NewLuaScript(serveFunction + `
+local gap, ahead, keep, patience, late = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
+parallel, life = tonumber(ARGV[7]), tonumber(ARGV[8])
 if last > now + 2000000 then -- the clock was set back
 	last = now
 end
 
-local flying = redis.call("ZCARD", alive) - redis.call("ZCARD", line)
-local place = redis.call("ZRANK", line, ticket)
-local held = not place and redis.call("ZSCORE", alive, ticket)
-if held then
-	place, flying = 0, flying - 1
-elseif not place then
-	redis.call("ZADD", line, redis.call("HINCRBY", state, "count", 1), ticket)
-	place = redis.call("ZRANK", line, ticket)
-end
-
-local apart = math.max(gap, before)
-local full = parallel > 0 and flying >= parallel
-local unsent = apart > 0 and s[4] == "0" and s[3] ~= ticket and last + sending > now
-if unsent then -- it may be sent as late as this
-	last = last + sending
-end
-local start = math.max(last + apart, paused, now)
-local granted, waits = place == 0 and not full and start <= now + ahead, ""
-if granted then
-	redis.call("ZREM", line, ticket)
-	redis.call("ZADD", alive, start + life, ticket)
-	local sent = 1
-	if parallel ~= 1 then
-		sent = 0
+local ends = redis.call("ZSCORE", alive, ticket)
+local queued = redis.call("ZSCORE", line, ticket)
+local granted, start = 1, ends and ends - life
+if queued or not ends or start + late < now then
+	if not queued then
+		local order = ends and 0 or redis.call("HINCRBY", state, "count", 1)
+		redis.call("ZADD", line, order, ticket)
+		redis.call("ZADD", alive, now + patience, ticket)
 	end
-	redis.call("HSET", state, "last", start, "latest", ticket, "gap", gap, "sent", sent)
-	if sent == 0 and gap > 0 then
-		waits = "sent"
-	elseif parallel > 0 and flying + 1 >= parallel then
-		waits = "place"
+	redis.call("HSET", state, ticket, ARGV[5] .. " " .. ARGV[6], "parallel", parallel, "life", life)
+	serve()
+	local place = redis.call("ZRANK", line, ticket)
+	if place then
+		granted, start = 0, due
+		if place > 0 then
+			start = math.max(due, last + math.max(gap, before), paused) + place * math.max(gap, 5000)
+		end
+		redis.call("ZADD", alive, math.min(start, now + patience) + 2000000, ticket)
 	else
-		wake()
+		start = redis.call("ZSCORE", alive, ticket) - life
 	end
-else
-	if full then
-		waits, start = "place", math.max(start, now + poll + ahead)
-	elseif unsent then
-		waits = "sent"
-	end
-	start = math.max(start - ahead, now + 1000)
-	if place > 0 then
-		start = math.max(start, tonumber(s[7]) or 0) + place * math.max(gap, 5000)
-	end
-	redis.call("ZADD", alive, math.min(start, now + patience) + 2000000, ticket)
-end
-if place == 0 then
-	redis.call("HSET", state, "waits", waits, "due", start)
 end
 
-local ttl = math.max(apart, keep, start - now + life, paused - now + level)
+local ttl = math.max(gap, before, keep, start - now + life, paused - now + level)
 for i = 1, 3 do
 	redis.call("PEXPIRE", KEYS[i], math.ceil(ttl / 1000) + 10000)
 end
-return {granted and 1 or 0, math.ceil(start), level, now}
+return {granted, math.ceil(start), level, now}
 `)
 
 // holdScript moves the end of a ticket in flight and records when its request was sent, or ends any ticket. It
 // returns the rest of a pause.
-var holdScript = rueidis.NewLuaScript(`
-local state, line, alive, channel = KEYS[1], KEYS[2], KEYS[3], ARGV[1]
-local ticket, life, started = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local t = redis.call("TIME")
-local now = t[1] * 1000000 + t[2]
-` + wakeFunction + `
-local s = redis.call("HMGET", state, "last", "latest", "sent", "until", "waits")
-local queued = redis.call("ZSCORE", line, ticket)
-local news = queued
-if not queued and redis.call("ZSCORE", alive, ticket) then
-	redis.call("HSET", state, "last", math.max(tonumber(s[1]) or 0, math.min(started, now)))
-	if s[2] == ticket and s[3] == "0" then
+var holdScript = rueidis.NewLuaScript(serveFunction + `
+local keep, started = tonumber(ARGV[5]), tonumber(ARGV[6])
+local news = keep == 0
+if not redis.call("ZSCORE", line, ticket) and redis.call("ZSCORE", alive, ticket) then
+	last = math.max(last, math.min(started, now))
+	redis.call("HSET", state, "last", last)
+	if latest == ticket and unsent then
 		redis.call("HSET", state, "sent", 1)
-		news = s[5] == "sent"
+		unsent, news = false, true
 	end
-	if life > 0 then
-		redis.call("ZADD", alive, now + life, ticket)
-		redis.call("PEXPIRE", alive, math.max(redis.call("PTTL", alive), math.ceil(life / 1000) + 10000))
+	if keep > 0 then
+		redis.call("ZADD", alive, now + keep, ticket)
+		redis.call("PEXPIRE", alive, math.max(redis.call("PTTL", alive), math.ceil(keep / 1000) + 10000))
 	end
 end
-if life == 0 then
+if keep == 0 then
 	redis.call("ZREM", line, ticket)
 	redis.call("ZREM", alive, ticket)
-	news = news or s[5] == "place"
+	redis.call("HDEL", state, ticket)
 end
 if news then
-	wake()
+	serve()
 end
-return math.max((tonumber(s[4]) or 0) - now, 0)
+return math.max(paused - now, 0)
 `)
 
 // pauseScript makes the pause longer, never shorter. The level rises with a pause and falls without one.
@@ -193,8 +203,8 @@ const (
 // Two starts are at least the larger of their gaps apart.
 func (s *Store) Reserve(ctx context.Context, authority string, r pace.Reservation) (pace.Grant, error) {
 	args := []string{
-		s.wakeChannel(""), r.Ticket, micros(r.Gap), micros(r.Keep), micros(r.Life), micros(r.Ahead),
-		strconv.Itoa(r.Parallel), micros(patience), micros(placePoll), micros(sendTime),
+		s.wakeChannel(""), r.Ticket, micros(placePoll), micros(sendTime), micros(r.Gap), micros(r.Ahead),
+		strconv.Itoa(r.Parallel), micros(r.Life), micros(r.Keep), micros(patience), micros(sendTime / 2),
 	}
 	answer, err := do(ctx, s.link, func(ctx context.Context, c rueidis.Client) ([]int64, error) {
 		return execute(ctx, c, reserveScript, s.paceNames(authority), args).AsIntSlice()
@@ -205,17 +215,23 @@ func (s *Store) Reserve(ctx context.Context, authority string, r pace.Reservatio
 	if len(answer) != 4 {
 		return pace.Grant{}, fmt.Errorf("redis: a reservation answers with %d numbers, want 4", len(answer))
 	}
+	return grant(answer[0], answer[1], answer[2], answer[3]), nil
+}
+
+// grant is what a script says of a ticket.
+func grant(granted, start, level, clock int64) pace.Grant {
 	return pace.Grant{
-		Granted: answer[0] == 1,
-		Start:   time.Duration(answer[1]) * time.Microsecond,
-		Level:   time.Duration(answer[2]) * time.Microsecond,
-		Clock:   time.Duration(answer[3]) * time.Microsecond,
-	}, nil
+		Granted: granted == 1,
+		Start:   time.Duration(start) * time.Microsecond,
+		Level:   time.Duration(level) * time.Microsecond,
+		Clock:   time.Duration(clock) * time.Microsecond,
+	}
 }
 
 // Hold implements [pace.Store].
 func (s *Store) Hold(ctx context.Context, authority, ticket string, life, started time.Duration) (rest time.Duration, err error) {
-	n, err := s.run(ctx, holdScript, s.paceNames(authority), s.wakeChannel(""), ticket, micros(life), strconv.FormatInt(started.Microseconds(), 10))
+	n, err := s.run(ctx, holdScript, s.paceNames(authority), s.wakeChannel(""), ticket, micros(placePoll), micros(sendTime),
+		micros(life), strconv.FormatInt(started.Microseconds(), 10))
 	return time.Duration(n) * time.Microsecond, err
 }
 

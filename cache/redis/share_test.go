@@ -110,7 +110,8 @@ func (l load) permitted() float64 {
 // measure runs the load for a while and returns the starts in a second, the shortest gap between two arrivals
 // and the most requests in flight.
 func (l load) measure(t *testing.T, span time.Duration) (rate float64, shortest time.Duration, most int) {
-	const warmup = time.Second
+	// Towards the end of its time a worker is refused turns that would come too late.
+	const warmup, cooldown = time.Second, 2 * time.Second
 	o := &origin{fleet: 8, takes: l.takes, ready: make(chan struct{})}
 	web := httptest.NewServer(o)
 	defer web.Close()
@@ -120,7 +121,7 @@ func (l load) measure(t *testing.T, span time.Duration) (rate float64, shortest 
 		wg.Go(func() {
 			worker := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPaceWorker$", "-test.timeout=2m")
 			worker.Env = append(os.Environ(), workerStore+"="+store, workerOrigin+"="+web.URL,
-				workerSpan+"="+(warmup+span).String(), workerGap+"="+l.gap.String(), workerParallel+"="+strconv.Itoa(l.parallel))
+				workerSpan+"="+(warmup+span+cooldown).String(), workerGap+"="+l.gap.String(), workerParallel+"="+strconv.Itoa(l.parallel))
 			out, err := worker.CombinedOutput()
 			if err != nil {
 				t.Errorf("worker: %v\n%s", err, out)
@@ -150,9 +151,9 @@ func (l load) measure(t *testing.T, span time.Duration) (rate float64, shortest 
 // machine may lose a part.
 const measureAll = "POLITE_TEST_SHARE"
 
-// A fleet gets nearly all that its limits permit, with Redis near and far. Where requests end more slowly than
-// the gap permits starts, each start takes an answer of the store, and Redis 20 ms away costs that much of each
-// request.
+// A fleet gets nearly all that its limits permit, with Redis near and far. With a gap and more than one request
+// in flight, a place that is free goes to the next request by way of the store. If requests take 200 ms and the
+// way there and back 25 ms, that leaves 200/225, 89 %, where places and not the gap are the limit.
 func TestPaceShare(t *testing.T) {
 	var loads []load
 	for _, away := range []far{{}, {10 * time.Millisecond, 5 * time.Millisecond}} {
@@ -176,7 +177,7 @@ func TestPaceShare(t *testing.T) {
 			t.Logf("%.1f of %.1f requests a second, %.0f %%; shortest gap %v; %d in flight", rate, l.permitted(), 100*share, shortest.Round(100*time.Microsecond), most)
 			least := want
 			if l.far.delay > 0 && l.gap > 0 && l.parallel > 1 && float64(l.parallel)/l.takes.Seconds() <= 1/l.gap.Seconds() {
-				least = min(want, 0.7)
+				least = min(want, 0.85)
 			}
 			if share < least {
 				t.Errorf("share of the permitted rate %.2f, want at least %.2f", share, least)

@@ -3,12 +3,15 @@ package redis
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/rfc9309/polite/pace"
 )
 
 // resubscribe is the rest after a subscription that failed.
@@ -18,18 +21,18 @@ const resubscribe = time.Second
 // process, over the connection that carries everything else.
 type bell struct {
 	mu       sync.Mutex
-	watchers map[string]func() // by ticket
-	channels map[string]bool   // subscribed, by name of process
+	watchers map[string]func(pace.Grant) // by ticket
+	channels map[string]bool             // subscribed, by name of process
 }
 
 // Watch implements [pace.Store].
-func (s *Store) Watch(ticket string, wake func()) (stop func()) {
+func (s *Store) Watch(ticket string, wake func(pace.Grant)) (stop func()) {
 	process, _, _ := strings.Cut(ticket, ".")
 	b := &s.bell
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.watchers == nil {
-		b.watchers, b.channels = make(map[string]func()), make(map[string]bool)
+		b.watchers, b.channels = make(map[string]func(pace.Grant)), make(map[string]bool)
 	}
 	b.watchers[ticket] = wake
 	if !b.channels[process] {
@@ -62,13 +65,18 @@ func (s *Store) listen(channel string) {
 	}
 }
 
-// ring calls the watcher of a ticket.
-func (b *bell) ring(ticket string) {
+// ring calls the watcher of the ticket that a message names.
+func (b *bell) ring(message string) {
+	var ticket string
+	var granted, start, level, clock int64
+	if _, err := fmt.Sscan(message, &ticket, &granted, &start, &level, &clock); err != nil {
+		return
+	}
 	b.mu.Lock()
 	wake := b.watchers[ticket]
 	b.mu.Unlock()
 	if wake != nil {
-		wake()
+		wake(grant(granted, start, level, clock))
 	}
 }
 
