@@ -33,8 +33,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// fetched returns the first URL that a crawler fetches to decide on a page, ""
-// if there is none.
+// fetched returns the first URL that a crawler fetches to decide about a page, or ""
+// if it fetches nothing.
 func fetched(p *policy.Profile, target string) string {
 	var first string
 	base := roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -76,14 +76,14 @@ func everyFile(p *policy.Profile) string {
 func redirects() []requirement {
 	return []requirement{
 		says("SHOULD", "The crawlers SHOULD follow at least five consecutive redirects, even across authorities (for example, hosts in the case of HTTP).",
-			"how many are followed", atLeastFive,
+			"how many redirects are followed", atLeastFive,
 			"policy/2.3.1.2/rules_after_five_redirects", "fetcher/2.3.1.2/five_redirects", "fetcher/2.3.1.2/https_of_the_same_host_is_another_place"),
 		says("SHOULD", "The crawlers SHOULD follow at least five consecutive redirects, even across authorities (for example, hosts in the case of HTTP).",
 			"a redirect from a public address to a private one is followed", does(func(p *policy.Profile) bool {
 				return p.Learn(nil, refusedRedirect()).Decide(agent, page("/x"), start).Verdict == policy.Allow
 			}), "policy/2.3.1.4/a_redirect_that_is_refused", "fetcher/2.3.1.4/a_redirect_refused").but(6),
 		says("MUST", "If a robots.txt file is reached within five consecutive redirects, the robots.txt file MUST be fetched, parsed, and its rules followed in the context of the initial authority.",
-			"rules of another authority count for the first", does(func(p *policy.Profile) bool {
+			"the rules found at another authority count for the first one", does(func(p *policy.Profile) bool {
 				a := answer(200, "User-agent: *\nDisallow: /x\n")
 				a.Served = "https://cdn.example/r"
 				return !p.Learn(nil, a).Allows(agent, page("/x"), start)
@@ -115,8 +115,8 @@ func clientErrors(p *policy.Profile) string {
 	})
 }
 
-// statusesBut returns "yes" if every status between from and to counts, or else
-// the statuses that do not.
+// statusesBut returns "yes" if every status between from and to counts. Otherwise it
+// returns the statuses that do not count.
 func statusesBut(from, to int, counts func(status int) bool) string {
 	var not []string
 	for status := from; status <= to; status++ {
@@ -163,7 +163,7 @@ func caching() []requirement {
 	const control = "Crawlers MAY use standard cache control as defined in [RFC9111]."
 	const day = "Crawlers SHOULD NOT use the cached version for more than 24 hours, unless the robots.txt file is unreachable."
 	return []requirement{
-		says("MAY", "Crawlers MAY cache the fetched robots.txt file's contents.", "for how long without a word from the server", lifetime(),
+		says("MAY", "Crawlers MAY cache the fetched robots.txt file's contents.", "for how long, if the server does not answer at all", lifetime(),
 			"policy/2.4/a_copy_governs_for_24_hours", "policy/2.4/a_copy_lives_for_seven_days"),
 		says("MAY", control, "`Cache-Control: max-age=3600`", lifetime("Cache-Control: max-age=3600"),
 			"policy/2.4/max_age", "policy/2.4/age_is_spent", "policy/2.4/expires"),

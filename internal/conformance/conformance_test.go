@@ -13,11 +13,11 @@ import (
 	"github.com/rfc9309/polite/internal/golden"
 )
 
-var update = flag.Bool("update", false, "write docs/conformance.md anew")
+var update = flag.Bool("update", false, "rewrite docs/conformance.md")
 
 const root = "../.."
 
-// TestPage compares docs/conformance.md with what the profiles do today.
+// TestPage compares docs/conformance.md with what the profiles do.
 func TestPage(t *testing.T) {
 	page := filepath.Join(root, "docs", "conformance.md")
 	diff, err := golden.Diff(page, write(anchors(t)), *update)
@@ -25,7 +25,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff != "" {
-		t.Errorf("%s is stale:\n%sIf the new answers are meant, run\n\tgo test ./internal/conformance -update", page, diff)
+		t.Errorf("%s is stale:\n%sIf the new answers are intended, run\n\tgo test ./internal/conformance -update", page, diff)
 	}
 }
 
@@ -58,7 +58,7 @@ func each(f func(t text, s section, r requirement)) {
 	}
 }
 
-// TestProofs: each requirement names what proves it, and all of that exists.
+// TestProofs checks that each requirement names its proofs, and that they exist.
 func TestProofs(t *testing.T) {
 	all, err := Find(os.DirFS(root))
 	if err != nil {
@@ -66,7 +66,7 @@ func TestProofs(t *testing.T) {
 	}
 	each(func(x text, s section, r requirement) {
 		if len(r.proofs) == 0 && r.probe != nil {
-			t.Errorf("%s, section %s, %q: nothing proves it", x.title, s.number, r.asks)
+			t.Errorf("%s, section %s, %q: no proof is named", x.title, s.number, r.asks)
 		}
 		for _, p := range all.Lacks(r.proofs) {
 			t.Errorf("%s, section %s names %s, which is neither a test nor a topic of the vectors: name another in internal/conformance", x.title, s.number, p)
@@ -74,8 +74,8 @@ func TestProofs(t *testing.T) {
 	})
 }
 
-// TestDeviations: a profile does what its text asks for, or docs/deviations.md
-// has the reason.
+// TestDeviations checks that each profile does what its text says, or that
+// docs/deviations.md has the reason.
 func TestDeviations(t *testing.T) {
 	reasons := anchors(t)
 	used := map[int]bool{}
@@ -101,8 +101,8 @@ func TestDeviations(t *testing.T) {
 	}
 }
 
-// spec returns a text of the folder POLITE_SPEC as one line. Without the folder
-// the test is skipped.
+// spec returns a text of the folder POLITE_SPEC as one line. If POLITE_SPEC is not
+// set, the test is skipped.
 func spec(t *testing.T, name string) string {
 	folder := os.Getenv("POLITE_SPEC")
 	if folder == "" {
@@ -136,8 +136,8 @@ func TestQuotations(t *testing.T) {
 
 var phrase = regexp.MustCompile(`"([^"\s]+(?:\s+[^"\s]+){2,})"`)
 
-// TestPhrases: what docs/deviations.md has in quotation marks, three words or
-// more, is in a text.
+// TestPhrases checks that each quotation of three or more words in
+// docs/deviations.md is in a text.
 func TestPhrases(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs", "deviations.md"))
 	if err != nil {
@@ -160,8 +160,8 @@ func TestPhrases(t *testing.T) {
 
 var keyWord = regexp.MustCompile(`\b(MUST|SHOULD|MAY)\b`)
 
-// TestKeyWords: every MUST, SHOULD and MAY of RFC 9309, from section 2 on, is in
-// a quotation.
+// TestKeyWords checks that every MUST, SHOULD and MAY of RFC 9309, from section 2
+// on, is quoted.
 func TestKeyWords(t *testing.T) {
 	text := spec(t, "rfc9309.txt")
 	begin := strings.LastIndex(text, "2. Specification 2.1. Protocol Definition The protocol")
@@ -192,7 +192,7 @@ func covers(spans []span, pos int) bool {
 	return false
 }
 
-// TestLocate shows what counts as a quotation.
+// TestLocate checks what counts as a quotation.
 func TestLocate(t *testing.T) {
 	text := fold(">> One or\n>> more lines.\n\n>> Two lines.\n")
 	for _, tt := range []struct {
@@ -210,7 +210,7 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// TestFind shows what counts as a proof.
+// TestFind checks what counts as a proof.
 func TestFind(t *testing.T) {
 	all, err := Find(fstest.MapFS{
 		"policy/a_test.go":   {Data: []byte("package p\nvar _ = []string{\"2.4/one\", `house/three`}\n")},

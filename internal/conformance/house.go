@@ -6,7 +6,7 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// house returns what no text speaks of.
+// house returns the cases that no text describes.
 func house() []section {
 	return []section{{"", "", []requirement{
 		says("", "", "202 with rules is a file", accepted, "policy/house/202_with_rules_is_a_file", "fetcher/2.3.1.1/202_with_rules_is_a_file"),
@@ -28,13 +28,13 @@ func house() []section {
 		says("", "", "a redirect that was refused: next fetch after", again(refusedRedirect()), "policy/2.3.1.4/a_redirect_that_is_refused"),
 		says("", "", "503 with `Retry-After: 999999999`: next fetch after", again(patient()),
 			"policy/house/retry_after_is_believed_up_to_a_day", "policy/house/retry_after_that_cannot_be_read"),
-		says("", "", "an outage, first day: fetches are at most so far apart", apart(20*time.Hour),
+		says("", "", "an outage, first day: longest time between fetches", apart(20*time.Hour),
 			"policy/house/tries_double_up_to_an_hour_in_the_first_day", "fetcher/house/tries_double_to_an_hour_and_after_a_day_to_six"),
-		says("", "", "later", apart(20*24*time.Hour), "policy/house/tries_double_up_to_an_hour_in_the_first_day"),
+		says("", "", "an outage, later: longest time between fetches", apart(20*24*time.Hour), "policy/house/tries_double_up_to_an_hour_in_the_first_day"),
 	}}}
 }
 
-// shortLived returns an answer that says that it lives for a minute.
+// shortLived returns an answer with a lifetime of a minute.
 func shortLived(status int) policy.Attempt {
 	a := answer(status, "")
 	a.Header.Set("Cache-Control", "max-age=60")

@@ -6,7 +6,7 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// google returns what Google's documentation of 2026 says, in our words.
+// google returns the sentences of Google's documentation of 2026, in our words.
 func google() []section {
 	return []section{{"", "", []requirement{
 		says("", "", "rules are compared as the parser at github.com/google/robotstxt compares them: `%62` in a rule is not decoded",
@@ -29,13 +29,13 @@ func google() []section {
 		says("", "", "after 30 days a site that answers has no file", afterDays(503, 31), "policy/house/no_restriction_after_twelve_hours"),
 		says("", "", "after 30 days a site that does not answer is not crawled", afterDays(0, 31), "policy/house/no_restriction_after_twelve_hours"),
 		says("", "", "a copy is used for 24 hours, and longer if max-age says so", lifetime("Cache-Control: max-age=172800"), "policy/2.4/max_age_of_a_day"),
-		says("", "", "a server that answers 5xx for what it has not counts as one without a file", never, "docs/google/a_5xx_in_place_of_a_404_is_not_detected").but(17),
+		says("", "", "a server that answers 5xx for missing pages counts as one without a file", never, "docs/google/a_5xx_in_place_of_a_404_is_not_detected").but(17),
 		says("", "", "ftp is crawled", never, "docs/2.3/other_schemes_have_no_decision").but(10),
 	}}}
 }
 
-// google2019 returns what Google's documentation of July 2019 says, as it was
-// translated.
+// google2019 returns the sentences of Google's documentation of July 2019, in a
+// translation.
 func google2019() []section {
 	return []section{
 		{"", "Omgaan met HTTP-resultaatcodes", []requirement{
@@ -59,10 +59,10 @@ func google2019() []section {
 			says("", "Indien deze niet beschikbaar is, gaat Google ervan uit dat er geen crawlbeperkingen zijn.",
 				"503 for 31 days, no copy", afterDays(503, 31), "policy/2.3.1.4/no_restriction_after_thirty_days"),
 			says("", "als we kunnen vaststellen dat een site onjuist is geconfigureerd om 5xx te retourneren in plaats van een 404 voor ontbrekende pagina’s, behandelen we een 5xx-fout van die site als een 404.",
-				"such a site is found out", never, "docs/google/a_5xx_in_place_of_a_404_is_not_detected").but(17),
+				"such a site is detected", never, "docs/google/a_5xx_in_place_of_a_404_is_not_detected").but(17),
 			says("", "Het verwerken van een robots.txt-bestand dat niet kan worden opgehaald vanwege DNS- of netwerkproblemen, … wordt behandeld als een serverfout.",
 				"a connection that fails", decision(0), "policy/2.3.1.4/no_restriction_after_thirty_days"),
-			says("", "robots.txt-inhoud wordt over het algemeen maximaal 24 uur in de cache opgeslagen", "for how long without a word from the server",
+			says("", "robots.txt-inhoud wordt over het algemeen maximaal 24 uur in de cache opgeslagen", "for how long, if the server does not answer at all",
 				lifetime(), "policy/2.4/a_copy_governs_for_24_hours"),
 			says("", "Google kan de levensduur van de cache verlengen of verkorten op basis van max-age Cache-Control HTTP-headers.",
 				"`max-age=172800`", lifetime("Cache-Control: max-age=172800"), "policy/2.4/max_age_of_a_day"),
@@ -70,7 +70,7 @@ func google2019() []section {
 		}},
 		{"", "Bestandsformaat", []requirement{
 			says("", "Een optionele Unicode BOM (bytevolgorde-markering) aan het begin van het robots.txt-bestand wordt genegeerd.",
-				"a file that begins with one is read", closed("\uFEFFUser-agent: *\nDisallow: /x\n", "/x"), "fetcher/2.3/byte_order_mark"),
+				"a file with a byte order mark is read", closed("\uFEFFUser-agent: *\nDisallow: /x\n", "/x"), "fetcher/2.3/byte_order_mark"),
 			says("", "Google ondersteunt de verwerking van <field> elementen met eenvoudige fouten of typefouten", "`useragent` and `dissallow` are read",
 				closed("Useragent: *\nDissallow: /x", "/x"), "vectors/2.2.4/unknown"),
 			says("", "Google hanteert momenteel een maximale grootte van 500 kibibytes (KiB).", "a rule after it does not count",
@@ -95,21 +95,20 @@ func google2019() []section {
 	}
 }
 
-// draft2019 returns the sentences of draft-koster-rep-00 that RFC 9309 has in
-// other words.
+// draft2019 returns the sentences of draft-koster-rep-00 that differ from RFC 9309.
 func draft2019() []section {
 	return []section{
 		{"2.2.1", "The user-agent line", []requirement{
 			says("MUST", "Crawlers MUST find the group that matches the product token exactly, and then obey the rules of the group.",
-				"a group for Example is not one for ExampleBot", open("User-agent: Example\nDisallow: /x", "/x"), "vectors/2.2.1/exact"),
+				"a group for Example does not apply to ExampleBot", open("User-agent: Example\nDisallow: /x", "/x"), "vectors/2.2.1/exact"),
 			says("MUST", `If no matching group exists, crawlers MUST obey the first group with a user-agent line with a "*" value, if present.`,
-				"of two `*` groups the second does not count", open("User-agent: *\nDisallow: /a\n\nUser-agent: *\nDisallow: /x", "/x"), "docs/2.2.1/the_first_default_group_alone"),
+				"only the first of two `*` groups counts", open("User-agent: *\nDisallow: /a\n\nUser-agent: *\nDisallow: /x", "/x"), "docs/2.2.1/the_first_default_group_alone"),
 		}},
 		{"2.2.2", "The Allow and Disallow lines", []requirement{
 			says("MUST", "and those in the reserved range defined by RFC3986 [1], MUST be percent-encoded as defined by RFC3986 [1] prior to comparison.",
-				"`: @ ! & ' ( ) + , ; = [ ]` and their triplets are one", eachSame(":@!&'()+,;=[]"), "vectors/2.2.2/pct-reserved"),
+				"`: @ ! & ' ( ) + , ; = [ ]` and their triplets are equal", eachSame(":@!&'()+,;=[]"), "vectors/2.2.2/pct-reserved"),
 			says("MUST", "and those in the reserved range defined by RFC3986 [1], MUST be percent-encoded as defined by RFC3986 [1] prior to comparison.",
-				"`/`, `?` and their triplets are one", eachSame("/?"), "docs/2.2.2/delimiters_stay_apart").but(1),
+				"`/`, `?` and their triplets are equal", eachSame("/?"), "docs/2.2.2/delimiters_stay_apart").but(1),
 		}},
 		{"2.3.1.3", "Unavailable status", []requirement{
 			says("", "For example, in the context of HTTP, unavailable status codes are in the 400-499 range.", "each of 400 to 499 counts as unavailable",
@@ -131,7 +130,7 @@ func draft2019() []section {
 	}
 }
 
-// koster1996 returns the draft of 1996.
+// koster1996 returns the sentences of the draft of 1996.
 func koster1996() []section {
 	return []section{
 		{"3.1", "Access method", []requirement{
@@ -152,7 +151,7 @@ func koster1996() []section {
 		}},
 		{"3.2", "File Format Description", []requirement{
 			says("", "The name comparisons are case-insensitive.", "`eXAMPLEbOT` names ExampleBot", closed("User-agent: eXAMPLEbOT\nDisallow: /x", "/x"), "vectors/2.2.1/case"),
-			says("", "The line either specifies a simple name for a robot", "a record for Example is not one for ExampleBot", open("User-agent: Example\nDisallow: /x", "/x"), "docs/3.2.1/names_are_compared_whole"),
+			says("", "The line either specifies a simple name for a robot", "a record for Example does not apply to ExampleBot", open("User-agent: Example\nDisallow: /x", "/x"), "docs/3.2.1/names_are_compared_whole"),
 			says("must", "a robot must attempt to match the paths in Allow and Disallow lines against the URL, in the order they occur in the record. The first match found is used.",
 				"`Disallow: /x` before `Allow: /x/y` disallows `/x/y`", closed("User-agent: *\nDisallow: /x\nAllow: /x/y", "/x/y"), "docs/3.2.2/the_first_match_decides"),
 			says("", `If a %xx encoded octet is encountered it is unencoded prior to comparison, unless it is the "/" character, which has special meaning in a path.`,
@@ -175,10 +174,10 @@ func koster1996() []section {
 	}
 }
 
-// never is the probe of what no profile does.
+// never is the probe for what no profile does.
 func never(*policy.Profile) string { return "no" }
 
-// kosterTable is the probe of the table of section 3.2.2.
+// kosterTable is the probe for the table of section 3.2.2.
 func kosterTable(p *policy.Profile) string {
 	for _, row := range []struct {
 		record, path string

@@ -11,17 +11,16 @@ const head = `# Conformance
 
 Written by ` + "`go test ./internal/conformance -update`" + `: do not edit.
 
-There is a part for each text, and in it a table for each section. A line has a sentence of the text in its own words, the
-case that it is tried with, and what each profile does. "yes" means that the profile does what the sentence says, "**no**"
-that it does not; a number after it leads to the reason in [deviations.md](deviations.md). "defer" is complete disallow that
-ends when the file can be fetched, "disallow" is the site's word.
+This page has a part for each text, and each part a table for each section. A line of a table has a sentence of the text in
+its own words, a case to which it applies, and what each profile does in this case. "yes" means that the profile does what
+the sentence says, "**no**" that it does not. A number after "no" links to the reason in [deviations.md](deviations.md).
+"defer" is complete disallow until the file can be fetched. "disallow" is what the site says.
 
-Under each table stand the tests that prove its lines, as folder and subtest; ` + "`vectors`" + ` are topics of
+Under each table are the tests that prove its lines, as folder and subtest. ` + "`vectors`" + ` are topics of
 [vectors/ours.jsonl](../vectors/ours.jsonl), which the tests of ` + "`matcher`" + ` run.
 `
 
-// write returns the page. The anchors lead to the headings of the deviations, by
-// number.
+// write returns the page. anchors has the anchors of the deviations by number.
 func write(anchors map[int]string) string {
 	var b strings.Builder
 	b.WriteString(head)
@@ -56,8 +55,8 @@ func (t text) table(b *strings.Builder, s section, anchors map[int]string) {
 	}
 }
 
-// cell is an answer, with the reason if a profile that follows the text does
-// not do what it says.
+// cell returns what a profile does. If the profile follows the text but does not do
+// what it says, the cell links to the reason.
 func (t text) cell(r requirement, p *policy.Profile, anchors map[int]string) string {
 	answer := r.answer(p)
 	if answer == "no" {
@@ -82,7 +81,7 @@ func (t text) follows(profile string) bool {
 	return false
 }
 
-// proved writes the proofs of a section's requirements.
+// proved lists the proofs of a section's requirements.
 func proved(b *strings.Builder, s section) {
 	b.WriteString("\nProved by\n\n")
 	for i, r := range s.requirements {
@@ -96,7 +95,7 @@ func line(b *strings.Builder, cells []string) {
 	fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
 }
 
-// quoted returns a quotation as the page shows it.
+// quoted returns a quotation in quotation marks.
 func quoted(s string) string {
 	if s == "" {
 		return ""
@@ -104,10 +103,10 @@ func quoted(s string) string {
 	return "“" + escape(s) + "”"
 }
 
-// escape keeps Markdown from reading a text's own characters as its own.
+// escape escapes the characters that have a meaning in Markdown.
 var escape = strings.NewReplacer(`*`, `\*`, `_`, `\_`, `|`, `\|`, `<`, `\<`, `[`, `\[`, `]`, `\]`).Replace
 
-// cite lists proofs, each behind its folder.
+// cite lists proofs, each after its folder.
 func cite(proofs []string) string {
 	var list []string
 	for _, p := range proofs {

@@ -11,7 +11,7 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// The probes ask one authority at one time with one product token.
+// All probes use the same authority, start time and product token.
 const (
 	agent  = "ExampleBot"
 	origin = "https://example.com"
@@ -19,7 +19,7 @@ const (
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// page returns the URL of a path. The paths are our own, so they parse.
+// page returns the URL of a path, which must be valid.
 func page(path string) *url.URL {
 	u, err := url.Parse(origin + path)
 	if err != nil {
@@ -37,13 +37,13 @@ func answer(status int, body string) policy.Attempt {
 	return at(a, start)
 }
 
-// at returns the fetch as one of another time.
+// at returns the fetch with another time.
 func at(a policy.Attempt, now time.Time) policy.Attempt {
 	a.Sent, a.Received = now, now
 	return a
 }
 
-// with returns a file with header lines, each as "Name: value".
+// with returns a fetch of a file with header lines, each as "Name: value".
 func with(lines ...string) policy.Attempt {
 	a := answer(200, "User-agent: *\nDisallow: /x\n")
 	for _, l := range lines {
@@ -53,7 +53,7 @@ func with(lines ...string) policy.Attempt {
 	return a
 }
 
-// file returns the decision on a path under a file's rules.
+// file returns the decision on a path for a file.
 func file(p *policy.Profile, text, path string) policy.Decision {
 	return p.Learn(nil, answer(200, text)).Decide(agent, page(path), start)
 }
@@ -67,7 +67,7 @@ func encode16(text string) string {
 	return string(b)
 }
 
-// does is a probe for yes or no.
+// does makes a probe whose answer is yes or no.
 func does(what func(*policy.Profile) bool) probe {
 	return func(p *policy.Profile) string {
 		if what(p) {
@@ -87,7 +87,7 @@ func open(text, path string) probe {
 	return does(func(p *policy.Profile) bool { return file(p, text, path).Verdict == policy.Allow })
 }
 
-// same is the probe that two paths are one, whichever is the rule.
+// same is the probe that two paths are equal, in a rule and in a URL.
 func same(one, other string) probe {
 	return does(func(p *policy.Profile) bool { return equal(p, one, other) })
 }
@@ -97,8 +97,8 @@ func equal(p *policy.Profile, one, other string) bool {
 		!file(p, "User-agent: *\nDisallow: "+other+"\n", one).Allowed()
 }
 
-// eachSame is the probe that each of the characters and its triplet are one, in
-// the path and in the query.
+// eachSame is the probe that each of the characters equals its triplet, in the path
+// and in the query.
 func eachSame(characters string) probe {
 	return func(p *policy.Profile) string {
 		var not []string
@@ -121,15 +121,15 @@ func eachSame(characters string) probe {
 	}
 }
 
-// decision is the probe of a first answer.
+// decision is the probe for the decision after a first answer.
 func decision(status int) probe {
 	return func(p *policy.Profile) string {
 		return p.Learn(nil, answer(status, "")).Decide(agent, page("/x"), start).Verdict.String()
 	}
 }
 
-// fail returns the record of an outage that began at the start and has been
-// fetched whenever it was due, until now.
+// fail returns the record of an outage that lasts from begin to now. The file was
+// fetched whenever that was due.
 func fail(p *policy.Profile, status int, r *policy.Record, begin, now time.Time) *policy.Record {
 	for t := begin; !t.After(now); t = r.NextTry() {
 		r = p.Learn(r, at(answer(status, ""), t))
@@ -137,21 +137,21 @@ func fail(p *policy.Profile, status int, r *policy.Record, begin, now time.Time)
 	return r
 }
 
-// outage is the decision after an outage that has lasted for down.
+// outage returns the decision after an outage that has lasted for down.
 func outage(p *policy.Profile, status int, down time.Duration, old *policy.Record) string {
 	now := start.Add(down)
 	return fail(p, status, old, start, now).Decide(agent, page("/x"), now).Verdict.String()
 }
 
-// afterDays is the probe of an outage without a copy. A day more is waited, so
-// that the fetch that ends the days has been made.
+// afterDays is the probe for an outage without a cached copy. The outage lasts a day
+// longer, so that the last fetch of the days has been made.
 func afterDays(status, days int) probe {
 	return func(p *policy.Profile) string {
 		return outage(p, status, time.Duration(days+1)*24*time.Hour, nil)
 	}
 }
 
-// apartBy is the probe of two server errors with nothing between them.
+// apartBy is the probe for two server errors without a fetch between them.
 func apartBy(gap time.Duration) probe {
 	return func(p *policy.Profile) string {
 		r := p.Learn(nil, answer(503, ""))
@@ -160,8 +160,8 @@ func apartBy(gap time.Duration) probe {
 	}
 }
 
-// copyUsed is the probe of an outage with a copy: when, from its first failure,
-// the copy is used although it has expired.
+// copyUsed is the probe for an outage with an expired copy: at which times after the
+// first failure the copy is used.
 func copyUsed(status int) probe {
 	return func(p *policy.Profile) string {
 		r := p.Learn(nil, with("Cache-Control: max-age=3600"))
@@ -184,7 +184,7 @@ func copyUsed(status int) probe {
 	}
 }
 
-// spell says from when to when, in hours.
+// spell formats a period of time, given in hours.
 func spell(from, to int) string {
 	switch {
 	case from < 0:
@@ -197,8 +197,8 @@ func spell(from, to int) string {
 	return fmt.Sprintf("from %s to %s", hours(from), hours(to))
 }
 
-// hours writes a span in days if it is longer than two. Outages are counted in
-// fetches six hours apart, so that a part of a day more is not shown.
+// hours formats a number of hours, in days if there are more than two days. It leaves
+// out parts of a day, because fetches during an outage are six hours apart.
 func hours(n int) string {
 	if n >= 48 {
 		return fmt.Sprintf("%d d", n/24)
@@ -206,10 +206,10 @@ func hours(n int) string {
 	return fmt.Sprintf("%d h", n)
 }
 
-// lifetime is the probe of how long a copy with header lines is used.
+// lifetime is the probe for how long a copy with header lines is used.
 func lifetime(lines ...string) probe { return again(with(lines...)) }
 
-// lasts is the probe that a copy with header lines is used for so long.
+// lasts is the probe that a copy with header lines is used for the time want.
 func lasts(want time.Duration, lines ...string) probe {
 	return does(func(p *policy.Profile) bool { return until(p, lines...) == want })
 }
@@ -222,17 +222,17 @@ func notOver(lines ...string) probe {
 // atOnce is the probe that a copy with header lines is not used at all.
 func atOnce(lines ...string) probe { return lasts(0, lines...) }
 
-// alike is the probe that a header line changes as much as the others.
+// alike is the probe that a header line has the same effect as other lines.
 func alike(line string, others ...string) probe {
 	return does(func(p *policy.Profile) bool { return until(p, line) == until(p, others...) })
 }
 
-// until is how long a copy with header lines is used.
+// until returns how long a copy with header lines is used.
 func until(p *policy.Profile, lines ...string) time.Duration {
 	return p.Learn(nil, with(lines...)).NextTry().Sub(start)
 }
 
-// again is the probe of when the file is fetched next after an answer.
+// again is the probe for the time of the next fetch after an answer.
 func again(a policy.Attempt) probe {
 	return func(p *policy.Profile) string {
 		d := p.Learn(nil, a).NextTry().Sub(start)
@@ -243,8 +243,8 @@ func again(a policy.Attempt) probe {
 	}
 }
 
-// apart is the probe of how far apart the fetches are when an outage has lasted
-// for down: the longest of many, since each is drawn.
+// apart is the probe for the time between fetches when an outage has lasted for down.
+// Each time is random, so it returns the longest of many.
 func apart(down time.Duration) probe {
 	return func(p *policy.Profile) string {
 		r := p.Learn(nil, answer(503, ""))
@@ -258,7 +258,7 @@ func apart(down time.Duration) probe {
 	}
 }
 
-// validators is the probe that a header of the answer comes back in a request.
+// validators is the probe that the next request sends back a header of the answer.
 func validators(name, line string) probe {
 	return does(func(p *policy.Profile) bool { return p.Learn(nil, with(line)).Validators().Get(name) != "" })
 }
@@ -273,8 +273,8 @@ func refutes(line string) probe {
 	return does(func(p *policy.Profile) bool { return renewed(p, line) <= 0 })
 }
 
-// renewed is for how long a 304 with a header line renews a copy that has an
-// ETag and other lines, 0 if it does not.
+// renewed returns for how long a 304 with a header line renews a copy that has an
+// ETag and other lines, or 0 if it does not.
 func renewed(p *policy.Profile, line string, copied ...string) time.Duration {
 	r := p.Learn(nil, with(append(copied, `ETag: "a"`)...))
 	not := at(answer(304, ""), r.NextTry())
@@ -288,7 +288,7 @@ func renewed(p *policy.Profile, line string, copied ...string) time.Duration {
 	return r.NextTry().Sub(not.Received)
 }
 
-// accepted is the probe of rules that came with 202.
+// accepted is the probe for a file with rules and status 202.
 func accepted(p *policy.Profile) string {
 	return does(func(p *policy.Profile) bool {
 		r := p.Learn(nil, answer(202, "User-agent: *\nDisallow: /x\n"))
@@ -296,14 +296,14 @@ func accepted(p *policy.Profile) string {
 	})(p)
 }
 
-// patient is a server error that asks for a long time.
+// patient returns a server error with a long Retry-After.
 func patient() policy.Attempt {
 	a := answer(503, "")
 	a.Header.Set("Retry-After", "999999999")
 	return a
 }
 
-// refusedRedirect is a redirect that the rule on addresses refused.
+// refusedRedirect returns a fetch whose redirect was refused because of its address.
 func refusedRedirect() policy.Attempt {
 	a := answer(302, "")
 	a.Header.Set("Location", "http://10.0.0.1/robots.txt")
@@ -311,8 +311,7 @@ func refusedRedirect() policy.Attempt {
 	return a
 }
 
-// atLeastFive is the probe of how many redirects are followed before one more
-// exhausts them.
+// atLeastFive is the probe for how many redirects are followed.
 func atLeastFive(p *policy.Profile) string {
 	for n := range 100 {
 		if stopped(p, n).Clause == "2.3.1.2" {
@@ -325,16 +324,15 @@ func atLeastFive(p *policy.Profile) string {
 	return "yes: all"
 }
 
-// tooManyRedirects is the probe of what they count as.
+// tooManyRedirects is the probe for the result of too many redirects.
 func tooManyRedirects(p *policy.Profile) string { return stopped(p, p.Hops).Access.String() }
 
-// stopped is the decision after a fetch that stopped at a redirect with n behind
-// it.
+// stopped returns the decision after stoppedAt(n).
 func stopped(p *policy.Profile, n int) policy.Decision {
 	return p.Learn(nil, stoppedAt(n)).Decide(agent, page("/x"), start)
 }
 
-// stoppedAt is that fetch.
+// stoppedAt returns a fetch that followed n redirects and stopped at the next one.
 func stoppedAt(n int) policy.Attempt {
 	a := answer(302, "")
 	for i := range n {

@@ -12,16 +12,15 @@ import (
 	"github.com/rfc9309/polite/internal/table"
 )
 
-// Proofs are the tests and the topics of test vectors that a module has, as
-// FOLDER/NAME.
+// Proofs are the tests and the topics of test vectors of a module, as FOLDER/NAME.
 type Proofs map[string]bool
 
 // vectors is the folder of the test vectors.
 const vectors = "vectors"
 
-// Find collects the proofs of a module: the rows of the decision table, the
-// topics of the vectors of class rfc, and every string in a test source, since
-// the name of a subtest is one.
+// Find collects the proofs of a module: the rows of the decision table, the topics of
+// the vectors of class rfc, and every string in a test source, because names of
+// subtests are strings.
 func Find(module fs.FS) (Proofs, error) {
 	all := Proofs{}
 	for _, r := range table.Rows() {
@@ -41,7 +40,7 @@ func Find(module fs.FS) (Proofs, error) {
 	return all, err
 }
 
-// source adds the strings of a test source.
+// source adds the strings in a test source.
 func (f Proofs) source(module fs.FS, name string) error {
 	text, err := fs.ReadFile(module, name)
 	if err != nil {
@@ -63,7 +62,7 @@ func (f Proofs) source(module fs.FS, name string) error {
 	return nil
 }
 
-// topics adds the topics of a file of vectors, whose ids are
+// topics adds the topics in a file of vectors. The id of a vector is
 // class/clause/topic/number.
 func (f Proofs) topics(module fs.FS, name string) error {
 	text, err := fs.ReadFile(module, name)
@@ -79,7 +78,7 @@ func (f Proofs) topics(module fs.FS, name string) error {
 	return nil
 }
 
-// Lacks returns the names that are no proofs.
+// Lacks returns the names that are not proofs.
 func (f Proofs) Lacks(names []string) []string {
 	var missing []string
 	for _, name := range names {

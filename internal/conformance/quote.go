@@ -5,8 +5,8 @@ import "strings"
 // span is a part of a text between two offsets.
 type span struct{ from, to int }
 
-// fold returns a text as one line: without the marks of a quoted message at the
-// start of its lines, and with one space for any white space.
+// fold returns a text as one line. It removes the marks of a quoted message at the
+// start of lines, and writes one space for any white space.
 func fold(text string) string {
 	var words []string
 	for line := range strings.Lines(text) {
@@ -15,8 +15,8 @@ func fold(text string) string {
 	return strings.Join(words, " ")
 }
 
-// locate returns where a quotation stands in a folded text, one span for each
-// part between its ellipses. It returns nil if some word differs.
+// locate returns where a folded text has a quotation, one span for each part between
+// its ellipses. It returns nil if a word differs.
 func locate(text, quote string) []span {
 	var spans []span
 	pos := 0

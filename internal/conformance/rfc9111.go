@@ -8,7 +8,7 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// rfc9111 returns the sentences of RFC 9111 that matter to one cached file.
+// rfc9111 returns the sentences of RFC 9111 that matter for one cached file.
 func rfc9111() []section {
 	return []section{
 		{"4", "Constructing Responses from Caches", reuse()},
@@ -58,7 +58,7 @@ func freshness() []requirement {
 		says("", "response_is_fresh = (freshness_lifetime > current_age)", "an answer that its `Age` makes stale is not used",
 			atOnce("Cache-Control: max-age=3600", "Age: 100000"), "policy/2.4/age_over_the_lifetime").but(11),
 		says("MUST", "A cache MUST interpret this value relative to the time the request was initiated, not the time that the response was received.",
-			"of an answer that took 30 s the lifetime begins with the request", does(func(p *policy.Profile) bool {
+			"if an answer takes 30 s, its lifetime begins with the request", does(func(p *policy.Profile) bool {
 				a := answer(200, "User-agent: *\nDisallow: /x\n")
 				a.Header.Set("Cache-Control", "max-age=3600")
 				a.Sent = start.Add(-30 * time.Second)
@@ -86,7 +86,7 @@ func validation() []requirement {
 		says("MUST", "MUST send the relevant entity tags (using If-Match, If-None-Match, or If-Range) if the entity tags were provided in the stored response(s) being validated.",
 			"an ETag is sent back", validators("If-None-Match", `ETag: "a"`), "policy/2.4/etag", "fetcher/2.4/both_are_sent"),
 		says("MUST", "MUST send the relevant entity tags (using If-Match, If-None-Match, or If-Range) if the entity tags were provided in the stored response(s) being validated.",
-			"so is one of 2 KiB", validators("If-None-Match", `ETag: "`+strings.Repeat("a", 2<<10)+`"`), "fetcher/2.4/over_1_KiB_is_not_kept").but(16),
+			"an ETag of 2 KiB is sent back", validators("If-None-Match", `ETag: "`+strings.Repeat("a", 2<<10)+`"`), "fetcher/2.4/over_1_KiB_is_not_kept").but(16),
 		says("SHOULD", "SHOULD send the Last-Modified value (using If-Modified-Since) if the request is not for a subrange",
 			"a Last-Modified is sent back", validators("If-Modified-Since", "Last-Modified: "+httpDate(-time.Hour)), "policy/2.4/date", "fetcher/2.4/both_are_sent"),
 		says("", "A 304 (Not Modified) response status code indicates that the stored response can be updated and reused", "a 304 renews the copy",
@@ -106,8 +106,8 @@ func validation() []requirement {
 func fields() []requirement {
 	return []requirement{
 		says("SHOULD", "a cache encountering a message with a list-based Age field value SHOULD use the first member of the field value, discarding subsequent ones.",
-			"of `Age: 600, 1200` the first counts", lasts(50*time.Minute, "Cache-Control: max-age=3600", "Age: 600, 1200"), "policy/2.4/two_ages_the_greater").but(12),
-		says("SHOULD", "a cache SHOULD ignore the field.", "an `Age` that is no number counts for nothing",
+			"the first value of `Age: 600, 1200` counts", lasts(50*time.Minute, "Cache-Control: max-age=3600", "Age: 600, 1200"), "policy/2.4/two_ages_the_greater").but(12),
+		says("SHOULD", "a cache SHOULD ignore the field.", "an `Age` that is not a number is ignored",
 			lasts(time.Hour, "Cache-Control: max-age=3600", "Age: old"), "policy/2.4/age_unreadable"),
 		says("MUST NOT", `"MUST NOT store" in this context means that the cache MUST NOT intentionally store the information in non-volatile storage`,
 			"a copy that came with `no-store` is not written to a store", does(func(p *policy.Profile) bool {
@@ -123,5 +123,5 @@ func fields() []requirement {
 	}
 }
 
-// httpDate is the start and some time after it, as headers write dates.
+// httpDate returns the time of the start plus after, in the format of headers.
 func httpDate(after time.Duration) string { return start.Add(after).UTC().Format(http.TimeFormat) }

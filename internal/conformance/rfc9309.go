@@ -7,7 +7,7 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// rfc9309 returns RFC 9309 in its order.
+// rfc9309 returns the sections of RFC 9309.
 func rfc9309() []section {
 	return []section{
 		{"2.1", "Protocol Definition", definition()},
@@ -61,7 +61,7 @@ func syntax() []requirement {
 		says("", "UTF8-1-noctl = %x21 / %x22 / %x24-7F ; excluding control, space",
 			"a rule with a control character in it matches nothing",
 			open("User-agent: *\nDisallow: /x\x01\n", "/x%01"), "docs/2.2/a_control_character_voids_a_rule"),
-		says("", `rule = *WS ("allow" / "disallow") *WS ":"`, "a misspelled `disallow` is no rule",
+		says("", `rule = *WS ("allow" / "disallow") *WS ":"`, "a misspelled `disallow` is not a rule",
 			open("User-agent: *\nDissallow: /x\n", "/x"), "docs/2.2/misspelled_records_are_read").but(4),
 	}
 }
@@ -75,10 +75,10 @@ func userAgents() []requirement {
 	}
 	return []requirement{
 		says("MUST", `The product token MUST contain only uppercase and lowercase letters ("a-z" and "A-Z"), underscores ("_"), and hyphens ("-").`,
-			"a token of ours with a space or a slash in it is refused", refused("Example/Bot"),
+			"a product token of the crawler with a space or a slash in it is refused", refused("Example/Bot"),
 			"fetcher/2.2.1/no_token_of_that_grammar"),
 		says("MUST", `The product token MUST contain only uppercase and lowercase letters ("a-z" and "A-Z"), underscores ("_"), and hyphens ("-").`,
-			"a token of ours with a digit in it is refused", refused("Example2Bot"),
+			"a product token of the crawler with a digit in it is refused", refused("Example2Bot"),
 			"docs/2.2.1/a_token_may_have_digits", "fetcher/2.2.1/a_token_may_have_digits").but(2),
 		says("SHOULD", "The product token SHOULD be a substring of the identification string that the crawler sends to the service. For example, in the case of HTTP [RFC9110], the product token SHOULD be a substring in the User-Agent header.",
 			"a token that is not in the agent is refused", does(func(p *policy.Profile) bool {
@@ -107,7 +107,7 @@ func rules() []requirement {
 	return append(paths(), encoding()...)
 }
 
-// paths returns the requirements on which rule decides.
+// paths returns the requirements about which rule decides.
 func paths() []requirement {
 	return []requirement{
 		says("MUST", `a crawler MUST match the paths in "allow" and "disallow" rules against the URI.`,
@@ -124,7 +124,7 @@ func paths() []requirement {
 			"`Disallow: *.gif$`, which matches 10 bytes of `/pub/a.gif`, beats `Allow: /pub/a`, which matches 6",
 			closed("User-agent: *\nAllow: /pub/a\nDisallow: *.gif$", "/pub/a.gif"), "docs/2.2.2/the_longest_rule_decides").but(21),
 		says("SHOULD", `If an "allow" rule and a "disallow" rule are equivalent, then the "allow" rule SHOULD be used.`,
-			"rules of one length that differ are not equivalent", closed("User-agent: *\nAllow: /*b\nDisallow: /ab", "/ab"), "docs/2.2.2/the_longest_rule_decides").but(21),
+			"different rules of the same length are not equivalent", closed("User-agent: *\nAllow: /*b\nDisallow: /ab", "/ab"), "docs/2.2.2/the_longest_rule_decides").but(21),
 		says("MAY", "Duplicate rules in a group MAY be deduplicated.", "a rule that is there twice counts once",
 			closed("User-agent: *\nDisallow: /x\nDisallow: /x", "/x"), "vectors/2.2.2/duplicate"),
 		says("SHOULD", `If an "allow" rule and a "disallow" rule are equivalent, then the "allow" rule SHOULD be used.`,
@@ -143,24 +143,24 @@ func paths() []requirement {
 	}
 }
 
-// encoding returns the requirements on what is equal, Figure 4 row by row.
+// encoding returns the requirements about equal paths, and Figure 4 row by row.
 func encoding() []requirement {
 	const outside = "Octets in the URI and robots.txt paths outside the range of the ASCII coded character set, … MUST be percent-encoded as defined by [RFC3986] prior to comparison."
 	const reserved = "Octets in the URI and robots.txt paths … in the reserved range defined by [RFC3986], MUST be percent-encoded as defined by [RFC3986] prior to comparison."
 	const decoded = "If a percent-encoded ASCII octet is encountered in the URI, it MUST be unencoded prior to comparison, unless it is a reserved character in the URI as defined by [RFC3986] or the character is outside the unreserved character range."
 	return []requirement{
-		says("MUST", outside, "`/ツ` and `/%E3%83%84` are one", same("/\u30C4", "/%E3%83%84"), "vectors/2.2.2/pct-nonascii"),
-		says("MUST", reserved, "`: @ ! & ' ( ) + , ; = [ ]` and their triplets are one", eachSame(":@!&'()+,;=[]"), "vectors/2.2.2/pct-reserved"),
-		says("MUST", reserved, "`/`, `?` and their triplets are one", eachSame("/?"), "docs/2.2.2/delimiters_stay_apart").but(1),
-		says("MUST", decoded, "`/bar` and `/%62%61%72` are one", same("/bar", "/%62%61%72"),
+		says("MUST", outside, "`/ツ` and `/%E3%83%84` are equal", same("/\u30C4", "/%E3%83%84"), "vectors/2.2.2/pct-nonascii"),
+		says("MUST", reserved, "`: @ ! & ' ( ) + , ; = [ ]` and their triplets are equal", eachSame(":@!&'()+,;=[]"), "vectors/2.2.2/pct-reserved"),
+		says("MUST", reserved, "`/`, `?` and their triplets are equal", eachSame("/?"), "docs/2.2.2/delimiters_stay_apart").but(1),
+		says("MUST", decoded, "`/bar` and `/%62%61%72` are equal", same("/bar", "/%62%61%72"),
 			"vectors/2.2.2/pct-unreserved-uri", "vectors/2.2.2/pct-unreserved-rule"),
 		says("", "Figure 4: Examples of matching percent-encoded URI components", "row 1: `/foo/bar?baz=quz` matches itself",
 			same("/foo/bar?baz=quz", "/foo/bar?baz=quz"), "vectors/2.2.2/query"),
-		says("", "https%3A%2F%2Ffoo.bar", "row 2: `?baz=https://foo.bar` and `?baz=https%3A%2F%2Ffoo.bar` are one",
+		says("", "https%3A%2F%2Ffoo.bar", "row 2: `?baz=https://foo.bar` and `?baz=https%3A%2F%2Ffoo.bar` are equal",
 			same("/foo/bar?baz=https://foo.bar", "/foo/bar?baz=https%3A%2F%2Ffoo.bar"), "vectors/2.2.2/pct-reserved"),
-		says("", "/foo/bar/%E3%83%84", "rows 3 and 4: `/foo/bar/ツ` and `/foo/bar/%E3%83%84` are one",
+		says("", "/foo/bar/%E3%83%84", "rows 3 and 4: `/foo/bar/ツ` and `/foo/bar/%E3%83%84` are equal",
 			same("/foo/bar/\u30C4", "/foo/bar/%E3%83%84"), "vectors/2.2.2/pct-nonascii"),
-		says("", "/foo/bar/%62%61%7A", "row 5: `/foo/bar/%62%61%7A` and `/foo/bar/baz` are one",
+		says("", "/foo/bar/%62%61%7A", "row 5: `/foo/bar/%62%61%7A` and `/foo/bar/baz` are equal",
 			same("/foo/bar/%62%61%7A", "/foo/bar/baz"), "vectors/2.2.2/pct-unreserved-rule"),
 		says("", "The match evaluates positively if and only if the end of the path from the rule is reached before a difference in octets is encountered.",
 			"`/xy` does not match `/x`", open("User-agent: *\nDisallow: /xy", "/x"), "vectors/2.2.2/prefix"),
@@ -271,7 +271,7 @@ Disallow: /example/page/disallowed.gif
 func examples() []requirement {
 	return []requirement{
 		says("", "It allows access to the URLs with the /publications/ path prefix, and it restricts access to the URLs with the /example/ path prefix and to all URLs with a .gif suffix.",
-			"5.1, a crawler without a group of its own", reads("AnyBot", "/publications/", "!/example/", "!/a.gif"), "vectors/5.1/example"),
+			"5.1, a crawler without its own group", reads("AnyBot", "/publications/", "!/example/", "!/a.gif"), "vectors/5.1/example"),
 		says("", "The crawler only has access to two URL path prefixes on the site -- /example/page.html and /example/allowed.gif.",
 			"5.1, foobot", reads("foobot", "/example/page.html", "/example/allowed.gif", "!/", "!/publications/"), "vectors/5.1/example"),
 		says("", "The crawlers are not allowed to access the URLs with the /example/page.html path prefix but otherwise have unrestricted access to the rest of the URLs on the site.",
@@ -283,8 +283,8 @@ func examples() []requirement {
 	}
 }
 
-// reads is the probe that the simple example allows a crawler each path but
-// those that begin with an exclamation mark.
+// reads is the probe that the simple example disallows the paths that are marked with
+// an exclamation mark, and allows the others.
 func reads(token string, paths ...string) probe {
 	return does(func(p *policy.Profile) bool {
 		rec := p.Learn(nil, answer(200, simple))

@@ -9,13 +9,13 @@ import (
 // text is a document that profiles follow.
 type text struct {
 	title string
-	// about is what the page says of the text before its tables.
+	// about is the paragraph before the tables.
 	about string
-	// source is the file of the text in the folder POLITE_SPEC, "" if there is
-	// none to compare with.
+	// source is the file of the text in the folder POLITE_SPEC, or "" if the
+	// folder does not have the text.
 	source string
-	// follow are the profiles that promise to do what the text says. What they
-	// do otherwise must be a numbered deviation.
+	// follow are the profiles that promise to do what the text says. Each
+	// exception must be a numbered deviation.
 	follow []*policy.Profile
 	// columns are the profiles that the tables show.
 	columns  []*policy.Profile
@@ -28,17 +28,17 @@ type section struct {
 	requirements  []requirement
 }
 
-// requirement is a sentence of a text and the case that shows whether a profile
-// does what it says.
+// requirement is a sentence of a text and a case that shows whether a profile does
+// what it says.
 type requirement struct {
-	// level is the key word of the sentence, "" for a plain statement.
+	// level is the key word of the sentence, or "" for a plain statement.
 	level string
-	// quote is the sentence in the text's own words, "" if there is no text to
-	// quote. An ellipsis stands for words left out.
+	// quote is the sentence in the text's own words, or "" if there is no text to
+	// quote. An ellipsis means that words are left out.
 	quote string
-	// asks says in our words what the probe tries.
+	// asks describes the case in our words.
 	asks string
-	// probe is nil if the sentence is not for a crawler library.
+	// probe tries the case. It is nil if the sentence is not for a crawler library.
 	probe probe
 	// deviations are the numbers in docs/deviations.md of the reasons why a
 	// profile that follows the text does not do this.
@@ -48,7 +48,7 @@ type requirement struct {
 	proofs []string
 }
 
-// probe puts a profile to the case of a requirement and says what came of it.
+// probe tries a profile with the case of a requirement and returns what it did.
 type probe func(*policy.Profile) string
 
 // says returns a requirement.
@@ -56,12 +56,13 @@ func says(level, quote, asks string, p probe, proofs ...string) requirement {
 	return requirement{level: level, quote: quote, asks: asks, probe: p, proofs: proofs}
 }
 
-// notOurs returns a requirement on someone else, who is named.
+// notOurs returns a requirement that is not for a crawler library. whose names the
+// one it is for.
 func notOurs(level, quote, whose string) requirement {
 	return requirement{level: level, quote: quote, asks: whose}
 }
 
-// answer is what the profile does, "" if the requirement is not ours.
+// answer returns what the profile does, or "" if there is no probe.
 func (r requirement) answer(p *policy.Profile) string {
 	if r.probe == nil {
 		return ""
@@ -69,13 +70,13 @@ func (r requirement) answer(p *policy.Profile) string {
 	return r.probe(p)
 }
 
-// departs reports whether a profile does not do what the requirement asks for.
+// departs reports whether a profile does not do what the requirement says.
 func (r requirement) departs(p *policy.Profile) bool {
 	answer := r.answer(p)
 	return r.level != "MAY" && (answer == "no" || strings.HasPrefix(answer, "but "))
 }
 
-// but names deviations.
+// but returns the requirement with the numbers of deviations.
 func (r requirement) but(deviations ...int) requirement {
 	r.deviations = deviations
 	return r
@@ -114,7 +115,7 @@ func texts() []text {
 		},
 		{
 			title: "House rules", columns: all, sections: house(),
-			about: "What no text speaks of.",
+			about: "Cases that no text describes.",
 		},
 	}
 }
