@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A body is the writer of a step's body. It writes the pieces of [Step.Drip], and stops where the step stops.
+// A body writes the body of a step, in the pieces of [Step.Drip], and stops where the step stops.
 type body struct {
 	Step
 	to      io.Writer
@@ -71,7 +71,7 @@ func (b *body) stopAt(sent int) {
 	b.flush()
 	switch b.end {
 	case tornOff:
-		settle(b.request)
+		waitForFlush(b.request)
 		connOf(b.request).reset()
 	case hangsOff:
 		wait(b.request, forever)
@@ -79,15 +79,15 @@ func (b *body) stopAt(sent int) {
 	panic(http.ErrAbortHandler)
 }
 
-// settle waits until the server's goroutine for HTTP/2 has written what was flushed.
-func settle(r *http.Request) {
+// waitForFlush waits until the server's goroutine for HTTP/2 has written the flushed bytes.
+func waitForFlush(r *http.Request) {
 	if r.ProtoMajor == 2 {
 		wait(r, time.Millisecond)
 	}
 }
 
-// onWire answers on the connection itself, without the server, and closes it.
-func (s Step) onWire(w http.ResponseWriter, r *http.Request) {
+// answerRaw writes the answer to the connection, without the server, and closes the connection.
+func (s Step) answerRaw(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 2 {
 		s.notInHTTP2(w, r)
 	}

@@ -21,11 +21,11 @@ import (
 type Certificate uint8
 
 const (
-	Valid         Certificate = iota // for the site's host, by the web's own authority, from 1990 to 2190
-	Expired                          // as Valid, but expired in 1999, before the clock of any bubble begins
-	WrongName                        // for wrong.invalid
+	Valid         Certificate = iota // for the site's host, signed by the web's authority, valid from 1990 to 2190
+	Expired                          // like Valid, but expired in 1999, before the clock of any bubble begins
+	WrongName                        // for the host wrong.invalid
 	UnknownIssuer                    // self-signed
-	NoCertificate                    // none: the handshake ends with an alert
+	NoCertificate                    // no certificate: the handshake ends with an alert
 )
 
 // Cert sets the certificate that an https site sends.
@@ -81,8 +81,8 @@ func (a *authority) sign(template, parent *x509.Certificate) *x509.Certificate {
 	return c
 }
 
-// show returns the certificate of a host. It makes the certificate when it is first needed.
-func (a *authority) show(id identity) *tls.Certificate {
+// certificateFor returns the certificate of a host. It creates the certificate when it is first needed.
+func (a *authority) certificateFor(id identity) *tls.Certificate {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c := a.shown[id]
@@ -115,7 +115,7 @@ func (a *authority) leaf(id identity) *x509.Certificate {
 	return a.sign(template, parent)
 }
 
-// tlsConfig is the server's side of every TLS connection: the site is found by the name the client sends.
+// tlsConfig returns the server's TLS configuration. It finds the site by the name that the client sends.
 func (w *Web) tlsConfig() *tls.Config {
 	return &tls.Config{GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		w.mu.Lock()
@@ -125,7 +125,7 @@ func (w *Web) tlsConfig() *tls.Config {
 			return nil, errNoCertificate
 		}
 		id, http2 := identity{s.host.name, s.cert}, s.http2
-		c := &tls.Config{Certificates: []tls.Certificate{*w.ca().show(id)}, NextProtos: []string{"http/1.1"}}
+		c := &tls.Config{Certificates: []tls.Certificate{*w.ca().certificateFor(id)}, NextProtos: []string{"http/1.1"}}
 		if http2 {
 			c.NextProtos = []string{"h2", "http/1.1"}
 		}
@@ -133,8 +133,8 @@ func (w *Web) tlsConfig() *tls.Config {
 	}}
 }
 
-// secureSiteLocked finds the https site for a name at an address. If no site there has the name, it is the first site, as
-// the default host of a server.
+// secureSiteLocked finds the https site for a name at an address. If no site there has the name, it returns the first
+// site, like a server with a default host.
 func (w *Web) secureSiteLocked(name string, at netip.AddrPort) *Site {
 	var first *Site
 	for _, s := range w.order {
@@ -154,7 +154,7 @@ func (w *Web) secureSiteLocked(name string, at netip.AddrPort) *Site {
 // errNoCertificate ends a handshake with a site that has no certificate, or that has moved to another address.
 var errNoCertificate = errors.New("httptest: no certificate")
 
-// must panics if err is not nil. Only a broken machine gives such an error.
+// must panics if err is not nil. It is called with errors that cannot happen.
 func must(err error) {
 	if err != nil {
 		panic(err)

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// window is how many bytes one direction of a connection holds before its writer waits, like a TCP window.
-// A flood therefore costs the memory of one window, however long it lasts.
+// window is how many bytes one direction of a connection buffers before its writer waits, like a TCP window.
+// So an endless body takes the memory of one window.
 const window = 16 << 10
 
-// A link is what the two ends of one connection share: its number, and whether an end has closed it.
+// A link is the state that the two ends of a connection share: its number, and whether an end has closed it.
 type link struct {
 	web  *Web
 	id   int
@@ -112,9 +112,9 @@ type half struct {
 	mu              sync.Mutex
 	wake            *sync.Cond
 	buf             bytes.Buffer
-	drained         error // error of the reader once buf is empty; nil while more may come
-	readErr         error // error of the reader at once
-	writeErr        error // error of the writer at once
+	drained         error // error for the reader when buf is empty, or nil if more bytes may come
+	readErr         error // error for the reader even if buf is not empty
+	writeErr        error // error for the writer
 	readBy, writeBy deadline
 }
 
@@ -175,8 +175,8 @@ func (h *half) write(p []byte) (n int, err error) {
 	}
 }
 
-// finish ends writing: the reader reads the rest of the buffer and then gets last, the writer gets own from now on. Only
-// the first call counts, so that a Close after a reset changes nothing.
+// finish ends writing. The reader reads the rest of the buffer and then gets the error last. The writer gets the error
+// own from now on. Only the first call sets last, so a Close after a reset does not hide the reset.
 func (h *half) finish(last, own error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -187,7 +187,7 @@ func (h *half) finish(last, own error) {
 	h.wake.Broadcast()
 }
 
-// abandon ends reading: the buffer is lost, the reader gets own and the writer gets peer from now on.
+// abandon ends reading. The buffer is lost. From now on the reader gets the error own and the writer the error peer.
 func (h *half) abandon(own, peer error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -209,14 +209,14 @@ func (h *half) setDeadline(d *deadline, t time.Time) {
 	}
 	d.at = t
 	if wait := time.Until(t); !t.IsZero() && wait > 0 {
-		d.timer = time.AfterFunc(wait, h.rouse)
+		d.timer = time.AfterFunc(wait, h.wakeAll)
 	}
 	h.wake.Broadcast()
 }
 
-// rouse wakes the waiting goroutines, which then check their deadline. The lock keeps it out of the time between the
-// check and the wait of such a goroutine.
-func (h *half) rouse() {
+// wakeAll wakes the waiting goroutines, which then check their deadlines. It takes the lock, so that it does not come
+// between the check and the wait of such a goroutine.
+func (h *half) wakeAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.wake.Broadcast()

@@ -59,7 +59,7 @@ func TestConnDeadlines(t *testing.T) {
 				row.set(client, began.Add(time.Hour))
 				go func() {
 					time.Sleep(time.Minute)
-					row.set(client, began.Add(2*time.Hour)) // while the other waits
+					row.set(client, began.Add(2*time.Hour)) // while the other goroutine waits
 				}()
 				n, err := row.do(client)
 				if after := time.Since(began); n != row.n || !errors.Is(err, os.ErrDeadlineExceeded) || after != 2*time.Hour {

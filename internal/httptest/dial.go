@@ -20,24 +20,24 @@ const (
 	Open        Line = iota // connected
 	Refused                 // ECONNREFUSED at once
 	Unreachable             // EHOSTUNREACH at once
-	Lost                    // no answer: the dialer waits for its context, or fails with ETIMEDOUT after 127 s as on Linux
+	Lost                    // no answer: the dialer waits until its context ends, or fails with ETIMEDOUT after 127 s as on Linux
 	Silent                  // connected, but the server neither reads nor writes; TLS never begins
 	HungUp                  // connected and closed at once
 	Torn                    // connected and reset at once
 	Plain                   // connected, but an https site speaks HTTP without TLS
 )
 
-// synPatience is the time after which a dialer gives up: the six repetitions of Linux.
-const synPatience = 127 * time.Second
+// synTimeout is the time after which a dialer gives up. Linux repeats its first packet six times in this time.
+const synTimeout = 127 * time.Second
 
 // A Dial is one attempt to connect to one address.
 type Dial struct {
 	Time    time.Time
-	Address string         // as given to the dialer: "host:port"
-	Remote  netip.AddrPort // the address tried; zero if the name has none
-	Conn    int            // number of the connection, from 1; 0 if there is none
+	Address string         // argument of the dialer: "host:port"
+	Remote  netip.AddrPort // address of the attempt, zero if the name has none
+	Conn    int            // number of the connection, counted from 1, or 0 if there is none
 	Err     error
-	Via     string // origin of the proxy that made the attempt; "" for the client
+	Via     string // origin of the proxy that made the attempt, or "" for the client
 }
 
 // DialContext connects to "host:port" inside the web, whether host is a name or a literal address. It has the signature
@@ -95,7 +95,7 @@ func (w *Web) record(d Dial) {
 	w.dials = append(w.dials, d)
 }
 
-// connect makes a connection to one address, with the outcome that the script of the site says.
+// connect tries to connect to one address. The script of the site decides the outcome.
 func (w *Web) connect(ctx context.Context, name string, to netip.AddrPort) (*conn, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -120,11 +120,11 @@ func (w *Web) connect(ctx context.Context, name string, to netip.AddrPort) (*con
 		server.reset()
 		return client, nil
 	}
-	return client, w.hand(ctx, server, site.scheme == "https" && line != Plain)
+	return client, w.serveConn(ctx, server, site.scheme == "https" && line != Plain)
 }
 
-// lineTo finds the site at an address and the outcome of this attempt. If several origins share the address, the origin
-// with the dialed name decides, and for a literal address the first origin that was made.
+// lineTo returns the site at an address and the outcome of this attempt. If several origins share the address, the
+// origin with the dialed name decides. For a literal address the first origin decides.
 func (w *Web) lineTo(name string, to netip.AddrPort) (*Site, Line) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -154,7 +154,7 @@ func (w *Web) lineTo(name string, to netip.AddrPort) (*Site, Line) {
 
 // lost waits for an answer that never comes.
 func (w *Web) lost(ctx context.Context) error {
-	timer := time.NewTimer(synPatience)
+	timer := time.NewTimer(synTimeout)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -189,8 +189,8 @@ type openConn struct {
 	site   *Site
 }
 
-// hand passes the server's end of a new connection to the server.
-func (w *Web) hand(ctx context.Context, server *conn, secure bool) error {
+// serveConn passes the server's end of a new connection to the server.
+func (w *Web) serveConn(ctx context.Context, server *conn, secure bool) error {
 	var c net.Conn = server
 	if secure {
 		c = tls.Server(server, w.tlsConfig())

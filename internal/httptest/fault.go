@@ -57,7 +57,7 @@ func GzipBomb(size int64) Step {
 	return s
 }
 
-// repeat writes line again and again, in blocks, until size bytes are written; without end if size is negative.
+// repeat writes line again and again, in blocks, until size bytes are written. If size is negative it never ends.
 func repeat(w io.Writer, line string, size int64) error {
 	block := bytes.Repeat([]byte(line), 1+4096/len(line))
 	for size != 0 {
@@ -75,7 +75,7 @@ func repeat(w io.Writer, line string, size int64) error {
 	return nil
 }
 
-// EndlessHeader is 200 whose header never ends.
+// EndlessHeader is 200 with a header that never ends.
 func EndlessHeader() Step {
 	s := Raw("")
 	s.wire = func(Step) []byte { return []byte("HTTP/1.1 200 OK\r\n") }
@@ -83,7 +83,7 @@ func EndlessHeader() Step {
 	return s
 }
 
-// HeaderFlood adds header fields of at least this many bytes altogether.
+// HeaderFlood adds header fields with a total of at least size bytes.
 func (s Step) HeaderFlood(size int) Step {
 	const width = 1000
 	s.fields = slices.Clone(s.fields)
@@ -134,23 +134,23 @@ func (s Step) BrokenChunk() Step {
 	return s
 }
 
-// storm sends the interim answers of the step, each with a field of a kibibyte. If the client closes the connection, the
-// server may still be writing an HTTP/2 frame, so the header must not be changed then.
-func (s Step) storm(w http.ResponseWriter, r *http.Request) {
+// sendEarly sends the interim answers of the step, each with a field of a kibibyte. If the client closes the connection,
+// the server may still be writing an HTTP/2 frame, so sendEarly does not change the header then.
+func (s Step) sendEarly(w http.ResponseWriter, r *http.Request) {
 	if s.times == 0 {
 		return
 	}
 	w.Header().Set("Link", "</"+strings.Repeat("f", 1<<10)+">; rel=preload")
 	for n := 0; n != s.times; n++ {
 		w.WriteHeader(s.early)
-		if left(r) {
+		if clientGone(r) {
 			panic(http.ErrAbortHandler)
 		}
 	}
 	w.Header().Del("Link")
 }
 
-// head is the head of an answer that the server itself would not send. It ends with these lines.
+// head returns the head of an answer that the server would not send. It ends with the lines in more.
 func (s Step) head(proto string, more ...string) []byte {
 	text := http.StatusText(s.status)
 	if text == "" {

@@ -17,15 +17,15 @@ import (
 	"github.com/rfc9309/polite/internal/httptest"
 )
 
-// A fault is one step and what the client sees of it within a minute.
+// A fault is one step and its effect on a client that waits at most a minute.
 type fault struct {
 	name   string
 	step   httptest.Step
-	status int           // 0: no answer
-	body   string        // as far as it came
-	err    error         // of the answer or its body, by errors.Is
-	text   string        // a part of the error, where net/http has no value for it
-	after  time.Duration // when all of it is known
+	status int           // 0 if there is no answer
+	body   string        // the part of the body that arrives
+	err    error         // error of the answer or its body, compared with errors.Is
+	text   string        // part of the error text, if net/http has no error value for it
+	after  time.Duration // time until the client has everything
 }
 
 var faults = []fault{
@@ -57,7 +57,7 @@ var faults = []fault{
 	{name: "trailer", step: httptest.Text("abcdef").Trailer("X-After", "late"), status: 200, body: "abcdef"},
 }
 
-// These are told apart from their like over HTTP/2.
+// faultsHTTP1 have another effect over HTTP/2.
 var faultsHTTP1 = []fault{
 	{name: "reset", step: httptest.Reset(), err: syscall.ECONNRESET},
 	{name: "reset_after_header", step: httptest.Text("abcdef").ResetAfter(0), status: 200, err: syscall.ECONNRESET},
@@ -274,7 +274,7 @@ func TestPlainWhereTLSShouldBe(t *testing.T) {
 	})
 }
 
-// TestHTTP2 proves that the protocol is the site's choice and that a clone of the transport speaks it too.
+// TestHTTP2 checks that the site chooses the protocol, and that a clone of the transport speaks it too.
 func TestHTTP2(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/rfc9309/polite/internal/httptest"
 )
 
-// TestManySites asks a thousand sites at once, and each of them twice.
+// TestManySites requests a page twice from each of a thousand sites at the same time.
 func TestManySites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const sites = 1000
@@ -52,8 +52,9 @@ func TestManySites(t *testing.T) {
 	})
 }
 
-// TestNothingStays proves that the end of the web ends what a client has not finished: an idle connection of a transport
-// that nobody closes, a body that is being read, a request under way, a dial that waits. synctest fails a test whose bubble still has a goroutine.
+// TestNothingStays checks that the end of the web ends everything that a client has not finished: an idle connection, a
+// body that is being read, a request in progress, and a dial that waits. synctest fails a test whose bubble still has a
+// goroutine.
 func TestNothingStays(t *testing.T) {
 	for _, origin := range []string{"http://example.com", "https://example.com"} {
 		for _, two := range []bool{false, true} {
@@ -76,7 +77,7 @@ func TestNothingStays(t *testing.T) {
 	}
 }
 
-// TestOutsideABubble proves that the web needs no bubble.
+// TestOutsideABubble checks that the web works without a bubble.
 func TestOutsideABubble(t *testing.T) {
 	web := httptest.New(t)
 	web.Site("https://example.com").Path("/", httptest.Text("here"))
@@ -85,7 +86,7 @@ func TestOutsideABubble(t *testing.T) {
 	}
 }
 
-// A witness is a test that is watched: it keeps what would fail it.
+// A witness is a testing.TB that records the failures of a test.
 type witness struct {
 	testing.TB
 	mu     sync.Mutex
@@ -103,7 +104,7 @@ func (w *witness) Fatalf(format string, args ...any) {
 	panic(w)
 }
 
-// TestMistakes proves that a mistake in a test's script fails that test and says why.
+// TestMistakes checks that a mistake in a test's script fails that test with a reason.
 func TestMistakes(t *testing.T) {
 	for _, row := range []struct {
 		name, says string
@@ -142,7 +143,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestResolveFirst is the way of a client that looks at an address before it dials it.
+// TestResolveFirst resolves a name, checks the addresses, and then dials one of them.
 func TestResolveFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
@@ -168,7 +169,7 @@ func TestResolveFirst(t *testing.T) {
 	})
 }
 
-// TestSecondAddress proves that a dial goes on to the next address of a name.
+// TestSecondAddress checks that a dial tries the next address of a name.
 func TestSecondAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)

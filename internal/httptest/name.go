@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// No test asks a real name server: a name that is not in the hosts file fails at once. A test that needs more gives
-// [Web.LookupNetIP] to its client.
+// The default resolver does not use a name server, so that a name fails at once if it is not in the hosts file. A test
+// that needs a resolver gives [Web.LookupNetIP] to its client.
 //
 // The first lookup of a process makes channels that package net keeps. It is made here, because a channel of one synctest
 // bubble ends the program when the next bubble uses it.
@@ -24,10 +24,10 @@ func init() {
 
 // A Name is one answer of the domain name system, see [Web.Names].
 type Name struct {
-	addrs   []netip.Addr
-	err     string // error of the resolver; "" if addrs is the answer
-	passing bool   // the failure is temporary (SERVFAIL), unlike NXDOMAIN
-	mute    bool   // the resolver never answers
+	addrs     []netip.Addr
+	err       string // error of the resolver, or "" if addrs is the answer
+	temporary bool   // the failure is temporary (SERVFAIL), unlike NXDOMAIN
+	mute      bool   // the resolver never answers
 }
 
 // Addrs answers with these addresses, in this order. It panics if a literal is not an address.
@@ -42,15 +42,15 @@ func Addrs(addrs ...string) Name {
 // NoSuchHost answers that the name does not exist: a *net.DNSError whose IsNotFound is set.
 func NoSuchHost() Name { return Name{err: "no such host"} }
 
-// ServFail fails for now: a *net.DNSError whose IsTemporary is set.
-func ServFail() Name { return Name{err: "server misbehaving", passing: true} }
+// ServFail fails temporarily: a *net.DNSError whose IsTemporary is set.
+func ServFail() Name { return Name{err: "server misbehaving", temporary: true} }
 
 // NoAnswer never answers: the lookup waits until its context ends, or gives up after 10 s with a *net.DNSError
 // whose IsTimeout is set.
 func NoAnswer() Name { return Name{mute: true} }
 
-// resolverPatience is how long a lookup waits for a name server that is silent: two tries of 5 s, as in resolv.conf(5).
-const resolverPatience = 10 * time.Second
+// resolverTimeout is how long a lookup waits for a silent name server: two tries of 5 s, as in resolv.conf(5).
+const resolverTimeout = 10 * time.Second
 
 // A Lookup is one question to the resolver of the web. A literal address is not a question.
 type Lookup struct {
@@ -58,14 +58,14 @@ type Lookup struct {
 	Host  string
 	Addrs []netip.Addr
 	Err   error
-	Via   string // origin of the proxy that asked; "" for the client
+	Via   string // origin of the proxy that made the lookup, or "" for the client
 }
 
 // A host is a name in the web, with its addresses and the answers of the resolver.
 type host struct {
 	name   string
-	home   []netip.Addr // where its servers listen
-	script list[Name]   // answers of the resolver; home if empty
+	home   []netip.Addr // addresses at which its servers listen
+	script list[Name]   // answers of the resolver; if empty, the answer is home
 }
 
 // Names scripts what the resolver answers for a host: the answers are used in order and the last one repeats.
@@ -110,14 +110,14 @@ func (w *Web) resolve(ctx context.Context, name string) ([]netip.Addr, error) {
 	case ctx.Err() != nil:
 		return nil, &net.DNSError{Err: ctx.Err().Error(), UnwrapErr: ctx.Err(), Name: name}
 	case answer.err != "":
-		return nil, &net.DNSError{Err: answer.err, Name: name, Server: "192.0.2.53:53", IsTemporary: answer.passing, IsNotFound: !answer.passing}
+		return nil, &net.DNSError{Err: answer.err, Name: name, Server: "192.0.2.53:53", IsTemporary: answer.temporary, IsNotFound: !answer.temporary}
 	}
 	return answer.addrs, nil
 }
 
 // noAnswer waits like a resolver whose name server is silent.
 func (w *Web) noAnswer(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, resolverPatience)
+	ctx, cancel := context.WithTimeout(ctx, resolverTimeout)
 	defer cancel()
 	select {
 	case <-ctx.Done():
@@ -144,7 +144,7 @@ func (w *Web) answerFor(name string) Name {
 	return Name{addrs: h.home}
 }
 
-// findLocked returns the host of a name: itself, or the closest wildcard above it.
+// findLocked returns the host with this name, or the closest wildcard above it.
 func (w *Web) findLocked(name string) *host {
 	if h := w.hosts[name]; h != nil {
 		return h
@@ -192,7 +192,7 @@ type list[E any] struct {
 
 func (l *list[E]) set(elems []E) { l.elems, l.used = slices.Clone(elems), 0 }
 
-// next returns the element to use now; ok is false for an empty script.
+// next returns the next element. ok is false for an empty script.
 func (l *list[E]) next() (e E, ok bool) {
 	if len(l.elems) == 0 {
 		return e, false

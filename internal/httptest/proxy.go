@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// A proxy forwards requests into the same web, with a transport and a dialer of its own.
+// A proxy forwards requests into the same web, with its own transport and dialer.
 type proxy struct {
 	web     *Web
 	origin  string
 	forward *httputil.ReverseProxy
-	script  list[Step] // answers sent instead, guarded by web.mu
+	script  list[Step] // answers to send instead of forwarding, guarded by web.mu
 }
 
 // Proxy makes the site an HTTP proxy as well, for absolute request targets and CONNECT. [Site.Requests] of the proxy has
-// these requests, with the target as sent. [Dial.Via] and [Lookup.Via] name the proxy in what it does for them. With steps,
-// it answers with these and forwards nothing.
+// these requests, with the target as sent. [Dial.Via] and [Lookup.Via] name the proxy for the dials and lookups that it
+// makes. If there are steps, the proxy answers with them and forwards nothing.
 func (s *Site) Proxy(steps ...Step) *Site {
 	p := &proxy{web: s.web, origin: s.origin, forward: &httputil.ReverseProxy{
-		Rewrite:      func(*httputil.ProxyRequest) {}, // the target is the URL to ask
+		Rewrite:      func(*httputil.ProxyRequest) {}, // the target is the URL already
 		Transport:    s.web.transport(s.origin),
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}}
@@ -32,8 +32,8 @@ func (s *Site) Proxy(steps ...Step) *Site {
 	return s
 }
 
-// proxyLocked returns what answers a request that is for a proxy, or nil, and makes the request one of the proxy's own: the
-// Host header names somebody else.
+// proxyLocked returns the handler for a request to a proxy, or nil for any other request. It sets the origin of the
+// request to the proxy, because the Host header names another server.
 func (w *Web) proxyLocked(r *Request) http.HandlerFunc {
 	if strings.HasPrefix(r.Target, "/") {
 		return nil
@@ -74,7 +74,7 @@ func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	}
 	defer near.Close()
 	io.WriteString(near, "HTTP/1.1 200 OK\r\n\r\n")
-	go func() { // ends when either connection does, for both are closed then
+	go func() { // ends when either connection ends, because both are closed then
 		defer near.Close()
 		defer far.Close()
 		io.Copy(near, far)

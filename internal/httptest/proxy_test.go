@@ -85,7 +85,7 @@ func TestProxyRefuses(t *testing.T) {
 	})
 }
 
-// TestNotAProxy proves that a plain site answers an absolute target as a server does and forwards nothing.
+// TestNotAProxy checks that a site without a proxy answers an absolute target and forwards nothing.
 func TestNotAProxy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)

@@ -22,7 +22,7 @@ import (
 // be called again at any time, and the new setting replaces the old one.
 type Site struct {
 	web    *Web
-	origin string // "https://example.com:8443"; the scheme's own port is left out
+	origin string // such as "https://example.com:8443"; a default port is left out
 	scheme string
 	host   *host
 	port   uint16
@@ -36,7 +36,7 @@ type Site struct {
 	proxy *proxy
 }
 
-// Site returns the site of an origin, such as "https://example.com:8443", and makes it if there is none.
+// Site returns the site of an origin, such as "https://example.com:8443". If there is none, it creates the site.
 func (w *Web) Site(origin string) *Site {
 	w.t.Helper()
 	scheme, name, port, err := splitOrigin(origin)
@@ -59,7 +59,7 @@ func (w *Web) Site(origin string) *Site {
 	return s
 }
 
-// addressLocked returns the address of a new host: its own if it is a literal, else the next public one.
+// addressLocked returns the address of a new host: its name if that is an address, otherwise the next public address.
 func (w *Web) addressLocked(name string) netip.Addr {
 	if a, err := netip.ParseAddr(name); err == nil {
 		return a
@@ -68,7 +68,7 @@ func (w *Web) addressLocked(name string) netip.Addr {
 	return w.lastHost
 }
 
-// splitOrigin takes an origin apart. The name is as in a Host header, without the brackets of IPv6.
+// splitOrigin splits an origin. The name is canonical, and IPv6 addresses have no brackets.
 func splitOrigin(origin string) (scheme, name string, port uint16, err error) {
 	u, err := url.Parse(origin)
 	switch {
@@ -110,7 +110,7 @@ func canonicalHost(name string) string {
 	return strings.Trim(host, "[]")
 }
 
-// Origin is the site's origin: scheme, host as a Host header has it, port unless it is the scheme's own.
+// Origin returns the site's origin: scheme, canonical host, and port unless it is the default port.
 func (s *Site) Origin() string { return s.origin }
 
 // Robots scripts the answers for "/robots.txt".
@@ -153,8 +153,8 @@ func (s *Site) Connect(lines ...Line) *Site {
 	return s
 }
 
-// Down takes the site away: its connections are reset and new ones refused, until [Site.Up]. Down followed
-// by Up is a restart of the server.
+// Down makes the site unreachable until [Site.Up]: its connections are reset, and new ones are refused. Down followed
+// by Up is like a restart of the server.
 func (s *Site) Down() *Site {
 	for _, c := range s.takeDown() {
 		c.reset()
@@ -175,7 +175,7 @@ func (s *Site) takeDown() (ends []*conn) {
 	return ends
 }
 
-// Up brings the site back after [Site.Down].
+// Up makes the site reachable again after [Site.Down].
 func (s *Site) Up() *Site {
 	s.web.mu.Lock()
 	defer s.web.mu.Unlock()
@@ -183,8 +183,8 @@ func (s *Site) Up() *Site {
 	return s
 }
 
-// HTTP2 makes an https site offer HTTP/2 beside HTTP/1.1. With Go 1.25 it skips the test: the server of that version keeps
-// channels in a pool of the process, and a channel of one bubble must not be used in another.
+// HTTP2 makes an https site offer HTTP/2 as well as HTTP/1.1. With Go 1.25 it skips the test: the server of that version
+// shares a pool of channels between tests, and a channel of one bubble must not be used in another.
 func (s *Site) HTTP2() *Site {
 	if strings.HasPrefix(runtime.Version(), "go1.25") {
 		s.web.t.Skip("net/http serves HTTP/2 in one bubble only before Go 1.26")
@@ -195,7 +195,8 @@ func (s *Site) HTTP2() *Site {
 	return s
 }
 
-// Requests returns the requests for the site so far, in order: all of them, or only those with these targets.
+// Requests returns the requests to the site so far, in order. If there are targets, it returns only requests with one of
+// these targets.
 func (s *Site) Requests(targets ...string) []Request {
 	return slices.DeleteFunc(s.web.Requests(), func(r Request) bool {
 		return r.Origin != s.origin || len(targets) > 0 && !slices.Contains(targets, r.Target)
@@ -207,7 +208,7 @@ func (w *Web) serve(rw http.ResponseWriter, r *http.Request) {
 	w.busy.Add(1)
 	defer w.busy.Done()
 	defer w.report()
-	arrived := w.arrival(r)
+	arrived := w.newRequest(r)
 	w.mu.Lock()
 	answer := w.proxyLocked(&arrived)
 	if answer == nil {
@@ -228,8 +229,8 @@ func (w *Web) report() {
 	}
 }
 
-// arrival is the record of a request.
-func (w *Web) arrival(r *http.Request) Request {
+// newRequest returns the Request that describes an HTTP request.
+func (w *Web) newRequest(r *http.Request) Request {
 	c := connOf(r)
 	scheme := "http"
 	if r.TLS != nil {
@@ -245,7 +246,7 @@ func (w *Web) arrival(r *http.Request) Request {
 	}
 }
 
-// stepLocked returns the step of the script that answers a request.
+// stepLocked returns the step that answers a request.
 func (w *Web) stepLocked(r Request) Step {
 	scheme, name, port, err := splitOrigin(r.Origin)
 	if err != nil {
@@ -267,7 +268,8 @@ func (w *Web) stepLocked(r Request) Step {
 	return step
 }
 
-// scriptLocked finds the script for a request target: the target itself, its path, or the longest "*" above it.
+// scriptLocked returns the script for a request target: the script of the target, of its path, or of the longest
+// matching path that ends in "*".
 func (s *Site) scriptLocked(target string) *list[Step] {
 	if script := s.paths[target]; script != nil {
 		return script

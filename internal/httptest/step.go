@@ -23,44 +23,44 @@ type Step struct {
 	trailer []field
 
 	delay time.Duration // wait before anything is sent
-	early int           // an interim status sent first, earlys times; without end if earlys is negative
-	times int
-	gap   time.Duration // between two pieces of the body, of piece bytes each; one piece if piece is 0
-	piece int
+	early int           // interim status that is sent first
+	times int           // how often early is sent; if negative, without end
+	gap   time.Duration // wait between two pieces of the body
+	piece int           // length of a piece in bytes; 0 means that the body is one piece
 	end   ending
 	keep  int // how many bytes of the body are sent before end
 
-	matching bool                // answers 304 to a validator that fits
-	handler  http.HandlerFunc    // answers instead, after delay and with fields set
-	wire     func(Step) []byte   // what is sent on the bare connection before the body, instead of a head
-	coat     func([]byte) []byte // the framing of each piece written on the bare connection
+	matching bool                // answer 304 to a matching validator
+	handler  http.HandlerFunc    // answers instead of the step, after delay and with fields set
+	wire     func(Step) []byte   // returns the bytes to write to the bare connection before the body
+	coat     func([]byte) []byte // frames each piece that is written to the bare connection
 }
 
 // A field is one header field. [Step.Header] replaces a field that a constructor sets by default.
 type field struct {
 	name, value string
 	late        func(now, start time.Time) string // returns the value when the step is used; start is the start of the web
-	mild        bool                              // a default
-	absent      bool                              // not sent, even if the server would
+	isDefault   bool                              // a field of the same name replaces this one
+	absent      bool                              // the field is not sent, even if the server would send it
 }
 
 // An ending is how the connection ends within a body.
 type ending uint8
 
 const (
-	whole    ending = iota // nothing
-	cutOff                 // closed
-	tornOff                // reset
-	hangsOff               // nothing more is sent
+	whole    ending = iota // the body is sent to its end
+	cutOff                 // the connection is closed
+	tornOff                // the connection is reset
+	hangsOff               // the connection stays open, but nothing more is sent
 )
 
 // Text is 200 with a body of type text/plain and its length.
 func Text(body string) Step {
-	return Step{status: http.StatusOK, body: []byte(body)}.mildly("Content-Type", "text/plain; charset=utf-8")
+	return Step{status: http.StatusOK, body: []byte(body)}.withDefault("Content-Type", "text/plain; charset=utf-8")
 }
 
-// Status answers with a status from 100 to 999 and an empty body. A status below 200 is sent as a final
-// answer, which HTTP does not allow: the connection is closed after the head, or stays open without a byte after a 101.
+// Status answers with a status from 100 to 999 and an empty body. A status below 200 is sent as a final answer, which HTTP
+// does not allow. The connection is closed after the head. After a 101 it stays open, but nothing more is sent.
 func Status(code int) Step { return Step{status: code} }
 
 // Redirect answers with a status and a Location, whose bytes are sent as they are. For a redirect without a Location use
@@ -82,20 +82,20 @@ func (s Step) Header(name, value string) Step {
 	return s.field(field{name: name, value: value})
 }
 
-// DateHeader adds a header field that is a date: the moment of the answer and offset. It makes Expires, Last-Modified and
-// the dates of Retry-After.
+// DateHeader adds a header field with a date: the time of the answer plus offset. Use it for Expires, Last-Modified and
+// Retry-After.
 func (s Step) DateHeader(name string, offset time.Duration) Step {
 	return s.field(field{name: name, late: func(now, _ time.Time) string {
 		return now.Add(offset).UTC().Format(http.TimeFormat)
 	}})
 }
 
-// Without keeps the server from adding a field of its own, such as Date.
+// Without leaves out a field that the server would add, such as Date.
 func (s Step) Without(name string) Step { return s.field(field{name: name, absent: true}) }
 
-// mildly adds a field that any field of the same name replaces.
-func (s Step) mildly(name, value string) Step {
-	return s.field(field{name: name, value: value, mild: true})
+// withDefault adds a field that any field of the same name replaces.
+func (s Step) withDefault(name, value string) Step {
+	return s.field(field{name: name, value: value, isDefault: true})
 }
 
 func (s Step) field(f field) Step {
@@ -109,7 +109,7 @@ func (s Step) After(d time.Duration) Step {
 	return s
 }
 
-// ETag adds an entity tag, quotes included, and answers 304 to an If-None-Match that has it.
+// ETag adds an entity tag, which includes the quotes, and answers 304 to an If-None-Match that has it.
 func (s Step) ETag(tag string) Step {
 	s.matching = true
 	return s.Header("ETag", tag)
@@ -121,8 +121,8 @@ func (s Step) LastModified(at time.Time) Step {
 	return s.Header("Last-Modified", at.UTC().Format(http.TimeFormat))
 }
 
-// SharedCache answers like a shared cache in front of the site that has had its copy since the start of the web and renews
-// it every ttl: with Cache-Control: max-age and a growing Age.
+// SharedCache answers like a shared cache in front of the site, with Cache-Control: max-age and a growing Age. The cache
+// has its copy since the start of the web, and renews it every ttl.
 func (s Step) SharedCache(ttl time.Duration) Step {
 	return s.Header("Cache-Control", "max-age="+seconds(ttl)).field(field{name: "Age", late: func(now, start time.Time) string {
 		return seconds(now.Sub(start) % ttl)
@@ -131,23 +131,23 @@ func (s Step) SharedCache(ttl time.Duration) Step {
 
 func seconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }
 
-// Gzip compresses the body and says so.
+// Gzip compresses the body and sets Content-Encoding.
 func (s Step) Gzip() Step {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	z.Write(s.body) // neither fails on a buffer
+	z.Write(s.body) // writing to a buffer cannot fail
 	z.Close()
 	s.body = b.Bytes()
 	return s.Header("Content-Encoding", "gzip")
 }
 
-// Chunked leaves the length of the body undeclared.
+// Chunked sends the body without a Content-Length.
 func (s Step) Chunked() Step {
 	s.unsized = true
 	return s
 }
 
-// Trailer adds a field after the body, which is chunked then.
+// Trailer adds a field after the body, and makes the body chunked.
 func (s Step) Trailer(name, value string) Step {
 	s.trailer = append(slices.Clip(s.trailer), field{name: name, value: value})
 	return s.Chunked()
@@ -159,33 +159,33 @@ func (s Step) Early(code, n int) Step {
 	return s
 }
 
-// answer does what the step says. It panics with http.ErrAbortHandler to end the connection.
+// answer performs the step. It panics with http.ErrAbortHandler to end the connection.
 func (s Step) answer(w http.ResponseWriter, r *http.Request) {
 	wait(r, s.delay)
-	s.storm(w, r)
-	s = s.settled(connOf(r).web.start)
-	if s.matching && s.fits(r) {
+	s.sendEarly(w, r)
+	s = s.withValues(connOf(r).web.start)
+	if s.matching && s.matches(r) {
 		s = s.notModified()
 	}
 	switch {
 	case s.wire != nil || s.handler == nil && s.status < 200:
-		s.onWire(w, r)
+		s.answerRaw(w, r)
 	case s.handler != nil:
 		s.setFields(w.Header())
 		s.handler(w, r)
 	default:
-		s.onServer(w, r)
+		s.answerByServer(w, r)
 	}
 }
 
-// settled returns the step with the present value of every field, without the defaults that were replaced.
-func (s Step) settled(start time.Time) Step {
+// withValues returns the step with the current value of every field, without the defaults that were replaced.
+func (s Step) withValues(start time.Time) Step {
 	now, fields := time.Now(), []field{}
 	for _, f := range s.fields {
 		if f.late != nil {
 			f.value = f.late(now, start)
 		}
-		if !f.mild || !s.says(f.name) {
+		if !f.isDefault || !s.hasField(f.name) {
 			fields = append(fields, f)
 		}
 	}
@@ -193,13 +193,13 @@ func (s Step) settled(start time.Time) Step {
 	return s
 }
 
-// says reports whether the test has set a field itself.
-func (s Step) says(name string) bool {
-	return slices.ContainsFunc(s.fields, func(f field) bool { return !f.mild && strings.EqualFold(f.name, name) })
+// hasField reports whether the test has set a field.
+func (s Step) hasField(name string) bool {
+	return slices.ContainsFunc(s.fields, func(f field) bool { return !f.isDefault && strings.EqualFold(f.name, name) })
 }
 
-// onServer answers through the server, which frames the answer for HTTP/1.1 and HTTP/2.
-func (s Step) onServer(w http.ResponseWriter, r *http.Request) {
+// answerByServer answers through the server, which frames the answer for HTTP/1.1 and HTTP/2.
+func (s Step) answerByServer(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	s.setFields(h)
 	if s.stream == nil && !s.unsized && !bodiless(s.status) && h["Content-Length"] == nil {
@@ -222,7 +222,7 @@ func bodiless(status int) bool {
 	return status < 200 || status == http.StatusNoContent || status == http.StatusNotModified
 }
 
-// setFields sets the fields of a settled step.
+// setFields sets the fields of a step that withValues returned.
 func (s Step) setFields(h http.Header) {
 	for _, f := range s.fields {
 		if f.absent {
@@ -233,8 +233,8 @@ func (s Step) setFields(h http.Header) {
 	}
 }
 
-// fits reports whether the validators of a request name the copy that the step would send (RFC 9110, section 13.2.2).
-func (s Step) fits(r *http.Request) bool {
+// matches reports whether the validators of a request match the body of the step (RFC 9110, section 13.2.2).
+func (s Step) matches(r *http.Request) bool {
 	own := http.Header{}
 	s.setFields(own)
 	if tags := r.Header.Values("If-None-Match"); len(tags) > 0 {
@@ -252,15 +252,15 @@ func (s Step) fits(r *http.Request) bool {
 	return err == nil && missing == nil && !modified.After(since)
 }
 
-// notModified is the 304 in place of the step.
+// notModified returns the step that answers 304 instead.
 func (s Step) notModified() Step {
 	fields := slices.DeleteFunc(slices.Clone(s.fields), func(f field) bool {
-		return f.mild || strings.EqualFold(f.name, "Content-Encoding")
+		return f.isDefault || strings.EqualFold(f.name, "Content-Encoding")
 	})
 	return Step{status: http.StatusNotModified, fields: fields}
 }
 
-// wait waits for d, for ever if d is negative. If the client closes the connection first, it ends the handler.
+// wait waits for d, or without end if d is negative. If the client closes the connection first, it ends the handler.
 func wait(r *http.Request, d time.Duration) {
 	if d == 0 {
 		return
@@ -275,13 +275,13 @@ func wait(r *http.Request, d time.Duration) {
 	case <-due:
 		return
 	case <-r.Context().Done():
-	case <-connOf(r).gone: // a connection that was taken from the server no longer ends the context
+	case <-connOf(r).gone: // after Hijack the end of the connection does not end the context
 	}
 	panic(http.ErrAbortHandler)
 }
 
-// left reports whether the client has closed the connection.
-func left(r *http.Request) bool {
+// clientGone reports whether the client has closed the connection.
+func clientGone(r *http.Request) bool {
 	select {
 	case <-connOf(r).gone:
 		return true
@@ -290,5 +290,5 @@ func left(r *http.Request) bool {
 	}
 }
 
-// forever waits until the client closes the connection.
+// forever makes wait wait until the client closes the connection.
 const forever = -1

@@ -196,7 +196,7 @@ type Request struct {
 	Conn   int            // number of the connection, as in Dial.Conn
 }
 
-// URL is the URL the client asked for.
+// URL returns the requested URL.
 func (r Request) URL() string {
 	if r.Target != "" && r.Target[0] != '/' {
 		return r.Target
@@ -204,7 +204,7 @@ func (r Request) URL() string {
 	return r.Origin + r.Target
 }
 
-// String is the method and the URL: "GET https://example.com/robots.txt".
+// String returns the method and the URL: "GET https://example.com/robots.txt".
 func (r Request) String() string { return r.Method + " " + r.URL() }
 
 // Requests returns the requests to all sites so far, in order.
@@ -214,14 +214,14 @@ func (w *Web) Requests() []Request {
 	return slices.Clone(w.requests)
 }
 
-// Dials returns every attempt to connect so far, in order of its end.
+// Dials returns every attempt to connect so far, in the order in which the attempts ended.
 func (w *Web) Dials() []Dial {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.dials)
 }
 
-// Lookups returns every question to the resolver so far, in order of its end.
+// Lookups returns every lookup of a name so far, in the order in which the lookups ended.
 func (w *Web) Lookups() []Lookup {
 	w.mu.Lock()
 	defer w.mu.Unlock()

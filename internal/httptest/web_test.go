@@ -35,7 +35,7 @@ func get(t *testing.T, c *http.Client, url string) (*http.Response, string, erro
 	return res, string(body), err
 }
 
-// statusOf is the status of an answer, 0 without one.
+// statusOf returns the status of an answer, or 0 if there is none.
 func statusOf(res *http.Response) int {
 	if res == nil {
 		return 0
@@ -313,7 +313,7 @@ func TestDownAndUp(t *testing.T) {
 	})
 }
 
-// TestHang proves that a hanging answer ends with the client's patience and with the web.
+// TestHang checks that a hanging request ends with the client's timeout and with the web.
 func TestHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
