@@ -19,44 +19,46 @@ import (
 
 const siteOne = "https://site-0001.example.com"
 
+// actionTests are forms and their effect.
+var actionTests = []struct {
+	name     string
+	disabled bool
+	form     string
+	header   string // "name: value"
+	status   int
+	want     string // in the Location or on the page
+	requests int64  // for a robots.txt, after the first one
+	held     int    // number of authorities in memory afterwards
+}{
+	{"refresh", false, "act=refresh&url=" + siteOne + "/", "Sec-Fetch-Site: same-origin", 303, "?authority=https%3A%2F%2Fsite-0001.example.com&did=refreshed", 1, 1},
+	{"refresh_by_hand_typed_address", false, "act=refresh&url=" + siteOne, "Sec-Fetch-Site: none", 303, "did=refreshed", 1, 1},
+	{"refresh_of_an_old_browser", false, "act=refresh&url=" + siteOne, "Origin: http://example.com", 303, "did=refreshed", 1, 1},
+	{"refresh_of_no_browser", false, "act=refresh&url=" + siteOne, "Accept: application/json", 303, "&format=json", 1, 1},
+	{"refresh_from_another_site", false, "act=refresh&url=" + siteOne, "Sec-Fetch-Site: cross-site", 403, "this request comes from another site", 0, 1},
+	{"refresh_from_a_sibling", false, "act=refresh&url=" + siteOne, "Sec-Fetch-Site: same-site", 403, "another site", 0, 1},
+	{"refresh_from_another_origin", false, "act=refresh&url=" + siteOne, "Origin: http://evil.example", 403, "another site", 0, 1},
+	{"refresh_from_another_port", false, "act=refresh&url=" + siteOne, "Origin: http://example.com:8080", 403, "another site", 0, 1},
+	{"refresh_from_a_sandbox", false, "act=refresh&url=" + siteOne, "Origin: null", 403, "another site", 0, 1},
+	{"refresh_not_enabled", true, "act=refresh&url=" + siteOne, "Sec-Fetch-Site: same-origin", 405, "actions are not enabled", 0, 1},
+	{"refresh_of_a_site_down", false, "act=refresh&url=https://site-0031.example.com", "Sec-Fetch-Site: same-origin", 303, "did=refreshed", 1, 2},
+	{"forget", false, "act=forget&url=" + siteOne, "Sec-Fetch-Site: same-origin", 303, "?did=forgotten&view=authorities", 0, 0},
+	{"forget_from_another_site", false, "act=forget&url=" + siteOne, "Sec-Fetch-Site: cross-site", 403, "another site", 0, 1},
+	{"forget_not_enabled", true, "act=forget&url=" + siteOne, "Sec-Fetch-Site: same-origin", 405, "actions are not enabled", 0, 1},
+	{"ask_the_site", false, "act=ask&url=site-0002.example.com/private/x", "Sec-Fetch-Site: same-origin", 200, "disallow https://site-0002.example.com/private/x Disallow: /private/ line 2", 1, 2},
+	{"ask_the_site_as_another", false, "act=ask&as=OtherBot&url=site-0002.example.com/", "Sec-Fetch-Site: same-origin", 200, "no rule of group * matches", 1, 2},
+	{"ask_not_enabled", true, "act=ask&url=site-0002.example.com", "Sec-Fetch-Site: same-origin", 405, "actions are not enabled", 0, 1},
+	{"ask_from_another_site", false, "act=ask&url=site-0002.example.com", "Sec-Fetch-Site: cross-site", 403, "another site", 0, 1},
+	{"no_such_action", false, "act=reboot&url=" + siteOne, "Sec-Fetch-Site: same-origin", 400, "no such action", 0, 1},
+	{"no_url", false, "act=refresh&url=mailto:x", "Sec-Fetch-Site: same-origin", 400, "No robots.txt applies to this URL", 0, 1},
+	{"no_host", false, "act=refresh&url=https://a..b/", "Sec-Fetch-Site: same-origin", 400, "the host is not a domain name", 0, 1},
+	{"no_crawler", false, "act=ask&as=%21&url=" + siteOne, "Sec-Fetch-Site: same-origin", 400, "is no product token", 0, 1},
+	{"url_in_the_query", false, "act=refresh", "Sec-Fetch-Site: same-origin", 400, "No robots.txt applies to this URL", 0, 1},
+	{"too_long", false, "act=refresh&url=" + siteOne + "&x=" + strings.Repeat("x", maxForm), "Sec-Fetch-Site: same-origin", 400, "The form cannot be read.", 0, 1},
+	{"broken", false, "act=%zz", "Sec-Fetch-Site: same-origin", 400, "The form cannot be read.", 0, 1},
+}
+
 func TestActions(t *testing.T) {
-	rows := []struct {
-		name     string
-		disabled bool
-		form     string
-		header   string // "name: value"
-		status   int
-		want     string // in the Location or on the page
-		requests int64  // for a robots.txt, after the first one
-		held     int    // number of authorities in memory afterwards
-	}{
-		{"refresh", false, "act=refresh&url=" + siteOne + "/", "Sec-Fetch-Site: same-origin", 303, "?authority=https%3A%2F%2Fsite-0001.example.com&did=refreshed", 1, 1},
-		{"refresh_by_hand_typed_address", false, "act=refresh&url=" + siteOne, "Sec-Fetch-Site: none", 303, "did=refreshed", 1, 1},
-		{"refresh_of_an_old_browser", false, "act=refresh&url=" + siteOne, "Origin: http://example.com", 303, "did=refreshed", 1, 1},
-		{"refresh_of_no_browser", false, "act=refresh&url=" + siteOne, "Accept: application/json", 303, "&format=json", 1, 1},
-		{"refresh_from_another_site", false, "act=refresh&url=" + siteOne, "Sec-Fetch-Site: cross-site", 403, "this request comes from another site", 0, 1},
-		{"refresh_from_a_sibling", false, "act=refresh&url=" + siteOne, "Sec-Fetch-Site: same-site", 403, "another site", 0, 1},
-		{"refresh_from_another_origin", false, "act=refresh&url=" + siteOne, "Origin: http://evil.example", 403, "another site", 0, 1},
-		{"refresh_from_another_port", false, "act=refresh&url=" + siteOne, "Origin: http://example.com:8080", 403, "another site", 0, 1},
-		{"refresh_from_a_sandbox", false, "act=refresh&url=" + siteOne, "Origin: null", 403, "another site", 0, 1},
-		{"refresh_not_enabled", true, "act=refresh&url=" + siteOne, "Sec-Fetch-Site: same-origin", 405, "actions are not enabled", 0, 1},
-		{"refresh_of_a_site_down", false, "act=refresh&url=https://site-0031.example.com", "Sec-Fetch-Site: same-origin", 303, "did=refreshed", 1, 2},
-		{"forget", false, "act=forget&url=" + siteOne, "Sec-Fetch-Site: same-origin", 303, "?did=forgotten&view=authorities", 0, 0},
-		{"forget_from_another_site", false, "act=forget&url=" + siteOne, "Sec-Fetch-Site: cross-site", 403, "another site", 0, 1},
-		{"forget_not_enabled", true, "act=forget&url=" + siteOne, "Sec-Fetch-Site: same-origin", 405, "actions are not enabled", 0, 1},
-		{"ask_the_site", false, "act=ask&url=site-0002.example.com/private/x", "Sec-Fetch-Site: same-origin", 200, "disallow https://site-0002.example.com/private/x Disallow: /private/ line 2", 1, 2},
-		{"ask_the_site_as_another", false, "act=ask&as=OtherBot&url=site-0002.example.com/", "Sec-Fetch-Site: same-origin", 200, "no rule of group * matches", 1, 2},
-		{"ask_not_enabled", true, "act=ask&url=site-0002.example.com", "Sec-Fetch-Site: same-origin", 405, "actions are not enabled", 0, 1},
-		{"ask_from_another_site", false, "act=ask&url=site-0002.example.com", "Sec-Fetch-Site: cross-site", 403, "another site", 0, 1},
-		{"no_such_action", false, "act=reboot&url=" + siteOne, "Sec-Fetch-Site: same-origin", 400, "no such action", 0, 1},
-		{"no_url", false, "act=refresh&url=mailto:x", "Sec-Fetch-Site: same-origin", 400, "No robots.txt applies to this URL", 0, 1},
-		{"no_host", false, "act=refresh&url=https://a..b/", "Sec-Fetch-Site: same-origin", 400, "the host is not a domain name", 0, 1},
-		{"no_crawler", false, "act=ask&as=%21&url=" + siteOne, "Sec-Fetch-Site: same-origin", 400, "is no product token", 0, 1},
-		{"url_in_the_query", false, "act=refresh", "Sec-Fetch-Site: same-origin", 400, "No robots.txt applies to this URL", 0, 1},
-		{"too_long", false, "act=refresh&url=" + siteOne + "&x=" + strings.Repeat("x", maxForm), "Sec-Fetch-Site: same-origin", 400, "The form cannot be read.", 0, 1},
-		{"broken", false, "act=%zz", "Sec-Fetch-Site: same-origin", 400, "The form cannot be read.", 0, 1},
-	}
-	for _, row := range rows {
+	for _, row := range actionTests {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				base := &counting{}

@@ -57,51 +57,53 @@ func words(t *testing.T, page string) string {
 
 const shop = "https://shop.example.com"
 
+// pageTests are requests for pages and the words that the pages must have, in order.
+var pageTests = []struct {
+	name, method, target string
+	status               int
+	want                 []string // words in this order
+}{
+	{"overview", "GET", "/debug/polite", 200, []string{"May I fetch this URL?", "Authorities", "22", "Decisions 93", "13 % disallowed", "Over time", "allowed 7 8", "/w/ line 3 2.2.2", "Recent retrievals", "dns: no such host", "301 to https://www.shop.example.com/robots.txt", "in 20 h 59 min"}},
+	{"overview_by_the_week", "GET", "/?span=week", 200, []string{"Sat 25 Dec 02:00 UTC: 14", "Sat 25 Dec Sun 26 Dec", "now"}},
+	{"overview_of_an_unknown_span", "GET", "/?span=aeon", 200, []string{"Over time"}},
+	{"overview_reloaded", "GET", "/?live=1", 200, []string{"Stop reloading"}},
+	{"authorities", "GET", "/debug/polite/?view=authorities", 200, []string{"all 22", "successful 15", "unavailable 3", "unreachable 4", "stale 1", "http://old.example.edu unreachable stale copy 7 d 1 h ago in", "6 d 5 h ago", "https://api.example.com:8443 unavailable –", "site-0009", "1–22 of 22"}},
+	{"authorities_found_by_part_of_the_name", "GET", "/?view=authorities&q=EXAMPLE.NET", 200, []string{"all 2", "https://blog.example.net", "https://maps.example.net", "1–2 of 2"}},
+	{"authorities_not_found", "GET", "/?view=authorities&q=zzz", 200, []string{"No authority that matches in memory."}},
+	{"authorities_of_no_such_order", "GET", "/?view=authorities&sort=luck", 400, []string{"There is no such list."}},
+	{"authorities_in_no_such_state", "GET", "/?view=authorities&state=bliss", 400, []string{"There is no such list."}},
+	{"authorities_after_no_such_place", "GET", "/?view=authorities&after=!", 400, []string{"There is no such place in the list."}},
+	{"authorities_searched_at_length", "GET", "/?view=authorities&q=" + strings.Repeat("x", 301), 400, []string{"There is no such list."}},
+	{"authority", "GET", "/?authority=" + shop, 200, []string{shop, "successful", "Copy served by https://www.shop.example.com/robots.txt", "Last answer 200", "Copy fetched 3 h ago", "Next fetch in 20 h 59 min", "Group obeyed ExampleBot", "Crawl-delay 5 s", "Profile rfc9309", `If-None-Match "5f3c-61a"`, "Last retrievals", "Rules 11", "The rules that this crawler obeys are marked.", "3 Disallow: /cart", "9 Dissalow: /internal/ misspelling accepted", "10 Noindex: /search unknown record", "17 Disallow: admin/ rule that can never match", "27 this line is no record not a record", "Sitemaps https://shop.example.com/sitemap.xml"}},
+	{"authority_as_another_crawler", "GET", "/?as=greedybot&authority=" + shop, 200, []string{"Group obeyed GreedyBot", "The rules that greedybot obeys are marked."}},
+	{"authority_as_a_crawler_of_the_default_group", "GET", "/?as=nobody&authority=" + shop, 200, []string{"Group obeyed *", "Crawl-delay 2 s"}},
+	{"authority_as_no_crawler", "GET", "/?as=a+b&authority=" + shop, 400, []string{`"a b" is no product token`}},
+	{"authority_down", "GET", "/?authority=http://old.example.edu", 200, []string{"unreachable stale copy", "Last answer none connect: connection refused", "Copy fetched 7 d 1 h ago", "Down since 6 d 5 h ago", "2 Disallow: /cgi-bin/"}},
+	{"authority_without_a_copy", "GET", "/?authority=https://blog.example.net", 200, []string{"unavailable", "Last answer 404", "In memory"}},
+	{"authority_not_in_memory", "GET", "/?authority=https://nobody.example", 404, []string{"https://nobody.example is not in memory."}},
+	{"recent", "GET", "/?view=recent", 200, []string{"Decisions", "https://wiki.example.org/w/index.php?title=Robots", "https://museum.example.org/", "Retrievals", "https://maps.example.net"}},
+	{"recent_of_one_verdict", "GET", "/?view=recent&verdict=defer", 200, []string{"https://forum.example.com/t/1234 status 503", "Retrievals"}},
+	{"recent_of_no_such_verdict", "GET", "/?view=recent&verdict=maybe", 400, []string{"There is no such verdict."}},
+	{"no_such_view", "GET", "/?view=secrets", 404, []string{"There is no such page."}},
+	{"ask_nothing", "GET", "/?url=", 200, []string{"May I fetch this URL?"}},
+	{"ask_allowed", "GET", "/?url=" + shop + "/private/press/kit.pdf", 200, []string{"allow", shop + "/private/press/kit.pdf", "Allow: /private/press/ line 19", "16 Disallow: /private/", "19 Allow: /private/press/", "22 User-agent: GreedyBot", "Clause RFC 9309, section 2.2.2", "Group ExampleBot", "Served by https://www.shop.example.com/robots.txt", "In one line ALLOW https://shop.example.com/private/press/kit.pdf: line 19"}},
+	{"ask_disallowed_as_another", "GET", "/?as=GreedyBot&url=" + shop + "/", 200, []string{"disallow", "Disallow: / line 23", "22 User-agent: GreedyBot", "Group GreedyBot"}},
+	{"ask_deferred", "GET", "/?url=https://forum.example.com/t/1", 200, []string{"defer", "status 503", "RFC 9309, section 2.3.1.4", "Down since 4 h 12 min ago", "Retry after"}},
+	{"ask_without_a_scheme", "GET", "/?url=shop.example.com/cart", 200, []string{"allow", "https://shop.example.com/cart", "no rule of group ExampleBot matches"}},
+	{"ask_stale", "GET", "/?url=http://old.example.edu/cgi-bin/x", 200, []string{"disallow", "Disallow: /cgi-bin/ line 2 stale copy"}},
+	{"ask_unknown", "GET", "/?url=https://nobody.example/x", 200, []string{"unknown", "https://nobody.example/x", "Nothing in memory decides about this URL"}},
+	{"ask_no_url", "GET", "/?url=gopher://x/", 400, []string{"No robots.txt applies to this URL"}},
+	{"ask_a_broken_url", "GET", "/?url=https://%5B::1", 400, []string{"No robots.txt applies to this URL"}},
+	{"ask_a_long_url", "GET", "/?url=https://x.example/" + strings.Repeat("x", 8192), 400, []string{"The URL is longer than 8 KiB."}},
+	{"ask_what_does_not_print", "GET", "/?url=https://x.example/%E2%80%AE", 400, []string{"characters that do not print"}},
+	{"ask_as_no_crawler", "GET", "/?as=%00&url=" + shop, 400, []string{"is no product token"}},
+	{"head", "HEAD", "/?view=recent", 200, nil},
+	{"put", "PUT", "/", 405, []string{"Only GET: actions are not enabled."}},
+	{"post_not_enabled", "POST", "/", 405, []string{"Only GET: actions are not enabled."}},
+}
+
 func TestPages(t *testing.T) {
-	rows := []struct {
-		name, method, target string
-		status               int
-		want                 []string // words in this order
-	}{
-		{"overview", "GET", "/debug/polite", 200, []string{"May I fetch this URL?", "Authorities", "22", "Decisions 93", "13 % disallowed", "Over time", "allowed 7 8", "/w/ line 3 2.2.2", "Recent retrievals", "dns: no such host", "301 to https://www.shop.example.com/robots.txt", "in 20 h 59 min"}},
-		{"overview_by_the_week", "GET", "/?span=week", 200, []string{"Sat 25 Dec 02:00 UTC: 14", "Sat 25 Dec Sun 26 Dec", "now"}},
-		{"overview_of_an_unknown_span", "GET", "/?span=aeon", 200, []string{"Over time"}},
-		{"overview_reloaded", "GET", "/?live=1", 200, []string{"Stop reloading"}},
-		{"authorities", "GET", "/debug/polite/?view=authorities", 200, []string{"all 22", "successful 15", "unavailable 3", "unreachable 4", "stale 1", "http://old.example.edu unreachable stale copy 7 d 1 h ago in", "6 d 5 h ago", "https://api.example.com:8443 unavailable –", "site-0009", "1–22 of 22"}},
-		{"authorities_found_by_part_of_the_name", "GET", "/?view=authorities&q=EXAMPLE.NET", 200, []string{"all 2", "https://blog.example.net", "https://maps.example.net", "1–2 of 2"}},
-		{"authorities_not_found", "GET", "/?view=authorities&q=zzz", 200, []string{"No authority that matches in memory."}},
-		{"authorities_of_no_such_order", "GET", "/?view=authorities&sort=luck", 400, []string{"There is no such list."}},
-		{"authorities_in_no_such_state", "GET", "/?view=authorities&state=bliss", 400, []string{"There is no such list."}},
-		{"authorities_after_no_such_place", "GET", "/?view=authorities&after=!", 400, []string{"There is no such place in the list."}},
-		{"authorities_searched_at_length", "GET", "/?view=authorities&q=" + strings.Repeat("x", 301), 400, []string{"There is no such list."}},
-		{"authority", "GET", "/?authority=" + shop, 200, []string{shop, "successful", "Copy served by https://www.shop.example.com/robots.txt", "Last answer 200", "Copy fetched 3 h ago", "Next fetch in 20 h 59 min", "Group obeyed ExampleBot", "Crawl-delay 5 s", "Profile rfc9309", `If-None-Match "5f3c-61a"`, "Last retrievals", "Rules 11", "The rules that this crawler obeys are marked.", "3 Disallow: /cart", "9 Dissalow: /internal/ misspelling accepted", "10 Noindex: /search unknown record", "17 Disallow: admin/ rule that can never match", "27 this line is no record not a record", "Sitemaps https://shop.example.com/sitemap.xml"}},
-		{"authority_as_another_crawler", "GET", "/?as=greedybot&authority=" + shop, 200, []string{"Group obeyed GreedyBot", "The rules that greedybot obeys are marked."}},
-		{"authority_as_a_crawler_of_the_default_group", "GET", "/?as=nobody&authority=" + shop, 200, []string{"Group obeyed *", "Crawl-delay 2 s"}},
-		{"authority_as_no_crawler", "GET", "/?as=a+b&authority=" + shop, 400, []string{`"a b" is no product token`}},
-		{"authority_down", "GET", "/?authority=http://old.example.edu", 200, []string{"unreachable stale copy", "Last answer none connect: connection refused", "Copy fetched 7 d 1 h ago", "Down since 6 d 5 h ago", "2 Disallow: /cgi-bin/"}},
-		{"authority_without_a_copy", "GET", "/?authority=https://blog.example.net", 200, []string{"unavailable", "Last answer 404", "In memory"}},
-		{"authority_not_in_memory", "GET", "/?authority=https://nobody.example", 404, []string{"https://nobody.example is not in memory."}},
-		{"recent", "GET", "/?view=recent", 200, []string{"Decisions", "https://wiki.example.org/w/index.php?title=Robots", "https://museum.example.org/", "Retrievals", "https://maps.example.net"}},
-		{"recent_of_one_verdict", "GET", "/?view=recent&verdict=defer", 200, []string{"https://forum.example.com/t/1234 status 503", "Retrievals"}},
-		{"recent_of_no_such_verdict", "GET", "/?view=recent&verdict=maybe", 400, []string{"There is no such verdict."}},
-		{"no_such_view", "GET", "/?view=secrets", 404, []string{"There is no such page."}},
-		{"ask_nothing", "GET", "/?url=", 200, []string{"May I fetch this URL?"}},
-		{"ask_allowed", "GET", "/?url=" + shop + "/private/press/kit.pdf", 200, []string{"allow", shop + "/private/press/kit.pdf", "Allow: /private/press/ line 19", "16 Disallow: /private/", "19 Allow: /private/press/", "22 User-agent: GreedyBot", "Clause RFC 9309, section 2.2.2", "Group ExampleBot", "Served by https://www.shop.example.com/robots.txt", "In one line ALLOW https://shop.example.com/private/press/kit.pdf: line 19"}},
-		{"ask_disallowed_as_another", "GET", "/?as=GreedyBot&url=" + shop + "/", 200, []string{"disallow", "Disallow: / line 23", "22 User-agent: GreedyBot", "Group GreedyBot"}},
-		{"ask_deferred", "GET", "/?url=https://forum.example.com/t/1", 200, []string{"defer", "status 503", "RFC 9309, section 2.3.1.4", "Down since 4 h 12 min ago", "Retry after"}},
-		{"ask_without_a_scheme", "GET", "/?url=shop.example.com/cart", 200, []string{"allow", "https://shop.example.com/cart", "no rule of group ExampleBot matches"}},
-		{"ask_stale", "GET", "/?url=http://old.example.edu/cgi-bin/x", 200, []string{"disallow", "Disallow: /cgi-bin/ line 2 stale copy"}},
-		{"ask_unknown", "GET", "/?url=https://nobody.example/x", 200, []string{"unknown", "https://nobody.example/x", "Nothing in memory decides about this URL"}},
-		{"ask_no_url", "GET", "/?url=gopher://x/", 400, []string{"No robots.txt applies to this URL"}},
-		{"ask_a_broken_url", "GET", "/?url=https://%5B::1", 400, []string{"No robots.txt applies to this URL"}},
-		{"ask_a_long_url", "GET", "/?url=https://x.example/" + strings.Repeat("x", 8192), 400, []string{"The URL is longer than 8 KiB."}},
-		{"ask_what_does_not_print", "GET", "/?url=https://x.example/%E2%80%AE", 400, []string{"characters that do not print"}},
-		{"ask_as_no_crawler", "GET", "/?as=%00&url=" + shop, 400, []string{"is no product token"}},
-		{"head", "HEAD", "/?view=recent", 200, nil},
-		{"put", "PUT", "/", 405, []string{"Only GET: actions are not enabled."}},
-		{"post_not_enabled", "POST", "/", 405, []string{"Only GET: actions are not enabled."}},
-	}
-	for _, row := range rows {
+	for _, row := range pageTests {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				page, ft := demo(t, nil, 10)

@@ -81,9 +81,8 @@ policy: const Restricted Access
 	}
 }
 
-// TestList checks which names of a source are listed and which are left out.
-func TestList(t *testing.T) {
-	const code = `package p
+// listedCode is a source with all kinds of declarations.
+const listedCode = `package p
 
 import "io"
 
@@ -122,8 +121,31 @@ type I interface {
 
 type Alias = T
 `
+
+// listedNames are the lines for listedCode.
+var listedNames = []string{
+	"p: I embeds io.Closer",
+	"p: I.Put(string) error",
+	"p: T embeds io.Reader",
+	"p: T.Call func(n int) error",
+	"p: T.Name string",
+	"p: T.Word string",
+	"p: const A",
+	"p: const One Kind",
+	"p: const Two Kind",
+	"p: func F(map[K]T, func(K) bool) <-chan T",
+	"p: method (*T) Get(string, string, ...int) (int, error)",
+	"p: type Alias T",
+	"p: type I interface",
+	"p: type Kind uint8",
+	"p: type T struct",
+	"p: var Err",
+}
+
+// TestList checks which names of a source are listed and which are left out.
+func TestList(t *testing.T) {
 	got, err := list(fstest.MapFS{
-		"p/p.go":              {Data: []byte(code)},
+		"p/p.go":              {Data: []byte(listedCode)},
 		"p/p_windows.go":      {Data: []byte("package p\nconst A = 1\n")},
 		"p/p_test.go":         {Data: []byte("package p\nfunc OfTests() {}\n")},
 		"p/internal/q/q.go":   {Data: []byte("package q\nfunc Internal() {}\n")},
@@ -136,25 +158,7 @@ type Alias = T
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{
-		"p: I embeds io.Closer",
-		"p: I.Put(string) error",
-		"p: T embeds io.Reader",
-		"p: T.Call func(n int) error",
-		"p: T.Name string",
-		"p: T.Word string",
-		"p: const A",
-		"p: const One Kind",
-		"p: const Two Kind",
-		"p: func F(map[K]T, func(K) bool) <-chan T",
-		"p: method (*T) Get(string, string, ...int) (int, error)",
-		"p: type Alias T",
-		"p: type I interface",
-		"p: type Kind uint8",
-		"p: type T struct",
-		"p: var Err",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("%s\ngot  %s\nwant %s", code, strings.Join(got, "\n     "), strings.Join(want, "\n     "))
+	if !slices.Equal(got, listedNames) {
+		t.Errorf("%s\ngot  %s\nwant %s", listedCode, strings.Join(got, "\n     "), strings.Join(listedNames, "\n     "))
 	}
 }
