@@ -1,9 +1,8 @@
-// Package retry reads the Retry-After header field, once for the whole module.
+// Package retry parses the Retry-After header field.
 //
-// The pacer asks it how long to leave a host alone after a 429 or a 503, and
-// the decision table asks it when an unreachable robots.txt may be asked for
-// again. Both must agree on every odd form a server can send, so the reading
-// lives here and nowhere else.
+// The pacer uses it for the pause of a host after a 429 or a 503. The decision table
+// uses it for the next fetch of an unreachable robots.txt. Both read every odd form
+// that a server can send in the same way.
 package retry
 
 import (
@@ -12,18 +11,17 @@ import (
 	"time"
 )
 
-// After reports how long the answer with header h asks its client to stay
-// away, counted from now (RFC 9110, section 10.2.3). The result is false if no
-// Retry-After line can be read; a true result lies between 0 and most.
+// After returns how long the answer with header h asks its client to wait, counted
+// from now (RFC 9110, section 10.2.3). The result is at least 0 and at most most. It
+// is false if no Retry-After line is valid.
 //
-// A date counts from the answer's own Date, so that a server whose clock is
-// wrong still gets the span it meant; without a readable Date it counts from
-// now. A date that has passed is 0. Seconds of any size are accepted, however
-// many digits they have. Where several lines differ the longest span holds: of
-// two readings, waiting is the one that cannot hurt the server.
+// If a line has a date, the wait is the time from the answer's Date to that date, so
+// that a wrong clock of the server does not matter. Without a valid Date it is the
+// time from now. For a date in the past it is 0. A number of seconds may have any
+// number of digits. If several lines differ, the longest wait counts, because that is
+// safe for the server.
 //
-// Signs, fractions and units are not in the grammar; a line with them is
-// unread rather than guessed at.
+// A line with a sign, a fraction or a unit is not valid and is ignored.
 func After(h http.Header, now time.Time, most time.Duration) (time.Duration, bool) {
 	most = max(most, 0)
 	var longest time.Duration
@@ -37,7 +35,7 @@ func After(h http.Header, now time.Time, most time.Duration) (time.Duration, boo
 	return longest, found
 }
 
-// span reads one line, already trimmed.
+// span parses one trimmed line.
 func span(line string, h http.Header, now time.Time, most time.Duration) (time.Duration, bool) {
 	if d, ok := seconds(line, most); ok {
 		return d, true
@@ -49,7 +47,7 @@ func span(line string, h http.Header, now time.Time, most time.Duration) (time.D
 	if sent, err := http.ParseTime(h.Get("Date")); err == nil {
 		now = sent
 	}
-	// Sub saturates, so dates millennia apart still compare the right way.
+	// Sub saturates, so dates that are millennia apart do not overflow.
 	return min(max(at.Sub(now), 0), most), true
 }
 

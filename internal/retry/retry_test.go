@@ -8,13 +8,12 @@ import (
 	"time"
 )
 
-// An afterTest is one answer and the span it asks for. lines are the
-// Retry-After lines in order; date is the answer's Date, "" for none. The
-// client's clock stands at clock, which is RFC 9110's own example date.
+// An afterTest is one answer and the wait that it asks for. The current time is clock,
+// the example date of RFC 9110.
 type afterTest struct {
 	name  string
-	lines []string
-	date  string
+	lines []string // Retry-After lines in order
+	date  string   // Date of the answer, "" for none
 	most  time.Duration
 	want  time.Duration
 	ok    bool
@@ -89,8 +88,8 @@ func TestAfterNilHeader(t *testing.T) {
 	}
 }
 
-// FuzzAfter holds the one promise callers lean on: whatever is sent, the span
-// lies between 0 and the bound, and is 0 when nothing was read.
+// FuzzAfter checks that the wait is at least 0 and at most the bound, and that it is 0
+// if no line is valid.
 func FuzzAfter(f *testing.F) {
 	for _, test := range afterTests {
 		f.Add(strings.Join(test.lines, "\n"), test.date, int64(test.most))

@@ -1,5 +1,5 @@
-// Package table states the decision table as data. The tests of package policy
-// play its rows, and docs/conformance.md cites them as policy/NAME.
+// Package table has the decision table as data. The tests of package policy run its
+// rows, and docs/conformance.md cites them as policy/NAME.
 package table
 
 import (
@@ -10,14 +10,14 @@ import (
 //go:embed table.txt
 var text string
 
-// Row is a sentence of the decision table.
+// Row is a row of the decision table.
 type Row struct {
-	Profile string // the name of the profile that reads the answers
-	Name    string // the clause, and what the row is about
-	Steps   string // one step a line
+	Profile string // name of the profile
+	Name    string // the clause and a description, such as "2.3.1.3/404_allows"
+	Steps   string // one step per line
 }
 
-// Rows returns the table in its order.
+// Rows returns the rows of the table in order.
 func Rows() []Row {
 	var rows []Row
 	for line := range strings.Lines(text) {
