@@ -102,7 +102,7 @@ func ExampleTurn_Sent() {
 	// 404
 }
 
-// Retry-After holds for all who ask for this authority, and for no other.
+// Retry-After stops all requests to this authority, and to no other.
 func ExampleTurn_Answer() {
 	p, err := pace.New(pace.Limits{}, nil)
 	if err != nil {

@@ -50,10 +50,11 @@ func (f *fleet) quantum() time.Duration {
 	return min(max(250*time.Millisecond, 40*f.usual), 2*time.Second)
 }
 
-// A clock estimates the difference between the store's clock and ours: it is at
-// least low and at most high, for each answer was written between question and
-// arrival. The middle is wrong by half of the difference between the ways there and
-// back.
+// A clock estimates the difference between the store's clock and ours, as NTP does:
+// it is at least low and at most high, since each answer was written between the
+// question and its arrival. The middle is wrong by half of the difference between
+// the times there and back. So a start can be granted before it is due, and used on
+// time.
 type clock struct {
 	low, high time.Duration
 	at        instant // of the last answer
@@ -61,7 +62,7 @@ type clock struct {
 
 // learn narrows the estimate by an answer with the store's time. An answer that
 // contradicts the estimate comes from another server or a clock that was set: the
-// estimate begins anew.
+// estimate starts again.
 func (c *clock) learn(asked, heard instant, store time.Duration) {
 	drift := (heard - c.at) / 10_000
 	low, high := store-heard, store-asked
@@ -89,7 +90,7 @@ type lease struct {
 type query struct {
 	w       *waiter
 	r       Reservation
-	lease   *lease  // place of the waiter's turn; nil: none yet
+	lease   *lease  // place of the waiter's turn; nil until it has one
 	ask     bool    // the store must be asked before the next step
 	granted bool    // the store has granted start
 	start   instant // the start granted, or the moment of the next question
@@ -106,7 +107,7 @@ func (p *Pacer) ask(ctx context.Context, w *waiter, late <-chan time.Time) (gone
 	p.mu.Lock()
 	w.cancel = cancel
 	p.mu.Unlock()
-	stop := p.opts.Shared.Watch(q.r.Ticket, w.tell)
+	stop := p.opts.Shared.Watch(q.r.Ticket, w.deliver)
 	defer stop()
 	defer p.withdraw(q)
 	for {
@@ -121,7 +122,7 @@ func (p *Pacer) ask(ctx context.Context, w *waiter, late <-chan time.Time) (gone
 		case <-time.After(min(wait, askAgain)):
 			q.ask = !q.granted
 		case g := <-w.told:
-			p.hear(q, g)
+			p.takeMessage(q, g)
 		case <-late:
 			return false
 		case <-asking.Done():
@@ -160,7 +161,7 @@ func (p *Pacer) advance(ctx context.Context, q *query) (wait time.Duration, done
 	}
 	ask := q.ask || q.late(p.now())
 	if ask {
-		p.fill(q)
+		p.prepare(q)
 	}
 	q.ask = false
 	p.mu.Unlock()
@@ -180,8 +181,8 @@ func (p *Pacer) advance(ctx context.Context, q *query) (wait time.Duration, done
 // another must be asked for.
 func (q *query) late(now instant) bool { return q.granted && now-q.start > lateness }
 
-// fill states what a query asks for now.
-func (p *Pacer) fill(q *query) {
+// prepare sets what a query asks for now.
+func (p *Pacer) prepare(q *query) {
 	q.r.Gap = max(p.limits.Gap, q.w.delay, q.w.host.adaptive(p.limits))
 	q.r.Keep, q.r.Life, q.r.Parallel = p.hosts.hold, life, p.limits.Parallel
 	q.r.Ahead = min(2*p.fleet.usual, askTime)
@@ -204,32 +205,32 @@ func (p *Pacer) reserve(ctx context.Context, q *query) bool {
 	}
 	now := p.now()
 	p.fleet.learn(asked, now, g.Clock)
-	q.take(g, now, &p.fleet.clock)
+	q.setGrant(g, now, &p.fleet.clock)
 	p.count(now)
 	return true
 }
 
-// hear takes note of what the store says without being asked. A start that is
+// takeMessage records what the store says without being asked. A start that is
 // granted stays as it is.
-func (p *Pacer) hear(q *query, g Grant) {
+func (p *Pacer) takeMessage(q *query, g Grant) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case g == Grant{}:
 		q.ask = !q.granted
 	case !q.granted:
-		q.take(g, p.now(), &p.fleet.clock)
+		q.setGrant(g, p.now(), &p.fleet.clock)
 	}
 }
 
-// take takes note of an answer of the store.
-func (q *query) take(g Grant, now instant, c *clock) {
+// setGrant records an answer of the store.
+func (q *query) setGrant(g Grant, now instant, c *clock) {
 	q.granted, q.level = g.Granted, max(g.Level, 0)
 	q.start = min(g.Start-c.ahead(), now+ages)
 	q.w.shared = q.start
 }
 
-// decide makes of the last answer w's turn, or its refusal if that cannot come in
+// decide turns the last answer into w's turn, or into its refusal if that cannot come in
 // time, or else the time until the next step. This process's own limits hold as
 // well: a pause may have begun since w was due. (settle sees to the next.)
 func (p *Pacer) decide(q *query, shared bool, now instant) (wait time.Duration, done bool) {
@@ -254,15 +255,15 @@ func (p *Pacer) decide(q *query, shared bool, now instant) (wait time.Duration, 
 	case q.granted && !q.late(now):
 		p.grant(w, now)
 		h.level = min(q.level, p.limits.Pause)
-		p.board(w, q, now)
+		p.attachLease(w, q, now)
 	default:
 		return 0, false
 	}
 	return 0, true
 }
 
-// board gives w, which has its turn, the place that the store granted.
-func (p *Pacer) board(w *waiter, q *query, now instant) {
+// attachLease gives w, which has its turn, the place that the store granted.
+func (p *Pacer) attachLease(w *waiter, q *query, now instant) {
 	l := &lease{ticket: q.r.Ticket, gap: q.r.Gap, began: now, started: now}
 	authority := w.host.authority
 	// The lock, which we hold, keeps it from running at once.
@@ -270,21 +271,22 @@ func (p *Pacer) board(w *waiter, q *query, now instant) {
 	q.lease, w.turn.flight.lease = l, l
 }
 
-// passes reports whether the place l, whose request has ended, should go to the
-// first in h's line and not back to the store.
-func (p *Pacer) passes(h *host, l *lease, now instant) bool {
+// mayPassOn reports whether the place l, whose request has ended, should go to the
+// first in h's line and not back to the store. It saves the way to the store and
+// back for each request, and is limited by quantum so that others get their turn.
+func (p *Pacer) mayPassOn(h *host, l *lease, now instant) bool {
 	w := h.line.first
-	if w == nil || p.fleet.away || !p.alone(h, w, l) {
+	if w == nil || p.fleet.away || !p.needsNoStore(h, w, l) {
 		return false
 	}
 	at, _ := h.dueAfter(w.gap, p.inForce())
 	return max(at, now) < l.began+p.fleet.quantum()
 }
 
-// alone reports whether the store need not be asked for a start of w with the
-// place l: nobody else can start while this process has the only place, and where
-// no gap is kept any moment will do.
-func (p *Pacer) alone(h *host, w *waiter, l *lease) bool {
+// needsNoStore reports whether w may start with the place l without asking the
+// store: nobody else can start while this process has the only place, and without
+// a gap any moment is right.
+func (p *Pacer) needsNoStore(h *host, w *waiter, l *lease) bool {
 	n := p.limits.Parallel
 	return n == 1 || n > 1 && w.gap == 0 && l.gap == 0 && h.adaptive(p.limits) == 0
 }
@@ -296,14 +298,14 @@ func (p *Pacer) passOn(h *host, w *waiter, now instant) {
 	p.grant(w, now)
 	w.turn.flight.lease = l
 	l.started = now
-	if w.cancel != nil { // it asks, in vain now
+	if w.cancel != nil { // its question is of no use now
 		w.cancel()
 	}
 }
 
-// freeSpare gives the spare place of h back unless it is still of use.
-func (p *Pacer) freeSpare(h *host, now instant) {
-	if l := h.spare; l != nil && !p.passes(h, l, now) {
+// releaseSpare gives the spare place of h back unless it is still of use.
+func (p *Pacer) releaseSpare(h *host, now instant) {
+	if l := h.spare; l != nil && !p.mayPassOn(h, l, now) {
 		h.spare = nil
 		go p.release(h.authority, l) // ends with its exchange
 	}

@@ -412,7 +412,7 @@ func TestFleetWaitsForSent(t *testing.T) {
 }
 
 // A pause that this process meets while its first in line is asking the store
-// holds for that one as well, if it has the time.
+// stops that one as well, if it has the time.
 func TestFleetPauseWhileAsking(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -497,7 +497,7 @@ func TestFleetMaxWait(t *testing.T) {
 }
 
 // It is the fleet that is in the way also when MaxWait ends at the very moment at
-// which the store is to be asked again.
+// which the next question is due.
 func TestFleetMaxWaitAtTheAsking(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
@@ -552,7 +552,7 @@ func TestFleetRenewalEnds(t *testing.T) {
 	}
 }
 
-// A wait of any length that a store may tell is not taken for none.
+// A very long wait that a store asks for does not overflow.
 func TestFleetAges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all, s := fleetOf(t, 1, Limits{}, Options{})

@@ -52,9 +52,9 @@ type waiter struct {
 
 func (w *waiter) granted() bool { return w.turn.flight != nil }
 
-// tell passes on what the store says to the goroutine that asks. It does not block:
+// deliver passes on what the store says to the goroutine that asks. It does not block:
 // older news that nobody has read yet is dropped.
-func (w *waiter) tell(g Grant) {
+func (w *waiter) deliver(g Grant) {
 	for {
 		select {
 		case w.told <- g:
@@ -208,7 +208,7 @@ func (h *host) remove(w *waiter, l Limits) {
 	h.regap(next, l)
 }
 
-// regap sets w's gap anew after what stands before it has changed, and keeps
+// regap updates w's gap after the waiter before it has changed, and keeps
 // the sum. w may be nil.
 func (h *host) regap(w *waiter, l Limits) {
 	if w == nil {

@@ -120,7 +120,7 @@ func (m *memory) unlink(h *host) {
 }
 
 // told remembers which authorities have been reported, by hash: eight bytes
-// each, however long the name. When full it starts anew, so an authority may be
+// each, however long the name. When full it starts again, so an authority may be
 // reported again but none is passed over (but for a collision of 64 bits).
 type told struct {
 	seed maphash.Seed

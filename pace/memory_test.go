@@ -84,9 +84,9 @@ func TestStateIsSmall(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	each := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) / hosts
-	t.Logf("%d octets an authority", each)
+	t.Logf("%d bytes an authority", each)
 	if each > most {
-		t.Errorf("%d authorities: %d octets each, want at most %d", hosts, each, most)
+		t.Errorf("%d authorities: %d bytes each, want at most %d", hosts, each, most)
 	}
 	runtime.KeepAlive(p)
 }
@@ -143,7 +143,7 @@ func TestLapse(t *testing.T) {
 }
 
 // Reports are told apart by authority however many there are, and the memory
-// of them starts anew when it is full.
+// of them starts again when it is full.
 func TestTold(t *testing.T) {
 	seen := newTold()
 	for i := range maxTold {

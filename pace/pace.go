@@ -55,7 +55,7 @@
 //
 // # Fleets
 //
-// With [Options.Shared] the limits hold for all processes together, by the store's
+// With [Options.Shared] all processes together keep the limits, by the store's
 // clock, and pauses are shared. Each process sends only the first of its queue to
 // the store. The order is that of arrival within a process and among the firsts.
 //
@@ -156,8 +156,8 @@ type Options struct {
 	// after 65 536 other authorities.)
 	OnDelay func(authority string, asked, obeyed time.Duration)
 
-	// Shared makes the limits hold for all processes that use the same
-	// store: a *redis.Store of package cache/redis. Nil is this process
+	// Shared makes all processes that use the same store keep the limits
+	// together: a *redis.Store of package cache/redis. Nil is this process
 	// alone, which is not wise for a fleet that visits the same hosts.
 	Shared Store
 

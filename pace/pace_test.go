@@ -52,6 +52,6 @@ func TestZeroLimits(t *testing.T) {
 func TestRefusedErrorBounded(t *testing.T) {
 	e := &RefusedError{Authority: strings.Repeat("x\n", 10_000), Reason: ReasonGap}
 	if got := e.Error(); len(got) > 1000 || strings.Contains(got, "\n") {
-		t.Errorf("Error() has %d octets; want it quoted and bounded", len(got))
+		t.Errorf("Error() has %d bytes; want it quoted and bounded", len(got))
 	}
 }

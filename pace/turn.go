@@ -179,8 +179,8 @@ func (h *host) recover(started instant) {
 }
 
 // learn folds one answer time into the mean, half and half with all before.
-// An error is often quicker than a page: it may lengthen the mean only. The
-// same holds for a request that got no answer at all.
+// An error is often quicker than a page, so it may only lengthen the mean, and a
+// request without an answer, too.
 func (h *host) learn(took time.Duration, well bool) {
 	switch {
 	case h.mean == 0:

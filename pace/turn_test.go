@@ -75,7 +75,7 @@ func TestPausesAfter429And503(t *testing.T) {
 	}
 }
 
-// A pause set while callers wait holds for them too, and those whose time is
+// A pause set while callers wait stops them too, and those whose time is
 // too short for it are refused at that moment, not when it ends.
 func TestAPauseHoldsForEveryCallerAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestPauseOfRequestsInFlight(t *testing.T) {
 	})
 }
 
-// No answer makes a running pause shorter, though each draws its length anew.
+// No answer makes a running pause shorter, though each draws its own length.
 func TestNoAnswerMakesAPauseShorter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pacer(t, Limits{}, nil)

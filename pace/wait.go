@@ -156,12 +156,12 @@ func (p *Pacer) refusal(h *host, at instant, why Reason, now instant) error {
 // It must be called after every change that could let a waiter go: invariant,
 // the first in line is always either timed or held by a request in flight.
 func (p *Pacer) pump(h *host, now instant) {
-	p.freeSpare(h, now)
+	p.releaseSpare(h, now)
 	l := p.inForce()
 	for w := h.line.first; w != nil; w = h.line.first {
 		if w.asking && h.spare == nil { // its own goroutine decides
 			if p.fleet.away {
-				w.tell(Grant{})
+				w.deliver(Grant{})
 			}
 			return
 		}
@@ -317,7 +317,7 @@ func (p *Pacer) end(f *flight, now instant) *lease {
 	f.ended = true
 	h.flying--
 	p.stats.InFlight--
-	if l != nil && h.spare == nil && p.passes(h, l, now) {
+	if l != nil && h.spare == nil && p.mayPassOn(h, l, now) {
 		h.spare, l = l, nil
 	}
 	p.pump(h, now)

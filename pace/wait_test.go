@@ -238,7 +238,7 @@ func TestCancelAtTheTurn(t *testing.T) {
 }
 
 // A turn given back closes the gap it opened: neither its start nor its
-// Crawl-delay holds for the next in line.
+// Crawl-delay counts for the next in line.
 func TestUndo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, r := pacer(t, Limits{Gap: time.Second}, nil), newTrail()
@@ -406,7 +406,7 @@ func TestFairnessAmongAThousandWaiters(t *testing.T) {
 		}
 		wg.Wait()
 		if len(order) != callers || !slices.IsSorted(order) {
-			t.Errorf("%d callers served in the order %v; want all %d in that of their arrival", len(order), order, callers)
+			t.Errorf("%d callers served in the order %v; want all %d in order of arrival", len(order), order, callers)
 		}
 	})
 }

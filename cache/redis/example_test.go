@@ -14,7 +14,7 @@ import (
 )
 
 // Every process of a fleet does this, with the same server and the same limits.
-// Each robots.txt is then retrieved once, and the limits hold for all together.
+// Each robots.txt is then fetched once, and all together keep the limits.
 func ExampleOpen() {
 	store, err := redis.Open("rediss://crawler:secret@redis.example:6380/0", &redis.Options{
 		Delay: time.Second, // a server on another continent

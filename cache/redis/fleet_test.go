@@ -264,7 +264,7 @@ func TestFleetThroughTrouble(t *testing.T) {
 			if n := f.count(); !testing.Short() && n > crawlers*keys*3/4 {
 				t.Errorf("%d retrievals of %d keys by %d crawlers, want far fewer than each by each", n, keys, crawlers)
 			}
-			// The worst that may befall a key: its holder's release is lost, so that it waits for the
+			// The worst case for a key: its holder's release is lost, so that it waits for the
 			// lease to run out, and then some calls fail after their delay.
 			if worst := ttl + 6*delay + grace; f.longest > worst {
 				t.Errorf("the longest wait was %v, want %v at most", f.longest, worst)

@@ -32,7 +32,7 @@ const (
 	workerGap      = "POLITE_TEST_WORKER_GAP"
 	workerParallel = "POLITE_TEST_WORKER_PARALLEL"
 	workerSpan     = "POLITE_TEST_WORKER_SPAN" // instead of visits: ask for this long
-	workerDial     = "POLITE_TEST_WORKER_DIAL" // each request connects anew, which takes up to this long
+	workerDial     = "POLITE_TEST_WORKER_DIAL" // each request makes a connection, in a time up to this
 )
 
 // turnHeader says when the request got its turn, in microseconds.
@@ -41,7 +41,7 @@ const turnHeader = "Turn"
 // storeAway is what a worker says when the store has not answered in time.
 const storeAway = "the store is away:"
 
-// TestPaceWorker is one process of a fleet: this test binary, started anew by the tests below. It makes its
+// TestPaceWorker is one process of a fleet: this test binary, started again by the tests below. It makes its
 // visits as fast as the pacer lets it.
 func TestPaceWorker(t *testing.T) {
 	store, origin := os.Getenv(workerStore), os.Getenv(workerOrigin)

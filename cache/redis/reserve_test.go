@@ -61,7 +61,7 @@ func answered(t *testing.T, call func() error) {
 	}
 }
 
-// within checks a wait that is reckoned from an earlier call: it is at most want, and less by no more than
+// within checks a wait that counts from an earlier call: it is at most want, and less by no more than
 // a busy machine takes between the two.
 func within(t *testing.T, what string, got, want time.Duration) {
 	t.Helper()
@@ -149,7 +149,7 @@ func TestReserve(t *testing.T) {
 		// It is to come again after five seconds, and has two more.
 		alive := time.Duration(number(srv, "ZSCORE", "alive", "b")-number(srv, "HGET", "state", "last")) * time.Microsecond
 		if alive < 7*time.Second {
-			t.Errorf("a ticket in line is taken for dead %v after the start before it, want at least 7s", alive)
+			t.Errorf("a ticket in the queue counts as dead %v after the start before it, want at least 7s", alive)
 		}
 		within(t, "behind it", ask(t, s, "c", time.Minute, 0), 2*time.Minute)
 		number(srv, "ZADD", "alive", "1", "b") // long ago
@@ -167,7 +167,7 @@ func TestReserve(t *testing.T) {
 		}
 		number(srv, "ZINCRBY", "alive", "-1000000", "a") // it has not used its start for a second
 		if again := ask(t, s, "a", 0, 0); again < 50*time.Minute {
-			t.Errorf("start anew in a pause: wait %v, want the hour", again)
+			t.Errorf("start again in a pause: wait %v, want the hour", again)
 		}
 		answered(t, func() error { return s.Pause(t.Context(), site, 0, 4*time.Second) })
 		answered(t, func() error { return s.Pause(t.Context(), site, 0, 6*time.Second) })
@@ -181,12 +181,12 @@ func TestReserve(t *testing.T) {
 		s := fresh(t)
 		ask(t, s, "a", 0, 1)
 		first := number(srv, "HGET", "state", "last")
-		within(t, "asked again at once", ask(t, s, "a", 0, 1), 0)
+		within(t, "same question at once", ask(t, s, "a", 0, 1), 0)
 		if got := number(srv, "HGET", "state", "last"); got != first {
 			t.Errorf("last start %d, then %d; want the same answer", first, got)
 		}
 		number(srv, "ZINCRBY", "alive", "-1000000", "a") // a second later
-		within(t, "asked again later", ask(t, s, "a", 0, 1), 0)
+		within(t, "same question later", ask(t, s, "a", 0, 1), 0)
 		second := number(srv, "HGET", "state", "last")
 		if first >= second {
 			t.Errorf("last start %d, then %d; want it moved", first, second)
@@ -220,7 +220,7 @@ func TestReserve(t *testing.T) {
 		case <-time.After(10 * time.Second):
 			t.Error("the next in the queue was not told")
 		}
-		within(t, "sent and asked again", ask(t, s, "p.b", time.Minute, 2), time.Minute)
+		within(t, "sent, same question", ask(t, s, "p.b", time.Minute, 2), time.Minute)
 	})
 	t.Run("house/everything_ends", func(t *testing.T) {
 		s := fresh(t)
@@ -258,7 +258,7 @@ func TestReserve(t *testing.T) {
 	})
 }
 
-// A server whose clock is set back does not hold a fleet up for the difference.
+// A server whose clock is set back does not stop a fleet for the difference.
 func TestReserveClockSetBack(t *testing.T) {
 	srv := start(t)
 	s := opened(t, srv.url(), slow)

@@ -39,7 +39,7 @@ func (s *server) url() string { return fmt.Sprintf("redis://127.0.0.1:%d", s.por
 // start starts the server on its port, with nothing in it.
 func (s *server) start() {
 	s.t.Helper()
-	// Any server that speaks the protocol will do, such as valkey-server.
+	// Any server that speaks the protocol can be used, such as valkey-server.
 	program, err := exec.LookPath(cmp.Or(os.Getenv("POLITE_REDIS_SERVER"), "redis-server"))
 	if err != nil {
 		if os.Getenv("POLITE_REQUIRE_REDIS") == "1" {
@@ -77,7 +77,7 @@ func (s *server) kill() {
 	}
 }
 
-// pause stops the server in its tracks: it accepts connections and answers nothing, as one behind a
+// pause stops the server: it accepts connections and answers nothing, as one behind a
 // network that has split.
 func (s *server) pause()  { s.cmd.Process.Signal(syscall.SIGSTOP) }
 func (s *server) resume() { s.cmd.Process.Signal(syscall.SIGCONT) }
