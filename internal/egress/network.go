@@ -267,7 +267,7 @@ func (n *Network) proxied(req *http.Request) bool {
 // name is resolved here; the other side may resolve it differently. A name of a
 // local network that this machine cannot resolve is refused unless it is trusted.
 func (n *Network) Permits(ctx context.Context, to *url.URL, trusted string) error {
-	host := to.Hostname()
+	host := canonical(to.Hostname())
 	_, known := literal(host)
 	seen := n.Transport() && !n.proxied(&http.Request{Method: http.MethodGet, URL: to, Header: http.Header{}})
 	if seen && !known && (n.direct || !specialUse(host)) {

@@ -1,8 +1,12 @@
 package egress
 
 import (
+	"context"
+	"errors"
 	"net"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"testing"
 	"time"
 )
@@ -49,6 +53,61 @@ func TestProtocols(t *testing.T) {
 		n.pages.CloseIdleConnections() // prepares the protocols
 		if got := n.pages.TLSNextProto["h2"] != nil; got != tt.want {
 			t.Errorf("4.4/%s: HTTP/2 %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+// roundTripper is a base that is not known.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// noNames is a Lookup that resolves nothing.
+func noNames(_ context.Context, _, host string) ([]netip.Addr, error) {
+	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+}
+
+// Names of local networks are refused however they are written, and a trailing dot
+// changes nothing.
+func TestNamesOfLocalNetworks(t *testing.T) {
+	for host, refused := range map[string]bool{
+		"printer.local": true, "PRINTER.LOCAL": true, "printer.\uff4cocal": true, "printer\u3002local": true,
+		"printer.local.": true, "printer": true, "nowhere.example.": false, "B\u00fccher.example": false,
+	} {
+		sent := false
+		n := New(roundTripper(func(*http.Request) (*http.Response, error) {
+			sent = true
+			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+		}), Options{Pages: true})
+		n.Lookup = noNames
+		_, err := n.Page(&http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "http", Host: host, Path: "/"}})
+		if got := errors.As(err, new(*RefusedError)); got != refused || sent == refused {
+			t.Errorf("4.4/%s: refused %v (%v), sent %v; want refused %v", host, got, err, sent, refused)
+		}
+	}
+}
+
+// A connection to a refused address is recognised also if the host is written in
+// another form than net/http uses.
+func TestConnectionsOfNamesInAnyForm(t *testing.T) {
+	served := 0
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Skip("no loopback: ", err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ })}
+	go server.Serve(l) // ends with Close
+	defer server.Close()
+	base := &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, l.Addr().String())
+	}}
+	defer base.CloseIdleConnections()
+	for _, host := range []string{"xn--bcher-kva.example", "b\u00fccher.example", "B\u00fccher.EXAMPLE", "PLAIN.example", "plain.example."} {
+		n := New(roundTripper(base.RoundTrip), Options{Pages: true})
+		n.Lookup = noNames
+		_, err := n.Page((&http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "http", Host: host, Path: "/"}, Header: http.Header{}}).WithContext(t.Context()))
+		if !errors.As(err, new(*RefusedError)) || served > 0 {
+			t.Errorf("4.4/%s: %v and %d requests served, want it refused and none", host, err, served)
 		}
 	}
 }

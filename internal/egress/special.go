@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/rfc9309/polite/internal/origin"
 )
 
 // special lists what is not a public unicast address, after IANA's registries of
@@ -55,22 +57,32 @@ func publicOnly(addr netip.Addr) error {
 // public reports whether an address is public.
 func public(addr netip.Addr) bool { return publicOnly(addr) == nil }
 
-// literal is the address that a host names without any resolution.
+// literal returns the address that a canonical host is, or 127.0.0.1 for
+// localhost, which needs no resolution.
 func literal(host string) (netip.Addr, bool) {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), true
 	}
-	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	addr, err := netip.ParseAddr(host)
 	return addr, err == nil
 }
 
-// specialUse reports whether a name is one of a local network or of another name
-// system (RFC 6761, 6762, 7686, 8375), or a number that some resolvers take for
-// an address.
+// canonical returns the form of a host in which it is compared: lower case, ASCII,
+// no trailing dot, no brackets. What is no host name is only put in lower case.
+func canonical(host string) string {
+	if h, err := origin.Host(host); err == nil {
+		return strings.Trim(h, "[]")
+	}
+	return strings.Trim(strings.ToLower(host), ".")
+}
+
+// specialUse reports whether a canonical name is one of a local network or of
+// another name system (RFC 6761, 6762, 7686, 8375), or a number that some
+// resolvers take for an address.
 func specialUse(host string) bool {
 	labels := strings.Split(host, ".")
 	last := labels[len(labels)-1]
 	return len(labels) == 1 || strings.HasSuffix("."+host, ".home.arpa") ||
 		slices.Contains([]string{"internal", "local", "localhost", "onion"}, last) ||
-		last[0] >= '0' && last[0] <= '9'
+		last != "" && last[0] >= '0' && last[0] <= '9'
 }

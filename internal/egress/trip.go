@@ -30,7 +30,7 @@ func (n *Network) Trip(first *url.URL) *Trip {
 	if n.strict {
 		return &Trip{network: n, bound: true}
 	}
-	return &Trip{network: n, inside: true, trusted: first.Hostname()}
+	return &Trip{network: n, inside: true, trusted: canonical(first.Hostname())}
 }
 
 // RoundTrip makes one request. It calls cancel, which must end the context of the
@@ -53,7 +53,10 @@ func (t *Trip) trace(target *url.URL, cancel context.CancelCauseFunc) *httptrace
 	site := hostPort(target)
 	var direct atomic.Bool
 	return &httptrace.ClientTrace{
-		GetConn: func(to string) { direct.Store(to == site) },
+		GetConn: func(to string) {
+			host, port, _ := net.SplitHostPort(to)
+			direct.Store(net.JoinHostPort(canonical(host), port) == site)
+		},
 		GotConn: func(info httptrace.GotConnInfo) {
 			peer, ok := addrOf(info.Conn.RemoteAddr())
 			if !ok || !direct.Load() {
@@ -75,7 +78,7 @@ func (t *Trip) trace(target *url.URL, cancel context.CancelCauseFunc) *httptrace
 
 // Follow prepares the request that a redirect leads to. An error refuses it.
 func (t *Trip) Follow(ctx context.Context, from, to *url.URL) error {
-	t.inside = t.inside && t.answeredInside(ctx, from.Hostname())
+	t.inside = t.inside && t.answeredInside(ctx, canonical(from.Hostname()))
 	t.bound = !t.inside || t.network.always
 	if !t.bound {
 		return nil
@@ -114,13 +117,13 @@ func isHTTP2(c net.Conn) bool {
 	return ok && secure.ConnectionState().NegotiatedProtocol == "h2"
 }
 
-// hostPort is the address that net/http connects to for a URL.
+// hostPort returns the canonical host and the port that a URL names.
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
-	return net.JoinHostPort(u.Hostname(), port)
+	return net.JoinHostPort(canonical(u.Hostname()), port)
 }
 
 // addrOf is the IP address of a peer, if it has one.
