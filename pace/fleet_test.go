@@ -735,3 +735,29 @@ func TestFleetShare(t *testing.T) {
 		})
 	}
 }
+
+// A caller that leaves at the moment at which a place passes to it gives the place
+// back: nobody else of the fleet is kept out.
+func TestFleetLeavesWithAPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fleet, _ := fleetOf(t, 2, Limits{Parallel: 1}, Options{})
+		first, err := fleet[0].Wait(t.Context(), "x", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		go fleet[0].Wait(ctx, "x", 0)
+		synctest.Wait()
+		cancel()
+		first.Done()
+		synctest.Wait()
+		ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		turn, err := fleet[1].Wait(ctx, "x", 0)
+		if err != nil {
+			t.Fatalf("got  %v\nwant a turn, since nothing is in flight", err)
+		}
+		turn.Done()
+		synctest.Wait()
+	})
+}

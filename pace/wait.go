@@ -307,7 +307,9 @@ func (p *Pacer) undo(f *flight, now instant) {
 		h.last, h.delay = f.before, f.beforeDelay
 	}
 	p.stats.Turns--
-	p.end(f, now)
+	if l := p.end(f, now); l != nil {
+		go p.release(h.authority, l) // ends with its exchange
+	}
 }
 
 // end ends the turn of a flight. It returns the flight's place in the fleet unless

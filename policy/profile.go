@@ -152,7 +152,8 @@ func (p *Profile) succeeds() bool {
 	return false
 }
 
-// ordered reports whether every phase of an outage comes to hold.
+// ordered reports whether every phase of an outage begins some time, and the last
+// one does not end.
 func (p *Profile) ordered() bool {
 	for i := 1; i < len(p.Outage); i++ {
 		before, until := p.Outage[i-1].Until, p.Outage[i].Until
@@ -160,7 +161,7 @@ func (p *Profile) ordered() bool {
 			return false
 		}
 	}
-	return true
+	return len(p.Outage) == 0 || p.Outage[len(p.Outage)-1].Until == 0
 }
 
 // covers is the first rule for status; one that none covers is unreachable. So

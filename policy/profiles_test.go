@@ -330,6 +330,7 @@ func TestCheck(t *testing.T) {
 		{"house/no_first_retry", func(p *policy.Profile) { p.Retry.First = 0 }},
 		{"house/retries_out_of_order", func(p *policy.Profile) { p.Retry.Later = time.Second }},
 		{"2.3.1.4/a_phase_without_an_end_that_is_not_the_last", func(p *policy.Profile) { p.Outage[0].Until = 0 }},
+		{"2.3.1.4/a_last_phase_that_ends", func(p *policy.Profile) { p.Outage[len(p.Outage)-1].Until = 99 * 24 * time.Hour }},
 		{"2.3.1.4/phases_out_of_order", func(p *policy.Profile) { p.Outage[1].Until = time.Hour }},
 		{"2.3.1.4/a_failure_that_succeeds", func(p *policy.Profile) { p.Failures = map[policy.Class]policy.Access{policy.DNS: policy.Successful} }},
 		{"2.3.1.2/redirects_that_succeed", func(p *policy.Profile) { p.Beyond = policy.Successful }},

@@ -88,7 +88,7 @@ func (t *Text) keep(c *compiled) *compiled {
 	for {
 		newest, count := t.asked.Load(), 0
 		for o := newest; o != nil; o = o.older {
-			if count++; o.group.Agent() == c.group.Agent() {
+			if count++; o.group.Agent() == c.group.Agent() && c.group.Agent() != "" {
 				c.group = o.group
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -211,5 +212,21 @@ func TestWarm(t *testing.T) {
 		if got := testing.AllocsPerRun(100, tt.ask); got > tt.most {
 			t.Errorf("%s: %v allocations; want %v", tt.name, got, tt.most)
 		}
+	}
+}
+
+// TestGroupsOfTwoTokens: what one crawler obeys is no other's, also where the group
+// has no name. In Google's dialect an empty user-agent value names the empty token.
+func TestGroupsOfTwoTokens(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	r := policy.Google().Learn(nil, policy.Attempt{
+		Robots: "https://example.com/robots.txt", Status: 200, Body: []byte("User-agent:\nDisallow: /\n"), Received: now,
+	})
+	target := &url.URL{Scheme: "https", Host: "example.com", Path: "/x"}
+	if r.Allows("", target, now) {
+		t.Error("2.2.1: the empty token may fetch, want it to obey its group")
+	}
+	if !r.Allows("ExampleBot", target, now) {
+		t.Error("2.2.1: ExampleBot may not fetch, want no group to apply to it")
 	}
 }
