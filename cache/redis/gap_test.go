@@ -72,16 +72,7 @@ func (l load) checkArrivals(t *testing.T, span, noise time.Duration, trouble boo
 	<-o.ready
 	var stops [][2]time.Time
 	if trouble {
-		<-time.After(span / 4)
-		fleet[0].Process.Signal(syscall.SIGKILL)
-		for time.Since(o.met) < span*3/4 {
-			begin := time.Now()
-			fleet[1].Process.Signal(syscall.SIGSTOP)
-			<-time.After(130 * time.Millisecond)
-			fleet[1].Process.Signal(syscall.SIGCONT)
-			stops = append(stops, [2]time.Time{begin, time.Now()})
-			<-time.After(70 * time.Millisecond)
-		}
+		stops = disturb(fleet, span)
 	}
 	wg.Wait()
 	stopped := func(v visit) bool {
@@ -106,4 +97,21 @@ func (l load) checkArrivals(t *testing.T, span, noise time.Duration, trouble boo
 	}
 	t.Logf("%d requests, %.1f a second; shortest gap %v; %d pairs left out; %d in flight", len(o.visits),
 		float64(len(o.visits))/span.Seconds(), shortest.Round(100*time.Microsecond), left, o.most)
+}
+
+// disturb kills the first process of a fleet, and stops the second again and again. It returns the times in which
+// the second was stopped.
+func disturb(fleet []*exec.Cmd, span time.Duration) (stops [][2]time.Time) {
+	began := time.Now()
+	<-time.After(span / 4)
+	fleet[0].Process.Signal(syscall.SIGKILL)
+	for time.Since(began) < span*3/4 {
+		begin := time.Now()
+		fleet[1].Process.Signal(syscall.SIGSTOP)
+		<-time.After(130 * time.Millisecond)
+		fleet[1].Process.Signal(syscall.SIGCONT)
+		stops = append(stops, [2]time.Time{begin, time.Now()})
+		<-time.After(70 * time.Millisecond)
+	}
+	return stops
 }
