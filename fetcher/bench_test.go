@@ -98,7 +98,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}
 }
 
-// BenchmarkCheck is a ruling from memory with all that explains it.
+// BenchmarkCheck is a decision from memory with all that explains it.
 func BenchmarkCheck(b *testing.B) {
 	t, err := fetcher.New(agent, &fetcher.Options{Base: &stub{robots: ruled(13)}})
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/rfc9309/polite/internal/httptest"
 )
 
-// limit is the parsing limit in octets (RFC 9309, section 2.5).
+// limit is the parsing limit in bytes (RFC 9309, section 2.5).
 const limit = 512_000
 
-// padded is a file of n octets that begins with the rules and ends with last.
+// padded is a file of n bytes that begins with the rules and ends with last.
 func padded(n int, last string) string {
 	room := n - len(rules) - len(last)
 	return rules + strings.Repeat("#", room-1) + "\n" + last
@@ -69,13 +69,13 @@ func TestBodies(t *testing.T) {
 		asks   int
 	}{
 		{"2.5/exactly_the_limit", httptest.Text(padded(limit, end)), both, 1},
-		{"2.5/one_octet_more", httptest.Text(padded(limit+1, end)), first, 1},
+		{"2.5/one_byte_more", httptest.Text(padded(limit+1, end)), first, 1},
 		{"2.5/cut_within_a_rule", httptest.Text(padded(limit+4, "\n"+end)), first, 1},
 		{"2.5/cut_after_a_line_end", httptest.Text(padded(limit, end+"\n") + "Disallow: /"), both, 1},
 		{"2.5/cut_after_a_bare_return", httptest.Text(padded(limit, end+"\r") + "Disallow: /"), both, 1},
 		{"2.5/one_line_over_the_limit", httptest.Text(rules + strings.Repeat("x", limit)), first, 1},
 		{"2.5/no_line_end_at_all", httptest.Text(strings.Repeat("x", limit+1)), none, 1},
-		{"2.5/decoded_octets_count", coded(gzipped(padded(limit+1, end)), "gzip"), first, 1},
+		{"2.5/decoded_bytes_count", coded(gzipped(padded(limit+1, end)), "gzip"), first, 1},
 		{"2.5/decoded_up_to_the_limit", coded(gzipped(padded(limit, end)), "gzip"), both, 1},
 		{"2.5/a_gzip_bomb", httptest.GzipBomb(1 << 30), none, 1},
 		{"2.5/a_bomb_that_decodes_to_nothing", coded(strings.Repeat(gzipped(""), 100_000), "gzip"), down, 1},
@@ -143,7 +143,7 @@ func TestHostileBodiesAreCheap(t *testing.T) {
 				}
 				runtime.ReadMemStats(&after)
 				if got, most := after.TotalAlloc-before.TotalAlloc, uint64(24<<20); got > most {
-					t.Errorf("%d octets allocated for one retrieval, at both ends; want at most %d", got, most)
+					t.Errorf("%d bytes allocated for one retrieval, at both ends; want at most %d", got, most)
 				}
 			})
 		})

@@ -110,14 +110,14 @@ var chaos = []func(ctx context.Context, tr *fetcher.Transport, u *url.URL) error
 	},
 }
 
-// sound holds a ruling against what is true of all the sites here: nobody may
+// sound compares a decision with what is true of all the sites here: nobody may
 // fetch /private, and nobody fails but those who leave.
 func sound(d policy.Decision, err error, u *url.URL) error {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil
 	case err != nil:
-		return fmt.Errorf("%s: no ruling: %w", u, err)
+		return fmt.Errorf("%s: no decision: %w", u, err)
 	case d.URL != u.String() || u.Path == "/private" && d.Allowed():
 		return fmt.Errorf("%s: got %v", u, d)
 	}
@@ -178,7 +178,7 @@ func TestEverythingAtOnce(t *testing.T) {
 					}
 				}
 				if s := tr.Stats(); pages == 0 || s.Bytes > 1<<16 || s.Retrievals == 0 {
-					t.Errorf("got  %d pages, %+v\nwant some pages, some retrievals, and at most %d octets", pages, s, 1<<16)
+					t.Errorf("got  %d pages, %+v\nwant some pages, some retrievals, and at most %d bytes", pages, s, 1<<16)
 				}
 			})
 		})

@@ -168,7 +168,7 @@ func TestUnderRetryablehttp(t *testing.T) {
 }
 
 // TestOverRetryablehttp has go-retryablehttp below the Transport, set up as the
-// documentation says: redirects are still followed by hand, the rulings are the
+// documentation says: redirects are still followed by hand, the decisions are the
 // same, and what fails is tried by both.
 func TestOverRetryablehttp(t *testing.T) {
 	for _, tt := range []struct {

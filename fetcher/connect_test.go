@@ -80,8 +80,8 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// wire is a transport whose every connection is served by a function, octet by
-// octet, and a count of them. The function must return when the connection ends.
+// wire is a transport whose every connection is served by a function, byte by
+// byte, and a count of them. The function must return when the connection ends.
 func wire(serve func(net.Conn)) (base *http.Transport, dials *atomic.Int32) {
 	dials = new(atomic.Int32)
 	return &http.Transport{

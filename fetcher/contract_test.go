@@ -179,7 +179,7 @@ func TestNothingOfARefusalReachesTheSite(t *testing.T) {
 }
 
 // TestPageAnswersAreTheSites looks at what comes back for an allowed page: the
-// very answer, with the statuses, fields and octets of the site.
+// very answer, with the statuses, fields and bytes of the site.
 func TestPageAnswersAreTheSites(t *testing.T) {
 	for name, pacing := range map[string]*pace.Limits{"unpaced": nil, "paced": {Gap: time.Second, Parallel: 1}} {
 		t.Run(name, func(t *testing.T) {
@@ -208,7 +208,7 @@ func TestPageAnswersAreTheSites(t *testing.T) {
 					body, err := io.ReadAll(resp.Body)
 					resp.Body.Close()
 					if resp.StatusCode != tt.status || string(body) != tt.body || err != nil || resp.Request != req {
-						t.Errorf("%s: got  %d, %d octets, %v\nwant %d, %d octets", path, resp.StatusCode, len(body), err, tt.status, len(tt.body))
+						t.Errorf("%s: got  %d, %d bytes, %v\nwant %d, %d bytes", path, resp.StatusCode, len(body), err, tt.status, len(tt.body))
 					}
 				}
 			})

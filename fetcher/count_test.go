@@ -14,9 +14,9 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// A request has one ruling: counted once and told once, with and without hooks,
+// A request has one decision: counted once and told once, with and without hooks,
 // also if robots.txt allows it and its turn comes too late.
-func TestOneRulingARequest(t *testing.T) {
+func TestOneDecisionARequest(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		audit bool

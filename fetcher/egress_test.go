@@ -132,7 +132,7 @@ func refuses(t *testing.T, base func(*httptest.Web) http.RoundTripper, answer ht
 		tr := newTransport(t, &fetcher.Options{Base: base(web)})
 		tr.SetLookup(web.LookupNetIP)
 		d, err := tr.Check(t.Context(), must(public))
-		if err != nil || ruling(d) != "defer 2.3.1.4" || time.Until(d.Expires) != time.Hour || !strings.Contains(d.Cause, "redirect_refused") {
+		if err != nil || short(d) != "defer 2.3.1.4" || time.Until(d.Expires) != time.Hour || !strings.Contains(d.Cause, "redirect_refused") {
 			t.Errorf("got  %v, %v\nwant a Defer for an hour, redirect_refused", d, err)
 		}
 		if c := contacts(web); c != nil {
@@ -174,7 +174,7 @@ func TestMixedAddresses(t *testing.T) {
 					want = "defer 2.3.1.4"
 				}
 				d, err := tr.Check(t.Context(), must(private))
-				if err != nil || ruling(d) != want || contacts(web) != nil {
+				if err != nil || short(d) != want || contacts(web) != nil {
 					t.Errorf("got  %v, %v, contacts %v\nwant %s and no contact", d, err, contacts(web), want)
 				}
 			})
@@ -307,7 +307,7 @@ func TestLocalNames(t *testing.T) {
 				web.Site("https://intranet").At("10.0.0.7").Path("/r", text)
 				tr := newTransport(t, &fetcher.Options{Base: base(web)})
 				tr.SetLookup(unresolved("intranet", web))
-				if d, err := tr.Check(t.Context(), must("http://intranet/private")); err != nil || ruling(d) != "disallow 2.2.2" {
+				if d, err := tr.Check(t.Context(), must("http://intranet/private")); err != nil || short(d) != "disallow 2.2.2" {
 					t.Errorf("got  %v, %v\nwant disallow 2.2.2", d, err)
 				}
 			})
@@ -347,7 +347,7 @@ func TestPublicRedirects(t *testing.T) {
 					}
 					tr := newTransport(t, &fetcher.Options{Base: base(web)})
 					tr.SetLookup(web.LookupNetIP)
-					if d, err := tr.Check(t.Context(), must(private)); err != nil || ruling(d) != "disallow 2.2.2" {
+					if d, err := tr.Check(t.Context(), must(private)); err != nil || short(d) != "disallow 2.2.2" {
 						t.Errorf("got  %v, %v\nwant disallow 2.2.2", d, err)
 					}
 				})
@@ -369,7 +369,7 @@ func TestLostAddresses(t *testing.T) {
 				web.Names("b.test", httptest.Addrs("93.184.216.98", "93.184.216.99"))
 				tr := newTransport(t, &fetcher.Options{Base: bases[name](web)})
 				tr.SetLookup(web.LookupNetIP)
-				if d, err := tr.Check(t.Context(), must(private)); err != nil || ruling(d) != "disallow 2.2.2" {
+				if d, err := tr.Check(t.Context(), must(private)); err != nil || short(d) != "disallow 2.2.2" {
 					t.Errorf("got  %v, %v\nwant disallow 2.2.2", d, err)
 				}
 			})
@@ -422,7 +422,7 @@ func TestRedirectsThatArePermitted(t *testing.T) {
 					}
 					tr := newTransport(t, &fetcher.Options{Base: bases[base](web)})
 					tr.SetLookup(web.LookupNetIP)
-					if d, err := tr.Check(t.Context(), must(tt.target)); err != nil || ruling(d) != "disallow 2.2.2" {
+					if d, err := tr.Check(t.Context(), must(tt.target)); err != nil || short(d) != "disallow 2.2.2" {
 						t.Errorf("%s by way of %s:\ngot  %v, %v\nwant disallow 2.2.2", tt.target, tt.to, d, err)
 					}
 				})
@@ -456,7 +456,7 @@ func TestEgress(t *testing.T) {
 					web.Site("http://10.0.0.7").Path("/r", text)
 					tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Egress: tt.egress})
 					d, err := tr.Check(t.Context(), must(private))
-					if err != nil || ruling(d) != tt.want || !strings.Contains(d.Cause, tt.cause) {
+					if err != nil || short(d) != tt.want || !strings.Contains(d.Cause, tt.cause) {
 						t.Errorf("got  %v, %v\nwant %s, cause %q", d, err, tt.want, tt.cause)
 					}
 				})

@@ -17,17 +17,17 @@ import (
 
 // engine is what the Transports of one New share, whatever their token.
 type engine struct {
-	agent   string
-	opts    Options // with the defaults filled in
-	memory  *memory
-	storage *storage
-	network *egress.Network
-	pacer   *pace.Pacer // nil without pacing
-	watch   *observer
-	counts  counts
-	flights singleflight.Group
-	aloft   sync.Map // of *flight by authority: those under way
-	quick   bool     // a warm request needs no Decision
+	agent    string
+	opts     Options // with the defaults filled in
+	memory   *memory
+	storage  *storage
+	network  *egress.Network
+	pacer    *pace.Pacer // nil without pacing
+	watch    *observer
+	counts   counts
+	flights  singleflight.Group
+	inFlight sync.Map // of *flight by authority: those under way
+	quick    bool     // a warm request needs no Decision
 }
 
 func newEngine(agent string, o Options) (*engine, error) {

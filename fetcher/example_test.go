@@ -382,7 +382,7 @@ func ExampleOptions_pace() {
 	// defer no turn in time: gap
 }
 
-// An operator has the last word, and it shows in every ruling.
+// An operator has the last word, and it shows in every decision.
 func ExampleOptions_override() {
 	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{
 		Base: pages{"https://example.com/robots.txt": "User-agent: *\nDisallow: /\n"},

@@ -235,7 +235,7 @@ func TestFleetKeepsOnePace(t *testing.T) {
 }
 
 // apart holds the time between any two requests against the least that it must
-// be, and returns the shortest. A log may be late, that of the earlier of two as
+// be, and returns the shortest. A log may be late, the log of the earlier of two as
 // well; so the earlier one counts from when its worker says that it was written.
 func apart(t *testing.T, log []arrival, written map[[2]string]time.Time, least time.Duration) time.Duration {
 	t.Helper()

@@ -26,7 +26,7 @@ import (
 // nothing but time.
 const herd, flock = 2000, 200
 
-// tallied counts rulings and errors by their words, from many goroutines.
+// tallied counts decisions and errors by their words, from many goroutines.
 type tallied struct {
 	mu sync.Mutex
 	by map[string]int
@@ -42,11 +42,11 @@ func (c *tallied) add(d policy.Decision, err error) {
 		c.by[err.Error()]++
 		return
 	}
-	c.by[ruling(d)]++
+	c.by[short(d)]++
 }
 
 // TestHerd sends two thousand callers to one authority nobody knows anything of.
-// Whatever it answers, it is asked once, and everyone gets the ruling.
+// Whatever it answers, it is asked once, and everyone gets the decision.
 func TestHerd(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -172,7 +172,7 @@ func TestHerdThatLeaves(t *testing.T) {
 				callers.Wait()
 				stay := herd - herd/leave
 				if got.by["disallow 2.2.2"] != stay || got.by[context.DeadlineExceeded.Error()] != herd-stay {
-					t.Errorf("got  %v\nwant %d rulings and %d that left", got.by, stay, herd-stay)
+					t.Errorf("got  %v\nwant %d decisions and %d that left", got.by, stay, herd-stay)
 				}
 				time.Sleep(time.Minute)
 				if d, ok := tr.Peek(must(private)); !ok || len(web.Requests()) != 1 {
@@ -208,11 +208,11 @@ func TestThousandAuthorities(t *testing.T) {
 			callers.Go(func() {
 				n := i % many
 				d, err := tr.Check(t.Context(), must(fmt.Sprintf("http://s%d.test/%d", n, n)))
-				if err != nil || ruling(d) != want[n] {
+				if err != nil || short(d) != want[n] {
 					t.Errorf("s%d.test/%d: got  %v, %v\nwant %s", n, n, d, err, want[n])
 				}
 				if took := time.Since(began); took > 2*time.Second && want[n] == "disallow 2.2.2" {
-					t.Errorf("s%d.test: got  a ruling after %v\nwant one after a second", n, took)
+					t.Errorf("s%d.test: got  a decision after %v\nwant one after a second", n, took)
 				}
 			})
 		}
@@ -252,8 +252,8 @@ func TestEvictedInFlight(t *testing.T) {
 			t.Error("the expired copy is still in memory, want it evicted by others")
 		}
 		caller.Wait()
-		if ruling(got) != "disallow 2.4 stale" {
-			t.Errorf("got  %s, want disallow 2.4 stale", ruling(got))
+		if short(got) != "disallow 2.4 stale" {
+			t.Errorf("got  %s, want disallow 2.4 stale", short(got))
 		}
 	})
 }
@@ -295,7 +295,7 @@ func TestMemoryIsBounded(t *testing.T) {
 				}
 				tr.Check(t.Context(), &url.URL{Scheme: "http", Host: host, Path: "/"})
 				if s := tr.Stats(); s.Bytes > bound+slack {
-					t.Errorf("after %d authorities: got %d octets, want at most %d", i, s.Bytes, bound+slack)
+					t.Errorf("after %d authorities: got %d bytes, want at most %d", i, s.Bytes, bound+slack)
 					return
 				}
 			}
@@ -306,10 +306,10 @@ func TestMemoryIsBounded(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	s := tr.Stats()
 	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 1<<20+2*bound {
-		t.Errorf("the heap grew by %d octets for %d authorities; want at most twice MaxBytes and some for the rest, %d", grown, s.Authorities, 1<<20+2*bound)
+		t.Errorf("the heap grew by %d bytes for %d authorities; want at most twice MaxBytes and some for the rest, %d", grown, s.Authorities, 1<<20+2*bound)
 	}
 	if s.Authorities < 50 || s.Bytes > bound || s.Retrievals < int64(many) {
-		t.Errorf("got  %d authorities in %d octets after %d retrievals\nwant at least 50 in %d after %d", s.Authorities, s.Bytes, s.Retrievals, bound, many)
+		t.Errorf("got  %d authorities in %d bytes after %d retrievals\nwant at least 50 in %d after %d", s.Authorities, s.Bytes, s.Retrievals, bound, many)
 	}
 }
 
@@ -324,7 +324,7 @@ func answerOf(r *http.Request, status int, h http.Header, body string) *http.Res
 func httpBody(s string) *closing { return &closing{Reader: strings.NewReader(s)} }
 
 // TestPanics lets everything that a caller hands in panic, exit its goroutine or
-// return what it must not. The ruling is the careful one, the others at the same
+// return what it must not. The decision is the careful one, the others at the same
 // authority get theirs, and the next retrieval works.
 func TestPanics(t *testing.T) {
 	bad := map[string]func(){

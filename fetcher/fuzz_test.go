@@ -16,8 +16,8 @@ import (
 	"github.com/rfc9309/polite/internal/httptest"
 )
 
-// FuzzAnswer gives the fetcher whatever octets a server may send. There is a
-// ruling within the budget, its words can be printed, nothing keeps running, and
+// FuzzAnswer gives the fetcher whatever bytes a server may send. There is a
+// decision within the budget, its words can be printed, nothing keeps running, and
 // access is given only by what begins as HTTP does.
 func FuzzAnswer(f *testing.F) {
 	for _, seed := range []string{
@@ -37,7 +37,7 @@ func FuzzAnswer(f *testing.F) {
 			began := time.Now()
 			d, err := tr.Check(t.Context(), must(private))
 			if took := time.Since(began); err != nil || took > 31*time.Second {
-				t.Fatalf("answer %q:\ngot  %v after %v\nwant a ruling in 30s", answer, err, took)
+				t.Fatalf("answer %q:\ngot  %v after %v\nwant a decision in 30s", answer, err, took)
 			}
 			if d.Allowed() && !strings.HasPrefix(answer, "HTTP/") {
 				t.Errorf("answer %q:\ngot  %v\nwant no access", answer, d)
@@ -50,7 +50,7 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// FuzzLocation redirects from a public site to wherever the octets lead. Nothing
+// FuzzLocation redirects from a public site to wherever the bytes lead. Nothing
 // is asked of an address that only the crawler's own network has, and there is
 // no access, since nobody answers but by errors, unless it is a loop.
 func FuzzLocation(f *testing.F) {

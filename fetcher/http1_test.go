@@ -53,7 +53,7 @@ func TestStatusLines(t *testing.T) {
 		raw("2.3.1.4/half_a_first_line", "HTTP/1.", down, 1),
 		raw("2.3.1.4/a_tls_alert", "\x15\x03\x01\x00\x02\x02\x46", down, 1),
 		raw("2.3.1.4/an_ssh_server", "SSH-2.0-OpenSSH_9.9\r\n", down, 1),
-		raw("2.3.1.4/octets_of_nothing", strings.Repeat("\x00", 1<<16), down, 1),
+		raw("2.3.1.4/bytes_of_nothing", strings.Repeat("\x00", 1<<16), down, 1),
 	})
 }
 
@@ -150,7 +150,7 @@ func TestChunks(t *testing.T) {
 	}
 	runAll(t, "chunks", []trial{
 		raw("2.3.1.1/one", head("chunked")+chunk+"0\r\n\r\n", obeyed, 1),
-		raw("2.3.1.1/one_for_each_octet", head("chunked")+small.String()+"0\r\n\r\n", obeyed, 1),
+		raw("2.3.1.1/one_for_each_byte", head("chunked")+small.String()+"0\r\n\r\n", obeyed, 1),
 		raw("2.3.1.1/in_capitals", head("Chunked")+strings.ToUpper(chunk[:2])+chunk[2:]+"0\r\n\r\n", obeyed, 1),
 		raw("2.3.1.1/with_an_extension", head("chunked")+fmt.Sprintf("%x;a=b;c\r\n%s\r\n", len(rules), rules)+"0;last\r\n\r\n", obeyed, 1),
 		raw("2.3.1.1/with_leading_zeros", head("chunked")+"000000"+chunk+"000\r\n\r\n", obeyed, 1),

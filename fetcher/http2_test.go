@@ -117,7 +117,7 @@ func TestFrames(t *testing.T) {
 		script func(f *frames, id uint32)
 	}{
 		{"2.3.1.1/whole", obeyed, false, func(f *frames, id uint32) { f.ok(id); f.WriteData(id, true, []byte(rules)) }},
-		{"2.3.1.1/octet_by_octet", obeyed, false, func(f *frames, id uint32) {
+		{"2.3.1.1/byte_by_byte", obeyed, false, func(f *frames, id uint32) {
 			f.ok(id)
 			for i := range len(rules) {
 				f.WriteData(id, i == len(rules)-1, []byte(rules[i:i+1]))

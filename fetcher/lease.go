@@ -16,19 +16,20 @@ const (
 	// leaseTTL is the longest time that a process which has died, or is cut
 	// off, keeps the rest of its fleet from a site.
 	leaseTTL = 3 * time.Second
-	// leaseLook is how long a process waits before it looks again for the
-	// record that another is retrieving. The wait doubles up to leaseMost.
+	// leaseLook is how long a process waits before it looks again for the record
+	// that another process fetches. The wait doubles up to leaseMost.
 	leaseLook = 50 * time.Millisecond
 	leaseMost = time.Second
 )
 
-// lease makes this process the only one of its fleet that retrieves the file, if
-// the store can do that. It returns the record in force, and either the right to
-// ask, with the function that gives it back, or that the record is one which
-// another process has just learnt. It waits for that record, not for the other's
-// lease; but that ends with its holder, and then one of those who wait has it
-// next. The process goes ahead alone when the store fails, when two holders in a
-// row have had all of their time, or when it seems to have lost its network.
+// lease makes this process the only one of its fleet that fetches the file. It
+// returns the record in force and, unless that is fresh because another process has
+// just learnt it, the function that gives the lease back.
+//
+// A process waits for the record, not for the lease of the process that fetches it.
+// A lease ends with its holder, and then one of those who wait takes it. The process
+// fetches without a lease if the store fails, if two holders in a row have had all
+// of their time, or if it seems to have lost its network.
 func (s *storage) lease(f *flight, old *policy.Record, force bool) (release func(), known *policy.Record, fresh bool) {
 	alone := func() {}
 	if s.fleet == nil || s.witness.lost() {
@@ -41,8 +42,7 @@ func (s *storage) lease(f *flight, old *policy.Record, force bool) (release func
 			s.failed("lease", f.key, err)
 			return alone, old, false
 		}
-		// The store is looked at under the lease too: the holder before us may
-		// have written between our look and our lease.
+		// The lease may be free because its holder has just written the record.
 		known = s.load(f, old)
 		if !known.Due(time.Now()) && (!force || another(old, known)) {
 			if err == nil {
@@ -61,6 +61,16 @@ func (s *storage) lease(f *flight, old *policy.Record, force bool) (release func
 	}
 }
 
+// news returns the record in force after another look into the store, and whether
+// it is one that another process has learnt since old.
+func (s *storage) news(f *flight, old *policy.Record) (known *policy.Record, fresh bool) {
+	if s.fleet == nil {
+		return old, false
+	}
+	known = s.load(f, old)
+	return known, !known.Due(time.Now()) && another(old, known)
+}
+
 // another reports whether known, the record in force of old and one of the
 // store, is not old.
 func another(old, known *policy.Record) bool { return !known.NextTry().Equal(old.NextTry()) }
@@ -76,7 +86,7 @@ func (s *storage) tryLease(key string) (release func(), err error) {
 	})
 }
 
-// released gives a lease back; a store that panics there hurts nobody.
+// released gives a lease back. A panic of the store is caught.
 func (s *storage) released(release func()) {
 	if release != nil {
 		guarded(s.watch.log, func() error { release(); return nil })
@@ -84,23 +94,24 @@ func (s *storage) released(release func()) {
 }
 
 const (
-	// vouchTime is how long ago a process may have had its last answer from a
-	// web server, to be believed when it says that another does not answer.
+	// vouchTime is how long ago a process may have had its last answer from one web
+	// server to be believed when it reports that another one does not answer.
 	vouchTime = 5 * time.Minute
-	// maxSilent is how many retrievals in a row may end without any answer
-	// before the process goes without leases, so that nobody waits for it.
+	// maxSilent is how many fetches in a row may end without any answer before the
+	// process does without leases, so that no other process waits for it.
 	maxSilent = 3
 	// pageNotes is the time between two answers to pages that are noted.
 	pageNotes = time.Minute
 )
 
-// A witness remembers which two authorities answered last.
+// A witness remembers which two authorities answered last: evidence that the
+// process has a network.
 type witness struct {
 	mu           sync.Mutex
 	last, before sighting
-	silent       int // retrievals without any answer since
+	silent       int // fetches without any answer since
 
-	noted atomic.Int64 // when an answer was last noted, in Unix seconds; 0 after a retrieval without one
+	noted atomic.Int64 // when an answer was last noted, in Unix seconds; 0 after a fetch without an answer
 }
 
 type sighting struct {
@@ -108,7 +119,7 @@ type sighting struct {
 	at  time.Time
 }
 
-// note notes whether a retrieval had an HTTP answer.
+// note notes whether a fetch had an HTTP answer.
 func (w *witness) note(key string, answered bool, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -124,8 +135,8 @@ func (w *witness) note(key string, answered bool, at time.Time) {
 	w.last, w.silent = sighting{key, at}, 0
 }
 
-// witnessPage notes the answer to a page for the fleet's sake, if none was noted
-// lately.
+// witnessPage notes the answer to a page request, once a minute and only if there is
+// a fleet.
 func (s *storage) witnessPage(req *http.Request) {
 	if s.fleet == nil {
 		return
@@ -157,9 +168,9 @@ func (w *witness) lost() bool {
 	return w.silent >= maxSilent
 }
 
-// credible reports whether the fleet may learn what this process has: a process
-// that has lost its network, in which nobody answers, must not mark down sites
-// for the others. A store that is this process's alone gets all.
+// credible reports whether a flight's record may go to the store. A process that has
+// lost its network must not mark sites as down for its fleet. A store that belongs to
+// this process alone gets every record.
 func (s *storage) credible(f *flight) bool {
 	return s.fleet == nil || f.answered || s.witness.others(f.key, time.Now().Add(-vouchTime))
 }

@@ -50,7 +50,7 @@ func corpus(t testing.TB) (bodies [][]byte) {
 	return bodies
 }
 
-// heap returns the octets in use after a collection.
+// heap returns the bytes in use after a collection.
 func heap() uint64 {
 	var m runtime.MemStats
 	runtime.GC() // what is kept to be used again lasts two
@@ -63,7 +63,7 @@ func heap() uint64 {
 // as often as any other: two thirds have one, a third have none (404).
 type crowd struct {
 	name   string
-	most   int  // octets an authority
+	most   int  // bytes an authority
 	shares int  // so many authorities serve one file; 1: each has its own
 	tagged bool // half of the files came with validators
 	asked  bool // twice, by a crawler, whose rules are then ready for use
@@ -123,12 +123,12 @@ func TestMemoryOfACrowd(t *testing.T) {
 			before := heap()
 			m := c.fill(n, bodies)
 			used, counted := int(heap()-before), int(m.records.Bytes())
-			t.Logf("%d authorities: %d octets each, counted %d", n, used/n, counted/n)
+			t.Logf("%d authorities: %d bytes each, counted %d", n, used/n, counted/n)
 			if used/n > c.most {
-				t.Errorf("%d octets each, want at most %d", used/n, c.most)
+				t.Errorf("%d bytes each, want at most %d", used/n, c.most)
 			}
 			if counted < used*9/10 || counted > used*11/10 {
-				t.Errorf("%d octets are counted, %d are used", counted, used)
+				t.Errorf("%d bytes are counted, %d are used", counted, used)
 			}
 			runtime.KeepAlive(m)
 		})
@@ -206,7 +206,7 @@ func TestEveryTokenCounts(t *testing.T) {
 	for n := range 20 {
 		less, more := size(n), size(n+1)
 		if grows := more > less; grows != (n < maxTokens) {
-			t.Errorf("%d tokens: %d octets, %d with one more; want it to grow up to %d tokens", n, less, more, maxTokens)
+			t.Errorf("%d tokens: %d bytes, %d with one more; want it to grow up to %d tokens", n, less, more, maxTokens)
 		}
 	}
 }

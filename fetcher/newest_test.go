@@ -55,7 +55,7 @@ func TestMemoryIsNewerThanStore(t *testing.T) {
 		tr.Refresh(t.Context(), must(private))
 		time.Sleep(2 * time.Minute)
 		d, err := tr.Check(t.Context(), must(private))
-		if got := ruling(d); err != nil || got != "disallow 2.4 stale" {
+		if got := short(d); err != nil || got != "disallow 2.4 stale" {
 			t.Errorf("got  %s, %v; want disallow 2.4 stale: the 404 in the store is older than the rules", got, err)
 		}
 	})
@@ -79,11 +79,11 @@ func TestFrozenWriter(t *testing.T) {
 					u.Put(t.Context(), siteKey, theirs, day)
 				}
 				d, err := tr.Check(t.Context(), must(public))
-				if got := ruling(d); err != nil || got != "disallow 2.2.2" {
+				if got := short(d); err != nil || got != "disallow 2.2.2" {
 					t.Errorf("got  %s, %v; want disallow 2.2.2, as the others have learnt", got, err)
 				}
-				if d, _ := tr.Peek(must(public)); ruling(d) != "disallow 2.2.2" {
-					t.Errorf("in memory: got  %s, want disallow 2.2.2", ruling(d))
+				if d, _ := tr.Peek(must(public)); short(d) != "disallow 2.2.2" {
+					t.Errorf("in memory: got  %s, want disallow 2.2.2", short(d))
 				}
 				if now, _ := u.Get(t.Context(), siteKey); string(now) != string(theirs) {
 					t.Errorf("the store has another record than the newer one")
@@ -111,7 +111,7 @@ func TestFailureBeganBefore(t *testing.T) {
 				store.Put(t.Context(), siteKey, theirs, day)
 				caller.Wait()
 				now, _ := store.Get(t.Context(), siteKey)
-				if ruling(d) != "disallow 2.2.2" || !d.DownSince.IsZero() || string(now) != string(theirs) {
+				if short(d) != "disallow 2.2.2" || !d.DownSince.IsZero() || string(now) != string(theirs) {
 					t.Errorf("got  %v\nwant the rules that another process had meanwhile, and its record in the store", d)
 				}
 			})
@@ -235,7 +235,7 @@ func TestProfilesShareAStore(t *testing.T) {
 			o := &fetcher.Options{Base: web.Transport(), Store: store, Profile: p, Trace: &fetcher.Trace{
 				Store: func(op, authority string, err error) { t.Errorf("%s %s: %v", op, authority, err) },
 			}}
-			if d, err := newTransport(t, o).Check(t.Context(), must(private)); err != nil || ruling(d) != "disallow 2.2.2" {
+			if d, err := newTransport(t, o).Check(t.Context(), must(private)); err != nil || short(d) != "disallow 2.2.2" {
 				t.Errorf("%s: got  %v, %v; want disallow 2.2.2", p.Name, d, err)
 			}
 		}
@@ -255,13 +255,13 @@ func TestNoStore(t *testing.T) {
 				web.Site(site).Robots(opened, forbidden, httptest.Status(503), opened)
 				tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store})
 				for i, want := range []struct {
-					ruling string
-					kept   bool
+					decision string
+					kept     bool
 				}{{"allow 2.2.2", true}, {"disallow 2.2.2", false}, {"disallow 2.4 stale", false}, {"allow 2.2.2", true}} {
 					d, err := tr.Refresh(t.Context(), must(private))
 					_, missing := store.Get(t.Context(), siteKey)
-					if got := ruling(d); err != nil || got != want.ruling || errors.Is(missing, fs.ErrNotExist) == want.kept {
-						t.Errorf("retrieval %d: got  %s, %v, then %v from the store; want %s, stored %v", i, got, err, missing, want.ruling, want.kept)
+					if got := short(d); err != nil || got != want.decision || errors.Is(missing, fs.ErrNotExist) == want.kept {
+						t.Errorf("retrieval %d: got  %s, %v, then %v from the store; want %s, stored %v", i, got, err, missing, want.decision, want.kept)
 					}
 					time.Sleep(time.Hour)
 				}
@@ -314,7 +314,7 @@ func TestStoreHangs(t *testing.T) {
 		check := func(i int) {
 			name := fmt.Sprintf("http://site%d.test", i)
 			web.Site(name).Robots(text)
-			if d, err := tr.Check(t.Context(), must(name+"/private")); err != nil || ruling(d) != "disallow 2.2.2" {
+			if d, err := tr.Check(t.Context(), must(name+"/private")); err != nil || short(d) != "disallow 2.2.2" {
 				t.Errorf("got  %v, %v; want disallow 2.2.2", d, err)
 			}
 		}

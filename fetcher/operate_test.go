@@ -43,7 +43,7 @@ func TestAs(t *testing.T) {
 			{tr, "/a", "disallow 2.2.2"}, {tr, "/b", "allow 2.2.2"}, {images, "/a", "allow 2.2.2"}, {images, "/b", "disallow 2.2.2"},
 		} {
 			d, err := tt.tr.Check(t.Context(), must(site+tt.path))
-			if err != nil || ruling(d) != tt.want {
+			if err != nil || short(d) != tt.want {
 				t.Errorf("%s: got  %v, %v\nwant %s", tt.path, d, err, tt.want)
 			}
 		}
@@ -72,7 +72,7 @@ func TestPeek(t *testing.T) {
 			t.Helper()
 			got := "nothing"
 			if d, ok := tr.Peek(must(url)); ok {
-				got = ruling(d)
+				got = short(d)
 			}
 			if got != want {
 				t.Errorf("%s, %s:\ngot  %s\nwant %s", when, url, got, want)
@@ -120,7 +120,7 @@ func TestRefresh(t *testing.T) {
 			t.Errorf("got  %v after %d requests\nwant allow 2.2.1 for all after 2", got.by, len(web.Requests()))
 		}
 		// A refresh that fails leaves the copy in force.
-		if d, err := tr.Refresh(t.Context(), must(private)); err != nil || ruling(d) != "allow 2.2.1" || d.Access != policy.Unreachable {
+		if d, err := tr.Refresh(t.Context(), must(private)); err != nil || short(d) != "allow 2.2.1" || d.Access != policy.Unreachable {
 			t.Errorf("after a failure: got  %v, %v\nwant allow 2.2.1 by the copy, unreachable", d, err)
 		}
 		if _, err := tr.Refresh(t.Context(), must("ftp://example.com/")); !errors.Is(err, fetcher.ErrURL) {
@@ -155,7 +155,7 @@ func TestInvalidate(t *testing.T) {
 		tr.Invalidate(t.Context(), must(private))
 		callers.Wait()
 		got := web.Requests()
-		if ruling(d) != "disallow 2.2.2" || len(got) != 3 || got[1].Header.Get("If-None-Match") != "" {
+		if short(d) != "disallow 2.2.2" || len(got) != 3 || got[1].Header.Get("If-None-Match") != "" {
 			t.Errorf("invalidated while asking: got  %v after %v\nwant disallow 2.2.2 by the third request, no validators", d, got)
 		}
 	})
@@ -374,7 +374,7 @@ func TestOverride(t *testing.T) {
 			peeked, _ := tr.Peek(must(tt.url))
 			refreshed, _ := tr.Refresh(t.Context(), must(tt.url))
 			for how, d := range map[string]policy.Decision{"Check": d, "Peek": peeked, "Refresh": refreshed} {
-				if err != nil || ruling(d) != tt.want || d.Override != tt.reason || !strings.Contains(d.String(), tt.reason) {
+				if err != nil || short(d) != tt.want || d.Override != tt.reason || !strings.Contains(d.String(), tt.reason) {
 					t.Errorf("%s of %s: got  %v, %v\nwant %s, %q", how, tt.url, d, err, tt.want, tt.reason)
 				}
 			}
@@ -382,7 +382,7 @@ func TestOverride(t *testing.T) {
 	})
 }
 
-// TestAudit reports every ruling and blocks nothing.
+// TestAudit reports every decision and blocks nothing.
 func TestAudit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := sites(t)
@@ -390,7 +390,7 @@ func TestAudit(t *testing.T) {
 		web.Site("http://down.test").Path("/", httptest.Text("up"))
 		var told []string
 		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Audit: true, Pace: &pace.Limits{Gap: time.Hour, MaxWait: 2 * time.Hour},
-			Trace: &fetcher.Trace{Decided: func(_ context.Context, d policy.Decision) { told = append(told, d.URL+" "+ruling(d)) }}})
+			Trace: &fetcher.Trace{Decided: func(_ context.Context, d policy.Decision) { told = append(told, d.URL+" "+short(d)) }}})
 		client := &http.Client{Transport: tr}
 		for _, u := range []string{private, "http://down.test/", public} {
 			resp, err := client.Get(u)
@@ -405,7 +405,7 @@ func TestAudit(t *testing.T) {
 		if !slices.Equal(told, want) {
 			t.Errorf("got  %q\nwant %q", told, want)
 		}
-		if d, _ := tr.Check(t.Context(), must(private)); ruling(d) != "disallow 2.2.2" {
+		if d, _ := tr.Check(t.Context(), must(private)); short(d) != "disallow 2.2.2" {
 			t.Errorf("Check: got  %v\nwant disallow 2.2.2", d)
 		}
 	})

@@ -475,15 +475,17 @@ func TestPaceTrace(t *testing.T) {
 
 // In audit mode pacing spaces requests and refuses none.
 func TestPaceAudit(t *testing.T) {
-	var rulings []string
+	var decisions []string
 	inPace(t, pace.Limits{Gap: time.Minute, MaxWait: time.Second}, fetcher.Options{Audit: true, Trace: &fetcher.Trace{
-		Decided: func(_ context.Context, d policy.Decision) { rulings = append(rulings, d.Verdict.String()+" "+d.Pacing) },
+		Decided: func(_ context.Context, d policy.Decision) {
+			decisions = append(decisions, d.Verdict.String()+" "+d.Pacing)
+		},
 	}}, func(p *paced) {
 		p.web.Site("http://a.test").Robots(open).Path("/*", page)
 		p.read("http://a.test/1")
 		p.saw("0s a.test/robots.txt", "0s a.test/1")
-		if want := []string{"defer no turn in time: gap"}; !slices.Equal(rulings, want) {
-			t.Errorf("rulings %q, want %q", rulings, want)
+		if want := []string{"defer no turn in time: gap"}; !slices.Equal(decisions, want) {
+			t.Errorf("decisions %q, want %q", decisions, want)
 		}
 	})
 }

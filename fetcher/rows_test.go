@@ -9,9 +9,9 @@ import (
 	"github.com/rfc9309/polite/internal/httptest"
 )
 
-// TestRows holds the fetcher against every row of the decision table in profile
-// rfc9309. The web answers, time passes, and rulings come out; each row runs
-// again with the crawler restarted before every question.
+// TestRows proves that a real answer becomes the attempt that the decision table
+// is about, and that its decision, its next fetch and its restart come out. The
+// table itself is stated and tested in package policy.
 func TestRows(t *testing.T) {
 	for _, table := range [][]row{
 		successRows(), redirectRows(), missingRows(), busyRows(), downRows(), failureRows(), patienceRows(), cachingRows(),
@@ -86,7 +86,7 @@ func successRows() []row {
 			{at: time.Minute, url: private, want: "disallow 2.2.2", asks: 2},
 			{at: 2 * day, url: private, want: "disallow 2.4 stale", asks: 3, next: backoff(time.Minute)},
 		}},
-		{name: "2.5/over_the_limit_the_first_512000_octets_count", robots: steps(httptest.Text(rules + strings.Repeat("#\n", 256_000) + "Disallow: /public\n")), asked: []question{
+		{name: "2.5/over_the_limit_the_first_512000_bytes_count", robots: steps(httptest.Text(rules + strings.Repeat("#\n", 256_000) + "Disallow: /public\n")), asked: []question{
 			{at: 0, url: private, want: "disallow 2.2.2", asks: 1, next: exactly(day)},
 			{at: 0, url: public, want: "allow 2.2.2", asks: 1},
 		}},
@@ -192,7 +192,7 @@ func missingRows() []row {
 			{at: day + time.Hour, url: private, want: "allow 2.3.1.3", asks: 3, next: exactly(day)},
 		}})
 	}
-	for _, code := range []int{400, 401, 402, 403, 405, 406, 418, 451, 499} {
+	for _, code := range []int{400, 403} {
 		rows = append(rows, row{name: fmt.Sprint("2.3.1.3/", code), robots: steps(httptest.Status(code)), asked: []question{
 			{at: 0, url: private, want: "allow 2.3.1.3", asks: 1, next: exactly(time.Hour)},
 		}}, row{name: fmt.Sprintf("2.3.1.3/%d_after_a_copy", code), robots: steps(text, httptest.Status(code)), asked: []question{
@@ -214,15 +214,6 @@ func busyRows() []row {
 			{at: 29 * time.Second, url: public, want: "defer house", asks: 1},
 			{at: time.Minute, url: public, want: "allow 2.2.2", asks: 2},
 		}},
-		{name: "house/429_leaves_the_copy", robots: steps(text, httptest.Status(429).Header("Retry-After", "7200")), asked: []question{
-			{at: 0, url: private, want: "disallow 2.2.2", asks: 1},
-			{at: day, url: private, want: "disallow 2.4 stale", asks: 2, next: exactly(2 * time.Hour)},
-			{at: day, url: public, want: "allow 2.4 stale", asks: 2},
-		}},
-		{name: "house/429_never_ends_in_allow", robots: steps(httptest.Status(500), httptest.Status(429)), asked: []question{
-			{at: 0, url: public, want: "defer 2.3.1.4", asks: 1},
-			{at: 90 * day, url: public, want: "defer house", do: crawl},
-		}},
 		{name: "house/retry_after_counts", robots: steps(httptest.Status(429).Header("Retry-After", "3600"), text), asked: []question{
 			{at: 0, url: public, want: "defer house", asks: 1, next: exactly(time.Hour)},
 			{at: time.Hour - 1, url: public, want: "defer house", asks: 1},
@@ -234,7 +225,7 @@ func busyRows() []row {
 // downRows are about answers that mean a server error (section 2.3.1.4).
 func downRows() []row {
 	var rows []row
-	for _, code := range []int{101, 500, 501, 502, 503, 504, 511, 599, 600, 666, 999} {
+	for _, code := range []int{101, 503, 999} {
 		rows = append(rows, row{name: fmt.Sprint("2.3.1.4/", code), robots: steps(httptest.Status(code), text, httptest.Status(code)), asked: []question{
 			{at: 0, url: public, want: "defer 2.3.1.4", asks: 1, next: backoff(time.Minute)},
 			{at: time.Minute, url: private, want: "disallow 2.2.2", asks: 2},
@@ -349,30 +340,11 @@ func cachingRows() []row {
 		life   time.Duration
 	}{
 		"no_word":                 {text, day},
-		"old_last_modified":       {text.Header("Last-Modified", "Fri, 01 Jan 1999 00:00:00 GMT"), day},
 		"max_age":                 {text.Header("Cache-Control", "public, max-age=3600"), time.Hour},
-		"max_age_over_a_day":      {text.Header("Cache-Control", "max-age=604800"), day},
-		"max_age_over_all":        {text.Header("Cache-Control", "max-age=99999999999999999999"), day},
-		"max_age_under_the_floor": {text.Header("Cache-Control", "max-age=5"), time.Minute},
-		"max_age_0":               {text.Header("Cache-Control", "max-age=0"), time.Minute},
-		"max_age_unreadable":      {text.Header("Cache-Control", "max-age=soon"), time.Minute},
-		"max_age_negative":        {text.Header("Cache-Control", "max-age=-1"), time.Minute},
 		"max_age_twice":           {text.Header("Cache-Control", "max-age=7200").Header("Cache-Control", "max-age=3600"), time.Hour},
-		"max_age_among_rubbish":   {text.Header("Cache-Control", `=,,;x="a,max-age=9",max-age=3600`), time.Hour},
-		"s_maxage_is_not_ours":    {text.Header("Cache-Control", "s-maxage=60"), day},
 		"max_age_less_age":        {text.Header("Cache-Control", "max-age=3600").Header("Age", "600"), 50 * time.Minute},
-		"age_over_max_age":        {text.Header("Cache-Control", "max-age=3600").Header("Age", "7200"), time.Hour},
-		"no_word_less_age":        {text.Header("Age", "3600"), 23 * time.Hour},
 		"no_store":                {text.Header("Cache-Control", "no-store"), time.Minute},
-		"no_cache_beats_max_age":  {text.Header("Cache-Control", "max-age=3600, no-cache"), time.Minute},
-		"pragma":                  {text.Header("Pragma", "no-cache"), time.Minute},
-		"vary":                    {text.Header("Vary", "Accept, *"), time.Minute},
-		"must_revalidate":         {text.Header("Cache-Control", "must-revalidate"), day},
 		"expires":                 {text.DateHeader("Expires", time.Hour), time.Hour},
-		"expires_over_a_day":      {text.DateHeader("Expires", 48*time.Hour), day},
-		"expires_past":            {text.DateHeader("Expires", -time.Hour), time.Minute},
-		"expires_0":               {text.Header("Expires", "0"), time.Minute},
-		"max_age_beats_expires":   {text.DateHeader("Expires", -time.Hour).Header("Cache-Control", "max-age=3600"), time.Hour},
 		"expires_by_its_own_date": {text.Header("Date", "Sat, 01 Jan 2000 00:00:00 GMT").Header("Expires", "Sat, 01 Jan 2000 02:00:00 GMT"), 2 * time.Hour},
 	} {
 		rows = append(rows, row{name: "2.4/lifetime/" + name, robots: steps(c.answer), unstored: name == "no_store", asked: []question{

@@ -41,7 +41,7 @@ type task struct {
 // A word is what a sharer says in the end.
 type word struct {
 	Wrong   []string
-	Longest time.Duration // that a ruling took
+	Longest time.Duration // that a decision took
 	Failed  int64         // calls of the store, for the first sites
 	Later   int64         // for the further ones
 }
@@ -103,7 +103,7 @@ func (sum *word) visit(tr *fetcher.Transport, from, to int) {
 }
 
 // ask rules on two pages of a site, of which its own rules allow the second. It
-// returns what is wrong and how long the first ruling took.
+// returns what is wrong and how long the first decision took.
 func ask(tr *fetcher.Transport, site string) (wrong []string, took time.Duration) {
 	began := time.Now()
 	for page, want := range map[string]bool{"/of/" + must(site).Host: false, "/of/others": true} {
@@ -162,7 +162,7 @@ func newCrew(t *testing.T, sites int, timeout time.Duration, hold chan struct{})
 	return c
 }
 
-// join waits for the processes. All have every ruling right; it returns the sum
+// join waits for the processes. All have every decision right; it returns the sum
 // of what they said.
 func (c *crew) join(all []*process) (sum word) {
 	c.t.Helper()
@@ -219,11 +219,11 @@ func TestFleetAsksOnce(t *testing.T) {
 	if len(c.census.asked()) != sites {
 		t.Errorf("%d files were asked for, want the robots.txt of %d sites", len(c.census.asked()), sites)
 	}
-	t.Logf("%d processes, %d sites, %d requests, longest ruling %v", processes, sites, c.census.seen.Load(), sum.Longest)
+	t.Logf("%d processes, %d sites, %d requests, longest decision %v", processes, sites, c.census.seen.Load(), sum.Longest)
 }
 
 // The redis-server is killed in the middle, with all it has, and comes back, or
-// the way to it is closed for three seconds: no ruling is wrong, missing or much
+// the way to it is closed for three seconds: no decision is wrong, missing or much
 // delayed, and when it is back each site is asked once again. What it costs is
 // requests meanwhile, as many as it happens to be away for.
 func TestFleetLosesItsServer(t *testing.T) {
@@ -253,10 +253,10 @@ func TestFleetLosesItsServer(t *testing.T) {
 			if want := sites + c.task.Later; len(c.census.asked()) != want {
 				t.Errorf("%d files were asked for, want the robots.txt of %d sites", len(c.census.asked()), want)
 			}
-			t.Logf("%d processes: %d requests for %d sites with %d calls of the store failed, then %d for %d; longest ruling %v",
+			t.Logf("%d processes: %d requests for %d sites with %d calls of the store failed, then %d for %d; longest decision %v",
 				processes, n-c.task.Later, sites, sum.Failed, c.task.Later, c.task.Later, sum.Longest)
 			if sum.Longest > time.Minute {
-				t.Errorf("the longest ruling took %v, want some seconds, whatever a retrieval may take", sum.Longest)
+				t.Errorf("the longest decision took %v, want some seconds, whatever a retrieval may take", sum.Longest)
 			}
 			if sum.Later > 0 {
 				t.Skipf("this machine is too busy for its own redis-server: %d calls failed when it was back", sum.Later)
@@ -314,7 +314,7 @@ func TestFleetLeaseHolderLost(t *testing.T) {
 			if n := c.census.seen.Load(); n != 2 {
 				t.Errorf("%d requests, want the lost process's and one more", n)
 			}
-			t.Logf("one of %d processes took over after %v, longest ruling %v", processes-1, took, sum.Longest)
+			t.Logf("one of %d processes took over after %v, longest decision %v", processes-1, took, sum.Longest)
 			if took > time.Minute {
 				t.Errorf("one of the others took over after %v, want about 3 s, whatever a retrieval may take", took)
 			}

@@ -19,7 +19,7 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// shut is what no site of these tests serves: a ruling by it comes from a record
+// shut is what no site of these tests serves: a decision by it comes from a record
 // that must not count.
 const shut = "User-agent: *\nDisallow: /\n"
 
@@ -74,7 +74,7 @@ func TestStoreIsRead(t *testing.T) {
 			robots: text, asked: public, want: "allow 2.2.2", asks: 1, bad: true},
 		{name: "cut", value: func(t *testing.T) []byte { v := ours(t, time.Now()); return v[:len(v)-1] },
 			robots: text, asked: public, want: "allow 2.2.2", asks: 1, bad: true},
-		{name: "one_octet_changed", value: func(t *testing.T) []byte {
+		{name: "one_byte_changed", value: func(t *testing.T) []byte {
 			v := ours(t, time.Now())
 			v[len(v)-20] ^= 1 // in the text, before the checksum
 			return v
@@ -97,7 +97,7 @@ func TestStoreIsRead(t *testing.T) {
 					Store: func(op, authority string, _ error) { trouble = append(trouble, op+" "+authority) },
 				}})
 				d, err := tr.Check(t.Context(), must(tt.asked))
-				if got := ruling(d); err != nil || got != tt.want || len(web.Requests()) != tt.asks {
+				if got := short(d); err != nil || got != tt.want || len(web.Requests()) != tt.asks {
 					t.Errorf("got  %s, %v after %v\nwant %s after %d requests", got, err, web.Requests(), tt.want, tt.asks)
 				}
 				for _, r := range web.Requests() {
@@ -129,7 +129,7 @@ func (s *noting) Put(ctx context.Context, key string, value []byte, keep time.Du
 }
 
 // Every retrieval changes something, if only when to ask again, and is written
-// before the ruling is given. It is kept for as long as an outage can make use
+// before the decision is given. It is kept for as long as an outage can make use
 // of it.
 func TestStoreIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestStoreIsWritten(t *testing.T) {
 			want, _ := rec.MarshalBinary()
 			got, err := store.Get(t.Context(), siteKey)
 			if err != nil || !bytes.Equal(got, want) || len(store.puts) != i+1 || store.puts[i] != siteKey {
-				t.Errorf("retrieval %d: the store has %d octets after %q, %v; want the record of %d octets after one Put each", i, len(got), store.puts, err, len(want))
+				t.Errorf("retrieval %d: the store has %d bytes after %q, %v; want the record of %d bytes after one Put each", i, len(got), store.puts, err, len(want))
 			}
 			again, err := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store}).Check(t.Context(), must(private))
 			if err != nil || again.String() != d.String() || len(web.Requests()) != i+1 {
@@ -183,7 +183,7 @@ func (s *troubled) Put(ctx context.Context, key string, value []byte, keep time.
 }
 
 // Trouble with the store is reported, costs at most a stated time for each call,
-// and changes no ruling.
+// and changes no decision.
 func TestStoreInTrouble(t *testing.T) {
 	failing := func(context.Context) ([]byte, error) { return nil, errors.New("disk on fire") }
 	waiting := func(ctx context.Context) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() }
@@ -217,8 +217,8 @@ func TestStoreInTrouble(t *testing.T) {
 				began := time.Now()
 				d, err := tr.Check(t.Context(), must(private))
 				took := time.Since(began)
-				if ruling(d) != "disallow 2.2.2" || err != nil || took > tt.most {
-					t.Errorf("got  %s, %v after %v\nwant disallow 2.2.2 after %v at most", ruling(d), err, took, tt.most)
+				if short(d) != "disallow 2.2.2" || err != nil || took > tt.most {
+					t.Errorf("got  %s, %v after %v\nwant disallow 2.2.2 after %v at most", short(d), err, took, tt.most)
 				}
 				if got := strings.Join(trouble, " "); got != tt.want || tr.Stats().StoreFailures != int64(len(trouble)) {
 					t.Errorf("reported %q, counted %d; want %q", got, tr.Stats().StoreFailures, tt.want)
@@ -305,7 +305,7 @@ func TestLease(t *testing.T) {
 		do     action
 		want   string
 		asks   int
-		span   span // until all have their ruling
+		span   span // until all have their decision
 		leases bool // one is left over, which nobody is there to end
 	}{
 		{name: "one_asks", robots: steps(text.After(time.Second)), want: "disallow 2.2.2", asks: 1, span: span{time.Second, 3 * time.Second}},

@@ -33,14 +33,14 @@ func TestTexts(t *testing.T) {
 		file("2.3/byte_order_mark", "\xef\xbb\xbf"+rules, obeyed),
 		file("2.3/utf-16_little_end_first", utf16Of(rules, binary.LittleEndian), obeyed),
 		file("2.3/utf-16_big_end_first", utf16Of(rules, binary.BigEndian), obeyed),
-		file("2.3/utf-16_with_an_octet_missing", strings.TrimSuffix(utf16Of(rules+"#", binary.LittleEndian), "\x00"), obeyed),
+		file("2.3/utf-16_with_an_byte_missing", strings.TrimSuffix(utf16Of(rules+"#", binary.LittleEndian), "\x00"), obeyed),
 		file("2.2/bare_returns", returns, obeyed),
 		file("2.2/returns_and_line_feeds", strings.ReplaceAll(rules, "\n", "\r\n"), obeyed),
 		file("2.2/line_feeds_and_returns", strings.ReplaceAll(rules, "\n", "\n\r"), obeyed),
 		file("2.2/no_last_line_end", strings.TrimSuffix(rules, "\n"), obeyed),
 		file("2.2/white_space_everywhere", " \tUser-agent \t: * \nDisallow\t:\t/private \t\n", obeyed),
 		file("2.2/keywords_in_capitals", strings.ToUpper(rules[:11])+rules[11:], obeyed),
-		file("2.3.1.5/nul_octets_before", "\x00\x00\n"+rules, obeyed),
+		file("2.3.1.5/nul_bytes_before", "\x00\x00\n"+rules, obeyed),
 		file("2.3.1.5/rubbish_before", strings.Repeat("\x80\xff\x00rubbish\n", 1000)+rules, obeyed),
 		file("2.3.1.5/rubbish_between", "User-agent: *\n\x00\xff\x80\nDisallow /public\n: :\nDisallow: /private\n", obeyed),
 		file("2.3.1.5/a_line_of_500_KB_before", "# "+strings.Repeat("x", 500_000)+"\n"+rules, obeyed),
@@ -51,7 +51,7 @@ func TestTexts(t *testing.T) {
 		file("2.3.1.5/escapes_of_a_terminal", "\x1b]0;title\x07\x1b[2J\n"+rules, obeyed),
 		file("2.3.1.5/a_page_with_rules_in_it", "<html><pre>\n"+rules+"</pre></html>", obeyed),
 		file("2.2.4/sitemaps_by_the_thousand", strings.Repeat("Sitemap: http://example.com/s.xml\n", 10_000)+rules, obeyed),
-		file("2.2.1/nul_octets_alone", strings.Repeat("\x00", 10_000), nothing),
+		file("2.2.1/nul_bytes_alone", strings.Repeat("\x00", 10_000), nothing),
 		file("2.2.1/gzip_without_a_word", gzipped(rules), nothing),
 		file("2.2.1/json", `{"error":"not found"}`, nothing),
 		file("2.2.1/a_soft_404", "<!DOCTYPE html><title>404</title>Not found", nothing),
@@ -68,7 +68,7 @@ func TestTexts(t *testing.T) {
 }
 
 // TestCodings are names of content codings (RFC 9110, section 8.4). One that is
-// not known is never guessed at, whatever the octets look like.
+// not known is never guessed at, whatever the bytes look like.
 func TestCodings(t *testing.T) {
 	z := gzipped(rules)
 	named := func(name, body, want string, asks int, codings ...string) trial {
@@ -88,7 +88,7 @@ func TestCodings(t *testing.T) {
 		named("2.3.1.4/gzip_once_said_twice", z, down, 1, "gzip, gzip"),
 		named("2.3.1.4/gzip_with_a_weight", z, down, 1, "gzip;q=1"),
 		named("2.3.1.4/gzip_head_alone", z[:10], down, 2, "gzip"),
-		named("2.3.1.4/one_octet", "\x1f", down, 2, "gzip"),
+		named("2.3.1.4/one_byte", "\x1f", down, 2, "gzip"),
 		named("2.3.1.4/gzip_without_its_checksum", z[:len(z)-8], down, 2, "gzip"),
 		named("2.3.1.4/gzip_with_another_length", z[:len(z)-4]+"\x00\x00\x00\x01", down, 1, "gzip"),
 		named("2.3.1.4/a_second_member_cut", z+gzipped("Disallow: /public\n")[:15], down, 2, "gzip"),

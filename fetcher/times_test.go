@@ -30,7 +30,7 @@ func nextTry(t *testing.T, answer httptest.Step) (next time.Duration, ruled stri
 		if err != nil {
 			t.Fatal(err)
 		}
-		next, ruled = time.Until(d.Expires), ruling(d)
+		next, ruled = time.Until(d.Expires), short(d)
 		// What a Decision says is what happens: no request before, one then.
 		for _, at := range []struct {
 			wait time.Duration
@@ -89,7 +89,7 @@ func TestRetryAfter(t *testing.T) {
 				}
 				got, ruled := nextTry(t, answer)
 				if tt.want != 0 && got != tt.want || tt.want == 0 && (got < least || got > most) || !strings.HasPrefix(ruled, "defer") {
-					t.Errorf("%d, Retry-After %q:\ngot  %s, asked again after %v\nwant defer, asked again after %v (0: %v to %v)",
+					t.Errorf("%d, Retry-After %q:\ngot  %s, next fetch after %v\nwant defer, next fetch after %v (0: %v to %v)",
 						code, tt.lines, ruled, got, tt.want, least, most)
 				}
 			})
@@ -110,7 +110,7 @@ func TestRetryAfterElsewhere(t *testing.T) {
 		for _, after := range []string{"1", "7200", "100000"} {
 			t.Run(name+"/"+after, func(t *testing.T) {
 				if got, _ := nextTry(t, tt.answer.Header("Retry-After", after)); got != tt.want {
-					t.Errorf("Retry-After %s:\ngot  asked again after %v\nwant %v", after, got, tt.want)
+					t.Errorf("Retry-After %s:\ngot  next fetch after %v\nwant %v", after, got, tt.want)
 				}
 			})
 		}
@@ -124,7 +124,7 @@ func TestRetryAfterDates(t *testing.T) {
 		t.Run("house/a_clock_that_is_"+name, func(t *testing.T) {
 			answer := httptest.Status(503).Header("Date", on(date)).Header("Retry-After", on(date.Add(2*time.Hour)))
 			if got, _ := nextTry(t, answer); got != 2*time.Hour {
-				t.Errorf("Date %v:\ngot  asked again after %v\nwant 2h", date, got)
+				t.Errorf("Date %v:\ngot  next fetch after %v\nwant 2h", date, got)
 			}
 		})
 	}

@@ -136,7 +136,7 @@ func (o *observer) fetched(a policy.Attempt, r *policy.Record) {
 }
 
 func (o *observer) store(op, authority string, err error) {
-	o.log.Warn("robots.txt store failed", "op", op, "authority", authority, "error", clean.Text(err.Error(), maxLog))
+	o.log.Warn("error of the robots.txt store", "op", op, "authority", authority, "error", clean.Text(err.Error(), maxLog))
 	if o.trace.Store != nil {
 		o.tell("Store", func() { o.trace.Store(op, authority, err) })
 	}

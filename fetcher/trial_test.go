@@ -29,12 +29,12 @@ type trial struct {
 	also   func(w *httptest.Web, s *httptest.Site)
 }
 
-// raw is an answer given octet by octet.
+// raw is an answer given byte by byte.
 func raw(name, answer, want string, asks int) trial {
 	return trial{name: name, answer: httptest.Raw(answer), want: want, asks: asks}
 }
 
-// run tries it, and holds every trial against what is true of all: a ruling
+// run tries it, and checks of every trial what is true of all: a decision
 // comes within the budget, nothing keeps running (or the bubble fails the test),
 // and the words of the Decision can be printed as they are.
 func (tt trial) run(t *testing.T) {
@@ -59,12 +59,12 @@ func (tt trial) hold(t *testing.T, tr *fetcher.Transport, origin string) {
 	for _, path := range []string{"/private", "/public"} {
 		d, err := tr.Check(t.Context(), must(origin+path))
 		if err != nil {
-			t.Fatalf("%s: no ruling: %v", path, err)
+			t.Fatalf("%s: no decision: %v", path, err)
 		}
 		got = append(got, d.Verdict.String())
 		for _, text := range []string{d.String(), d.Cause} {
 			if i := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 || len(text) > 2000 {
-				t.Errorf("%s: the words of the ruling cannot be printed (octet %d of %d): %.300q", path, i, len(text), text)
+				t.Errorf("%s: the words of the decision cannot be printed (byte %d of %d): %.300q", path, i, len(text), text)
 			}
 		}
 	}
@@ -73,7 +73,7 @@ func (tt trial) hold(t *testing.T, tr *fetcher.Transport, origin string) {
 		t.Errorf("/private, /public:\ngot  %s\nwant %s\n%v", s, tt.want, d)
 	}
 	if took := time.Since(began); took > 31*time.Second {
-		t.Errorf("got  a ruling after %v\nwant one within the 30 s of a retrieval", took)
+		t.Errorf("got  a decision after %v\nwant one within the 30 s of a retrieval", took)
 	}
 }
 

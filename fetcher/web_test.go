@@ -115,19 +115,19 @@ func (r row) ask(t *testing.T, restarts bool) {
 		began := time.Now()
 		d, err := q.put(tr)
 		if err != nil {
-			t.Fatalf("question %d: %s after %v: no ruling: %v", i, q.url, q.at, err)
+			t.Fatalf("question %d: %s after %v: no decision: %v", i, q.url, q.at, err)
 		}
 		if q.do == crawl {
 			q.asks = len(web.Requests())
 		}
-		got := fmt.Sprintf("%s, %d requests", ruling(d), len(web.Requests()))
+		got := fmt.Sprintf("%s, %d requests", short(d), len(web.Requests()))
 		want := fmt.Sprintf("%s, %d requests", q.want, q.asks)
 		next := d.Expires.Sub(began)
 		if q.next == (span{}) {
 			q.next = span{next, next}
 		}
 		if got != want || next < q.next.least || next > q.next.most {
-			t.Errorf("question %d: %s after %v\ngot  %s, asked again after %v\nwant %s, asked again after %v to %v\n%v",
+			t.Errorf("question %d: %s after %v\ngot  %s, next fetch after %v\nwant %s, next fetch after %v to %v\n%v",
 				i, q.url, q.at, got, next, want, q.next.least, q.next.most, d)
 		}
 	}
@@ -154,8 +154,8 @@ func (q question) put(tr *fetcher.Transport) (policy.Decision, error) {
 	return tr.Check(context.Background(), must(q.url))
 }
 
-// ruling is a Decision in the words of a question.
-func ruling(d policy.Decision) string {
+// short is a Decision in the words of a question.
+func short(d policy.Decision) string {
 	s := d.Verdict.String() + " " + d.Clause
 	if d.Stale {
 		s += " stale"

@@ -1,0 +1,134 @@
+package fetcher
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"time"
+
+	"github.com/rfc9309/polite/internal/egress"
+	"github.com/rfc9309/polite/pace"
+	"github.com/rfc9309/polite/policy"
+)
+
+// Check decides on a URL and fetches its robots.txt first if that is due. It
+// waits no longer than ctx. A site that is down has a decision, too: the error is
+// not nil only if ctx ended, whose cause it then has in its chain, or if the URL
+// is not an http or https URL with a host ([ErrURL]).
+func (t *Transport) Check(ctx context.Context, target *url.URL) (policy.Decision, error) {
+	key, err := Authority(target)
+	if err != nil {
+		return policy.Decision{}, err
+	}
+	r, err := t.decide(ctx, target, key, t.engine.inForce(key))
+	if err == nil {
+		t.report(ctx, r.decision)
+	}
+	return r.decision, err
+}
+
+// report counts a decision and passes it to the hook.
+func (t *Transport) report(ctx context.Context, d policy.Decision) {
+	t.engine.counts.decision(d.Verdict)
+	t.engine.watch.decided(ctx, d)
+}
+
+// A checked URL has a decision, which rests on a record.
+type checked struct {
+	decision policy.Decision
+	rec      *policy.Record // nil if the decision needs none
+	fetched  bool           // this very call began the fetch of the record
+}
+
+// decide decides on a URL. The record known is in force; if it is nil, the record
+// is looked for and fetched if it is due.
+func (t *Transport) decide(ctx context.Context, target *url.URL, key string, known *policy.Record) (r checked, err error) {
+	if d, ok := t.withoutRecord(target, key); ok {
+		return checked{decision: d}, nil
+	}
+	if r.rec = known; known == nil {
+		r.rec, r.fetched, err = t.engine.fetch(ctx, key, false)
+	}
+	r.decision, err = t.decision(target, key, r.rec, err)
+	return r, err
+}
+
+// withoutRecord is the decision on a URL that no record is needed for.
+func (t *Transport) withoutRecord(target *url.URL, key string) (policy.Decision, bool) {
+	if d, ok := t.overridden(target); ok {
+		return d, true
+	}
+	if isRobots(target) {
+		return t.withTurn(t.ofRobots(target), key, nil), true
+	}
+	return policy.Decision{}, false
+}
+
+// decision is what a record, or the error in its place, means for a URL.
+func (t *Transport) decision(target *url.URL, key string, rec *policy.Record, err error) (policy.Decision, error) {
+	var late *pace.RefusedError
+	var forbidden *egress.RefusedError
+	switch {
+	case errors.As(err, &late):
+		return t.tooLate(target, late), nil
+	case errors.As(err, &forbidden):
+		return t.forbidden(target, forbidden), nil
+	case err != nil:
+		return policy.Decision{}, err
+	}
+	return t.withTurn(rec.Decide(t.token, target, time.Now()), key, rec), nil
+}
+
+// ofRobots is the decision on a robots.txt itself, which needs no record.
+func (t *Transport) ofRobots(target *url.URL) policy.Decision {
+	d := (*policy.Record)(nil).Decide(t.token, target, time.Now())
+	d.Profile = t.engine.opts.Profile.Name
+	return d
+}
+
+// overridden is the decision of Options.Override on a URL, if there is one.
+func (t *Transport) overridden(target *url.URL) (policy.Decision, bool) {
+	if t.engine.opts.Override == nil {
+		return policy.Decision{}, false
+	}
+	v, reason, ok := t.engine.opts.Override(target)
+	if !ok {
+		return policy.Decision{}, false
+	}
+	if reason == "" {
+		reason = "no reason given"
+	}
+	return policy.Decision{Verdict: v, URL: target.Redacted(), Clause: "house", Profile: t.engine.opts.Profile.Name, Override: reason}, true
+}
+
+// tooLate is the decision on a URL whose turn comes too late for its caller.
+func (t *Transport) tooLate(target *url.URL, refused *pace.RefusedError) policy.Decision {
+	return policy.Decision{
+		Verdict: policy.Defer, URL: target.Redacted(), Clause: "house", Profile: t.engine.opts.Profile.Name,
+		RetryAt: refused.RetryAt, Pacing: "no turn in time: " + string(refused.Reason),
+	}
+}
+
+// forbidden is the decision on a URL whose address Options.PageEgress refuses.
+func (t *Transport) forbidden(target *url.URL, refused *egress.RefusedError) policy.Decision {
+	return policy.Decision{
+		Verdict: policy.Disallow, URL: target.Redacted(), Clause: "house", Profile: t.engine.opts.Profile.Name, Cause: refused.Error(),
+	}
+}
+
+// Peek decides on a URL from memory alone, without any I/O. It reports false if
+// the memory has no record of the authority, or one that is due.
+func (t *Transport) Peek(target *url.URL) (policy.Decision, bool) {
+	key, err := Authority(target)
+	if err != nil {
+		return policy.Decision{}, false
+	}
+	if d, ok := t.withoutRecord(target, key); ok {
+		return d, true
+	}
+	rec := t.engine.inForce(key)
+	if rec == nil {
+		return policy.Decision{}, false
+	}
+	return t.withTurn(rec.Decide(t.token, target, time.Now()), key, rec), true
+}
