@@ -9,16 +9,16 @@ import (
 
 // A Match is the verdict of a file on one target.
 type Match struct {
-	Allowed bool
-	Agent   string // user-agent value of the group obeyed, "*" for the default group, "" if no group applies
-	Rule    Rule   // the deciding rule; Rule.Line is 0 if none matched
+	Allowed bool   `json:"allowed"`
+	Agent   string `json:"agent"` // user-agent value of the group obeyed, "*" for the default group, "" if no group applies
+	Rule    Rule   `json:"rule"`  // the deciding rule; Rule.Line is 0 if none matched
 }
 
 // A Rule is an allow or disallow line of the file.
 type Rule struct {
-	Line    int    // number of the line, from 1
-	Allow   bool   // an allow line
-	Pattern string // as written
+	Line    int    `json:"line"`    // number of the line, from 1
+	Allow   bool   `json:"allow"`   // an allow line
+	Pattern string `json:"pattern"` // as written
 }
 
 // A rule is ready to be compared with targets in normal form.

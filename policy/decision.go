@@ -13,27 +13,46 @@ import (
 
 // Decision is a verdict and all its reasons. Times that do not apply are zero.
 type Decision struct {
-	Verdict Verdict
-	URL     string // the URL asked about, a password in it masked
+	Verdict Verdict `json:"verdict"`
+	// URL is the URL asked about, a password in it masked.
+	URL string `json:"url"`
 	// Clause is the section of RFC 9309 the decision rests on, or "house" for a
 	// choice of ours where the RFC is silent.
-	Clause    string
-	Access    Access        // what the last retrieval came to
-	Match     matcher.Match // the group and rule, if rules decided
-	Profile   string        // the profile's name
-	Robots    string        // the robots.txt asked
-	Served    string        // the URL that answered, after redirects
-	Status    int           // the last retrieval's status, 0 without an answer
-	Fetched   time.Time     // when the copy in use was received or last confirmed
-	Expires   time.Time     // when the next fetch is due
-	Stale     bool          // a copy is used past its lifetime: the file is unreachable
-	DownSince time.Time     // the first failure of the present outage
-	RetryAt   time.Time     // verdict Defer: not before this
-	Turn      time.Time     // when a request would have its turn, if it must wait for that; package fetcher knows
-	Cause     string        // the last failure, in words safe for a log
-	Pacing    string        // what that wait, or a Defer, is for; a Crawl-delay that is not obeyed in full
-	Override  string        // the operator's reason, if an operator's word decided
-	Digest    string        // the SHA-256 of the copy in use as it was received, in hex; "" without one
+	Clause string `json:"clause"`
+	// Access is what the last fetch came to.
+	Access Access `json:"access"`
+	// Match is the group and the rule, if rules decided.
+	Match matcher.Match `json:"match"`
+	// Profile is the name of the profile.
+	Profile string `json:"profile"`
+	// Robots is the URL of robots.txt at the initial authority.
+	Robots string `json:"robots"`
+	// Served is the URL that answered, after redirects.
+	Served string `json:"served"`
+	// Status is the status of the last fetch, 0 without an answer.
+	Status int `json:"status"`
+	// Fetched is when the copy in use was received or last confirmed.
+	Fetched time.Time `json:"fetched,omitzero"`
+	// Expires is when the next fetch is due.
+	Expires time.Time `json:"expires,omitzero"`
+	// Stale says that an expired copy is in use because the file is unreachable.
+	Stale bool `json:"stale"`
+	// DownSince is the first failed fetch of the present outage.
+	DownSince time.Time `json:"down_since,omitzero"`
+	// RetryAt is when to ask again for a URL that is deferred.
+	RetryAt time.Time `json:"retry_at,omitzero"`
+	// Turn is when a paced request would have its turn. Package fetcher sets it.
+	Turn time.Time `json:"turn,omitzero"`
+	// Cause is why the last fetch failed, in words safe for a log.
+	Cause string `json:"cause,omitempty"`
+	// Pacing is what Turn, or a Defer, waits for, or why a Crawl-delay is not
+	// obeyed in full.
+	Pacing string `json:"pacing,omitempty"`
+	// Override is the operator's reason, if the operator decided.
+	Override string `json:"override,omitempty"`
+	// Digest is the SHA-256 of the copy in use as it was received, in hex; ""
+	// without one.
+	Digest string `json:"digest,omitempty"`
 }
 
 // Allowed reports whether the URL may be accessed now. It is false for Defer
@@ -59,14 +78,14 @@ func (d Decision) String() string {
 			fmt.Fprintf(&b, "; %s %s", t.words, t.at.UTC().Format(time.RFC3339))
 		}
 	}
-	if d.Pacing != "" && !d.late() {
+	if d.Pacing != "" && !d.paced() {
 		fmt.Fprintf(&b, "; pacing: %s", clean.Text(d.Pacing, maxWords))
 	}
 	return b.String()
 }
 
-// late reports that the URL is put off for the sake of pacing alone.
-func (d Decision) late() bool { return d.Verdict == Defer && d.Pacing != "" }
+// paced reports whether pacing alone defers the URL.
+func (d Decision) paced() bool { return d.Verdict == Defer && d.Pacing != "" }
 
 // nextFetch is when the next fetch is due, unless RetryAt already says so.
 func (d Decision) nextFetch() time.Time {
@@ -88,7 +107,7 @@ func (d Decision) citation() string {
 	return clause
 }
 
-// reason says in words why, with the file it is taken from.
+// reason says why, and names the file.
 func (d Decision) reason() string {
 	robots := "robots.txt"
 	if d.Robots != "" {
@@ -103,7 +122,7 @@ func (d Decision) reason() string {
 	switch {
 	case d.Override != "":
 		return "by order of the operator: " + clean.Text(d.Override, maxWords)
-	case d.late():
+	case d.paced():
 		return clean.Text(d.Pacing, maxWords)
 	case d.Cause != "" && d.Robots == "":
 		return clean.Text(d.Cause, maxWords)
@@ -183,53 +202,17 @@ func (d Decision) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// jsonDecision gives the JSON form: the fields of Decision in snake_case.
-type jsonDecision struct {
-	Verdict   Verdict   `json:"verdict"`
-	URL       string    `json:"url"`
-	Clause    string    `json:"clause"`
-	Access    Access    `json:"access"`
-	Match     jsonMatch `json:"match"`
-	Profile   string    `json:"profile"`
-	Robots    string    `json:"robots"`
-	Served    string    `json:"served"`
-	Status    int       `json:"status"`
-	Fetched   time.Time `json:"fetched,omitzero"`
-	Expires   time.Time `json:"expires,omitzero"`
-	Stale     bool      `json:"stale"`
-	DownSince time.Time `json:"down_since,omitzero"`
-	RetryAt   time.Time `json:"retry_at,omitzero"`
-	Turn      time.Time `json:"turn,omitzero"`
-	Cause     string    `json:"cause,omitempty"`
-	Pacing    string    `json:"pacing,omitempty"`
-	Override  string    `json:"override,omitempty"`
-	Digest    string    `json:"digest,omitempty"`
-}
-
-type jsonMatch struct {
-	Allowed bool     `json:"allowed"`
-	Agent   string   `json:"agent"`
-	Rule    jsonRule `json:"rule"`
-}
-
-type jsonRule struct {
-	Line    int    `json:"line"`
-	Allow   bool   `json:"allow"`
-	Pattern string `json:"pattern"`
-}
-
 // MarshalJSON returns an object with the fields of Decision in snake_case.
-// Verdict and access are words, times are RFC 3339 and left out where zero, and
-// text is without what a log must not see: URLs of at most 8 KiB, the rest of
-// at most 1 KiB.
+// Verdict and access are words, times are RFC 3339 and left out where zero. Text
+// has no characters that a log must not see: URLs are cut to 8 KiB, other text to
+// 1 KiB.
 func (d Decision) MarshalJSON() ([]byte, error) {
-	const most, url = 1 << 10, 8 << 10
-	rule := d.Match.Rule
-	return json.Marshal(jsonDecision{
-		Verdict: d.Verdict, URL: clean.Text(d.URL, url), Clause: d.Clause, Access: d.Access, Profile: d.Profile,
-		Match:  jsonMatch{d.Match.Allowed, clean.Text(d.Match.Agent, most), jsonRule{rule.Line, rule.Allow, clean.Text(rule.Pattern, most)}},
-		Robots: clean.Text(d.Robots, url), Served: clean.Text(d.Served, url), Status: d.Status, Fetched: d.Fetched, Expires: d.Expires,
-		Stale: d.Stale, DownSince: d.DownSince, RetryAt: d.RetryAt, Turn: d.Turn,
-		Cause: clean.Text(d.Cause, most), Pacing: clean.Text(d.Pacing, most), Override: clean.Text(d.Override, most), Digest: clean.Text(d.Digest, most),
-	})
+	for _, url := range []*string{&d.URL, &d.Robots, &d.Served} {
+		*url = clean.Text(*url, 8<<10)
+	}
+	for _, text := range []*string{&d.Match.Agent, &d.Match.Rule.Pattern, &d.Cause, &d.Pacing, &d.Override, &d.Digest} {
+		*text = clean.Text(*text, 1<<10)
+	}
+	type fields Decision // without this method
+	return json.Marshal(fields(d))
 }

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"iter"
 	"math"
 	"net/http"
 	"strings"
@@ -63,7 +62,8 @@ type cacheControl struct {
 func readCacheControl(h http.Header) cacheControl {
 	c := cacheControl{maxAge: math.MaxInt64}
 	for _, line := range h["Cache-Control"] {
-		for part := range directives(line) {
+		for _, part := range directives(line) {
+			part = strings.Trim(part, " \t")
 			name, _, _ := strings.Cut(part, "=")
 			switch strings.ToLower(strings.Trim(name, " \t")) {
 			case "no-store":
@@ -88,45 +88,25 @@ func maxAge(directive string) time.Duration {
 	return time.Duration(d.MaxAge) * time.Second
 }
 
-// directives yields the parts of a Cache-Control line: split at commas outside
-// of quoted strings, white space trimmed. A quote that is never closed hides
-// nothing: from there on every comma splits.
-func directives(line string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for more := true; more; {
-			i, closed := comma(line)
-			if !closed {
-				break
-			}
-			more = i < len(line)
-			if !yield(strings.Trim(line[:i], " \t")) || !more {
-				return
-			}
-			line = line[i+1:]
-		}
-		for part := range strings.SplitSeq(line, ",") {
-			if !yield(strings.Trim(part, " \t")) {
-				return
-			}
-		}
-	}
-}
-
-// comma is the index of the first comma outside of quoted strings, or the
-// length of the line. Closed is false if a quote is left open on the way.
-func comma(line string) (i int, closed bool) {
-	quoted := false
-	for i = 0; i < len(line); i++ {
+// directives returns the parts of a Cache-Control line: split at commas outside of
+// quoted strings. A quote that is never closed hides nothing: every comma after it
+// splits.
+func directives(line string) (parts []string) {
+	quoted, begin := false, 0
+	for i := 0; i < len(line); i++ {
 		switch c := line[i]; {
 		case quoted && c == '\\':
 			i++
 		case c == '"':
 			quoted = !quoted
 		case c == ',' && !quoted:
-			return i, true
+			parts, begin = append(parts, line[begin:i]), i+1
 		}
 	}
-	return len(line), !quoted
+	if quoted {
+		return append(parts, strings.Split(line[begin:], ",")...)
+	}
+	return append(parts, line[begin:])
 }
 
 // expires is the lifetime that the Expires lines give, counted from the answer's

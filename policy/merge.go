@@ -62,26 +62,32 @@ func (r *Record) tried() int64 {
 	return r.outage.tried
 }
 
-// followOn is the record in force of r and of one that was learnt before.
-func (r *Record) followOn(old *Record) *Record {
-	switch {
-	case r.outage == nil:
-		return r
-	case old.outage == nil && r.outage.tried < old.learnt, old.outage != nil && r.outage.tried < old.outage.reached:
-		return old // the failed fetch began before an answer that old knows of
-	case old.outage == nil:
-		return r.since(old.learnt, old.copy)
+// lastAnswer is when the last answer was learnt, 0 if there was none.
+func (r *Record) lastAnswer() int64 {
+	if r.outage == nil {
+		return r.learnt
 	}
-	r = r.since(old.outage.reached, old.copy)
-	if old.outage.tried < r.outage.reached {
+	return r.outage.reached
+}
+
+// followOn is the record in force of r and of old, which was learnt before r.
+func (r *Record) followOn(old *Record) *Record {
+	if r.outage == nil {
 		return r
+	}
+	if r.outage.tried < old.lastAnswer() {
+		return old // the failed fetch began before an answer that old knows of
+	}
+	r = r.since(old.lastAnswer(), old.copy)
+	if old.outage == nil || old.outage.tried < r.outage.reached {
+		return r // what old knows ended with an answer
 	}
 	return r.join(old.since(r.outage.reached, r.copy))
 }
 
-// since returns the failed fetch r as one that followed an answer learnt at
-// reached, which left the copy c. What r knows of the time before is another
-// outage.
+// since returns r, whose fetch failed, with an answer before it that was learnt at
+// reached and left the copy c. If the outage of r began before that answer, the
+// answer ended it: the fetch of r is the first of another outage.
 func (r *Record) since(reached int64, c *cachedCopy) *Record {
 	if reached <= r.outage.reached {
 		return r
