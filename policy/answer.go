@@ -4,9 +4,8 @@ import (
 	"sync"
 )
 
-// shared returns the answer that all records have in common if a equals it, and
-// a itself otherwise. A million records hold a great many 404 Not Found: each
-// saves 64 bytes.
+// shared returns the one of the frequent answers that equals a, or a itself. Most
+// of a million records have such an answer, and each saves 64 bytes.
 func (a *answer) shared() *answer {
 	if s := frequent()[*a]; s != nil {
 		return s

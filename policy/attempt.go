@@ -18,8 +18,8 @@ import (
 // Attempt is what one retrieval of robots.txt produced, after redirects. The
 // fetcher fills it; so may any other HTTP stack.
 //
-// A retrieval that stopped at a redirect carries that redirect's Status and
-// Header (with its Location), and Hops are those followed before it.
+// A retrieval that stopped at a redirect has the Status and the Header of that
+// redirect, with its Location; Hops are the redirects followed before it.
 //
 // Learn keeps no reference to Header or Body.
 type Attempt struct {
@@ -38,10 +38,9 @@ type Attempt struct {
 	// lifetimes count from it. Zero means Sent.
 	Received time.Time
 	// Err is the transport or protocol failure, nil for a complete answer. A
-	// *Failure in its chain gives the class; without one it is Other. It goes
-	// before all else: with it set, nothing else of the answer permits access.
-	// A retrieval that a caller gave up says nothing of the site: do not Learn
-	// from it.
+	// *Failure in its chain gives the class; without one the class is Other. With
+	// Err set the answer never permits access. A retrieval that its caller gave
+	// up says nothing about the site: do not Learn from it.
 	Err error
 }
 
@@ -124,8 +123,8 @@ func (f *Failure) Unwrap() error {
 	return f.Err
 }
 
-// class is that of a failure in the chain of err. A nil *Failure that became an
-// error by mistake is one like any other: what was meant cannot be told.
+// class is the class of a failure in the chain of err. A nil *Failure that became
+// an error by mistake has the class Other.
 func class(err error) Class {
 	var f *Failure
 	if errors.As(err, &f) && f != nil {
@@ -134,8 +133,7 @@ func class(err error) Class {
 	return Other
 }
 
-// Redirect reports whether status is one of the five that name another place to
-// look. 300, 305 and 306 are not: the first offers a choice, the others are
+// Redirect reports whether status is one of the five that lead to another URL. 300, 305 and 306 are not: the first offers a choice, the others are
 // obsolete (RFC 9110, section 15.4).
 func Redirect(status int) bool {
 	switch status {
@@ -171,12 +169,12 @@ func (a *Attempt) Location() (*url.URL, error) {
 	}
 	from, err := url.Parse(a.served())
 	if err != nil {
-		return nil, fmt.Errorf("the redirect came from %s, which is no URL", clean.Quote(a.served(), maxQuote))
+		return nil, fmt.Errorf("the redirect came from %s, which is not a URL", clean.Quote(a.served(), maxQuote))
 	}
 	to, err := from.Parse(lines[0])
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("a Location that is no URL: %s", clean.Quote(lines[0], maxQuote))
+		return nil, fmt.Errorf("the Location is not a URL: %s", clean.Quote(lines[0], maxQuote))
 	case to.Host == "" || !a.follows(to.Scheme):
 		return nil, fmt.Errorf("a Location with scheme %s and host %s", clean.Quote(to.Scheme, maxQuote), clean.Quote(to.Host, maxQuote))
 	}
@@ -231,8 +229,8 @@ func (a *Attempt) loops() bool {
 	return seen
 }
 
-// place is raw in the form in which two URLs of one place are equal: on its
-// canonical origin, without fragment and userinfo.
+// place returns a URL on its canonical origin, without fragment and userinfo, so
+// that two spellings of one URL are equal.
 func place(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -245,10 +243,9 @@ func place(raw string) string {
 	return at + u.RequestURI()
 }
 
-// canonical is h with its field names as net/http spells them. Other stacks
-// keep what came over the wire, which in HTTP/2 is lower case. Lines of several
-// spellings are joined in the order of the spellings, so that Learn is a
-// function of its arguments.
+// canonical returns h with its field names as net/http spells them. Other stacks
+// keep the lower case of HTTP/2. Lines of several spellings are joined in the
+// order of the spellings, so that the result depends on h alone.
 func canonical(h http.Header) http.Header {
 	spelt := true
 	for field := range h {

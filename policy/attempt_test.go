@@ -11,51 +11,56 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
+// longURL has 8 KiB.
+var longURL = "https://example.com/" + strings.Repeat("x", 8<<10-20)
+
+// locations are the rows of TestLocation.
+var locations = []struct {
+	name   string
+	status int
+	lines  []string
+	want   string
+}{
+	{"2.3.1.2/absolute", 301, []string{"https://cdn.example/r"}, "https://cdn.example/r"},
+	{"2.3.1.2/another_scheme_of_the_web", 302, []string{"http://example.com/r"}, "http://example.com/r"},
+	{"2.3.1.2/scheme_in_capitals", 302, []string{"HTTP://example.com/r"}, "http://example.com/r"},
+	{"2.3.1.2/no_scheme", 303, []string{"//cdn.example/r"}, "https://cdn.example/r"},
+	{"2.3.1.2/absolute_path", 307, []string{"/r?x=1"}, "https://example.com/r?x=1"},
+	{"2.3.1.2/relative_path", 308, []string{"r"}, "https://example.com/a/r"},
+	{"2.3.1.2/dot_segments", 308, []string{"../../r"}, "https://example.com/r"},
+	{"2.3.1.2/query_alone", 302, []string{"?x"}, "https://example.com/a/b?x"},
+	{"2.3.1.2/no_fragment", 302, []string{"/r#x"}, "https://example.com/r"},
+	{"2.3.1.2/no_userinfo", 302, []string{"https://me:secret@example.com/r"}, "https://example.com/r"},
+	{"2.3.1.2/the_same_twice", 302, []string{"/r", "/r"}, "https://example.com/r"},
+	{"2.3.1.2/8_KiB", 302, []string{longURL}, longURL},
+	{"2.3.1.2/bytes_over_ascii", 302, []string{"/ü"}, "https://example.com/%C3%BC"},
+
+	{"2.3.1.4/over_8_KiB", 302, []string{longURL + "x"}, ""},
+	{"2.3.1.4/two_that_differ", 302, []string{"/r", "/s"}, ""},
+	{"2.3.1.4/two_of_which_one_is_empty", 302, []string{"/r", ""}, ""},
+	{"2.3.1.4/none", 302, nil, ""},
+	{"2.3.1.4/empty", 302, []string{""}, ""},
+	{"2.3.1.4/control_characters", 302, []string{"/r\x00"}, ""},
+	{"2.3.1.4/bad_port", 302, []string{"https://example.com:x/"}, ""},
+	{"2.3.1.4/bad_triplet_in_the_host", 302, []string{"https://%zz/"}, ""},
+	{"2.3.1.4/no_host", 302, []string{"https:///r"}, ""},
+	{"2.3.1.4/opaque", 302, []string{"https:r"}, ""},
+	{"2.3.1.4/ftp", 302, []string{"ftp://example.com/r"}, ""},
+	{"2.3.1.4/file", 302, []string{"file:///etc/passwd"}, ""},
+	{"2.3.1.4/gopher", 302, []string{"gopher://example.com/"}, ""},
+	{"2.3.1.4/javascript", 302, []string{"javascript:alert(1)"}, ""},
+	{"2.3.1.4/300", 300, []string{"/r"}, ""},
+	{"2.3.1.4/304", 304, []string{"/r"}, ""},
+	{"2.3.1.4/305", 305, []string{"/r"}, ""},
+	{"2.3.1.4/306", 306, []string{"/r"}, ""},
+	{"2.3.1.4/200", 200, []string{"/r"}, ""},
+	{"2.3.1.4/201", 201, []string{"/r"}, ""},
+}
+
 // TestLocation resolves the Location of a redirect that https://example.com/a/b
 // sent. An empty want means that it cannot be used.
 func TestLocation(t *testing.T) {
-	long := "https://example.com/" + strings.Repeat("x", 8<<10-20)
-	for _, tt := range []struct {
-		name   string
-		status int
-		lines  []string
-		want   string
-	}{
-		{"2.3.1.2/absolute", 301, []string{"https://cdn.example/r"}, "https://cdn.example/r"},
-		{"2.3.1.2/another_scheme_of_the_web", 302, []string{"http://example.com/r"}, "http://example.com/r"},
-		{"2.3.1.2/scheme_in_capitals", 302, []string{"HTTP://example.com/r"}, "http://example.com/r"},
-		{"2.3.1.2/no_scheme", 303, []string{"//cdn.example/r"}, "https://cdn.example/r"},
-		{"2.3.1.2/absolute_path", 307, []string{"/r?x=1"}, "https://example.com/r?x=1"},
-		{"2.3.1.2/relative_path", 308, []string{"r"}, "https://example.com/a/r"},
-		{"2.3.1.2/dot_segments", 308, []string{"../../r"}, "https://example.com/r"},
-		{"2.3.1.2/query_alone", 302, []string{"?x"}, "https://example.com/a/b?x"},
-		{"2.3.1.2/no_fragment", 302, []string{"/r#x"}, "https://example.com/r"},
-		{"2.3.1.2/no_userinfo", 302, []string{"https://me:secret@example.com/r"}, "https://example.com/r"},
-		{"2.3.1.2/the_same_twice", 302, []string{"/r", "/r"}, "https://example.com/r"},
-		{"2.3.1.2/8_KiB", 302, []string{long}, long},
-		{"2.3.1.2/octets_over_ascii", 302, []string{"/ü"}, "https://example.com/%C3%BC"},
-
-		{"2.3.1.4/over_8_KiB", 302, []string{long + "x"}, ""},
-		{"2.3.1.4/two_that_differ", 302, []string{"/r", "/s"}, ""},
-		{"2.3.1.4/two_of_which_one_is_empty", 302, []string{"/r", ""}, ""},
-		{"2.3.1.4/none", 302, nil, ""},
-		{"2.3.1.4/empty", 302, []string{""}, ""},
-		{"2.3.1.4/control_characters", 302, []string{"/r\x00"}, ""},
-		{"2.3.1.4/bad_port", 302, []string{"https://example.com:x/"}, ""},
-		{"2.3.1.4/bad_triplet_in_the_host", 302, []string{"https://%zz/"}, ""},
-		{"2.3.1.4/no_host", 302, []string{"https:///r"}, ""},
-		{"2.3.1.4/opaque", 302, []string{"https:r"}, ""},
-		{"2.3.1.4/ftp", 302, []string{"ftp://example.com/r"}, ""},
-		{"2.3.1.4/file", 302, []string{"file:///etc/passwd"}, ""},
-		{"2.3.1.4/gopher", 302, []string{"gopher://example.com/"}, ""},
-		{"2.3.1.4/javascript", 302, []string{"javascript:alert(1)"}, ""},
-		{"2.3.1.4/300", 300, []string{"/r"}, ""},
-		{"2.3.1.4/304", 304, []string{"/r"}, ""},
-		{"2.3.1.4/305", 305, []string{"/r"}, ""},
-		{"2.3.1.4/306", 306, []string{"/r"}, ""},
-		{"2.3.1.4/200", 200, []string{"/r"}, ""},
-		{"2.3.1.4/201", 201, []string{"/r"}, ""},
-	} {
+	for _, tt := range locations {
 		t.Run(tt.name, func(t *testing.T) {
 			a := policy.Attempt{
 				Robots: robots, Served: "https://example.com/a/b", Status: tt.status, Header: http.Header{"Location": tt.lines},
@@ -69,7 +74,7 @@ func TestLocation(t *testing.T) {
 				t.Errorf("%d with Location %.100q:\ngot  %.100q, %v\nwant %.100q", tt.status, tt.lines, got, err, tt.want)
 			}
 			if err != nil && (len(err.Error()) > 400 || strings.ContainsAny(err.Error(), "\x00\n")) {
-				t.Errorf("an error of %d octets that quotes a server: %q", len(err.Error()), err)
+				t.Errorf("an error of %d bytes that quotes a server: %q", len(err.Error()), err)
 			}
 		})
 	}
@@ -139,14 +144,14 @@ func TestFailure(t *testing.T) {
 		t.Errorf("the cause is lost")
 	}
 	if s := f.Error(); len(s) > 500 || !strings.HasPrefix(s, "body: x") || strings.Contains(s, "\n") {
-		t.Errorf("Error() has %d octets: %.100q", len(s), s)
+		t.Errorf("Error() has %d bytes: %.100q", len(s), s)
 	}
 	if s := (&policy.Failure{Class: policy.DNS}).Error(); s != "dns" {
 		t.Errorf("without a cause: got %q; want dns", s)
 	}
 	r := policy.RFC9309().Learn(nil, policy.Attempt{Robots: robots, Err: f, Received: start})
 	if d := r.Decide("ExampleBot", private, start); len(d.Cause) > 200 || !strings.HasPrefix(d.Cause, "body: x") {
-		t.Errorf("Cause has %d octets: %.100q", len(d.Cause), d.Cause)
+		t.Errorf("Cause has %d bytes: %.100q", len(d.Cause), d.Cause)
 	}
 }
 

@@ -43,11 +43,11 @@ func TestDamage(t *testing.T) {
 				for bit := range 8 {
 					spoiled := []byte(string(data))
 					spoiled[i] ^= 1 << bit
-					refuse(t, p, spoiled, fmt.Sprintf("bit %d of octet %d turned", bit, i))
+					refuse(t, p, spoiled, fmt.Sprintf("bit %d of byte %d turned", bit, i))
 				}
-				refuse(t, p, data[:i], fmt.Sprintf("cut to %d octets", i))
+				refuse(t, p, data[:i], fmt.Sprintf("cut to %d bytes", i))
 			}
-			refuse(t, p, append([]byte(string(data)), 0), "an octet added")
+			refuse(t, p, append([]byte(string(data)), 0), "a byte added")
 			refuse(t, p, append([]byte(string(data)), data...), "written twice")
 		})
 	}
@@ -89,7 +89,7 @@ func TestForged(t *testing.T) {
 				loaded, err := p.Load(short)
 				switch {
 				case err == nil && r.File() == nil:
-					t.Errorf("cut to %d octets:\ngot  %v\nwant an error", n, loaded)
+					t.Errorf("cut to %d bytes:\ngot  %v\nwant an error", n, loaded)
 				case err == nil:
 					stored(t, loaded) // the rules may end early; the record is whole
 				}
@@ -154,7 +154,7 @@ func TestLargeRecord(t *testing.T) {
 	a.Body, a.Robots = []byte(body)[:p.Limit], "https://"+strings.Repeat("x", 1<<16)+".example/robots.txt"
 	a.Cut = true
 	r := reload(t, p, p.Learn(nil, a))
-	if got := ruling(t, r, start); got != "rules 2.2.2" {
+	if got := outcome(t, r, start); got != "rules 2.2.2" {
 		t.Errorf("got %s; want rules 2.2.2", got)
 	}
 }

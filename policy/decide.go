@@ -5,15 +5,13 @@ import (
 	"time"
 )
 
-// Decide rules on one URL for one product token: what the rules of the copy
-// say if a copy governs, and otherwise what the access result says. The target
-// must be of the record's own scheme and authority; Decide does not look.
+// Decide decides on one URL for one product token: by the rules of the copy if a
+// copy is in use, and otherwise by the access result. The target must be of the
+// record's own scheme and authority; Decide does not check that.
 //
-// A record that is Due has no decision to give, unless a copy of it is still in
-// its own time or an outage lasts: the verdict is Defer with RetryAt now, and
-// the file must be fetched first. The same holds for a nil Record. The URL
-// /robots.txt is allowed in any state (RFC 9309, section 2.2.2), by no rule of
-// the file.
+// If the record is Due, its copy has expired and there is no outage, the file must
+// be fetched first: the verdict is Defer, and RetryAt is now. A nil Record gives
+// the same. The URL /robots.txt is always allowed (RFC 9309, section 2.2.2).
 func (r *Record) Decide(token string, target *url.URL, now time.Time) Decision {
 	d := Decision{URL: target.Redacted()}
 	if !r.blank() {
@@ -50,8 +48,8 @@ func (r *Record) rule(d *Decision, token string, target *url.URL, now int64) {
 	}
 }
 
-// Allows is Decide(token, target, now).Allowed() without the explanation; it
-// allocates nothing. Most requests of a crawler need no more than this.
+// Allows is Decide(token, target, now).Allowed() without the explanation. It
+// allocates nothing once the crawler has asked. Most requests need no more.
 func (r *Record) Allows(token string, target *url.URL, now time.Time) bool {
 	if robotsTxt(target) {
 		return true
@@ -74,12 +72,12 @@ func ruleClause(d *Decision) string {
 	return "2.2.2"
 }
 
-// robotsTxt reports whether the URL is that of the file itself, without a query.
+// robotsTxt reports whether u is the URL of robots.txt itself, without a query.
 func robotsTxt(u *url.URL) bool {
 	return u.Path == "/robots.txt" && u.RawQuery == "" && !u.ForceQuery && u.Opaque == ""
 }
 
-// holding is what holds at one moment for all URLs of an authority.
+// holding is what decides at one moment on all URLs of an authority.
 type holding struct {
 	copy    bool    // the rules of the copy decide
 	stale   bool    // the copy is past its lifetime
@@ -87,7 +85,7 @@ type holding struct {
 	clause  string  // "" if the matching rule gives it
 }
 
-// holds says what holds at now: the copy in its own time, the phase of the
+// holds returns what decides at now: the copy until it expires, the phase of the
 // outage, or the access result of the last answer.
 func (r *Record) holds(now int64) holding {
 	switch {
@@ -103,7 +101,7 @@ func (r *Record) holds(now int64) holding {
 	return holding{verdict: Disallow, clause: r.answer.clause}
 }
 
-// inOutage says what holds in a phase of the outage.
+// inOutage returns what decides in a phase of the outage.
 func (r *Record) inOutage(ph Phase) holding {
 	if ph.UseCopy && r.copy != nil {
 		return holding{copy: true, stale: true, clause: ph.CopyClause}
@@ -118,7 +116,7 @@ func (r *Record) inOutage(ph Phase) holding {
 	return h
 }
 
-// state fills in what a Decision says of the record itself.
+// state fills in what the record knows of the last fetch.
 func (r *Record) state(d *Decision) {
 	d.Access, d.Profile = r.answer.access, r.profile.Name
 	d.Robots, d.Served, d.Status = r.robots, r.answer.served, r.answer.status

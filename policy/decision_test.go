@@ -18,8 +18,7 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// TestString holds the line that people read against what each kind of ruling
-// must tell them.
+// TestString: the line that people read, for each kind of decision.
 func TestString(t *testing.T) {
 	for _, tt := range []struct {
 		name, profile string
@@ -67,21 +66,6 @@ func TestString(t *testing.T) {
 				t.Errorf("after %q:\ngot  %s\nwant %s", tt.events, got, tt.want)
 			}
 		})
-	}
-}
-
-// TestStringOfTheFileItself: the file is open in any state, and says so.
-func TestStringOfTheFileItself(t *testing.T) {
-	for _, event := range []string{"503", "200 rules", "401"} {
-		r := policy.Koster1996().Learn(nil, attempt(t, event, start))
-		d := decide(t, r, itself, start)
-		if d.Verdict != policy.Allow || d.Clause != "2.2.2" || !d.RetryAt.IsZero() || !strings.HasPrefix(d.String(), "ALLOW https://example.com/robots.txt: ") {
-			t.Errorf("after %s: %v", event, d)
-		}
-		closed := decide(t, r, mustParse(robots+"?x"), start)
-		if event == "401" && closed.Allowed() {
-			t.Errorf("with a query it is another page: %v", closed)
-		}
 	}
 }
 
@@ -153,25 +137,25 @@ func TestHostileText(t *testing.T) {
 			d := d
 			with.change(&d)
 			if s := d.String(); safe(s) != "" || len(s) > 2000 {
-				t.Errorf("String has %d octets and %s: %.300q", len(s), safe(s), s)
+				t.Errorf("String has %d bytes and %s: %.300q", len(s), safe(s), s)
 			}
 			if url := strings.Fields(d.String())[1]; !strings.HasSuffix(url, "…:") || strings.Contains(url, `"`) {
 				t.Errorf("a URL passes for words: %s", d)
 			}
 			var log bytes.Buffer
-			slog.New(slog.NewTextHandler(&log, nil)).Info("ruling", "decision", d)
+			slog.New(slog.NewTextHandler(&log, nil)).Info("decision", "decision", d)
 			if s := strings.TrimSuffix(log.String(), "\n"); safe(s) != "" || len(s) > 4000 {
-				t.Errorf("LogValue has %d octets and %s: %.300q", len(s), safe(s), s)
+				t.Errorf("LogValue has %d bytes and %s: %.300q", len(s), safe(s), s)
 			}
 			data, err := json.Marshal(d)
 			if err != nil || safe(string(data)) != "" || len(data) > 40<<10 {
-				t.Errorf("JSON has %d octets and %s, %v: %.300q", len(data), safe(string(data)), err, data)
+				t.Errorf("JSON has %d bytes and %s, %v: %.300q", len(data), safe(string(data)), err, data)
 			}
 		})
 	}
 	const rule = `line 7 "Disallow: `
 	if s := d.Rule(); !strings.HasPrefix(s, rule) || len(s) > 600 {
-		t.Errorf("Rule has %d octets: %.300q", len(s), s)
+		t.Errorf("Rule has %d bytes: %.300q", len(s), s)
 	}
 }
 
@@ -191,7 +175,7 @@ func TestQuoting(t *testing.T) {
 	}
 }
 
-// TestJSON holds the form that programs read: names, words and order.
+// TestJSON: the form that programs read, with its names, words and order.
 func TestJSON(t *testing.T) {
 	p := policy.RFC9309()
 	rec := learn(t, p, nil, attempt(t, "200 rules from https://cdn.example/r", start))
@@ -237,7 +221,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestLogValue holds the attributes of a log line: the zero ones are left out.
+// TestLogValue: the attributes of a log line. Zero ones are left out.
 func TestLogValue(t *testing.T) {
 	p := policy.RFC9309()
 	for _, tt := range []struct {

@@ -40,11 +40,11 @@ func ExampleByName() {
 // The numbers of the default are those of the RFC.
 func ExampleRFC9309() {
 	p := policy.RFC9309()
-	fmt.Println("octets that are read:", p.Limit)
+	fmt.Println("bytes that are read:", p.Limit)
 	fmt.Println("redirects that are followed:", p.Hops)
 	fmt.Println("a copy is used for", p.Fresh.Most, "at most")
 	// Output:
-	// octets that are read: 512000
+	// bytes that are read: 512000
 	// redirects that are followed: 5
 	// a copy is used for 24h0m0s at most
 }

@@ -28,7 +28,7 @@ func ExampleRecord_Allows() {
 	// /robots.txt true
 }
 
-// A ruling that was denied says what to do with the URL: a frontier drops what
+// A URL that is denied says what to do with the URL: a frontier drops what
 // is disallowed and puts back what is deferred.
 func ExampleRecord_Decide() {
 	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
@@ -194,9 +194,9 @@ func ExampleDecision_LogValue() {
 		}
 		return a
 	}}))
-	log.Info("ruling", "robots", rec.Decide("ExampleBot", page, now))
+	log.Info("decision", "robots", rec.Decide("ExampleBot", page, now))
 	// Output:
-	// level=INFO msg=ruling robots.verdict=allow robots.url=https://example.com/ robots.clause=2.3.1.3 robots.access=unavailable robots.profile=rfc9309 robots.robots=https://example.com/robots.txt robots.status=404 robots.expires=2026-05-02T00:00:00.000Z robots.cause="status 404 Not Found"
+	// level=INFO msg=decision robots.verdict=allow robots.url=https://example.com/ robots.clause=2.3.1.3 robots.access=unavailable robots.profile=rfc9309 robots.robots=https://example.com/robots.txt robots.status=404 robots.expires=2026-05-02T00:00:00.000Z robots.cause="status 404 Not Found"
 }
 
 // A stack that follows redirects by hand asks where the next one leads.

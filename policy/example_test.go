@@ -58,7 +58,7 @@ func ExampleStrict() {
 	// google, 13 h into an outage: allow
 }
 
-// Every ruling explains itself in one line, fit for a mail to a webmaster.
+// Every decision explains itself in one line, fit for a mail to a webmaster.
 func ExampleDecision_String() {
 	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	rec := policy.RFC9309().Learn(nil, policy.Attempt{
@@ -102,7 +102,7 @@ func ExampleDecision_MarshalJSON() {
 	// }
 }
 
-// A record outlives the program in any store of octets.
+// A record outlives the program in any store of bytes.
 func ExampleProfile_Load() {
 	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	p := policy.RFC9309()

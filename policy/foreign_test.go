@@ -14,80 +14,84 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
+// nilFailure becomes an error that is not nil.
+var nilFailure *policy.Failure
+
+// foreignAttempts are the rows of TestForeignAttempts.
+var foreignAttempts = []struct {
+	name  string
+	known bool
+	a     policy.Attempt
+	want  string
+	next  time.Duration // 0: not asked
+}{
+	// What a stack leaves out.
+	{"2.3.1.1/no_header", false, policy.Attempt{Status: 200, Body: []byte(bodies["rules"])}, "rules 2.2.2", days},
+	{"2.2.1/no_body", false, policy.Attempt{Status: 200}, "allow 2.2.1", days},
+	{"2.3.1.3/nothing_but_a_status", false, policy.Attempt{Status: 404}, "allow 2.3.1.3", days},
+	{"2.3.1.4/nothing_at_all", false, policy.Attempt{}, "defer 2.3.1.4", time.Minute},
+	{"2.3.1.4/a_body_without_a_status", false, policy.Attempt{Body: []byte(bodies["rules"])}, "defer 2.3.1.4", time.Minute},
+	{"2.3.1.4/a_copy_and_then_nothing_at_all", true, policy.Attempt{}, "rules stale 2.4", time.Minute},
+	{"2.3.1.1/hops_without_served", false, policy.Attempt{Status: 200, Body: []byte(bodies["rules"]), Hops: hops(2)}, "rules 2.2.2", days},
+	{"2.3.1.1/served_without_hops", false, policy.Attempt{Status: 200, Body: []byte(bodies["rules"]), Served: "https://cdn.example/r"}, "rules 2.2.2", days},
+	{"2.3.1.1/more_hops_than_we_follow", false, policy.Attempt{Status: 200, Body: []byte(bodies["rules"]), Hops: hops(8)}, "rules 2.2.2", days},
+
+	// A stack that does not follow redirects, or stops before we would.
+	{"2.3.1.4/a_redirect_nobody_followed", false, policy.Attempt{Status: 301, Header: http.Header{"Location": {"/r"}}}, "defer 2.3.1.4", time.Minute},
+	{"2.3.1.4/a_redirect_without_header", false, policy.Attempt{Status: 301}, "defer 2.3.1.4", time.Minute},
+	{"2.3.1.2/a_loop_seen_by_location_alone", false, policy.Attempt{Status: 302, Header: http.Header{"Location": {robots}}}, "allow 2.3.1.2", time.Hour},
+	{"2.3.1.2/a_sixth_redirect_to_nowhere", false, policy.Attempt{Status: 302, Hops: hops(5)}, "allow 2.3.1.2", time.Hour},
+	{"2.3.1.4/stopped_with_an_error", false, policy.Attempt{
+		Status: 302, Header: http.Header{"Location": {"/hop6"}}, Hops: hops(5), Err: errors.New("stopped after 5 redirects"),
+	}, "defer 2.3.1.4", time.Minute},
+
+	// Names of header fields as HTTP/2 spells them.
+	{"2.4/lower_case_cache_control", false, policy.Attempt{Status: 200, Body: []byte(bodies["rules"]), Header: http.Header{"cache-control": {"max-age=600"}}}, "rules 2.2.2", 10 * time.Minute},
+	{"2.4/two_spellings_the_shorter", false, policy.Attempt{
+		Status: 200, Body: []byte(bodies["rules"]), Header: http.Header{"cache-control": {"max-age=600"}, "CACHE-CONTROL": {"max-age=1200"}, "Cache-Control": {"max-age=900"}},
+	}, "rules 2.2.2", 10 * time.Minute},
+	{"2.3.1.2/lower_case_location", false, policy.Attempt{Status: 302, Header: http.Header{"location": {robots}}}, "allow 2.3.1.2", time.Hour},
+	{"house/lower_case_retry_after", false, policy.Attempt{Status: 429, Header: http.Header{"retry-after": {"7200"}}}, "defer house", 2 * time.Hour},
+	{"2.2.1/lower_case_content_type", false, policy.Attempt{Status: 200, Header: http.Header{"content-type": {"text/html"}}}, "allow 2.2.1", time.Hour},
+
+	// Bodies.
+	{"2.5/a_body_over_the_limit_that_nobody_cut", false, policy.Attempt{Status: 200, Body: append(lines(500<<10-20, "User-agent: *\n"), "Disallow: /private\nDisallow: /public\n"...)}, "rules 2.2.2", days},
+	{"2.3.1.4/a_body_short_of_its_length", false, policy.Attempt{Status: 200, Body: []byte(bodies["rules"]), Header: http.Header{"Content-Length": {"1000"}}}, "defer 2.3.1.4", time.Minute},
+	{"2.3.1.4/the_longest_of_several_lengths_counts", false, policy.Attempt{Status: 200, Body: []byte(bodies["rules"]), Header: http.Header{"Content-Length": {fmt.Sprint(len(bodies["rules"])), "500, 1000"}}}, "defer 2.3.1.4", time.Minute},
+	{"2.3.1.4/no_body_but_a_length", false, policy.Attempt{Status: 200, Header: http.Header{"Content-Length": {"1"}}}, "defer 2.3.1.4", time.Minute},
+	{"2.3.1.4/a_copy_and_then_a_short_body", true, policy.Attempt{Status: 200, Header: http.Header{"content-length": {"1"}}}, "rules stale 2.4", time.Minute},
+	{"2.3.1.1/a_body_of_its_length", false, policy.Attempt{Status: 200, Body: []byte(bodies["rules"]), Header: http.Header{"Content-Length": {fmt.Sprint(len(bodies["rules"]))}}}, "rules 2.2.2", days},
+	{"2.3.1.1/a_decoded_body_has_another_length", false, policy.Attempt{Status: 200, Body: []byte(bodies["rules"]), Header: http.Header{"Content-Length": {"1000"}, "Content-Encoding": {"gzip"}}}, "rules 2.2.2", days},
+	{"2.3.1.1/a_length_that_is_none", false, policy.Attempt{Status: 200, Body: []byte(bodies["rules"]), Header: http.Header{"Content-Length": {"-1"}}}, "rules 2.2.2", days},
+	{"2.5/a_body_that_was_cut_in_silence", false, policy.Attempt{Status: 200, Body: lines(500<<10, bodies["rules"]+" "), Header: http.Header{"Content-Length": {"1000000"}}}, "rules 2.2.2", days},
+	{"2.5/a_cut_body_is_short", false, policy.Attempt{Status: 200, Body: []byte(bodies["rules"]), Cut: true, Header: http.Header{"Content-Length": {"1000000"}}}, "rules 2.2.2", days},
+	{"house/204_has_no_length", false, policy.Attempt{Status: 204, Header: http.Header{"Content-Length": {"10"}}}, "allow 2.2.1", days},
+
+	// Errors.
+	{"2.3.1.4/a_plain_error", false, policy.Attempt{Err: io.ErrUnexpectedEOF}, "defer 2.3.1.4", time.Minute},
+	{"2.3.1.4/an_error_beside_a_whole_file", false, policy.Attempt{Status: 200, Body: []byte(bodies["rules"]), Err: io.ErrUnexpectedEOF}, "defer 2.3.1.4", time.Minute},
+	{"2.3.1.4/the_budget_ends", true, policy.Attempt{Err: fmt.Errorf("GET: %w", context.DeadlineExceeded)}, "rules stale 2.4", time.Minute},
+	{"2.3.1.4/a_failure_without_a_cause", false, policy.Attempt{Err: &policy.Failure{Class: policy.TLS}}, "defer 2.3.1.4", time.Minute},
+	{"2.3.1.4/a_failure_of_no_class", false, policy.Attempt{Err: &policy.Failure{Class: 200}}, "defer 2.3.1.4", time.Minute},
+	{"2.3.1.4/a_nil_failure", false, policy.Attempt{Status: 200, Body: []byte(bodies["rules"]), Err: nilFailure}, "defer 2.3.1.4", time.Minute},
+	{"2.3.1.4/a_nil_failure_in_a_chain", false, policy.Attempt{Err: fmt.Errorf("GET: %w", nilFailure)}, "defer 2.3.1.4", time.Minute},
+	{"2.3.1.4/several_errors", false, policy.Attempt{Err: errors.Join(io.EOF, &policy.Failure{Class: policy.Egress})}, "defer 2.3.1.4", time.Hour},
+
+	// Numbers out of all range.
+	{"2.3.1.4/a_status_of_any_size", false, policy.Attempt{Status: 1<<31 - 1}, "defer 2.3.1.4", time.Minute},
+	{"2.3.1.4/a_negative_status", false, policy.Attempt{Status: -404}, "defer 2.3.1.4", time.Minute},
+	{"2.3.1.4/99_is_no_status", false, policy.Attempt{Status: 99}, "defer 2.3.1.4", time.Minute},
+
+	// A 304 to a request that was not ours.
+	{"house/304_without_validators", true, policy.Attempt{Status: 304}, "rules stale 2.4", time.Minute},
+}
+
 // TestForeignAttempts learns from attempts as HTTP stacks other than the
 // fetcher may fill them: fields left out, spelt in another way, or at odds with
 // each other. Robots and Received are filled in where a row does not speak of
 // them. Known says that a copy of rules has expired before.
 func TestForeignAttempts(t *testing.T) {
-	const file = "User-agent: *\nDisallow: /private\n"
-	var nilFailure *policy.Failure
-	for _, tt := range []struct {
-		name  string
-		known bool
-		a     policy.Attempt
-		want  string
-		next  time.Duration // 0: not asked
-	}{
-		// What a stack leaves out.
-		{"2.3.1.1/no_header", false, policy.Attempt{Status: 200, Body: []byte(file)}, "rules 2.2.2", days},
-		{"2.2.1/no_body", false, policy.Attempt{Status: 200}, "allow 2.2.1", days},
-		{"2.3.1.3/nothing_but_a_status", false, policy.Attempt{Status: 404}, "allow 2.3.1.3", days},
-		{"2.3.1.4/nothing_at_all", false, policy.Attempt{}, "defer 2.3.1.4", time.Minute},
-		{"2.3.1.4/a_body_without_a_status", false, policy.Attempt{Body: []byte(file)}, "defer 2.3.1.4", time.Minute},
-		{"2.3.1.4/a_copy_and_then_nothing_at_all", true, policy.Attempt{}, "rules stale 2.4", time.Minute},
-		{"2.3.1.1/hops_without_served", false, policy.Attempt{Status: 200, Body: []byte(file), Hops: hops(t, "2")}, "rules 2.2.2", days},
-		{"2.3.1.1/served_without_hops", false, policy.Attempt{Status: 200, Body: []byte(file), Served: "https://cdn.example/r"}, "rules 2.2.2", days},
-		{"2.3.1.1/more_hops_than_we_follow", false, policy.Attempt{Status: 200, Body: []byte(file), Hops: hops(t, "8")}, "rules 2.2.2", days},
-
-		// A stack that does not follow redirects, or stops before we would.
-		{"2.3.1.4/a_redirect_nobody_followed", false, policy.Attempt{Status: 301, Header: http.Header{"Location": {"/r"}}}, "defer 2.3.1.4", time.Minute},
-		{"2.3.1.4/a_redirect_without_header", false, policy.Attempt{Status: 301}, "defer 2.3.1.4", time.Minute},
-		{"2.3.1.2/a_loop_seen_by_location_alone", false, policy.Attempt{Status: 302, Header: http.Header{"Location": {robots}}}, "allow 2.3.1.2", time.Hour},
-		{"2.3.1.2/a_sixth_redirect_to_nowhere", false, policy.Attempt{Status: 302, Hops: hops(t, "5")}, "allow 2.3.1.2", time.Hour},
-		{"2.3.1.4/stopped_with_an_error", false, policy.Attempt{
-			Status: 302, Header: http.Header{"Location": {"/hop6"}}, Hops: hops(t, "5"), Err: errors.New("stopped after 5 redirects"),
-		}, "defer 2.3.1.4", time.Minute},
-
-		// Names of header fields as HTTP/2 spells them.
-		{"2.4/lower_case_cache_control", false, policy.Attempt{Status: 200, Body: []byte(file), Header: http.Header{"cache-control": {"max-age=600"}}}, "rules 2.2.2", 10 * time.Minute},
-		{"2.4/two_spellings_the_shorter", false, policy.Attempt{
-			Status: 200, Body: []byte(file), Header: http.Header{"cache-control": {"max-age=600"}, "CACHE-CONTROL": {"max-age=1200"}, "Cache-Control": {"max-age=900"}},
-		}, "rules 2.2.2", 10 * time.Minute},
-		{"2.3.1.2/lower_case_location", false, policy.Attempt{Status: 302, Header: http.Header{"location": {robots}}}, "allow 2.3.1.2", time.Hour},
-		{"house/lower_case_retry_after", false, policy.Attempt{Status: 429, Header: http.Header{"retry-after": {"7200"}}}, "defer house", 2 * time.Hour},
-		{"2.2.1/lower_case_content_type", false, policy.Attempt{Status: 200, Header: http.Header{"content-type": {"text/html"}}}, "allow 2.2.1", time.Hour},
-
-		// Bodies.
-		{"2.5/a_body_over_the_limit_that_nobody_cut", false, policy.Attempt{Status: 200, Body: append(lines(500<<10-20, "User-agent: *\n"), "Disallow: /private\nDisallow: /public\n"...)}, "rules 2.2.2", days},
-		{"2.3.1.4/a_body_short_of_its_length", false, policy.Attempt{Status: 200, Body: []byte(file), Header: http.Header{"Content-Length": {"1000"}}}, "defer 2.3.1.4", time.Minute},
-		{"2.3.1.4/the_longest_of_several_lengths_counts", false, policy.Attempt{Status: 200, Body: []byte(file), Header: http.Header{"Content-Length": {fmt.Sprint(len(file)), "500, 1000"}}}, "defer 2.3.1.4", time.Minute},
-		{"2.3.1.4/no_body_but_a_length", false, policy.Attempt{Status: 200, Header: http.Header{"Content-Length": {"1"}}}, "defer 2.3.1.4", time.Minute},
-		{"2.3.1.4/a_copy_and_then_a_short_body", true, policy.Attempt{Status: 200, Header: http.Header{"content-length": {"1"}}}, "rules stale 2.4", time.Minute},
-		{"2.3.1.1/a_body_of_its_length", false, policy.Attempt{Status: 200, Body: []byte(file), Header: http.Header{"Content-Length": {fmt.Sprint(len(file))}}}, "rules 2.2.2", days},
-		{"2.3.1.1/a_decoded_body_has_another_length", false, policy.Attempt{Status: 200, Body: []byte(file), Header: http.Header{"Content-Length": {"1000"}, "Content-Encoding": {"gzip"}}}, "rules 2.2.2", days},
-		{"2.3.1.1/a_length_that_is_none", false, policy.Attempt{Status: 200, Body: []byte(file), Header: http.Header{"Content-Length": {"-1"}}}, "rules 2.2.2", days},
-		{"2.5/a_body_that_was_cut_in_silence", false, policy.Attempt{Status: 200, Body: lines(500<<10, file+" "), Header: http.Header{"Content-Length": {"1000000"}}}, "rules 2.2.2", days},
-		{"2.5/a_cut_body_is_short", false, policy.Attempt{Status: 200, Body: []byte(file), Cut: true, Header: http.Header{"Content-Length": {"1000000"}}}, "rules 2.2.2", days},
-		{"house/204_has_no_length", false, policy.Attempt{Status: 204, Header: http.Header{"Content-Length": {"10"}}}, "allow 2.2.1", days},
-
-		// Errors.
-		{"2.3.1.4/a_plain_error", false, policy.Attempt{Err: io.ErrUnexpectedEOF}, "defer 2.3.1.4", time.Minute},
-		{"2.3.1.4/an_error_beside_a_whole_file", false, policy.Attempt{Status: 200, Body: []byte(file), Err: io.ErrUnexpectedEOF}, "defer 2.3.1.4", time.Minute},
-		{"2.3.1.4/the_budget_ends", true, policy.Attempt{Err: fmt.Errorf("GET: %w", context.DeadlineExceeded)}, "rules stale 2.4", time.Minute},
-		{"2.3.1.4/a_failure_without_a_cause", false, policy.Attempt{Err: &policy.Failure{Class: policy.TLS}}, "defer 2.3.1.4", time.Minute},
-		{"2.3.1.4/a_failure_of_no_class", false, policy.Attempt{Err: &policy.Failure{Class: 200}}, "defer 2.3.1.4", time.Minute},
-		{"2.3.1.4/a_nil_failure", false, policy.Attempt{Status: 200, Body: []byte(file), Err: nilFailure}, "defer 2.3.1.4", time.Minute},
-		{"2.3.1.4/a_nil_failure_in_a_chain", false, policy.Attempt{Err: fmt.Errorf("GET: %w", nilFailure)}, "defer 2.3.1.4", time.Minute},
-		{"2.3.1.4/several_errors", false, policy.Attempt{Err: errors.Join(io.EOF, &policy.Failure{Class: policy.Egress})}, "defer 2.3.1.4", time.Hour},
-
-		// Numbers out of all range.
-		{"2.3.1.4/a_status_of_any_size", false, policy.Attempt{Status: 1<<31 - 1}, "defer 2.3.1.4", time.Minute},
-		{"2.3.1.4/a_negative_status", false, policy.Attempt{Status: -404}, "defer 2.3.1.4", time.Minute},
-		{"2.3.1.4/99_is_no_status", false, policy.Attempt{Status: 99}, "defer 2.3.1.4", time.Minute},
-
-		// A 304 to a request that was not ours.
-		{"house/304_without_validators", true, policy.Attempt{Status: 304}, "rules stale 2.4", time.Minute},
-	} {
+	for _, tt := range foreignAttempts {
 		t.Run(tt.name, func(t *testing.T) {
 			p := policy.RFC9309()
 			var rec *policy.Record
@@ -97,7 +101,7 @@ func TestForeignAttempts(t *testing.T) {
 			}
 			tt.a.Robots, tt.a.Received = robots, now
 			rec = reload(t, p, learn(t, p, rec, tt.a))
-			if got := ruling(t, rec, now); got != tt.want {
+			if got := outcome(t, rec, now); got != tt.want {
 				t.Errorf("%s\ngot  %s\nwant %s", show(tt.a), got, tt.want)
 			}
 			if got := rec.NextTry().Sub(now); got != tt.next {
@@ -109,16 +113,16 @@ func TestForeignAttempts(t *testing.T) {
 
 // show is what an attempt says, its body by length.
 func show(a policy.Attempt) string {
-	return fmt.Sprintf("status %d, header %v, %d octets, %d hops, error %v", a.Status, a.Header, len(a.Body), len(a.Hops), a.Err)
+	return fmt.Sprintf("status %d, header %v, %d bytes, %d hops, error %v", a.Status, a.Header, len(a.Body), len(a.Hops), a.Err)
 }
 
-// lines is n octets of short comments, and then text.
+// lines is n bytes of short comments, and then text.
 func lines(n int, text string) []byte {
 	return []byte(text + strings.Repeat("#\n", (n-len(text))/2))
 }
 
 // TestTimesLeftOut: an attempt without times is one of the distant past. It
-// must be asked again, and never counts as the beginning of an outage.
+// must be fetched again, and never counts as the beginning of an outage.
 func TestTimesLeftOut(t *testing.T) {
 	p := policy.RFC9309()
 	for _, tt := range []struct{ name, event, want, later string }{
@@ -133,7 +137,7 @@ func TestTimesLeftOut(t *testing.T) {
 			if !rec.Due(start) {
 				t.Errorf("not due, next try at %v", rec.NextTry())
 			}
-			if got := ruling(t, rec, start); got != tt.want {
+			if got := outcome(t, rec, start); got != tt.want {
 				t.Errorf("%s without a time:\ngot  %s\nwant %s", tt.event, got, tt.want)
 			}
 			if d := decide(t, rec, private, start); !d.DownSince.IsZero() {
@@ -141,7 +145,7 @@ func TestTimesLeftOut(t *testing.T) {
 			}
 			rec = reload(t, p, learn(t, p, rec, attempt(t, "503", start)))
 			for _, now := range []time.Time{start, start.Add(29*days + 23*time.Hour)} {
-				if got := ruling(t, rec, now); got != tt.later {
+				if got := outcome(t, rec, now); got != tt.later {
 					t.Errorf("%s without a time, then 503, after %v:\ngot  %s\nwant %s", tt.event, now.Sub(start), got, tt.later)
 				}
 			}
@@ -172,13 +176,13 @@ func TestZeroRecord(t *testing.T) {
 		if !r.Due(start) || !r.NextTry().IsZero() || r.Validators() != nil || r.File() != nil || r.Robots()+r.Origin() != "" || r.Share(nil) != r {
 			t.Errorf("%+v knows something", r)
 		}
-		if got := ruling(t, r, start); got != "defer 2.3" {
+		if got := outcome(t, r, start); got != "defer 2.3" {
 			t.Errorf("%+v\ngot  %s\nwant defer 2.3", r, got)
 		}
 		if data, err := r.MarshalBinary(); err == nil {
 			t.Errorf("%+v is stored as %q", r, data)
 		}
-		if got := ruling(t, p.Learn(r, attempt(t, "404", start)), start); got != "allow 2.3.1.3" {
+		if got := outcome(t, p.Learn(r, attempt(t, "404", start)), start); got != "allow 2.3.1.3" {
 			t.Errorf("%+v, then 404:\ngot  %s\nwant allow 2.3.1.3", r, got)
 		}
 	}
@@ -223,7 +227,7 @@ func TestNoStatus(t *testing.T) {
 	p.Name, p.Status = "open", []policy.StatusRule{{From: math.MinInt32, To: math.MaxInt32, Access: policy.Unavailable, Answers: true, Clause: "house", Again: time.Hour}}
 	for _, event := range []string{"0", "-1", "99"} {
 		rec := learn(t, p, learn(t, p, nil, attempt(t, event, start)), attempt(t, event, start.Add(30*days)))
-		if got := ruling(t, rec, start.Add(30*days)); got != "defer 2.3.1.4" {
+		if got := outcome(t, rec, start.Add(30*days)); got != "defer 2.3.1.4" {
 			t.Errorf("status %s for 30 days:\ngot  %s\nwant defer 2.3.1.4", event, got)
 		}
 	}
@@ -231,21 +235,20 @@ func TestNoStatus(t *testing.T) {
 
 // TestCauses reads what a Decision says of answers that were none.
 func TestCauses(t *testing.T) {
-	var nilFailure *policy.Failure
 	for _, tt := range []struct {
 		name, want string
 		a          policy.Attempt
 	}{
 		{"2.3.1.4/no_answer", "no answer", policy.Attempt{}},
 		{"2.3.1.4/nil_failure", "a nil *policy.Failure", policy.Attempt{Err: nilFailure}},
-		{"2.3.1.4/not_followed", "status 301 that was not followed", policy.Attempt{Status: 301, Header: http.Header{"Location": {"/r"}}}},
+		{"2.3.1.4/not_followed", "status 301, not followed", policy.Attempt{Status: 301, Header: http.Header{"Location": {"/r"}}}},
 		{"2.3.1.4/no_location", "status 302: no Location", policy.Attempt{Status: 302}},
 		{"2.3.1.4/bad_location", `status 307: a Location with scheme "ftp" and host "a"`, policy.Attempt{Status: 307, Header: http.Header{"Location": {"ftp://a/"}}}},
 		{"2.3.1.4/short", "the body is 10 bytes short of its length", policy.Attempt{Status: 200, Header: http.Header{"Content-Length": {"10"}}}},
-		{"2.3.1.4/unasked", "status 304 that was not asked for", policy.Attempt{Status: 304}},
+		{"2.3.1.4/unasked", "status 304 to a request without validators", policy.Attempt{Status: 304}},
 		{"2.3.1.4/server_error", "status 503 Service Unavailable", policy.Attempt{Status: 503}},
 		{"2.3.1.4/unknown", "status 999", policy.Attempt{Status: 999}},
-		{"2.3.1.2/beyond", "more than 5 redirects", policy.Attempt{Status: 301, Hops: hops(t, "5"), Header: http.Header{"Location": {"/x"}}}},
+		{"2.3.1.2/beyond", "more than 5 redirects", policy.Attempt{Status: 301, Hops: hops(5), Header: http.Header{"Location": {"/x"}}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.a.Robots, tt.a.Received = robots, start
@@ -256,22 +259,25 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// TestRobotsTxtItself: the ruling on /robots.txt rests on no rule, whatever the
-// copy says and whether there is one.
+// TestRobotsTxtItself: the decision on /robots.txt rests on no rule, whatever the
+// copy says and whether there is one. With a query it is another page.
 func TestRobotsTxtItself(t *testing.T) {
 	for _, name := range names {
 		p := profile(t, name)
-		for _, event := range []string{"200 shut", "401", "503"} {
+		for _, event := range []string{"200 shut", "503"} {
 			rec := learn(t, p, nil, attempt(t, event, start))
 			d := decide(t, rec, itself, start)
-			if d.Verdict != policy.Allow || d.Clause != "2.2.2" || d.Match.Rule.Line != 0 || !strings.Contains(d.String(), "itself may always be read") {
+			if d.Verdict != policy.Allow || d.Clause != "2.2.2" || d.Match.Rule.Line != 0 || !d.RetryAt.IsZero() || !strings.Contains(d.String(), "itself may always be read") {
 				t.Errorf("%s after %s:\ngot  %v\nwant allow by 2.2.2 without a rule", name, event, d)
+			}
+			if d := decide(t, rec, mustParse(robots+"?"), start); d.Allowed() {
+				t.Errorf("%s after %s, with a query:\ngot  %v\nwant no access", name, event, d)
 			}
 		}
 	}
 }
 
-// TestPasswords: a ruling is for logs, and a password is not.
+// TestPasswords: a decision is for logs, and a password is not.
 func TestPasswords(t *testing.T) {
 	d := policy.RFC9309().Learn(nil, attempt(t, "404", start)).Decide("ExampleBot", mustParse("https://me:secret@example.com/"), start)
 	text, err := d.MarshalJSON()

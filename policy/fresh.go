@@ -34,9 +34,9 @@ func (f Fresh) lifetime(declared, age, took time.Duration) time.Duration {
 	return max(left-took, least)
 }
 
-// declaredLifetime is the lifetime that an answer declares: 0 if it must not be
-// used without asking its server, undeclared if it says nothing. Max-age
-// overrides Expires (RFC 9111, section 5.3).
+// declaredLifetime is the lifetime that an answer declares: 0 if it must be
+// revalidated before each use, undeclared if it says nothing. Max-age overrides
+// Expires (RFC 9111, section 5.3).
 func declaredLifetime(a *Attempt) time.Duration {
 	c := readCacheControl(a.Header)
 	switch {
@@ -56,9 +56,9 @@ type cacheControl struct {
 	maxAge      time.Duration
 }
 
-// readCacheControl reads every directive by itself, so that one bad part does
-// not void the rest. A max-age that cannot be read is 0, and of two the shorter
-// holds (RFC 9111, section 4.2.1 asks for stale in both cases).
+// readCacheControl reads each directive alone, so that a bad one does not spoil the
+// others. A max-age that cannot be read is 0, and of two the shorter counts (RFC
+// 9111, section 4.2.1).
 func readCacheControl(h http.Header) cacheControl {
 	c := cacheControl{maxAge: math.MaxInt64}
 	for _, line := range h["Cache-Control"] {

@@ -18,15 +18,14 @@ const maxValidator = 1 << 10
 
 // Learn returns what is known after one more fetch (RFC 9309, section 2.3.1). It
 // is the whole state machine and a pure function: the result depends on nothing
-// but its arguments. Old may be nil. A record of another authority counts as
-// nil, since the rules of one never govern another, and so does a record of a
-// profile of another name, which read the text in its own way.
+// but its arguments. Old may be nil. A record of another authority, or of a profile
+// of another name, counts as nil: the rules of one authority never govern another.
 //
 // Learn returns old if old is newer than the attempt: see [Record.Merge].
 //
-// A record that is due at the moment of the attempt has no validators any more,
-// because the server answered them with something else than this copy or a new
-// one. Fetch once more, at once.
+// If the new record is due when the attempt ended, fetch once more, at once: the
+// server has answered the validators with neither this copy nor a new one, and the
+// record has none.
 //
 // Retries are spread by a hash of the URL and the time, so that a fleet does
 // not come back in step.
@@ -85,8 +84,8 @@ func (s *step) next() *Record {
 	return s.noFile(rule, s.statusCause())
 }
 
-// success follows a complete answer that carries a file (section 2.3.1.1). A
-// stack that did not notice that the body broke off is told so here.
+// success follows a complete answer that carries a file (section 2.3.1.1). A body
+// that is shorter than its Content-Length is a failure.
 func (s *step) success(rule StatusRule) *Record {
 	body := s.a.Body
 	if rule.Empty {
@@ -145,9 +144,8 @@ func (s *source) differs(o source) bool {
 	return s.modified != 0 && o.modified != 0 && s.modified != o.modified
 }
 
-// confirmed starts the lifetime of the copy, which the answer has brought or
-// confirmed. A 304 without a directive leaves the declared lifetime as it was
-// (RFC 9111, section 4.3.4).
+// confirmed starts the lifetime of a copy that is new or that a 304 has confirmed.
+// A 304 without a directive keeps the declared lifetime (RFC 9111, section 4.3.4).
 func (s *step) confirmed(c *cachedCopy) *Record {
 	r := s.record(answer{access: Successful})
 	if d := declaredLifetime(s.a); d != undeclared {
@@ -163,12 +161,12 @@ func (s *step) confirmed(c *cachedCopy) *Record {
 	return r
 }
 
-// unconfirmed follows a server that refuses our conditional request: that says
-// nothing of the file.
+// unconfirmed follows an answer that refuses our conditional request and says
+// nothing about the file.
 func (s *step) unconfirmed() *Record { return s.withoutValidators(*s.keptCopy()) }
 
-// withoutValidators is the record of a copy that must be fetched again, at once
-// by every clock that counts as this one, and without validators.
+// withoutValidators is the record of a copy that must be fetched again at once,
+// without validators. It is due by all clocks of a fleet.
 func (s *step) withoutValidators(c cachedCopy) *Record {
 	r := s.record(answer{access: Successful})
 	if src := (source{origin: c.source.origin}); src != (source{}) {
@@ -180,8 +178,8 @@ func (s *step) withoutValidators(c cachedCopy) *Record {
 	return r
 }
 
-// noFile follows an answer that is no file. What then holds is the rule's
-// access, and the copy if the rule or an outage keeps it.
+// noFile follows an answer that is no file. The rule gives the access result, and
+// says whether the copy is kept.
 func (s *step) noFile(rule StatusRule, cause string) *Record {
 	if rule.Access == Unreachable {
 		return s.unreachable(rule, cause)
@@ -198,7 +196,8 @@ func (s *step) noFile(rule StatusRule, cause string) *Record {
 	return r
 }
 
-// keeps is until when the old copy governs by a rule's Keep.
+// keeps is the end of the old copy under a rule with the given Keep, 0 if it is
+// dropped.
 func (s *step) keeps(keep time.Duration) int64 {
 	switch {
 	case s.old.Text() == nil || keep == 0 || s.p.future(s.old.copy.fetched, s.now):
@@ -209,9 +208,8 @@ func (s *step) keeps(keep time.Duration) int64 {
 	return max(s.old.copy.expires, after(s.old.copy.fetched, keep))
 }
 
-// keptCopy is the old copy, nil if there is none. A copy from the future was
-// received by a clock that has been set back since: its lifetime, counted by
-// that clock, means nothing now.
+// keptCopy is the old copy, nil if there is none. A copy from the future has
+// expired: the clock was set back, and its lifetime was counted by that clock.
 func (s *step) keptCopy() *cachedCopy {
 	if s.old.Text() == nil || !s.p.future(s.old.copy.fetched, s.now) {
 		if s.old == nil {
@@ -256,9 +254,9 @@ func (s *step) statusCause() string {
 		if _, err := s.a.Location(); err != nil {
 			return clean.Text(fmt.Sprintf("status %d: %v", status, err), maxWords)
 		}
-		return fmt.Sprintf("status %d that was not followed", status)
+		return fmt.Sprintf("status %d, not followed", status)
 	case status == http.StatusNotModified:
-		return "status 304 that was not asked for"
+		return "status 304 to a request without validators"
 	case http.StatusText(status) != "":
 		return fmt.Sprintf("status %d %s", status, http.StatusText(status))
 	default:

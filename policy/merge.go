@@ -6,8 +6,8 @@ import (
 )
 
 // Merge returns the record in force of two records of one authority and one
-// profile, for instance that of this process and that of a store. Either may be
-// nil. The order of the two makes no difference.
+// profile, for instance one in memory and one in a store. Either may be nil. The
+// order of the two makes no difference.
 //
 // Of two answers the one that was learnt later is in force. A failed fetch is
 // in force after an answer only if it began after that answer was learnt, and

@@ -48,7 +48,7 @@ func TestMerge(t *testing.T) {
 			p, now := policy.RFC9309(), start.Add(time.Hour)
 			one, other := process(t, p, tt.one), process(t, p, tt.other)
 			got := one.Merge(other, now)
-			if r := ruling(t, got, now); r != tt.want {
+			if r := outcome(t, got, now); r != tt.want {
 				t.Errorf("%v and %v:\ngot  %s\nwant %s", tt.one, tt.other, r, tt.want)
 			}
 			want := time.Time{}
@@ -116,7 +116,7 @@ func TestLearnInOrder(t *testing.T) {
 			p := policy.RFC9309()
 			old := learn(t, p, nil, during(t, tt.old, 10*time.Second))
 			rec := learn(t, p, old, during(t, tt.then, 10*time.Second))
-			if got := ruling(t, rec, start.Add(100*time.Second)); got != tt.want {
+			if got := outcome(t, rec, start.Add(100*time.Second)); got != tt.want {
 				t.Errorf("%v, then %v:\ngot  %s\nwant %s", tt.old, tt.then, got, tt.want)
 			}
 		})
@@ -134,7 +134,7 @@ func TestFetchesOfOneMoment(t *testing.T) {
 		}
 		rec = next
 	}
-	if got := ruling(t, rec, start); got != "rules 2.2.2" {
+	if got := outcome(t, rec, start); got != "rules 2.2.2" {
 		t.Errorf("got %s; want rules 2.2.2", got)
 	}
 }

@@ -55,7 +55,7 @@ func (r *Record) observed(now, most int64) time.Duration {
 func (s *step) failure(c Class) *Record {
 	was := s.p.covers(s.a.Status)
 	rule := StatusRule{Access: s.p.Failures[c], Clause: "2.3.1.4"}
-	if was.Access == Unreachable { // what the status itself proves stands
+	if was.Access == Unreachable { // the status is known, though the answer broke off
 		rule.Answers, rule.Hold = was.Answers, was.Hold
 	}
 	switch {

@@ -59,7 +59,7 @@ type StatusRule struct {
 	From, To int
 	Access   Access
 	Clause   string        // the clause that a decision without a copy rests on
-	Again    time.Duration // when to ask next; Unreachable and 0: Profile.Retry doubles
+	Again    time.Duration // the time to the next fetch; Unreachable and 0: Profile.Retry doubles
 	// Keep is how long after its receipt a copy governs in spite of this
 	// answer. Zero drops the copy; Lifetime keeps it to its own end.
 	Keep time.Duration
@@ -105,7 +105,7 @@ type Phase struct {
 	CopyClause string        // the clause such a copy rests on
 	Otherwise  Verdict       // what holds without a copy
 	Answering  bool          // Otherwise Allow asks for a server that answered in this outage
-	Clause     string        // the clause Otherwise rests on; Defer rests on that of the last answer
+	Clause     string        // the clause Otherwise rests on; Defer rests on the clause of the last answer
 	Every      time.Duration // the time between fetches while a copy governs; 0: Profile.Retry doubles
 	EveryBare  time.Duration // the time between fetches while none does; 0: Profile.Retry doubles
 }
@@ -133,7 +133,7 @@ func (p *Profile) Check() error {
 	case p.Fresh.Least < time.Second || p.Fresh.Most < p.Fresh.Least || p.Fresh.Default < p.Fresh.Least:
 		return fmt.Errorf("policy: Fresh is %v; want 1s <= Least <= Default and Most", p.Fresh)
 	case p.Beyond == Successful || p.succeeds():
-		return errors.New("policy: a retrieval without a file is called successful; want another Access in Beyond and Failures")
+		return errors.New("policy: Beyond or Failures says Successful; want another Access, because there is no file")
 	case !p.ordered():
 		return fmt.Errorf("policy: Outage is %+v; want each phase to end after the one before, and one without an end last", p.Outage)
 	case p.Retry.First < time.Second || p.Retry.Day < p.Retry.First || p.Retry.Later < p.Retry.First:
@@ -164,8 +164,8 @@ func (p *Profile) ordered() bool {
 	return len(p.Outage) == 0 || p.Outage[len(p.Outage)-1].Until == 0
 }
 
-// covers is the first rule for status; one that none covers is unreachable. So
-// is what is no status: whatever a table says, nothing was answered.
+// covers returns the first rule for status, or one that says Unreachable. A number
+// under 100 is no status: nothing was answered, whatever the table says.
 func (p *Profile) covers(status int) StatusRule {
 	for _, r := range p.Status {
 		if status >= 100 && r.From <= status && status <= r.To {

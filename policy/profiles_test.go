@@ -64,55 +64,58 @@ const (
 		X | rules stale     | defer           | defer           | allow           | rules stale     | defer`
 )
 
+// everyEvent names an event, and the block that says what it comes to.
+var everyEvent = []struct{ name, event, want string }{
+	{"2.3.1.1/200", "200 others", newFile},
+	{"2.3.1.1/203", "203 others", newFile},
+	{"2.2.1/no_rule", "200 empty", emptyFile},
+	{"2.2.1/a_page", "200 html", emptyFile},
+	{"house/204", "204 others", emptyFile},
+	{"house/202_with_rules", "202 others", newFile},
+	{"house/202_without", "202 html", unreachable},
+	{"2.3.1.4/206", "206 others", unreachable},
+	{"2.3.1.4/a_broken_body", "200 others body", unreachable},
+	{"house/304_unasked", "304", unreachable},
+	{"2.3.1.2/eleventh_redirect", "301 after 10 + Location: /x", tooManyRedirects},
+	{"2.3.1.2/a_loop", "301 + Location: /robots.txt", tooManyRedirects},
+	{"2.3.1.4/no_location", "301", unreachable},
+	{"2.3.1.4/300", "300 + Location: /x", unreachable},
+	{"2.3.1.4/305", "305", unreachable},
+	{"2.3.1.4/306", "306", unreachable},
+	{"2.3.1.4/a_redirect_refused", "302 redirect_refused", unreachable},
+	{"2.3.1.3/404", "404", notFound},
+	{"2.3.1.3/410", "410", gone},
+	{"2.3.1.3/401", "401", shut},
+	{"2.3.1.3/403", "403", shut},
+	{"2.3.1.3/400", "400", badRequest},
+	{"house/407", "407", notNow},
+	{"house/408", "408", notNow},
+	{"house/421", "421", notNow},
+	{"house/425", "425", notNow},
+	{"2.3.1.3/405", "405", clientError},
+	{"2.3.1.3/418", "418", clientError},
+	{"2.3.1.3/451", "451", clientError},
+	{"2.3.1.3/499", "499", clientError},
+	{"house/429", "429", tooMany},
+	{"2.3.1.4/500", "500", unreachable},
+	{"2.3.1.4/503", "503", unreachable},
+	{"2.3.1.4/599", "599", unreachable},
+	{"2.3.1.4/600", "600", unreachable},
+	{"2.3.1.4/999", "999", unreachable},
+	{"2.3.1.4/101", "101", unreachable},
+	{"2.3.1.4/no_answer", "0", unreachable},
+	{"2.3.1.4/dns", "dns", unreachable},
+	{"2.3.1.4/connect", "connect", unreachable},
+	{"2.3.1.4/tls", "tls", unreachable},
+	{"2.3.1.4/timeout", "timeout", unreachable},
+	{"2.3.1.4/protocol", "protocol", unreachable},
+	{"2.3.1.4/another_failure", "network", unreachable},
+}
+
 // TestEveryEventInEveryState asks all profiles what each event comes to in each
 // state, at the moment of the event.
 func TestEveryEventInEveryState(t *testing.T) {
-	for _, tt := range []struct{ name, event, want string }{
-		{"2.3.1.1/200", "200 others", newFile},
-		{"2.3.1.1/203", "203 others", newFile},
-		{"2.2.1/no_rule", "200 empty", emptyFile},
-		{"2.2.1/a_page", "200 html", emptyFile},
-		{"house/204", "204 others", emptyFile},
-		{"house/202_with_rules", "202 others", newFile},
-		{"house/202_without", "202 html", unreachable},
-		{"2.3.1.4/206", "206 others", unreachable},
-		{"2.3.1.4/a_broken_body", "200 others body", unreachable},
-		{"house/304_unasked", "304", unreachable},
-		{"2.3.1.2/eleventh_redirect", "301 after 10 + Location: /x", tooManyRedirects},
-		{"2.3.1.2/a_loop", "301 + Location: /robots.txt", tooManyRedirects},
-		{"2.3.1.4/no_location", "301", unreachable},
-		{"2.3.1.4/300", "300 + Location: /x", unreachable},
-		{"2.3.1.4/305", "305", unreachable},
-		{"2.3.1.4/306", "306", unreachable},
-		{"2.3.1.4/a_redirect_refused", "302 redirect_refused", unreachable},
-		{"2.3.1.3/404", "404", notFound},
-		{"2.3.1.3/410", "410", gone},
-		{"2.3.1.3/401", "401", shut},
-		{"2.3.1.3/403", "403", shut},
-		{"2.3.1.3/400", "400", badRequest},
-		{"house/407", "407", notNow},
-		{"house/408", "408", notNow},
-		{"house/421", "421", notNow},
-		{"house/425", "425", notNow},
-		{"2.3.1.3/405", "405", clientError},
-		{"2.3.1.3/418", "418", clientError},
-		{"2.3.1.3/451", "451", clientError},
-		{"2.3.1.3/499", "499", clientError},
-		{"house/429", "429", tooMany},
-		{"2.3.1.4/500", "500", unreachable},
-		{"2.3.1.4/503", "503", unreachable},
-		{"2.3.1.4/599", "599", unreachable},
-		{"2.3.1.4/600", "600", unreachable},
-		{"2.3.1.4/999", "999", unreachable},
-		{"2.3.1.4/101", "101", unreachable},
-		{"2.3.1.4/no_answer", "0", unreachable},
-		{"2.3.1.4/dns", "dns", unreachable},
-		{"2.3.1.4/connect", "connect", unreachable},
-		{"2.3.1.4/tls", "tls", unreachable},
-		{"2.3.1.4/timeout", "timeout", unreachable},
-		{"2.3.1.4/protocol", "protocol", unreachable},
-		{"2.3.1.4/another_failure", "network", unreachable},
-	} {
+	for _, tt := range everyEvent {
 		for line := range strings.Lines(tt.want) {
 			cells := row(t, line, len(names)+1)
 			if cells == nil {
@@ -121,8 +124,7 @@ func TestEveryEventInEveryState(t *testing.T) {
 			state := cells[0]
 			for i, name := range names {
 				t.Run(fmt.Sprintf("%s/%s/%s", tt.name, state, name), func(t *testing.T) {
-					got, want := afterEvent(t, name, state, tt.event), cells[i+1]
-					if got != want {
+					if got, want := afterEvent(t, name, state, tt.event), cells[i+1]; got != want {
 						t.Errorf("%s in state %s, %s:\ngot  %s\nwant %s", tt.event, state, name, got, want)
 					}
 				})
@@ -131,7 +133,7 @@ func TestEveryEventInEveryState(t *testing.T) {
 	}
 }
 
-// afterEvent is the ruling right after the event, without its clause.
+// afterEvent is the decision right after the event, without its clause.
 func afterEvent(t *testing.T, name, state, event string) string {
 	p := profile(t, name)
 	age := map[string]time.Duration{"F": 30 * time.Minute, "X": 2 * time.Hour}[state]
@@ -141,7 +143,7 @@ func afterEvent(t *testing.T, name, state, event string) string {
 		rec = learn(t, p, nil, attempt(t, "200 rules + Cache-Control: max-age=3600", start))
 	}
 	rec = reload(t, p, learn(t, p, rec, attempt(t, event, now)))
-	got := ruling(t, rec, now)
+	got := outcome(t, rec, now)
 	return got[:strings.LastIndexByte(got, ' ')]
 }
 

@@ -14,7 +14,7 @@ import (
 // and when the next fetch is due. A Record is immutable and safe for concurrent
 // use. A nil or zero Record knows nothing.
 //
-// A crawler keeps a million records, so the parts that many records lack stand
+// A crawler keeps a million records, so the parts that many records lack are
 // behind pointers: a plain 404 takes 64 bytes and its URL. Times are
 // nanoseconds since 1970; 0 is no time.
 type Record struct {

@@ -13,7 +13,7 @@ import (
 // A reference is the decision table once more, written down from its text
 // without a look at the record: what each profile makes of an answer, for how
 // long, and what holds in between. It is slow and plain, knows only the events
-// of the histories, and agrees with Learn and Decide on every ruling, its
+// of the histories, and agrees with Learn and Decide on every decision, its
 // clause and the time of the next try.
 type reference struct {
 	profile        string
@@ -175,7 +175,7 @@ func (r *reference) learn(a policy.Attempt, header string, now time.Time) {
 		if tag := a.Header.Get("Etag"); tag != "" && r.tag != "" && tag != r.tag {
 			r.tag, r.dated, r.until = "", false, time.Time{}
 			r.next(now, -time.Minute, 0)
-			return
+			break
 		}
 		if tag := a.Header.Get("Etag"); tag != "" {
 			r.tag = tag
@@ -283,7 +283,7 @@ func (r *reference) fails(m, status meaning, header string, now time.Time) {
 	r.failures++
 }
 
-// rules is the ruling of the copy.
+// rules is the decision of the copy.
 func (r *reference) rules(stale, clause string) string {
 	switch {
 	case r.ruled && clause == "":
@@ -297,7 +297,7 @@ func (r *reference) rules(stale, clause string) string {
 	return "allow" + stale + " " + clause
 }
 
-// ask is the ruling at a moment, when the next try is to be at next.
+// ask is the decision at a moment. The next fetch is due at next.
 func (r *reference) ask(now, next time.Time) string {
 	future := now.Before(r.asked.Add(-time.Minute))
 	switch {
@@ -317,9 +317,9 @@ func (r *reference) ask(now, next time.Time) string {
 	return "disallow " + r.clause
 }
 
-// outage is the ruling in an outage that has lasted for some time.
+// outage is the decision in an outage that has lasted for some time.
 func (r *reference) outage(lasted time.Duration) string {
-	long, old, open := lasted >= 30*days, "", "" // the clauses of a copy past its time, and of access without one
+	long, old, open := lasted >= 30*days, "", "" // the clauses of an expired copy, and of access without a copy
 	switch r.profile {
 	case "rfc9309", "draft2019":
 		old = "2.4"
@@ -359,24 +359,25 @@ func TestReference(t *testing.T) {
 	}
 	for seed := range n {
 		for _, name := range names {
-			if agree(t, name, rand.New(rand.NewPCG(uint64(seed), 2022))); t.Failed() {
+			if agree(t, name, rand.New(rand.NewPCG(uint64(seed), 2022)).IntN); t.Failed() {
 				t.Fatalf("seed %d", seed)
 			}
 		}
 	}
 }
 
-// agree plays one history.
-func agree(t *testing.T, name string, draw *rand.Rand) {
+// agree lets Learn and the reference live one history. Draw chooses it: draw(n) is
+// at least 0 and less than n.
+func agree(t *testing.T, name string, draw func(n int) int) {
 	p, r := profile(t, name), &reference{profile: name}
 	texts := []string{"User-agent: *\nDisallow: /\n", "User-agent: *\nDisallow: /p\n", "", "<html>"}
 	var rec *policy.Record
 	var log strings.Builder
 	now := start
-	for steps := 1 + draw.IntN(12); steps > 0 && !t.Failed(); steps-- {
-		event, header := events[draw.IntN(len(events))], headers[draw.IntN(len(headers))]
+	for steps := 1 + draw(12); steps > 0 && !t.Failed(); steps-- {
+		event, header := events[draw(len(events))], headers[draw(len(headers))]
 		a := attempt(t, event+header, now)
-		a.Body = []byte(texts[draw.IntN(len(texts))])
+		a.Body = []byte(texts[draw(len(texts))])
 		fmt.Fprintf(&log, "%v: %s%s %q\n", now.Sub(start), event, header, a.Body)
 		r.learn(a, header, now)
 		rec = reload(t, p, p.Learn(rec, a))
@@ -398,9 +399,12 @@ func agree(t *testing.T, name string, draw *rand.Rand) {
 		if got := rec.Validators() != nil; got != r.validators() {
 			t.Errorf("%s, after\n%sgot  validators %v\nwant %v", name, &log, rec.Validators(), r.validators())
 		}
-		now = now.Add(delays[draw.IntN(len(delays))])
-		if draw.IntN(3) == 0 && rec.NextTry().After(now) {
-			now = rec.NextTry()
+		next := rec.NextTry()
+		if next.Before(now) { // due at once
+			next = now
+		}
+		if now = now.Add(delays[draw(len(delays))]); draw(3) == 0 && next.After(now) {
+			now = next
 		}
 	}
 }

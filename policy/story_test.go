@@ -17,8 +17,8 @@ import (
 // A story is what one authority answers over time and what must follow, as in
 // internal/table/table.txt, one step a line:
 //
-//	WHEN: ANSWER -> RULING; next SPAN
-//	WHEN: ask    -> RULING
+//	WHEN: ANSWER -> OUTCOME; next SPAN
+//	WHEN: ask    -> OUTCOME
 //
 // WHEN counts from the first day, for instance "0", "12h" or "29d23h". After
 // "to", as in "to 30d", the ANSWER comes at every planned fetch up to WHEN, and
@@ -32,8 +32,8 @@ import (
 //	from URL                  the URL that answered
 //	+ Field: value            a header line, to the next " + "
 //
-// RULING is what a crawler may do at that moment, with the clause and "stale"
-// for a copy past its time: "rules" if the file of that name governs, or
+// OUTCOME is what a crawler may do at that moment, with the clause and "stale"
+// for an expired copy: "rules" if the file of that name governs, or
 // "allow", "defer", "disallow" for all URLs alike. SPAN is the time to the next
 // try: "24h", or "1m..2m" for a draw.
 type story struct {
@@ -108,7 +108,7 @@ func (c *crawl) step(line string) {
 		}
 	}
 	want, next, timed := strings.Cut(strings.TrimSpace(wants), "; next ")
-	if got := ruling(c.t, c.rec, now); got != want {
+	if got := outcome(c.t, c.rec, now); got != want {
 		c.t.Errorf("%s, stored %v, at step %q:\ngot  %s\nwant %s", c.p.Name, c.stored, line, got, want)
 	}
 	if timed {
@@ -169,7 +169,11 @@ func attempt(t testing.TB, s string, now time.Time) policy.Attempt {
 			a.Cut = true
 		case "after":
 			i++
-			a.Hops = hops(t, words[i])
+			count, err := strconv.Atoi(words[i])
+			if err != nil {
+				t.Fatalf("not a number of redirects: %q", s)
+			}
+			a.Hops = hops(count)
 		case "from":
 			i++
 			a.Served = words[i]
@@ -201,15 +205,9 @@ func word(t testing.TB, a *policy.Attempt, w string) {
 }
 
 // hops is a chain of n redirects that were followed.
-func hops(t testing.TB, n string) []policy.Hop {
-	t.Helper()
-	count, err := strconv.Atoi(n)
-	if err != nil {
-		t.Fatalf("not a number of redirects: %q", n)
-	}
-	var chain []policy.Hop
+func hops(n int) (chain []policy.Hop) {
 	from := robots
-	for i := range count {
+	for i := range n {
 		to := fmt.Sprintf("https://example.com/hop%d", i+1)
 		chain = append(chain, policy.Hop{From: from, To: to, Status: http.StatusFound})
 		from = to
@@ -294,8 +292,8 @@ func mustParse(s string) *url.URL {
 	return u
 }
 
-// ruling asks about both pages and says what holds, as a story does.
-func ruling(t testing.TB, r *policy.Record, now time.Time) string {
+// outcome asks about both pages and returns the OUTCOME of a story.
+func outcome(t testing.TB, r *policy.Record, now time.Time) string {
 	t.Helper()
 	a, b := decide(t, r, private, now), decide(t, r, public, now)
 	word := a.Verdict.String()
@@ -305,7 +303,7 @@ func ruling(t testing.TB, r *policy.Record, now time.Time) string {
 	case a.Allowed() && !b.Allowed():
 		word = "others"
 	case a.Verdict != b.Verdict:
-		t.Errorf("one record, two rulings:\n%v\n%v", a, b)
+		t.Errorf("one record, two decisions:\n%v\n%v", a, b)
 	}
 	if a.Stale {
 		word += " stale"

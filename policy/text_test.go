@@ -116,7 +116,7 @@ func TestLoadOfHostileText(t *testing.T) {
 		return reseal(append(append([]byte(string(head)), text...), make([]byte, 16)...))
 	}
 	rules := []byte(bodies["rules"])
-	if rec, err := p.Load(forge(deflated(t, rules))); err != nil || ruling(t, rec, start) != "rules 2.2.2" {
+	if rec, err := p.Load(forge(deflated(t, rules))); err != nil || outcome(t, rec, start) != "rules 2.2.2" {
 		t.Errorf("a text that another writer deflated: %v", err)
 	}
 	for _, tt := range []struct {
