@@ -20,7 +20,7 @@ type bench struct {
 // A task is a piece of work with a file: n calls of what is measured.
 type task func(l library, j job) (do func(), n int)
 
-// matching is the task to match all targets with a parsed file.
+// matching returns the task to match all targets with a parsed file.
 func matching(l library, j job) (func(), int) {
 	allowed := l.parse(j.body)
 	return func() {

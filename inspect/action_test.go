@@ -26,8 +26,8 @@ var actionTests = []struct {
 	form     string
 	header   string // "name: value"
 	status   int
-	want     string // in the Location or on the page
-	requests int64  // for a robots.txt, after the first one
+	want     string // text in the Location or on the page
+	requests int64  // number of requests for robots.txt after the first one
 	held     int    // number of authorities in memory afterwards
 }{
 	{"refresh", false, "act=refresh&url=" + siteOne + "/", "Sec-Fetch-Site: same-origin", 303, "?authority=https%3A%2F%2Fsite-0001.example.com&did=refreshed", 1, 1},

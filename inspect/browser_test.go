@@ -77,7 +77,7 @@ func TestBrowserLooks(t *testing.T) {
 				b.visit(at + look.query)
 				name := fmt.Sprintf("%s-%s-%d", look.name, scheme, width)
 				if got := b.text(faint); got != "" {
-					t.Errorf("%s: got texts of too little contrast, want none:\n%s", name, got)
+					t.Errorf("%s: got texts with too little contrast, want none:\n%s", name, got)
 				}
 				if got := strings.TrimSpace(b.text(wide)); got != "" {
 					t.Errorf("%s: got %s out of the window, want nothing", name, got)

@@ -183,7 +183,7 @@ func TestPagingByLinks(t *testing.T) {
 		}
 		slices.Reverse(back)
 		if got, want := mustJSON(back), mustJSON(forth[:len(forth)-1]); got != want {
-			t.Errorf("back: got %s, want as forth %s", got, want)
+			t.Errorf("back: got %s, want the same as forward: %s", got, want)
 		}
 		rows := slices.Concat(forth...)
 		if len(rows) != 52 || len(forth) != 8 {

@@ -50,7 +50,7 @@ func run(out io.Writer) error {
 		return err
 	}
 	c := colly.NewCollector(colly.UserAgent(agent))
-	c.IgnoreRobotsTxt = true // as it is by default
+	c.IgnoreRobotsTxt = true // this is the default
 	c.WithTransport(t)
 
 	var deferred []fetcher.DeniedError

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// startRedis starts a server that keeps nothing on disk and waits until it
-// accepts connections. The caller ends the process.
+// startRedis starts a server that writes nothing to disk, and waits until it accepts
+// connections. The caller must end the process.
 func startRedis() (*exec.Cmd, string, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -36,7 +36,7 @@ func startRedis() (*exec.Cmd, string, error) {
 	return nil, "", errors.Join(fmt.Errorf("redis-server does not answer at %s", address), server.Wait())
 }
 
-// freeAddress is one of loopback that nobody listens on.
+// freeAddress returns a free loopback address.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// smallWeb is what this example crawls, on loopback. One of its sites does not
-// say for a while what it allows, one is not there at all, and one redirects its
-// robots.txt. The options are for a demonstration that has no minute to spare.
+// smallWeb starts the web of this example on loopback. The robots.txt of one site is
+// unreachable at first, one site does not exist, and one redirects its robots.txt. The
+// options make the demonstration faster.
 func smallWeb() (*web.Web, *fetcher.Options) {
 	local := web.Start(map[string]web.Site{
 		"shop.example": {
@@ -24,8 +24,8 @@ func smallWeb() (*web.Web, *fetcher.Options) {
 		"files.example": {Robots: web.Text("User-agent: ExampleBot\nDisallow: /drafts\n")},
 	})
 
-	// Ask a site that is down again after a second. The default is a minute,
-	// which suits the real web.
+	// Fetch the robots.txt of a site that is down again after a second. For the real
+	// web the default of a minute is better.
 	hasty := policy.RFC9309()
 	hasty.Retry.First, hasty.Fresh.Least = time.Second, time.Second
 	return local, &fetcher.Options{

@@ -65,7 +65,7 @@ func TestConnDeadlines(t *testing.T) {
 				if after := time.Since(began); n != row.n || !errors.Is(err, os.ErrDeadlineExceeded) || after != 2*time.Hour {
 					t.Errorf("got %d, %v after %v, want %d, %v after 2h", n, err, after, row.n, os.ErrDeadlineExceeded)
 				}
-				row.set(client, began) // past: at once
+				row.set(client, began) // a deadline in the past
 				if _, err := row.do(client); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) != 2*time.Hour {
 					t.Errorf("past deadline: got %v, want %v at once", err, os.ErrDeadlineExceeded)
 				}
@@ -78,8 +78,8 @@ func TestConnEnds(t *testing.T) {
 	for _, row := range []struct {
 		name               string
 		end                func(client, server *conn)
-		readErr, writeErr  error // of the client
-		serverRead, server error // of the server
+		readErr, writeErr  error // errors of the client
+		serverRead, server error // errors of the server's Read and Write
 	}{
 		{"server_closes", func(_, s *conn) { s.Close() }, io.EOF, syscall.EPIPE, net.ErrClosed, net.ErrClosed},
 		{"server_closes_writing", func(_, s *conn) { s.CloseWrite() }, io.EOF, nil, nil, syscall.EPIPE},

@@ -24,7 +24,7 @@ type Step struct {
 
 	delay time.Duration // wait before anything is sent
 	early int           // interim status that is sent first
-	times int           // how often early is sent; if negative, without end
+	times int           // how often early is sent; a negative number means without end
 	gap   time.Duration // wait between two pieces of the body
 	piece int           // length of a piece in bytes; 0 means that the body is one piece
 	end   ending

@@ -83,15 +83,15 @@ type Web struct {
 	t       testing.TB
 	ctx     context.Context // ends with the test
 	accept  chan net.Conn
-	crawler netip.Addr // the address the client dials from
+	crawler netip.Addr // address of the client
 	start   time.Time
 
-	ca func() *authority // made when first needed
+	ca func() *authority // creates the certificate authority at the first call
 
 	mu       sync.Mutex
 	hosts    map[string]*host
 	sites    map[string]*Site // by origin
-	order    []*Site          // as they were made
+	order    []*Site          // in the order of creation
 	open     map[*conn]openConn
 	lastHost netip.Addr
 	lastConn int
@@ -99,7 +99,7 @@ type Web struct {
 	dials    []Dial
 	lookups  []Lookup
 	clients  []*http.Transport
-	busy     sync.WaitGroup // connections that are served and handlers that run
+	busy     sync.WaitGroup // counts served connections and running handlers
 }
 
 // New returns an empty web, which ends with the test.
@@ -159,8 +159,8 @@ func (w *Web) track(_ net.Conn, state http.ConnState) {
 
 // Transport returns a new transport whose only network is the web and whose only certificate authority is the authority of
 // the web. It may be changed and cloned. Its other settings are as in [http.DefaultTransport], except that it uses no proxy
-// and keeps any number of idle connections. With a bound, net/http may close the connection of an answer without a body between the
-// arrival of the answer and its delivery, and then reports "too many idle connections" in place of it.
+// and keeps any number of idle connections. With a limit, net/http may close the connection of an answer without a body before it
+// returns the answer, and then it returns the error "too many idle connections".
 func (w *Web) Transport() *http.Transport { return w.transport("") }
 
 func (w *Web) transport(via string) *http.Transport {
@@ -187,12 +187,12 @@ func (w *Web) Client() *http.Client { return &http.Client{Transport: w.Transport
 type Request struct {
 	Time   time.Time
 	Method string
-	Target string // the request target as sent
-	Origin string // of the request: scheme, Host header, port unless it is the scheme's own
+	Target string // request target as sent
+	Origin string // scheme, Host header, and port unless it is the default port
 	Proto  string // "HTTP/1.1", "HTTP/2.0"
 	Header http.Header
 	From   string         // address and port of the client
-	To     netip.AddrPort // address and port the client connected to
+	To     netip.AddrPort // address and port that the client connected to
 	Conn   int            // number of the connection, as in Dial.Conn
 }
 

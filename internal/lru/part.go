@@ -81,7 +81,8 @@ func (c *Cache[V, S]) Drop(p *Part[S]) {
 	}
 }
 
-// partCost is what a part costs besides its content: itself, and its place in a map that is two thirds full.
+// partCost returns the cost of a part besides its content: the Part itself, and its element of a map that is two
+// thirds full.
 func partCost[S any]() int64 {
 	const place = 17 // hash, pointer, and a control byte of the map
 	return int64(unsafe.Sizeof(Part[S]{})) + place*3/2

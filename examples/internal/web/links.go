@@ -6,10 +6,10 @@ import (
 	"regexp"
 )
 
-// href finds links well enough for pages that this package wrote.
+// href finds the links in the pages of this package.
 var href = regexp.MustCompile(`href="([^"]+)"`)
 
-// Links reads a page, closes it and returns what it links to: nothing if it
+// Links reads and closes a page, and returns its links. It returns none if the page
 // cannot be read.
 func Links(resp *http.Response) []string {
 	defer resp.Body.Close()

@@ -59,7 +59,7 @@ func (w *Work[T]) Run(ctx context.Context, list func(yield func(T) bool) error) 
 
 // job is an item with its place in the list.
 type job[T any] struct {
-	n    int64 // from 0
+	n    int64 // counted from 0
 	item T
 }
 
