@@ -121,7 +121,7 @@ func (p *Pacer) ask(ctx context.Context, w *waiter, late <-chan time.Time) (gone
 		select {
 		case <-time.After(min(wait, askAgain)):
 			q.ask = !q.granted
-		case g := <-w.told:
+		case g := <-w.news:
 			p.takeMessage(q, g)
 		case <-late:
 			return false

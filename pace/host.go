@@ -13,11 +13,11 @@ type host struct {
 	flying int           // requests in flight
 
 	paused instant       // when the last pause was set
-	until  instant       // no start before this
-	level  time.Duration // what the next pause starts from; 0 if all is well
+	until  instant       // end of the pause: no start before this
+	level  time.Duration // length that the next pause starts from; 0 without trouble
 	mean   time.Duration // recent answer time
 	took   time.Duration // time in flight of the request that ended last
-	spare  *lease        // place in the fleet for the next in line; nil: none
+	spare  *lease        // place in the fleet, free for the next in line; nil: none
 
 	line  line
 	timer *time.Timer // runs pump when the first in line is due; nil until needed
@@ -40,10 +40,10 @@ type waiter struct {
 	came       instant
 	limit      instant // the last moment at which a turn is of use
 	why        Reason
-	asking     bool       // first in line, and its goroutine asks the fleet
-	told       chan Grant // what the store says unasked; the zero Grant: ask now
+	asking     bool       // first in line, and its goroutine asks the store
+	news       chan Grant // what the store sends without being asked; the zero Grant: ask now
 	cancel     func()     // ends the question under way; nil before the first
-	shared     instant    // what the fleet answered: no turn before this
+	shared     instant    // no turn before this, as the store answered
 
 	ready chan struct{} // closed once turn, err or asking is set
 	turn  Turn
@@ -57,12 +57,12 @@ func (w *waiter) granted() bool { return w.turn.flight != nil }
 func (w *waiter) deliver(g Grant) {
 	for {
 		select {
-		case w.told <- g:
+		case w.news <- g:
 			return
 		default:
 		}
 		select {
-		case <-w.told:
+		case <-w.news:
 		default:
 		}
 	}
@@ -95,9 +95,8 @@ func (l limits) thin(took time.Duration) time.Duration {
 }
 
 // gap is the time between a start whose Crawl-delay was before and one with
-// delay. The longer one holds: robots.txt is asked for with none, and the
-// first page after it, or the file's next retrieval after a page, must not
-// slip through because only one of the two knows of the Crawl-delay.
+// delay. The longer one counts: robots.txt is fetched without a Crawl-delay, and
+// the first page after it must keep the delay all the same.
 func (l Limits) gap(before, delay time.Duration) time.Duration {
 	return max(l.Gap, before, delay)
 }
@@ -146,9 +145,9 @@ func (h *host) due(l limits) (instant, Reason) {
 // earliest, after all who are in line, and what holds it until then:
 // ReasonNone if it may start now.
 //
-// Each of them, and then the newcomer, is at least its gap and at least the
-// adaptive gap behind the one before, so the larger of the two sums is a time
-// before which the newcomer's turn cannot come.
+// Each waiter, and then the newcomer, starts at least its gap and at least the
+// adaptive gap after the one before. So the newcomer's turn cannot come before the
+// larger of the two sums.
 func (h *host) arrival(delay time.Duration, l limits, now instant) (instant, Reason) {
 	if h.line.first == nil {
 		at, why := h.dueAfter(l.gap(h.delay, delay), l)
@@ -157,7 +156,7 @@ func (h *host) arrival(delay time.Duration, l limits, now instant) (instant, Rea
 	at, why := h.due(l)
 	at, why = h.held(max(at, now), why, l, now)
 	if why == ReasonNone {
-		why = ReasonShared // only one who asks the fleet stays in line when due
+		why = ReasonShared // only a waiter that asks the store stays in line when due
 	}
 	own := l.gap(h.line.last.delay, delay)
 	gaps := h.line.sum - h.line.first.gap + own
@@ -165,8 +164,8 @@ func (h *host) arrival(delay time.Duration, l limits, now instant) (instant, Rea
 	return at + l.spread(max(gaps, slow)), why
 }
 
-// held names the requests in flight as the reason where time alone would let
-// the next one start.
+// held returns the reason ReasonParallel if the start is due and only requests in
+// flight are in the way.
 func (h *host) held(at instant, why Reason, l limits, now instant) (instant, Reason) {
 	switch {
 	case at > now:

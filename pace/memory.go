@@ -47,11 +47,11 @@ func (m *memory) find(authority string) *host { return m.byName[authority] }
 // touch returns the host of an authority, made new if need be, as the one used
 // last.
 func (m *memory) touch(authority string, now instant) *host {
-	// Before the lookup: a host is old here until its turn has started.
+	// Sweep before the lookup, since a host without a turn may be dropped.
 	m.sweep(now)
 	h := m.byName[authority]
 	if h == nil {
-		// The name may be a piece of a long URL; a copy lets go of the rest.
+		// The name may be part of a long URL, which a copy does not keep alive.
 		const never = math.MinInt64 / 2
 		h = &host{authority: strings.Clone(authority), last: never, paused: never, until: never}
 		m.byName[h.authority] = h
@@ -62,8 +62,8 @@ func (m *memory) touch(authority string, now instant) *host {
 	return h
 }
 
-// sweep looks at two hosts. One that still matters goes to the back, or the
-// few with long pauses would hide all that have lapsed behind them.
+// sweep looks at the two hosts used longest ago. A host that still matters goes to
+// the back, so that it does not hide others that have lapsed.
 func (m *memory) sweep(now instant) {
 	for range 2 {
 		h := m.oldest
@@ -85,10 +85,10 @@ func (m *memory) sweep(now instant) {
 	}
 }
 
-// busy reports whether somebody holds on to h; such a host is never dropped.
+// busy reports whether h has a request in flight or in line. Then it is never dropped.
 func (h *host) busy() bool { return h.flying > 0 || h.line.first != nil }
 
-// lapsed reports whether forgetting h changes nothing for any caller to come.
+// lapsed reports whether forgetting h changes nothing for later callers.
 // A pause's level is remembered as long again as the pause.
 func (h *host) lapsed(l Limits, hold time.Duration, now instant) bool {
 	rest := max(hold, h.delay, h.adaptive(l))
@@ -119,7 +119,7 @@ func (m *memory) unlink(h *host) {
 	h.older, h.newer = nil, nil
 }
 
-// told remembers which authorities have been reported, by hash: eight bytes
+// told remembers which authorities have been reported, by their hash: eight bytes
 // each, however long the name. When full it starts again, so an authority may be
 // reported again but none is passed over (but for a collision of 64 bits).
 type told struct {

@@ -22,8 +22,7 @@ type Pacer struct {
 	fleet fleet // what is known of Options.Shared
 }
 
-// An instant is a point of monotonic time, counted from Pacer.base. It is a
-// third of the size of a time.Time and sums of it cannot surprise.
+// An instant is a moment of monotonic time, counted from Pacer.base.
 type instant = time.Duration
 
 func newPacer(l Limits, o Options) *Pacer {
@@ -50,8 +49,8 @@ func (e *RefusedError) Error() string {
 
 // Wait blocks until it is the caller's turn to start a request at authority,
 // and returns that turn; the request should start at once. delay is the
-// Crawl-delay of the group obeyed, zero for none; Limits.Delay says what is
-// made of it.
+// Crawl-delay of the group obeyed, zero for none; Limits.Delay says how much of it
+// is obeyed.
 //
 // The error is a *RefusedError, at once if the turn is known to come too late
 // and otherwise as soon as that is known; or ctx.Err() if ctx ended first. In
@@ -91,8 +90,8 @@ func (p *Pacer) wait(ctx context.Context, authority string, delay, most time.Dur
 	return p.await(ctx, w, most)
 }
 
-// Obeyed is what Limits.Delay makes of a Crawl-delay: all of it, as much as
-// Limits.DelayCap, or zero.
+// Obeyed returns how much of a Crawl-delay is obeyed under Limits.Delay: all of it,
+// at most Limits.DelayCap, or zero.
 func (p *Pacer) Obeyed(delay time.Duration) time.Duration {
 	switch p.limits.Delay {
 	case Ignore:
@@ -107,8 +106,7 @@ func (p *Pacer) Obeyed(delay time.Duration) time.Duration {
 // time, and puts the caller in line otherwise: one of its results is not zero.
 func (p *Pacer) enter(ctx context.Context, h *host, delay, most time.Duration, now instant) (Turn, *waiter, error) {
 	if h.line.first != nil {
-		// One whose timer is about to run goes first, or it would seem to
-		// be held by something else.
+		// The first may be due already, with its timer about to run.
 		p.pump(h, now)
 	}
 	at, why := h.arrival(delay, p.inForce(), now)
@@ -117,21 +115,21 @@ func (p *Pacer) enter(ctx context.Context, h *host, delay, most time.Duration, n
 	}
 	limit := now + most
 	if deadline, ok := ctx.Deadline(); ok {
-		// A turn at the very deadline is of no use.
+		// A turn exactly at the deadline is of no use.
 		limit = min(limit, now+min(time.Until(deadline), ages)-1)
 	}
 	if at > limit {
 		p.stats.Refused++
 		return Turn{}, nil, p.refusal(h, at, why, now)
 	}
-	w := &waiter{host: h, delay: delay, came: now, limit: limit, why: why, ready: make(chan struct{}), told: make(chan Grant, 1)}
+	w := &waiter{host: h, delay: delay, came: now, limit: limit, why: why, ready: make(chan struct{}), news: make(chan Grant, 1)}
 	h.enqueue(w, p.limits)
 	p.stats.Waiting++
 	p.pump(h, now)
 	return Turn{}, w, nil
 }
 
-// start hands out a turn of h: the one place where a request is let go.
+// start gives out a turn of h. All turns begin here.
 func (p *Pacer) start(h *host, delay time.Duration, now instant) Turn {
 	p.turns++
 	f := &flight{host: h, nth: p.turns, started: now, before: h.last, beforeDelay: h.delay}
@@ -152,9 +150,10 @@ func (p *Pacer) refusal(h *host, at instant, why Reason, now instant) error {
 	return &RefusedError{Authority: h.authority, RetryAt: time.Now().Add(at - now), Reason: why}
 }
 
-// pump lets go all who may go now, in order, and sets the timer for the next.
-// It must be called after every change that could let a waiter go: invariant,
-// the first in line is always either timed or held by a request in flight.
+// pump gives turns to all waiters that are due, in order, and sets the timer for
+// the next. It must be called after every change that could make a waiter due.
+// Invariant: the first in line has a timer, or asks the store, or waits for a
+// request in flight.
 func (p *Pacer) pump(h *host, now instant) {
 	p.releaseSpare(h, now)
 	l := p.inForce()
@@ -207,12 +206,12 @@ func (p *Pacer) arm(h *host, d time.Duration) {
 
 // grant gives w, the first in line, its turn.
 func (p *Pacer) grant(w *waiter, now instant) {
-	// In this order: the next in line takes its gap from the start before it.
+	// First start, then leave: the next in line takes its gap from this start.
 	w.turn = p.start(w.host, w.delay, now)
 	p.leave(w)
 }
 
-// refuse takes w out of line, whose turn will not come before at.
+// refuse takes w out of line because its turn will not come before at.
 func (p *Pacer) refuse(w *waiter, at instant, why Reason, now instant) {
 	w.why = why
 	w.err = p.refusal(w.host, at, why, now)
@@ -231,8 +230,8 @@ func (p *Pacer) leave(w *waiter) {
 
 // await blocks until w has a turn, is refused, or its caller leaves.
 func (p *Pacer) await(ctx context.Context, w *waiter, most time.Duration) (Turn, error) {
-	// The end of a wait is foreseen when the caller arrives, but not how
-	// long requests in flight take.
+	// The wait was estimated when the caller arrived, but requests in flight may
+	// take longer.
 	var late <-chan time.Time
 	if most < ages {
 		timer := time.NewTimer(most)
@@ -268,13 +267,12 @@ func (p *Pacer) await(ctx context.Context, w *waiter, most time.Duration) (Turn,
 	return w.turn, nil
 }
 
-// settle decides how w's wait ended. A caller that left while its turn was
-// being handed to it gives it back; one whose time ran out at that moment
-// keeps it.
+// settle decides how w's wait ended. A caller that left at the moment of its turn
+// gives the turn back. A caller whose time ran out at that moment keeps it.
 func (p *Pacer) settle(ctx context.Context, w *waiter, gone bool, now instant) error {
 	h := w.host
 	if !gone {
-		// Its time may run out at the very moment its turn is due.
+		// Its time may run out at the moment its turn is due.
 		p.pump(h, now)
 	}
 	switch {
@@ -297,10 +295,9 @@ func (p *Pacer) settle(ctx context.Context, w *waiter, gone bool, now instant) e
 	return p.refusal(h, at, w.why, now)
 }
 
-// undo takes back a turn whose request was never sent. The gap it opened
-// closes again unless another request has started since. (The first in line was
-// given its gap with f before it. It is due no later for that: f itself had
-// waited as long.)
+// undo takes back a turn whose request was never sent, and the gap behind it
+// unless another request has started since. (The first in line took its gap from
+// f. It is due no later for that, since f itself had waited as long.)
 func (p *Pacer) undo(f *flight, now instant) {
 	h := f.host
 	if h.latest == f.nth {
@@ -326,10 +323,9 @@ func (p *Pacer) end(f *flight, now instant) *lease {
 	return l
 }
 
-// Peek reports when a request with this Crawl-delay that came now could start
-// at authority, after all who already wait, and what it would wait for. It
-// takes no turn. Where requests in flight are in the way the moment is the
-// earliest possible.
+// Peek reports when a new request with this Crawl-delay could start at authority,
+// after all that already wait, and what it would wait for. It takes no turn. If
+// requests in flight are in the way, the moment is the earliest possible.
 func (p *Pacer) Peek(authority string, delay time.Duration) (time.Time, Reason) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -36,11 +36,11 @@ end
 return 0
 `)
 
-// Lease implements [cache.Leaser]. A lease is a string that only its holder knows, set where there is none
-// and with ttl as its time to live, and renewed three times in that time until it is released or lost.
+// Lease implements [cache.Leaser]. A lease is a string that only its holder knows, with ttl as its time to live.
+// It is set if there is none, and renewed three times in that time until it is released or lost.
 //
-// After an error that is neither the context's nor ErrHeld, nobody may have the lease or an unknown holder
-// until ttl has passed. Whoever gets it retrieves without a lease; the others find what it puts.
+// After an error that is neither the context's nor ErrHeld, it is not known who has the lease until ttl has
+// passed. A caller with such an error fetches without a lease.
 func (s *Store) Lease(ctx context.Context, key string, ttl time.Duration) (func(), error) {
 	name := s.name("lease", key)
 	if s.watch.has(key) {
@@ -67,7 +67,7 @@ func (s *Store) Lease(ctx context.Context, key string, ttl time.Duration) (func(
 	go s.renew(held, name, token, ttl) // ends with the release, or when the lease is lost
 	return sync.OnceFunc(func() {
 		cancel()
-		s.onLease(context.Background(), renewScript, name, token, 0) // if that fails the lease ends with its time
+		s.onLease(context.Background(), renewScript, name, token, 0) // if that fails the lease expires
 	}), nil
 }
 
@@ -96,15 +96,15 @@ func (s *Store) onLease(ctx context.Context, script *rueidis.Lua, name, token st
 }
 
 const (
-	// watchFor is how long an answer from memory can be out of date if the server's word of a change is
+	// watchFor is how long an answer from memory can be out of date if the server's report of a change is
 	// lost.
 	watchFor = time.Second
 	// maxWatched bounds the leases of others that are waited for without asking the server each time.
 	maxWatched = 10_000
 )
 
-// A watch is the set of keys whose lease another was seen to hold. Their copies and leases are read with
-// the server's promise to tell of changes; all other reads want the newest and are seldom repeated.
+// A watch is the set of keys whose lease another holder was seen to have. Their copies and leases are read from
+// memory until the server reports a change. All other reads go to the server.
 type watch struct {
 	mu   sync.Mutex
 	keys map[string]time.Time // until when
@@ -129,12 +129,12 @@ func (w *watch) add(key string, ttl time.Duration) {
 		w.keys = make(map[string]time.Time)
 	}
 	if len(w.keys) >= maxWatched {
-		clear(w.keys) // those still waited for come back with their next Lease
+		clear(w.keys) // a key that is still waited for returns with its next Lease
 	}
 	w.keys[key] = time.Now().Add(ttl)
 }
 
-// drop ends the watch on a key: this process knows better, or has to.
+// drop ends the watch on a key, so that the next read goes to the server.
 func (w *watch) drop(key string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -11,16 +11,16 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// ErrDown is the error of a call that is not made, because the server did not answer a short time ago, and
-// of one that it did not answer in time.
+// ErrDown is the error of a call that the server did not answer in time, and of the calls that are not made for
+// a while after it.
 var ErrDown = errors.New("server is down or slow")
 
 const (
 	// maxCalls bounds the calls under way. It is less than the places in one connection's pipeline: a
 	// full pipeline makes the client wait without regard to contexts.
 	maxCalls = 512
-	// workLimit ends a call that nobody waits for any more. It is longer than any Delay that makes sense,
-	// so that a slow connection comes about at last and serves the calls after.
+	// workLimit ends a call that nobody waits for any more. It is longer than any useful Delay, so that a
+	// slow connection is made in the end and serves later calls.
 	workLimit = 5 * time.Second
 	// An idle connection is tested this often, and given up if there is no answer for as long.
 	pingEvery = time.Second
@@ -28,8 +28,8 @@ const (
 	buffer    = 64 << 10
 )
 
-// A link runs commands on the server within a bound on the time that a caller waits. Everything that this
-// package asks of a server goes through do.
+// A link runs commands on the server and bounds the time that a caller waits. All commands of this package go
+// through do.
 type link struct {
 	option  rueidis.ClientOption
 	delay   time.Duration
@@ -59,9 +59,9 @@ func newLink(option rueidis.ClientOption, delay time.Duration) *link {
 	}
 }
 
-// do runs a command and waits for it, but no longer than ctx and the delay allow. The command goes on
-// after that, with a context of its own, and what it returns is lost. An error is that of ctx,
-// a reply of the server such as nil, or ErrDown.
+// do runs a command and waits for it, at most until ctx or the delay ends. After that the command continues
+// with a context of its own, and its result is dropped. The error is ctx's error, a reply of the server such as
+// nil, or ErrDown.
 func do[T any](ctx context.Context, l *link, command func(context.Context, rueidis.Client) (T, error)) (T, error) {
 	var none T
 	if err := ctx.Err(); err != nil {

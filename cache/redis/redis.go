@@ -19,7 +19,7 @@
 //
 // No call takes longer than Options.Delay. After a call that fails or takes longer, all calls fail at once with
 // [ErrDown], for a tenth of a second at first and up to five seconds later. Then one call tries whether the
-// server is back. The fetcher takes each such error for a miss. Open does not need the server, and nothing
+// server is back. The fetcher treats each such error as a miss. Open does not need the server, and nothing
 // needs to be done when the server comes back.
 //
 // # What is stored
@@ -90,8 +90,8 @@ type Store struct {
 	bell   bell
 }
 
-// Open returns a store on the server that the URL names. It does not wait for the server, nor does it
-// fail if there is none; the first call connects. An error says what is wrong with the URL, without the password.
+// Open returns a store on the server that the URL names. It does not wait for the server and does not fail if
+// there is none; the first call connects. An error says what is wrong with the URL, without the password.
 func Open(rawURL string, o *Options) (*Store, error) {
 	if o == nil {
 		o = &Options{}
@@ -224,9 +224,9 @@ func (s *Store) name(kind, key string) string {
 	return strings.Join([]string{s.prefix, "1", kind, key}, ":")
 }
 
-// read returns the string under a name, of a string that is far too long the beginning: from the server,
-// or, if it is watched, from memory as long as the server has not said that it changed. The error is
-// fs.ErrNotExist if there is no string, or a value of another type.
+// read returns the string under a name, or the beginning of one that is far too long. A watched name is read
+// from memory until the server reports a change, and any other from the server. The error is fs.ErrNotExist if
+// there is no string.
 func (s *Store) read(ctx context.Context, name string, watched bool) ([]byte, error) {
 	b, err := do(ctx, s.link, func(ctx context.Context, c rueidis.Client) ([]byte, error) {
 		get := c.B().Getrange().Key(name).Start(0).End(maxRead)
@@ -242,8 +242,8 @@ func (s *Store) read(ctx context.Context, name string, watched bool) ([]byte, er
 	return b, err
 }
 
-// wrongType reports whether the server replied that a key has another type than the command wants. The reply
-// to a script says so further on.
+// wrongType reports whether the server replied that a key has another type than the command needs. In the
+// reply to a script this is not the first word.
 func wrongType(err error) bool {
 	reply, ok := rueidis.IsRedisErr(err)
 	return ok && strings.Contains(reply.Error(), "WRONGTYPE")

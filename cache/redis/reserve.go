@@ -218,7 +218,7 @@ func (s *Store) Reserve(ctx context.Context, authority string, r pace.Reservatio
 	return grant(answer[0], answer[1], answer[2], answer[3]), nil
 }
 
-// grant is what a script says of a ticket.
+// grant makes a Grant of the numbers that a script answers with.
 func grant(granted, start, level, clock int64) pace.Grant {
 	return pace.Grant{
 		Granted: granted == 1,
