@@ -105,8 +105,8 @@ func (t *Transport) header(req *http.Request) (h http.Header, copied bool) {
 	return h, true
 }
 
-// known reports whether a webmaster who reads this User-Agent finds one of the
-// product tokens in it. No User-Agent hides nothing.
+// known reports whether a User-Agent contains one of the product tokens, so that a
+// webmaster can find it there. An empty one, which net/http does not send, is fine.
 func (t *Transport) known(sent string) bool {
 	if sent == t.engine.agent || sent == "" || t.reported.Load() {
 		return true

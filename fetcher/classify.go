@@ -15,8 +15,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// classify says which part of a retrieval failed (RFC 9309, section 2.3.1.4
-// makes all of them one: unreachable). It never looks at the text of an error.
+// classify says which part of a fetch failed. To RFC 9309, section 2.3.1.4, all of
+// them are one: unreachable. It never looks at the text of an error.
 func classify(ctx context.Context, err error) *policy.Failure {
 	var f *policy.Failure
 	if errors.As(err, &f) && (f.Class != policy.Body || ctx.Err() == nil) {
@@ -70,8 +70,8 @@ func timedOut(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// bare takes off what http.Client wraps around an error: the method and URL,
-// which the record has anyway.
+// bare removes the method and URL that http.Client puts around an error: the record
+// has them.
 func bare(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
@@ -80,7 +80,7 @@ func bare(err error) error {
 	return err
 }
 
-// passing reports whether a failure may have gone away by the next try.
+// passing reports whether the next try may succeed after a failure.
 func passing(f *policy.Failure) bool {
 	var name *net.DNSError
 	var short *cutShort

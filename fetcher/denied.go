@@ -15,7 +15,7 @@ import (
 // A *DeniedError matches one of them with errors.Is.
 var (
 	ErrDisallowed = errors.New("disallowed by robots.txt")
-	ErrDeferred   = errors.New("deferred: robots.txt could not be had, or it is not yet our turn")
+	ErrDeferred   = errors.New("deferred: robots.txt could not be fetched, or the turn comes too late")
 )
 
 // DeniedError is the error of a request that was refused. http.Client wraps it
@@ -36,9 +36,9 @@ func (e *DeniedError) Is(target error) bool {
 	return target == ErrDeferred
 }
 
-// refusal is what a refused request gets: a *DeniedError, or with AsResponse a
-// 403 that says the same. It is 403 for a Defer too, since the clients this is
-// for would take a 503 as a reason to try again at once.
+// refusal returns what a refused request gets: a *DeniedError, or with AsResponse a
+// 403 with the Decision. A Defer is a 403, too: the clients that AsResponse is for
+// would try again at once after a 503.
 func (t *Transport) refusal(req *http.Request, d policy.Decision) (*http.Response, error) {
 	if !t.engine.opts.AsResponse {
 		return nil, &DeniedError{Decision: d}

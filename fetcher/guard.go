@@ -13,14 +13,14 @@ import (
 // errGone is the error of a function that ended its goroutine.
 var errGone error = &panicError{"the goroutine exited"}
 
-// panicError is a function of the caller's that did not return.
+// panicError is the error of a function that panicked or ended its goroutine.
 type panicError struct{ text string }
 
 func (p *panicError) Error() string { return p.text }
 
-// run starts f on a goroutine of its own, which ends with f, and delivers f's
-// error once. A panic or a Goexit in f is an error too: a hook, a transport or a
-// store of the caller's must not take a retrieval with it, nor the program.
+// run starts f on a goroutine of its own, which ends with f, and delivers f's error
+// once. A panic or a Goexit in f is an error, too: a hook, a transport or a store of
+// the caller's must not end a fetch or the program.
 func run(log *slog.Logger, f func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() {
@@ -37,7 +37,7 @@ func run(log *slog.Logger, f func() error) <-chan error {
 	return done
 }
 
-// guarded is run, waited for.
+// guarded runs f and waits for it.
 func guarded(log *slog.Logger, f func() error) error { return <-run(log, f) }
 
 // addressRule is Options.Egress, guarded; nil if that is. net/http may call it on
@@ -49,8 +49,8 @@ func addressRule(log *slog.Logger, rule func(netip.Addr) error) func(netip.Addr)
 	return func(addr netip.Addr) error { return guarded(log, func() error { return rule(addr) }) }
 }
 
-// within is run, waited for no longer than ctx. What f returns later is dropped,
-// so f must hand its result over by its return value alone.
+// within runs f and waits for it no longer than ctx. A later result is dropped, so f
+// must not deliver it in any other way than by returning it.
 func within[T any](ctx context.Context, log *slog.Logger, f func() (T, error)) (T, error) {
 	late := make(chan T, 1)
 	var zero T

@@ -22,7 +22,7 @@ const (
 	maxConns = 3
 )
 
-// hop makes one request for robots.txt, tried again if the connection fails.
+// hop requests one URL, again if the connection fails.
 func (r *retrieval) hop(u *url.URL) answer {
 	t := &tries{retrieval: r, engine: r.engine, url: u}
 	t.finish(t.do(r.ctx, u.String(), r.engine.header(u, r.old), r.engine.opts.Attempts))
@@ -37,19 +37,19 @@ type answer struct {
 	err     error // a *policy.Failure
 }
 
-// tries is the http.RoundTripper below go-retryablehttp for one hop, and the
-// state of its tries. It has no CloseIdleConnections, or every failure would
-// close the idle connections of the whole crawler.
+// tries makes the tries of one hop. It is the http.RoundTripper below
+// go-retryablehttp. It has no CloseIdleConnections, or every failure would close
+// the idle connections of the whole crawler.
 //
-// The base runs on a goroutine of its own. One that blocks in RoundTrip, Read or
-// Close is left behind when the retrieval's time ends; its goroutine ends when
-// the base returns.
+// The base runs on a goroutine of its own. A base that blocks in RoundTrip, Read or
+// Close is left behind when the time of the fetch ends; its goroutine ends when the
+// base returns.
 type tries struct {
 	retrieval *retrieval
 	engine    *engine
 	url       *url.URL
 	n         int                     // tries made
-	late      bool                    // no turn for another try in time
+	late      bool                    // another try has no turn in time
 	start     time.Time               // of the last try
 	held      pace.Turn               // turn of the last try
 	cancel    context.CancelCauseFunc // ends the last try
@@ -57,9 +57,9 @@ type tries struct {
 	last      answer                  // result of the last try
 }
 
-// RoundTrip makes one try, when it is the host's turn. What it returns is for
-// http.Client and go-retryablehttp alone: a status without body or Location, so
-// that neither follows a redirect nor reads from the base.
+// RoundTrip makes one try at the host's turn and keeps the answer. It returns a
+// status without body or Location, so that http.Client does not follow a redirect
+// and go-retryablehttp does not read from the base.
 func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
 	turn, err := t.turn()
 	if err != nil {
@@ -86,8 +86,7 @@ func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: t.resp.StatusCode, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
 }
 
-// send makes the request by the base and checks the head of its answer, which it
-// closes if it returns an error.
+// send requests by way of the base and checks the header of the answer.
 func (t *tries) send(req *http.Request) (*http.Response, error) {
 	resp, err := t.retrieval.trip.RoundTrip(req, t.cancel)
 	switch {
@@ -118,11 +117,11 @@ func closeResponse(resp *http.Response) {
 // errRefusing ends a try that takes one connection after the other.
 var errRefusing error = &policy.Failure{Class: policy.Protocol, Err: fmt.Errorf("no answer by %d connections", maxConns)}
 
-// bounded is req with a context that t.cancel ends and at most maxConns
-// connections, and whether an answer to it began to arrive. For a server that
-// takes HTTP/2 connections and refuses every request on them, an *http.Transport
-// dials anew without a pause for as long as the context lasts. Another base may
-// have retries of its own.
+// bounded returns req with a context that t.cancel ends, and whether an answer to it
+// began to arrive. More than maxConns connections end it, too: an *http.Transport
+// dials anew without a pause, for as long as the context lasts, if a server accepts
+// HTTP/2 connections and refuses every request on them. Another base may have
+// retries of its own.
 func (t *tries) bounded(req *http.Request) (*http.Request, *atomic.Bool) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	t.cancel = cancel
@@ -138,10 +137,9 @@ func (t *tries) bounded(req *http.Request) (*http.Request, *atomic.Bool) {
 	})), heard
 }
 
-// unanswered is a failure seen in the light of what net/http reported of the
-// try: before the first byte of an answer nothing can be wrong with the answer,
-// so what has no class of its own is a failure of the connection. A try that was
-// canceled failed for the reason it was canceled for.
+// unanswered corrects the class of a failed try by what net/http reported of it. A
+// try that was canceled failed for the reason of its cancellation. A failure before
+// the first byte of an answer is not a fault of the answer but of the connection.
 func unanswered(ctx context.Context, f *policy.Failure, heard bool) error {
 	var refused *egress.RefusedError
 	switch cause := context.Cause(ctx); {
@@ -155,8 +153,8 @@ func unanswered(ctx context.Context, f *policy.Failure, heard bool) error {
 	return f
 }
 
-// turn waits for the host's turn, within the retrieval's time, unless it is held
-// already. Without pacing it is the zero Turn.
+// turn waits for the host's turn as long as the time of the fetch permits. The turn
+// of the first request is there already. Without pacing it is the zero Turn.
 func (t *tries) turn() (none pace.Turn, err error) {
 	r := t.retrieval
 	if held := r.turn; held != none || t.engine.pacer == nil {
@@ -174,8 +172,9 @@ func (t *tries) turn() (none pace.Turn, err error) {
 	return turn, nil
 }
 
-// read reads the body of a successful answer and closes any. It runs inside the
-// retry, so that a body that breaks off is tried again.
+// read reads the body of a successful answer, and closes the body of every answer.
+// go-retryablehttp calls it within a try, so that a body that breaks off is tried
+// again.
 func (t *tries) read(*http.Response) error {
 	resp, header, limit := t.resp, t.last.header, t.engine.opts.Profile.Limit
 	c, err := within(t.retrieval.ctx, t.engine.watch.log, func() (content, error) {
@@ -201,8 +200,8 @@ func (t *tries) done(err error) {
 	t.engine.watch.hop(Hop{Robots: t.retrieval.robots, URL: t.url.String(), Try: t.n, Status: t.last.status, Start: t.start, Took: time.Since(t.start), Err: err})
 }
 
-// again decides on another try: only the network's failures are worth one, and
-// only while there is time to wait for it.
+// again decides on another try. It makes one only after a failure of the network,
+// and only if there is time to wait for it.
 func (t *tries) again(ctx context.Context, _ *http.Response, err error) (bool, error) {
 	if err == nil || t.late || ctx.Err() != nil {
 		return false, nil
@@ -213,9 +212,9 @@ func (t *tries) again(ctx context.Context, _ *http.Response, err error) (bool, e
 	return passing(classify(ctx, err)), nil
 }
 
-// finish takes the outcome that no try has recorded: an error of http.Client's
-// own, or no turn for the first try. The failure of a try that was made counts
-// more than that there was no time for another.
+// finish keeps an error that no try has kept: one of http.Client's own, or that the
+// first try had no turn. The failure of a try counts more than the missing turn of
+// the next.
 func (t *tries) finish(err error) {
 	if err != nil && t.last.err == nil {
 		t.last = answer{err: classify(t.retrieval.ctx, err)}

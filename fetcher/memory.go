@@ -26,7 +26,7 @@ func newMemory(maxBytes int64) *memory {
 	return &memory{records: lru.New[*policy.Record, *policy.Text](maxBytes)}
 }
 
-// serve tells the memory of a product token that will ask.
+// serve adds a product token whose groups will be needed.
 func (m *memory) serve(token string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -35,15 +35,15 @@ func (m *memory) serve(token string) {
 	}
 }
 
-// served are the tokens told of.
+// served returns the tokens given to serve.
 func (m *memory) served() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.tokens
 }
 
-// remember keeps the record and returns it; its copy is the one that other
-// authorities with the same text already hold, if there are such.
+// remember keeps the record and returns it. If another authority has the same text,
+// the record returned shares it.
 func (m *memory) remember(key string, rec *policy.Record) *policy.Record {
 	// The string that is put is kept: the record has these bytes already.
 	if robots := rec.Robots(); robots == key+robotsPath {

@@ -20,11 +20,10 @@ type retrieval struct {
 	trip   *egress.Trip
 }
 
-// retrieve fills a with one retrieval: the request for robots.txt and the
-// redirects it leads to, each followed by hand and within ctx (RFC 9309, section
-// 2.3.1.2). A redirect to a URL seen before is followed like any other, to the
-// same limit: a cookie check or a cache may end it. The rules that come back are
-// the initial authority's, wherever they were found. policy.Learn says what the
+// retrieve requests a.Robots, follows its redirects within ctx, and fills a with the
+// result (RFC 9309, section 2.3.1.2). A redirect to a URL seen before is followed
+// like any other, to the same limit: the loop may end in a file. The rules apply to
+// the initial authority, wherever they were found. Profile.Learn says what the
 // answer means. The turn is for the first request.
 func (e *engine) retrieve(ctx context.Context, a *policy.Attempt, old *policy.Record, turn pace.Turn) {
 	u, err := url.Parse(a.Robots)
@@ -42,7 +41,7 @@ func (e *engine) retrieve(ctx context.Context, a *policy.Attempt, old *policy.Re
 		}
 		to, err := location(a)
 		if err != nil {
-			return // Learn finds the same in a
+			return // Learn sees that from a
 		}
 		if err := r.follow(u, to); err != nil {
 			a.Err = &policy.Failure{Class: policy.Egress, Err: err}
@@ -72,9 +71,9 @@ func (r *retrieval) follow(from, to *url.URL) error {
 	return r.trip.Follow(r.ctx, from, to)
 }
 
-// header is what every request for robots.txt carries, made anew for each hop:
-// no cookie, credential or Referer ever gets in. Validators go to the URL they
-// belong to and to no other.
+// header returns the header of a request for robots.txt. Every hop gets a new one,
+// without cookies, credentials and Referer. Validators are sent only to the URL that
+// they belong to.
 func (e *engine) header(u *url.URL, old *policy.Record) http.Header {
 	h := http.Header{}
 	if v := old.Validators(); v != nil && u.String() == old.Origin() {
