@@ -70,7 +70,8 @@ func do[T any](ctx context.Context, l *link, command func(context.Context, rueid
 	if _, err := l.ready(); err != nil {
 		return none, fmt.Errorf("redis: %w", err)
 	}
-	if err := l.breaker.enter(time.Now()); err != nil {
+	began := time.Now()
+	if err := l.breaker.enter(began); err != nil {
 		return none, err
 	}
 	wait, cancel := context.WithTimeout(ctx, l.delay)
@@ -81,7 +82,7 @@ func do[T any](ctx context.Context, l *link, command func(context.Context, rueid
 		// It ends with the command: the client gives up when the command's context ends, or earlier.
 		go func() {
 			defer func() { <-l.calls }()
-			answer <- work(wait, l, command)
+			answer <- work(wait, l, began, command)
 		}()
 	case <-wait.Done():
 	}
@@ -91,11 +92,11 @@ func do[T any](ctx context.Context, l *link, command func(context.Context, rueid
 	case <-wait.Done():
 	}
 	if err := ctx.Err(); err != nil {
-		l.breaker.abandon()
+		l.breaker.abandon(began)
 		return none, err
 	}
 	err := fmt.Errorf("redis: %w: no answer within %v", ErrDown, l.delay)
-	l.breaker.fail(time.Now(), err)
+	l.breaker.fail(began, time.Now(), err)
 	return none, err
 }
 
@@ -106,7 +107,7 @@ type result[T any] struct {
 
 // work runs a command on the connected client and reports the result to the breaker. Once the caller has left,
 // which wait shows, a failure does not count: the caller has reported it, and the server may be back.
-func work[T any](wait context.Context, l *link, command func(context.Context, rueidis.Client) (T, error)) (r result[T]) {
+func work[T any](wait context.Context, l *link, began time.Time, command func(context.Context, rueidis.Client) (T, error)) (r result[T]) {
 	ctx, cancel := context.WithTimeout(context.Background(), workLimit)
 	defer cancel()
 	client, err := l.connect(ctx)
@@ -122,7 +123,7 @@ func work[T any](wait context.Context, l *link, command func(context.Context, ru
 	default:
 		err = fmt.Errorf("redis: %w: %.200v", ErrDown, err)
 		if wait.Err() == nil {
-			l.breaker.fail(time.Now(), err)
+			l.breaker.fail(began, time.Now(), err)
 		}
 	}
 	r.err = err
@@ -197,6 +198,7 @@ type breaker struct {
 	until time.Time     // end of the pause
 	pause time.Duration // of the next failure
 	probe bool          // a call was let through after the pause and has not ended
+	since time.Time     // calls that began before this do not count any more
 }
 
 // enter returns an error if no call may be made now.
@@ -209,7 +211,7 @@ func (b *breaker) enter(now time.Time) error {
 	if b.probe || now.Before(b.until) {
 		return b.cause
 	}
-	b.probe = true
+	b.probe, b.since = true, now
 	return nil
 }
 
@@ -220,20 +222,25 @@ func (b *breaker) succeed() {
 	b.cause, b.pause, b.probe = nil, 0, false
 }
 
-// fail records that the server did not answer. Calls that began before the first failure do not count.
-func (b *breaker) fail(now time.Time, cause error) {
+// fail records at now that the server did not answer a call that began at began.
+// Calls that began before the first failure, or before the call that was let through
+// after a pause, do not count.
+func (b *breaker) fail(began, now time.Time, cause error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.cause != nil && !b.probe {
+	if began.Before(b.since) || b.cause != nil && !b.probe {
 		return
 	}
 	b.pause = min(max(2*b.pause, firstPause), lastPause)
-	b.cause, b.until, b.probe = cause, now.Add(b.pause), false
+	b.cause, b.until, b.since, b.probe = cause, now.Add(b.pause), now, false
 }
 
-// abandon records that a caller left before there was an answer or a failure: the next call may try.
-func (b *breaker) abandon() {
+// abandon records that the caller of a call that began at began left before there
+// was an answer or a failure. If the call was to test the server, the next one may.
+func (b *breaker) abandon(began time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.probe = false
+	if !began.Before(b.since) {
+		b.probe = false
+	}
 }
