@@ -10,16 +10,16 @@ import "strings"
 type choice struct {
 	dialect *Dialect
 	tokens  []string
-	best    int      // number of the name obeyed so far; noName if there is none
-	agent   string   // first user-agent value that has this name
-	rules   int      // number of rules taken so far
-	skip    int      // number of rules taken before those of the groups obeyed so far
-	others  []record // other records of these groups, then those of the group being read
+	best    int    // number of the name obeyed so far; noName if there is none
+	agent   string // first user-agent value that has this name
+	rules   int    // number of rules taken so far
+	skip    int    // number of rules taken before those of the groups obeyed so far
+	others  others // other records of the groups obeyed so far, then those of the group being read
 
 	// The group being read.
 	name    int    // the best of its names
 	value   string // first user-agent value that has this name
-	from    int    // others[from:] stand in this group
+	from    others // the other records before the group
 	settled bool   // it is known whether the group is obeyed
 	obeyed  bool   // it is, so far
 }
@@ -35,7 +35,9 @@ func (f *File) choose(tokens string) *Group {
 	s := f.scan()
 	for s.next() {
 		if c.take(&s.record) {
-			rules = append(rules, rule{pattern: s.value, line: int32(s.line), allow: s.kind == allow})
+			rules = append(rules, rule{})
+			r := &rules[len(rules)-1]
+			r.pattern, r.line, r.allow = s.value, int32(s.line), s.kind == allow
 		}
 	}
 	c.endGroup()
@@ -55,8 +57,8 @@ func (d *Dialect) tokens(list string) (tokens []string) {
 	return tokens
 }
 
-// take takes the next record of the file. It reports whether it is a rule that the
-// crawler obeys, so far.
+// take takes the next record of the file. It reports whether the record is a rule
+// that the crawler obeys, so far.
 func (c *choice) take(r *record) bool {
 	switch {
 	case r.kind == agent:
@@ -76,7 +78,7 @@ func (c *choice) take(r *record) bool {
 			return true
 		}
 	case r.kind == other || r.kind == delay:
-		c.others = append(c.others, *r)
+		c.others.add(r)
 	}
 	return false
 }
@@ -93,7 +95,7 @@ func (c *choice) settle() {
 	case c.name < c.best:
 		c.best, c.agent, c.obeyed = c.name, c.value, true
 		c.skip = c.rules
-		c.others, c.from = c.others[c.from:], 0
+		c.others, c.from = c.others.after(c.from), others{}
 	case c.name == c.best && c.name != noName && !onlyFirst:
 		c.obeyed = true
 	}
@@ -106,9 +108,9 @@ func (c *choice) endGroup() {
 		c.settle()
 	}
 	if !c.obeyed {
-		c.others = c.others[:c.from]
+		c.others = c.from
 	}
-	c.from, c.name = len(c.others), noName
+	c.from, c.name = c.others, noName
 	c.settled, c.obeyed = false, false
 }
 

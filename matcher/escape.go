@@ -121,6 +121,10 @@ func (f form) pattern(dst []byte, p string) []byte {
 	inQuery := false
 	for i := 0; i < len(p); i++ {
 		c := p[i]
+		if properties[c]&inPattern != 0 && c != '?' {
+			dst = append(dst, c)
+			continue
+		}
 		v, ok := triplet(p, i)
 		switch {
 		case f == decodedForm:

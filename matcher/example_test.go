@@ -263,13 +263,6 @@ func ExampleFile_Lines() {
 	// 2 Disalow: /a (misspelling accepted)
 }
 
-func ExampleFile_Equal() {
-	f := matcher.Parse([]byte("User-agent: *\nDisallow: /a\n"), matcher.Dialect{})
-	o := matcher.Parse([]byte("User-agent: *\nDisallow: /a\n"), matcher.Google())
-	fmt.Println(f.Equal(o), f.Equal(matcher.Parse([]byte(f.Text()), matcher.Dialect{})))
-	// Output: false true
-}
-
 func ExampleFile_Size() {
 	f := matcher.Parse([]byte(simple), matcher.Dialect{})
 	fmt.Println(f.Size() > len(simple))

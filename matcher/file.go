@@ -49,18 +49,6 @@ func (f *File) Text() string {
 	return f.text
 }
 
-// AppendText appends the file as Parse got it. The error is always nil. It
-// implements encoding.TextAppender.
-func (f *File) AppendText(b []byte) ([]byte, error) { return append(b, f.Text()...), nil }
-
-// Equal reports whether f and o are the same text in the same dialect.
-func (f *File) Equal(o *File) bool {
-	if f == nil || o == nil {
-		return f == o
-	}
-	return f.dialect == o.dialect && f.text == o.text
-}
-
 // Size returns about how many bytes of memory f retains: the text, and the
 // groups that were asked for so far.
 func (f *File) Size() int {

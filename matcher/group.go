@@ -2,9 +2,8 @@ package matcher
 
 import (
 	"iter"
-	"math"
 	"slices"
-	"strconv"
+	"sort"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -16,15 +15,21 @@ import (
 // 2.2.1). It is immutable, safe for concurrent use, and holds no part of the text
 // of its File.
 type Group struct {
-	agent    string           // first user-agent value that names the crawler
-	dialect  Dialect          // of the file
-	rules    []rule           // those that can match something, by rank
-	written  map[int32]string // by line: patterns that are written otherwise than in normal form
-	others   []record         // records that are no rules, in the order of the file
-	delay    time.Duration    // the crawl-delay
-	hasDelay bool             // there is a crawl-delay
+	agent    string        // first user-agent value that names the crawler
+	dialect  Dialect       // dialect of the file
+	rules    []rule        // rules that can match something, by rank
+	written  []rewritten   // patterns that normalising changed, by line
+	others   others        // records that are no rules, in the order of the file
+	delay    time.Duration // the crawl-delay
+	hasDelay bool          // there is a crawl-delay
 	indexes  atomic.Pointer[indexes]
 	asked    atomic.Bool // a question has come
+}
+
+// rewritten is a pattern that normalising changed.
+type rewritten struct {
+	line    int32  // number of the line, from 1
+	pattern string // as written
 }
 
 // group makes the group that was chosen, with rules whose patterns are as
@@ -37,60 +42,67 @@ func (c *choice) group(rules []rule) *Group {
 	for i := range rules {
 		size += len(rules[i].pattern)
 	}
-	for i := range c.others {
-		size += len(c.others[i].name) + len(c.others[i].value)
-	}
-	b := groupBuilder{Group: &Group{dialect: *c.dialect}}
-	b.text.Grow(size)
+	b := groupBuilder{Group: &Group{dialect: *c.dialect}, text: make([]byte, 0, size)}
 	b.agent = b.keep(c.agent)
 	b.addRules(rules)
-	b.addOthers(c.others)
+	b.others = c.others.clone()
+	b.readDelay()
 	return b.Group
 }
 
 // groupBuilder fills a group.
 type groupBuilder struct {
 	*Group
-	text strings.Builder // memory for the strings of the group
-	tmp  []byte          // the pattern being normalised
+	text []byte // memory for the strings of the group
+	tmp  []byte // the pattern being normalised
 }
 
 // keep returns a copy of s in the memory of the group.
 func (b *groupBuilder) keep(s string) string {
-	if b.text.Cap()-b.text.Len() < len(s) {
-		size := max(len(s), b.text.Cap()/2)
-		b.text = strings.Builder{}
-		b.text.Grow(size)
+	if cap(b.text)-len(b.text) < len(s) {
+		b.text = make([]byte, 0, max(len(s), cap(b.text)/2))
 	}
-	n := b.text.Len()
-	b.text.WriteString(s)
-	return b.text.String()[n:]
+	n := len(b.text)
+	b.text = append(b.text, s...)
+	return view(b.text[n:])
 }
 
-// addRules adds rules, whose patterns are as written, that can match something.
+// addRules adds the rules of a list that can match something. Their patterns are
+// as written.
 func (b *groupBuilder) addRules(list []rule) {
-	rules := list[:0]
-	if b.dialect.indexHTML {
-		rules = make([]rule, 0, 2*len(list))
-	}
+	n := 0
+	var folders []rule
 	for i := range list {
-		r := &list[i]
-		written := r.pattern
+		r, written := &list[i], list[i].pattern
 		if !b.normalise(r, written) {
 			continue
 		}
-		rules = append(rules, *r)
-		if !b.dialect.indexHTML || !r.allow {
-			continue
+		if b.dialect.indexHTML && r.allow {
+			folders = b.appendFolder(folders, *r, written)
 		}
-		slash := strings.LastIndexByte(written, '/')
-		if slash >= 0 && strings.HasPrefix(written[slash:], "/index.htm") {
-			b.normalise(r, written[:slash+1]+"$")
-			b.note(r.line, written)
-			rules = append(rules, *r)
+		if n != i {
+			list[n] = *r
 		}
+		n++
 	}
-	b.rules = b.dialect.rank(rules)
+	list = list[:n]
+	if len(folders) > 0 {
+		list = append(list, folders...)
+		slices.SortStableFunc(list, func(a, b rule) int { return int(a.line) - int(b.line) })
+	}
+	b.rules = b.dialect.rank(list)
+}
+
+// appendFolder appends, if the rule r is written with an index page, a rule of
+// the same line for the folder of the page.
+func (b *groupBuilder) appendFolder(folders []rule, r rule, written string) []rule {
+	slash := strings.LastIndexByte(written, '/')
+	if slash < 0 || !strings.HasPrefix(written[slash:], "/index.htm") {
+		return folders
+	}
+	b.normalise(&r, written[:slash+1]+"$")
+	b.note(r.line, written)
+	return append(folders, r)
 }
 
 // normalise gives r a pattern, brought to normal form. It reports whether the rule
@@ -114,57 +126,12 @@ func (b *groupBuilder) normalise(r *rule, pattern string) bool {
 
 // note notes how the pattern of a line is written.
 func (b *groupBuilder) note(line int32, pattern string) {
-	if b.written == nil {
-		b.written = map[int32]string{}
-	}
-	b.written[line] = b.keep(pattern)
-}
-
-// addOthers adds the records that are no rules, and reads the crawl-delay: the
-// first that is a number of seconds.
-func (b *groupBuilder) addOthers(list []record) {
-	b.others = slices.Clone(list)
-	for i := range b.others {
-		r := &b.others[i]
-		if r.kind == delay && !b.hasDelay {
-			b.delay, b.hasDelay = seconds(r.value)
-		}
-		r.name, r.value = b.keep(r.name), b.keep(r.value)
-	}
-}
-
-// seconds reads a decimal number of seconds, zero or more.
-func seconds(s string) (time.Duration, bool) {
-	v, err := strconv.ParseFloat(s, 64)
-	switch {
-	case s == "" || strings.ContainsAny(s, "xXpPiInN_"), err != nil && !math.IsInf(v, 1), !(v >= 0):
-		return 0, false
-	case v >= math.MaxInt64/float64(time.Second):
-		return math.MaxInt64, true
-	}
-	return time.Duration(v * float64(time.Second)), true
+	b.written = append(b.written, rewritten{line, b.keep(pattern)})
 }
 
 // Agent returns the user-agent value of the group, as written in the first line
 // that names the crawler; "*" for the default group; "" if no group applies.
 func (g *Group) Agent() string { return g.agent }
-
-// CrawlDelay returns the first crawl-delay of the group that is a number of
-// seconds, zero or more; ok is false if there is none. Values past the range
-// of a Duration are its maximum.
-func (g *Group) CrawlDelay() (d time.Duration, ok bool) { return g.delay, g.hasDelay }
-
-// Other is as [File.Other] for the records that stand in the groups of the
-// crawler. Sitemap records stand in no group (RFC 9309, section 2.2.4).
-func (g *Group) Other(field string) iter.Seq2[int, string] {
-	return func(yield func(int, string) bool) {
-		for i := range g.others {
-			if r := &g.others[i]; equalFold(r.name, field) && !yield(r.line, r.value) {
-				return
-			}
-		}
-	}
-}
 
 // Rules returns the rules that can match something, in the order of the file.
 func (g *Group) Rules() iter.Seq[Rule] {
@@ -183,11 +150,11 @@ func (g *Group) Rules() iter.Seq[Rule] {
 
 // explain returns a rule as the file has it.
 func (g *Group) explain(r *rule) Rule {
-	pattern, ok := g.written[r.line]
-	if !ok {
-		pattern = r.pattern
+	n := sort.Search(len(g.written), func(i int) bool { return g.written[i].line > r.line }) - 1
+	if n >= 0 && g.written[n].line == r.line {
+		return Rule{int(r.line), r.allow, g.written[n].pattern}
 	}
-	return Rule{int(r.line), r.allow, pattern}
+	return Rule{int(r.line), r.allow, r.pattern}
 }
 
 // Match is as [File.Match], for the crawler the group was made for.
@@ -284,16 +251,12 @@ func (g *Group) starred() int {
 // Size returns about how many bytes of memory g retains, with the index that a
 // group of many rules gets when it is asked again.
 func (g *Group) Size() int {
-	const entry = 48 // of a map
-	n := int(unsafe.Sizeof(*g)) + len(g.agent) + bytesOf(g.rules) + bytesOf(g.others) + entry*len(g.written)
+	n := int(unsafe.Sizeof(*g)) + len(g.agent) + bytesOf(g.rules) + bytesOf(g.written) + bytesOf(g.others.text) + bytesOf(g.others.lines)
 	for i := range g.rules {
 		n += len(g.rules[i].pattern)
 	}
-	for _, p := range g.written {
-		n += len(p)
-	}
-	for i := range g.others {
-		n += len(g.others[i].name) + len(g.others[i].value)
+	for i := range g.written {
+		n += len(g.written[i].pattern)
 	}
 	if x := g.indexes.Load(); x != nil {
 		n += x.size()

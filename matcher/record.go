@@ -63,23 +63,20 @@ var googleSpellings = [...]spelling{
 
 // properKind returns the kind whose canonical spelling is name, or other.
 func properKind(name string) kind {
-	k := other
+	k, usual := other, false // usual: only the first letter can differ in case
 	switch len(name) {
 	case len("allow"):
-		k = allow
+		k, usual = allow, name[1:] == "llow"
 	case len("sitemap"):
-		k = sitemap
+		k, usual = sitemap, name[1:] == "itemap"
 	case len("disallow"):
-		k = disallow
+		k, usual = disallow, name[1:] == "isallow"
 	case len("user-agent"):
-		k = agent
+		k, usual = agent, name[1:] == "ser-agent"
 	case len("crawl-delay"):
-		k = delay
-	default:
-		return other
+		k, usual = delay, name[1:] == "rawl-delay"
 	}
-	// Mostly only the first letter differs in case.
-	if p := proper[k]; name[1:] == p[1:] && lower(name[0]) == p[0] || equalFold(name, p) {
+	if usual && lower(name[0]) == proper[k][0] || equalFold(name, proper[k]) {
 		return k
 	}
 	return other

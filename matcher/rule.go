@@ -75,14 +75,14 @@ func (d *Dialect) rank(list []rule) []rule {
 	for i := range list {
 		most = max(most, list[i].weight())
 	}
-	ranked := make([]rule, len(list))
-	if copy(ranked, list); d.inOrder {
-		return ranked
+	if d.inOrder {
+		return slices.Clone(list)
 	}
 	if most > 256+8*len(list) { // a few very long patterns
-		slices.SortStableFunc(ranked, func(a, b rule) int { return b.weight() - a.weight() })
-		return ranked
+		slices.SortStableFunc(list, func(a, b rule) int { return b.weight() - a.weight() })
+		return slices.Clone(list)
 	}
+	ranked := make([]rule, len(list))
 	// Counting sort: place[most-w] is where the next rule of weight w goes.
 	var buf [256]int32
 	place := buf[:]

@@ -58,7 +58,7 @@ func (s *scanner) next() bool {
 		case rest != "":
 			s.read(rest)
 			return true
-		case s.dialect.blankEnds && s.grouped && s.dialect.trim(line) == "":
+		case s.dialect.blankEnds && s.grouped && s.dialect.trimLeft(line) == "":
 			s.record = record{kind: blank, line: s.line}
 			s.inRules = false
 			return true
@@ -109,7 +109,7 @@ func (s *scanner) strip(line string, comment int) string {
 	if d.nulEnds {
 		line = until(line, 0)
 	}
-	return d.trim(line)
+	return d.trimLeft(d.trimRight(line))
 }
 
 // read reads the record on a stripped line, and notes what it means for the group.
@@ -139,12 +139,15 @@ func (d *Dialect) split(line string) (name, value string, sep byte) {
 		i++
 	}
 	if i == len(line) {
-		if i = strings.IndexAny(line, " \t"); !d.twoWords || i < 0 ||
-			strings.ContainsAny(strings.TrimLeft(line[i:], " \t"), " \t") {
+		if !d.twoWords {
+			return "", "", 0
+		}
+		i = strings.IndexAny(line, " \t")
+		if i < 0 || strings.ContainsAny(strings.TrimLeft(line[i:], " \t"), " \t") {
 			return "", "", 0
 		}
 	}
-	return d.trim(line[:i]), d.trim(line[i+1:]), line[i]
+	return d.trimRight(line[:i]), d.trimLeft(line[i+1:]), line[i]
 }
 
 // until returns the part of s before the first c.
@@ -155,19 +158,25 @@ func until(s string, c byte) string {
 	return s
 }
 
-// trim removes white space at both ends of s.
-func (d *Dialect) trim(s string) string {
+// trimLeft removes white space at the beginning of s.
+func (d *Dialect) trimLeft(s string) string {
 	for len(s) > 0 && d.isSpace(s[0]) {
 		s = s[1:]
 	}
+	return s
+}
+
+// trimRight removes white space at the end of s.
+func (d *Dialect) trimRight(s string) string {
 	for len(s) > 0 && d.isSpace(s[len(s)-1]) {
 		s = s[:len(s)-1]
 	}
 	return s
 }
 
+// isSpace reports whether c is white space within a line.
 func (d *Dialect) isSpace(c byte) bool {
-	return c == ' ' || c == '\t' || d.wideSpace && (c == '\v' || c == '\f')
+	return c <= ' ' && (c == ' ' || c == '\t' || d.wideSpace && (c == '\v' || c == '\f'))
 }
 
 // decode returns text as UTF-8 without a byte order mark.
