@@ -81,7 +81,7 @@ func (l load) checkArrivals(t *testing.T, span, noise time.Duration, trouble boo
 		})
 	}
 	slices.SortFunc(o.visits, func(a, b visit) int { return a.arrived.Compare(b.arrived) })
-	shortest, left := time.Hour, 0
+	shortest, left, early := time.Hour, 0, 0
 	for i := 1; i < len(o.visits); i++ {
 		a, b := o.visits[i-1], o.visits[i]
 		if stopped(a) || stopped(b) {
@@ -91,9 +91,14 @@ func (l load) checkArrivals(t *testing.T, span, noise time.Duration, trouble boo
 		apart := b.arrived.Sub(a.arrived)
 		shortest = min(shortest, apart)
 		if apart < l.gap-noise {
-			t.Errorf("two requests arrive %v apart, want at least %v: turn and arrival of process %s at %v and %v, of process %s at %v and %v", apart, l.gap,
+			early++
+			t.Logf("two requests arrive %v apart: turn and arrival of process %s at %v and %v, of process %s at %v and %v", apart,
 				a.process, a.turned.Sub(o.met), a.arrived.Sub(o.met), b.process, b.turned.Sub(o.met), b.arrived.Sub(o.met))
 		}
+	}
+	// A machine that runs other tests as well may deliver a request late, which shortens the gap behind it.
+	if early > 0 && (os.Getenv(measureAll) != "" || early > len(o.visits)/20) {
+		t.Errorf("%d of %d requests arrive less than %v after the one before", early, len(o.visits), l.gap)
 	}
 	t.Logf("%d requests, %.1f a second; shortest gap %v; %d pairs left out; %d in flight", len(o.visits),
 		float64(len(o.visits))/span.Seconds(), shortest.Round(100*time.Microsecond), left, o.most)
