@@ -58,6 +58,8 @@ func printedCases() []printed {
 			web: func(w *httptest.Web, _ *httptest.Site) { w.Site("https://www.example.com").Robots(rules) }},
 		{name: "an old copy", robots: steps(rules, httptest.Status(503)), url: "/private", later: 3 * day},
 		{name: "an operator", url: "/", options: ours},
+		{name: "a private address", url: "/", options: fetcher.Options{PageEgress: true},
+			web: func(_ *httptest.Web, s *httptest.Site) { s.At("10.0.0.7") }},
 		{name: "closed in 1996", robots: steps(httptest.Status(403)), url: "/", options: profile("koster1996")},
 
 		{name: "503", robots: steps(httptest.Status(503).Header("Retry-After", "7200")), url: "/"},
