@@ -98,22 +98,28 @@ func (t *Transport) overridden(target *url.URL) (policy.Decision, bool) {
 	if reason == "" {
 		reason = "no reason given"
 	}
-	return policy.Decision{Verdict: v, URL: target.Redacted(), Clause: "house", Profile: t.engine.opts.Profile.Name, Override: reason}, true
+	d := t.house(v, target)
+	d.Override = reason
+	return d, true
+}
+
+// house is the beginning of a decision that rests on a rule of the crawler's own.
+func (t *Transport) house(v policy.Verdict, target *url.URL) policy.Decision {
+	return policy.Decision{Verdict: v, URL: target.Redacted(), Clause: "house", Profile: t.engine.opts.Profile.Name}
 }
 
 // tooLate is the decision on a URL whose turn comes too late for its caller.
 func (t *Transport) tooLate(target *url.URL, refused *pace.RefusedError) policy.Decision {
-	return policy.Decision{
-		Verdict: policy.Defer, URL: target.Redacted(), Clause: "house", Profile: t.engine.opts.Profile.Name,
-		RetryAt: refused.RetryAt, Pacing: "no turn in time: " + string(refused.Reason),
-	}
+	d := t.house(policy.Defer, target)
+	d.RetryAt, d.Pacing = refused.RetryAt, "no turn in time: "+string(refused.Reason)
+	return d
 }
 
 // forbidden is the decision on a URL whose address Options.PageEgress refuses.
 func (t *Transport) forbidden(target *url.URL, refused *egress.RefusedError) policy.Decision {
-	return policy.Decision{
-		Verdict: policy.Disallow, URL: target.Redacted(), Clause: "house", Profile: t.engine.opts.Profile.Name, Cause: refused.Error(),
-	}
+	d := t.house(policy.Disallow, target)
+	d.Cause = refused.Error()
+	return d
 }
 
 // Peek decides on a URL from memory alone, without any I/O. It reports false if
