@@ -189,9 +189,9 @@ func (a *Attempt) follows(scheme string) bool {
 	return scheme == "http" || scheme == "https" || strings.EqualFold(scheme, asked)
 }
 
-// short reports by how many bytes the body falls behind the length that the
-// answer declared, the longest of several. After a coding, or a cut, the two have
-// nothing to do with each other.
+// short returns by how many bytes the body is shorter than its Content-Length, the
+// longest of several, and whether it is. A body that was decoded or cut has another
+// length.
 func (a *Attempt) short(limit int) (int64, bool) {
 	h := a.Header
 	if a.Cut || len(a.Body) >= limit || h["Content-Encoding"] != nil || h["Transfer-Encoding"] != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // The stored form of a record is a magic with the version, the numbers, the
-// strings after their lengths, the text of the copy, deflated, and a checksum of
+// strings, each after its length, the text of the copy, deflated, and a checksum of
 // all of it.
 const (
 	magic     = "polite\x00\x03" // the last byte is the version
@@ -22,25 +22,53 @@ const (
 // stored is a record as it is written, without pointers. What a record lacks is
 // zero.
 type stored struct {
-	numbers
-	profile, robots, served, cause, clause, origin, etag string
+	base    storedBase
+	outage  storedOutage
+	copy    storedCopy
+	profile string
+	robots  string
+	served  string
+	cause   string
+	clause  string
+	origin  string
+	etag    string
 }
 
-// numbers are the fields of a record that are no strings.
-type numbers struct {
-	Learnt, Next               int64
-	Status                     int32
-	Access                     Access
-	NoStore                    bool
-	Outage                     bool // there is an outage
-	First, Tried, Reached      int64
-	Lasted                     time.Duration
-	Fails                      uint8
-	Answered, Hold             bool
-	Copy                       bool // there is a copy
-	Page, CopyNoStore          bool
+// storedBase has the numbers that every record has.
+type storedBase struct {
+	Learnt, Next int64
+	Status       int32
+	Access       Access
+	NoStore      bool
+	Outage       bool // storedOutage follows
+	Copy         bool // storedCopy follows
+}
+
+// storedOutage has the numbers of an outage.
+type storedOutage struct {
+	First, Tried, Reached int64
+	Lasted                time.Duration
+	Fails                 uint8
+	Answered, Hold        bool
+}
+
+// storedCopy has the numbers of a copy.
+type storedCopy struct {
 	Fetched, Expires, Modified int64
 	Declared                   time.Duration
+	Page, NoStore              bool
+}
+
+// numbers are the numbers of the record, in the order of the stored form.
+func (s *stored) numbers() []any {
+	parts := []any{&s.base}
+	if s.base.Outage {
+		parts = append(parts, &s.outage)
+	}
+	if s.base.Copy {
+		parts = append(parts, &s.copy)
+	}
+	return parts
 }
 
 // strings are the fields of a record that are strings, in the order of the stored
@@ -50,10 +78,11 @@ func (s *stored) strings() []*string {
 }
 
 // valid reports whether the numbers are such as MarshalBinary writes.
-func (n *numbers) valid() bool {
-	least := min(n.Learnt, n.Next, n.First, n.Tried, n.Reached, int64(n.Lasted), n.Fetched, n.Expires, n.Modified)
-	return least >= 0 && n.Declared >= undeclared && n.Status >= 0 && n.Status <= maxStatus &&
-		n.Access <= Restricted && n.Fails <= maxFails && n.Outage == (n.Access == Unreachable)
+func (s *stored) valid() bool {
+	b, o, c := &s.base, &s.outage, &s.copy
+	least := min(b.Learnt, b.Next, o.First, o.Tried, o.Reached, int64(o.Lasted), c.Fetched, c.Expires, c.Modified)
+	return least >= 0 && c.Declared >= undeclared && b.Status >= 0 && b.Status <= maxStatus &&
+		b.Access <= Restricted && o.Fails <= maxFails && b.Outage == (b.Access == Unreachable)
 }
 
 // MarshalBinary returns the record in a form that [Profile.Load] reads, for a
@@ -64,28 +93,26 @@ func (r *Record) MarshalBinary() ([]byte, error) {
 	}
 	a := r.answer
 	s := stored{profile: r.profile.Name, robots: r.robots, served: a.served, cause: a.cause, clause: a.clause}
-	s.Learnt, s.Next, s.Status, s.Access, s.NoStore = r.learnt, r.next, int32(a.status), a.access, a.noStore
+	s.base = storedBase{r.learnt, r.next, int32(a.status), a.access, a.noStore, r.outage != nil, r.copy != nil}
 	if o := r.outage; o != nil {
-		s.Outage, s.First, s.Tried, s.Reached = true, o.first, o.tried, o.reached
-		s.Lasted, s.Fails, s.Answered, s.Hold = o.lasted, o.fails, o.answered, o.hold
+		s.outage = storedOutage{o.first, o.tried, o.reached, o.lasted, o.fails, o.answered, o.hold}
 	}
 	if r.copy == nil {
 		return s.seal(""), nil
 	}
 	c := r.copy
-	s.Copy, s.Page, s.CopyNoStore = true, c.page, c.noStore
-	s.Fetched, s.Expires, s.Declared = c.fetched, c.expires, c.declared
+	s.copy = storedCopy{Fetched: c.fetched, Expires: c.expires, Declared: c.declared, Page: c.page, NoStore: c.noStore}
 	if c.source != nil {
-		s.origin, s.etag, s.Modified = c.source.origin, c.source.etag, c.source.modified
+		s.origin, s.etag, s.copy.Modified = c.source.origin, c.source.etag, c.source.modified
 	}
 	return s.seal(c.text.deflated), nil
 }
 
 // seal returns the stored form with the text of the copy.
 func (s *stored) seal(deflated string) []byte {
-	b, err := binary.Append([]byte(magic), binary.LittleEndian, &s.numbers)
-	if err != nil {
-		panic(err) // never: all fields of numbers have a fixed size
+	b := []byte(magic)
+	for _, n := range s.numbers() {
+		b, _ = binary.Append(b, binary.LittleEndian, n) // no error: all fields have a fixed size
 	}
 	for _, text := range s.strings() {
 		b = binary.AppendUvarint(b, uint64(len(*text)))
@@ -110,11 +137,16 @@ func (s *stored) unseal(data []byte) (deflated []byte, err error) {
 		return nil, fmt.Errorf("policy: the stored record has version %d, want %d", body[version], magic[version])
 	}
 	body = body[len(magic):]
-	size, err := binary.Decode(body, binary.LittleEndian, &s.numbers)
-	if err != nil || !s.valid() {
+	for i := 0; i < len(s.numbers()); i++ { // the first says which others follow
+		size, err := binary.Decode(body, binary.LittleEndian, s.numbers()[i])
+		if err != nil {
+			return nil, errDamaged
+		}
+		body = body[size:]
+	}
+	if !s.valid() {
 		return nil, errDamaged
 	}
-	body = body[size:]
 	for _, text := range s.strings() {
 		n, size := binary.Uvarint(body)
 		if size <= 0 || n > uint64(min(len(body)-size, maxString)) {
@@ -138,23 +170,24 @@ func (p *Profile) Load(data []byte) (*Record, error) {
 		return nil, err
 	case s.profile != p.Name:
 		return nil, fmt.Errorf("policy: the record was stored by profile %q, want %q", clean.Text(s.profile, maxWords), p.Name)
-	case !s.Copy && len(deflated) > 0:
+	case !s.base.Copy && len(deflated) > 0:
 		return nil, errDamaged
 	}
-	a := answer{status: int(s.Status), access: s.Access, noStore: s.NoStore, served: s.served, cause: s.cause, clause: s.clause}
-	r := &Record{profile: p, robots: s.robots, learnt: s.Learnt, next: s.Next, answer: a.shared()}
-	if s.Outage {
-		r.outage = &outage{s.First, s.Tried, s.Reached, s.Lasted, s.Fails, s.Answered, s.Hold}
+	b, o, c := s.base, s.outage, s.copy
+	a := answer{status: int(b.Status), access: b.Access, noStore: b.NoStore, served: s.served, cause: s.cause, clause: s.clause}
+	r := &Record{profile: p, robots: s.robots, learnt: b.Learnt, next: b.Next, answer: a.shared()}
+	if b.Outage {
+		r.outage = &outage{o.First, o.Tried, o.Reached, o.Lasted, o.Fails, o.Answered, o.Hold}
 	}
-	if !s.Copy {
+	if !b.Copy {
 		return r, nil
 	}
 	text, err := loadText(p, deflated)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
-	r.copy = &cachedCopy{text: text, fetched: s.Fetched, expires: s.Expires, declared: s.Declared, page: s.Page, noStore: s.CopyNoStore}
-	if src := (source{s.origin, s.etag, s.Modified}); src != (source{}) {
+	r.copy = &cachedCopy{text: text, fetched: c.Fetched, expires: c.Expires, declared: c.Declared, page: c.Page, noStore: c.NoStore}
+	if src := (source{s.origin, s.etag, c.Modified}); src != (source{}) {
 		r.copy.source = &src
 	}
 	return r, nil
