@@ -188,17 +188,7 @@ func (t *Transport) send(req *http.Request, turn pace.Turn) (*http.Response, err
 			turn.Done()
 		}
 	}()
-	sent := req
-	header, copied := t.header(req)
-	if turn != (pace.Turn{}) {
-		sent = timed(req, turn)
-	} else if copied {
-		sent = new(http.Request)
-		*sent = *req
-	}
-	if copied {
-		sent.Header = header
-	}
+	sent := t.outgoing(req, turn)
 	resp, err := t.engine.network.Page(sent)
 	switch {
 	case err != nil:
@@ -217,6 +207,24 @@ func (t *Transport) send(req *http.Request, turn pace.Turn) (*http.Response, err
 	held = true
 	resp.Body = &pacedBody{resp.Body, turn}
 	return resp, nil
+}
+
+// outgoing returns the request that the base gets: req itself, or a copy if it lacks
+// a User-Agent or has a turn.
+func (t *Transport) outgoing(req *http.Request, turn pace.Turn) *http.Request {
+	header, copied := t.header(req)
+	sent := req
+	switch {
+	case turn != (pace.Turn{}):
+		sent = timed(req, turn)
+	case copied:
+		sent = new(http.Request)
+		*sent = *req
+	default:
+		return req
+	}
+	sent.Header = header
+	return sent
 }
 
 // closeBody keeps RoundTrip's promise for a request that is not passed on.
