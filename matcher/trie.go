@@ -1,7 +1,6 @@
 package matcher
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 )
@@ -88,9 +87,9 @@ func (p *prefixes) size() int {
 
 // A path is a rule on its way into the trie.
 type path struct {
-	head     string  // what its pattern begins with
-	pieces   []int32 // numbers of the pieces after it
-	rule     int32   // its number
+	head     int32   // number of the head
+	rule     int32   // number of the rule
+	pieces   []int32 // numbers of the pieces after the head
 	anchored bool    // the last part must end the target
 }
 
@@ -114,75 +113,128 @@ func newIndex(rules []rule, numbers []int32) *index {
 	}
 	x := new(index)
 	paths := x.cut(rules, numbers)
-	slices.SortFunc(paths, func(a, b path) int {
-		return cmp.Or(strings.Compare(a.head, b.head), slices.Compare(a.pieces, b.pieces))
-	})
-	x.grow(paths)
+	keys := make([]sortKey, len(paths))
+	for i := range paths {
+		keys[i] = sortKey{uint64(paths[i].head) << 32, int32(i)}
+		if len(paths[i].pieces) > 0 {
+			keys[i].first |= uint64(paths[i].pieces[0] + 1)
+		}
+	}
+	sortByKey(keys, func(a, b int32) int { return slices.Compare(paths[a].pieces, paths[b].pieces) })
+	sorted := make([]path, len(paths))
+	for i, k := range keys {
+		sorted[i] = paths[k.at]
+	}
+	x.grow(sorted)
 	return x
 }
 
-// cut cuts the patterns of rules into heads and pieces, and lists the pieces.
+// A sortKey stands for an element of a list that is sorted. To sort keys takes half
+// the time of sorting long elements.
+type sortKey struct {
+	first uint64 // mostly decides where the element goes
+	at    int32  // place of the element in the list
+}
+
+// sortByKey sorts keys by their numbers, and keys of one number as compare says of
+// the places of their elements.
+func sortByKey(keys []sortKey, compare func(a, b int32) int) {
+	slices.SortFunc(keys, func(a, b sortKey) int {
+		switch {
+		case a.first < b.first:
+			return -1
+		case a.first > b.first:
+			return 1
+		}
+		return compare(a.at, b.at)
+	})
+}
+
+// cut cuts the patterns of rules into heads and pieces, and numbers both.
 func (x *index) cut(rules []rule, numbers []int32) []path {
-	paths := make([]path, len(numbers))
-	var ids []int32               // of all pieces of all rules
-	var list []string             // by id
-	known := map[string]int32{}   // id of a piece
-	begins := make([]int, 0, 256) // where the ids of a starred rule begin
+	paths, heads := make([]path, len(numbers)), make([]string, len(numbers))
+	var ids []int32                     // of all pieces of all rules
+	var pieces []string                 // by id
+	var known map[string]int32          // id of a piece
+	ends := make([]int32, len(numbers)) // where the ids of a rule end
 	for i, n := range numbers {
 		r := &rules[n]
-		paths[i] = path{head: r.literal(), rule: n, anchored: r.anchored}
-		if !r.starred {
-			continue
-		}
-		var rest string
-		paths[i].head, rest, _ = strings.Cut(r.literal(), "*")
-		paths[i].anchored = r.anchored && !strings.HasSuffix(r.literal(), "*")
-		begins = append(begins, len(ids))
-		for more := true; more; {
-			var piece string
-			if piece, rest, more = strings.Cut(rest, "*"); piece == "" {
-				continue
+		paths[i] = path{rule: n, anchored: r.anchored}
+		heads[i] = r.literal()
+		if r.starred {
+			if known == nil {
+				known = make(map[string]int32, (len(numbers)-i)/2)
 			}
-			id, ok := known[piece]
-			if !ok {
-				id = int32(len(list))
-				known[piece], list = id, append(list, piece)
+			var rest string
+			heads[i], rest, _ = strings.Cut(r.literal(), "*")
+			paths[i].anchored = r.anchored && !strings.HasSuffix(r.literal(), "*")
+			for piece := range strings.SplitSeq(rest, "*") {
+				if piece == "" {
+					continue
+				}
+				id, ok := known[piece]
+				if !ok {
+					id = int32(len(pieces))
+					known[piece], pieces = id, append(pieces, piece)
+				}
+				ids = append(ids, id)
 			}
-			ids = append(ids, id)
 		}
+		ends[i] = int32(len(ids))
 	}
-	x.number(list, ids)
-	begins = append(begins, len(ids))
-	for i, n := range numbers {
-		if rules[n].starred {
-			paths[i].pieces = ids[begins[0]:begins[1]]
-			begins = begins[1:]
-		}
+	sorted, pieceOf := number(pieces)
+	x.pieces = newPrefixes(sorted)
+	x.noteStarts()
+	for i, id := range ids {
+		ids[i] = pieceOf[id]
+	}
+	sorted, headOf := number(heads)
+	x.heads = newPrefixes(sorted)
+	begin := int32(0)
+	for i := range paths {
+		paths[i].head, paths[i].pieces = headOf[i], ids[begin:ends[i]]
+		begin = ends[i]
 	}
 	return paths
 }
 
-// number lists the pieces in order, and turns ids, which are places in list, into
-// their numbers.
-func (x *index) number(list []string, ids []int32) {
-	order := make([]int32, len(list))
-	for i, piece := range list {
-		order[i] = int32(i)
+// noteStarts notes how the pieces start.
+func (x *index) noteStarts() {
+	for _, piece := range x.pieces.list {
 		if len(piece) == 1 {
 			x.starts[piece[0]] = ^uint64(0)
 		} else {
 			x.starts[piece[0]] |= 1 << (piece[1] % 64)
 		}
 	}
-	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(list[a], list[b]) })
-	sorted, number := make([]string, len(list)), make([]int32, len(list))
-	for n, id := range order {
-		sorted[n], number[id] = list[id], int32(n)
+}
+
+// number returns the distinct strings of a list in order, and the number that
+// each string of the list has among them.
+func number(list []string) (sorted []string, numbers []int32) {
+	keys := make([]sortKey, len(list))
+	for i, s := range list {
+		keys[i] = sortKey{firstBytes(s), int32(i)}
 	}
-	for i, id := range ids {
-		ids[i] = number[id]
+	sortByKey(keys, func(a, b int32) int { return strings.Compare(list[a], list[b]) })
+	sorted, numbers = make([]string, 0, len(list)), make([]int32, len(list))
+	for _, k := range keys {
+		if n := len(sorted); n == 0 || sorted[n-1] != list[k.at] {
+			sorted = append(sorted, list[k.at])
+		}
+		numbers[k.at] = int32(len(sorted) - 1)
 	}
-	x.pieces = newPrefixes(sorted)
+	return sorted, numbers
+}
+
+// firstBytes returns the first eight bytes of s as a number that sorts as s does.
+// Bytes that s lacks are zero.
+func firstBytes(s string) uint64 {
+	n := uint64(0)
+	for i := range min(len(s), 8) {
+		n |= uint64(s[i]) << (56 - 8*i)
+	}
+	return n
 }
 
 // A span is the paths that lead through a node: paths[from:to].
@@ -200,20 +252,17 @@ func (x *index) grow(paths []path) {
 	}
 	x.nodes = make([]node, 0, most)
 	spans := make([]span, 0, most) // by node
-	var heads []string
 	for i := 0; i < len(paths); {
 		j := i + 1
 		for j < len(paths) && paths[j].head == paths[i].head {
 			j++
 		}
-		heads = append(heads, paths[i].head)
 		spans = append(spans, span{int32(i), int32(j), 0})
 		x.nodes = append(x.nodes, node{})
 		i = j
 	}
-	x.heads = newPrefixes(heads)
 	var stack []int32 // of nodes
-	for i := range heads {
+	for i := range x.heads.list {
 		stack = append(stack, int32(i))
 		for len(stack) > 0 {
 			n := stack[len(stack)-1]
