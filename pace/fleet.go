@@ -8,12 +8,15 @@ import (
 	"io/fs"
 	"strconv"
 	"time"
+
+	"github.com/rfc9309/polite/internal/clean"
 )
 
 const (
-	askTime  = time.Second      // one exchange with the store, at most
-	askAgain = 5 * time.Second  // a ticket in the queue asks at least this often
-	life     = 30 * time.Second // a request in flight outlives its process by this
+	askTime  = time.Second          // one exchange with the store, at most
+	askAgain = 5 * time.Second      // a ticket in the queue asks at least this often
+	askRest  = 2 * time.Millisecond // and at most this often
+	life     = 5 * time.Second      // a request in flight outlives its process by this
 
 	countEvery = time.Second      // how often a busy process registers
 	countLife  = 30 * time.Second // how long a process that rests stays registered
@@ -28,6 +31,7 @@ type fleet struct {
 	name    string        // name of this process, random
 	tickets uint64        // number of tickets drawn
 	away    bool          // the last exchange failed
+	lost    instant       // when the store last failed after it had answered
 	members int           // number of processes when the store last said it; 0: never
 	counted instant       // when this process last registered
 	usual   time.Duration // time of an exchange that few exceed lately
@@ -107,7 +111,7 @@ func (p *Pacer) ask(ctx context.Context, w *waiter, late <-chan time.Time) (gone
 	p.mu.Lock()
 	w.cancel = cancel
 	p.mu.Unlock()
-	stop := p.opts.Shared.Watch(q.r.Ticket, w.deliver)
+	stop := p.watch(q.r.Ticket, w.deliver)
 	defer stop()
 	defer p.withdraw(q)
 	for {
@@ -119,7 +123,7 @@ func (p *Pacer) ask(ctx context.Context, w *waiter, late <-chan time.Time) (gone
 			return false
 		}
 		select {
-		case <-time.After(min(wait, askAgain)):
+		case <-time.After(min(max(wait, askRest), askAgain)):
 			q.ask = !q.granted
 		case g := <-w.news:
 			p.takeMessage(q, g)
@@ -190,12 +194,9 @@ func (p *Pacer) prepare(q *query) {
 
 // reserve makes one request for a start and reports whether the store answered.
 func (p *Pacer) reserve(ctx context.Context, q *query) bool {
-	var g Grant
-	var asked instant
-	ok := p.exchange(ctx, func(ctx context.Context) (err error) {
-		asked = p.now()
-		g, err = p.opts.Shared.Reserve(ctx, q.w.host.authority, q.r)
-		return err
+	asked, r := p.now(), q.r
+	g, ok := exchange(ctx, p, func(ctx context.Context) (Grant, error) {
+		return p.opts.Shared.Reserve(ctx, q.w.host.authority, r)
 	})
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -358,9 +359,8 @@ func (p *Pacer) hold(authority string, l *lease, life time.Duration) (rest time.
 	p.mu.Lock()
 	ticket, started := l.ticket, max(l.started+p.fleet.clock.ahead(), 0)
 	p.mu.Unlock()
-	p.exchange(context.Background(), func(ctx context.Context) (err error) {
-		rest, err = p.opts.Shared.Hold(ctx, authority, ticket, life, started)
-		return err
+	rest, _ = exchange(context.Background(), p, func(ctx context.Context) (time.Duration, error) {
+		return p.opts.Shared.Hold(ctx, authority, ticket, life, started)
 	})
 	return rest
 }
@@ -370,8 +370,8 @@ func (p *Pacer) pauseFleet(authority string, wait, level time.Duration) {
 	if p.opts.Shared == nil {
 		return
 	}
-	p.exchange(context.Background(), func(ctx context.Context) error {
-		return p.opts.Shared.Pause(ctx, authority, wait, level)
+	exchange(context.Background(), p, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, p.opts.Shared.Pause(ctx, authority, wait, level)
 	})
 }
 
@@ -384,7 +384,9 @@ func (p *Pacer) count(now instant) {
 	go func() { // ends with its exchange
 		ctx, cancel := context.WithTimeout(context.Background(), askTime)
 		defer cancel()
-		n, err := p.opts.Shared.Count(ctx, p.fleet.name, countLife)
+		n, err := callStore(ctx, func(ctx context.Context) (int, error) {
+			return p.opts.Shared.Count(ctx, p.fleet.name, countLife)
+		})
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if err == nil {
@@ -396,26 +398,29 @@ func (p *Pacer) count(now instant) {
 // inForce is the limits that hold for this process now: its share while the store
 // is away, otherwise all.
 func (p *Pacer) inForce() limits {
-	l := limits{p.limits, 1}
-	if p.fleet.away {
-		l.share = max(p.fleet.members, 1)
+	l := limits{Limits: p.limits, share: 1}
+	if p.fleet.away && p.fleet.members > 0 {
+		l.share, l.from = p.fleet.members, p.fleet.lost
 	}
 	return l
 }
 
-// exchange speaks with the store once and reports whether it answered. OnShared is
+// exchange makes one call of the store and reports whether it answered. OnShared is
 // told of each change. A caller that leaves in the middle, or a store that was
 // closed, is no change.
-func (p *Pacer) exchange(ctx context.Context, speak func(context.Context) error) bool {
+func exchange[T any](ctx context.Context, p *Pacer, f func(context.Context) (T, error)) (v T, ok bool) {
 	limited, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	err := speak(limited)
+	v, err := callStore(limited, f)
 	if ctx.Err() != nil || errors.Is(err, fs.ErrClosed) {
-		return false
+		return v, false
 	}
 	p.mu.Lock()
 	changed := p.fleet.away != (err != nil)
 	p.fleet.away = err != nil
+	if changed && err != nil {
+		p.fleet.lost = p.now()
+	}
 	share := p.inForce().share
 	p.mu.Unlock()
 	if changed && p.opts.OnShared != nil {
@@ -425,5 +430,49 @@ func (p *Pacer) exchange(ctx context.Context, speak func(context.Context) error)
 		}
 		p.opts.OnShared(told)
 	}
-	return err == nil
+	return v, err == nil
+}
+
+// callStore runs f on a goroutine of its own and waits for it no longer than ctx: a
+// store that panics fails, and one that blocks is left behind. The goroutine ends
+// when f returns.
+func callStore[T any](ctx context.Context, f func(context.Context) (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		r := result{err: errors.New("the store ended its goroutine")}
+		defer func() {
+			if x := recover(); x != nil {
+				r.err = fmt.Errorf("the store panicked: %s", clean.Text(fmt.Sprint(x), maxPanic))
+			}
+			done <- r
+		}()
+		r.value, r.err = f(ctx)
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		return *new(T), ctx.Err()
+	}
+}
+
+// maxPanic bounds the text of a panic, in bytes.
+const maxPanic = 200
+
+// watch is Store.Watch for a store that may panic or block. A message that is lost
+// for that costs time only.
+func (p *Pacer) watch(ticket string, deliver func(Grant)) func() {
+	ctx, cancel := context.WithTimeout(context.Background(), askTime)
+	defer cancel()
+	stop, err := callStore(ctx, func(context.Context) (func(), error) { return p.opts.Shared.Watch(ticket, deliver), nil })
+	if err != nil || stop == nil {
+		return func() {}
+	}
+	return func() {
+		go callStore(context.Background(), func(context.Context) (none struct{}, err error) { stop(); return }) // ends with stop
+	}
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -210,7 +212,7 @@ func TestFleetDelay(t *testing.T) {
 }
 
 // Requests in flight are counted together, for as long as they take, and are
-// freed when they end or, if their process is killed, half a minute later.
+// freed when they end or, if their process is killed, five seconds later.
 func TestFleetParallel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all, s := fleetOf(t, 2, Limits{Parallel: 1}, Options{})
@@ -681,7 +683,8 @@ func TestFleetPassesPlaces(t *testing.T) {
 }
 
 // While the store is away a process keeps its share of the limits by the number of
-// processes that the store last counted.
+// processes that the store last counted. Others may have started until then, so the
+// gap counts from the moment at which the store was lost.
 func TestFleetShare(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -689,7 +692,7 @@ func TestFleetShare(t *testing.T) {
 		takes  time.Duration
 		starts []time.Duration
 	}{
-		{"gap", Limits{Gap: time.Second}, 0, []time.Duration{4 * time.Second, 8 * time.Second, 12 * time.Second}},
+		{"gap", Limits{Gap: time.Second}, 0, []time.Duration{5 * time.Second, 9 * time.Second, 13 * time.Second}},
 		{"parallel_of_eight", Limits{Parallel: 8}, time.Second, []time.Duration{0, 0, time.Second}},
 		{"less_than_one_in_flight", Limits{Parallel: 2}, time.Second, []time.Duration{0, 2 * time.Second, 4 * time.Second}},
 	} {
@@ -760,4 +763,97 @@ func TestFleetLeavesWithAPlace(t *testing.T) {
 		turn.Done()
 		synctest.Wait()
 	})
+}
+
+// misbehaving is a store that does something else in the calls named.
+type misbehaving struct {
+	*ledger
+	names string
+	does  func()
+}
+
+func (s *misbehaving) disturb(name string) {
+	if strings.Contains(s.names, name) {
+		s.does()
+	}
+}
+
+func (s *misbehaving) Reserve(ctx context.Context, authority string, r Reservation) (Grant, error) {
+	s.disturb("Reserve")
+	return s.ledger.Reserve(ctx, authority, r)
+}
+
+func (s *misbehaving) Hold(ctx context.Context, authority, ticket string, life, started time.Duration) (time.Duration, error) {
+	s.disturb("Hold")
+	return s.ledger.Hold(ctx, authority, ticket, life, started)
+}
+
+func (s *misbehaving) Pause(ctx context.Context, authority string, wait, level time.Duration) error {
+	s.disturb("Pause")
+	return s.ledger.Pause(ctx, authority, wait, level)
+}
+
+func (s *misbehaving) Watch(ticket string, wake func(Grant)) func() {
+	s.disturb("Watch")
+	stop := s.ledger.Watch(ticket, wake)
+	return func() { s.disturb("stop"); stop() }
+}
+
+func (s *misbehaving) Count(ctx context.Context, process string, life time.Duration) (int, error) {
+	s.disturb("Count")
+	return s.ledger.Count(ctx, process, life)
+}
+
+// A store that panics, hangs or ends its goroutine is one that does not answer: the
+// turn comes, a few calls of a second later.
+func TestFleetOfAMisbehavingStore(t *testing.T) {
+	for how, does := range map[string]func(){
+		"panics": func() { panic("at the store") },
+		"hangs":  func() { time.Sleep(time.Hour) },
+		"exits":  runtime.Goexit,
+	} {
+		for _, name := range []string{"Reserve", "Hold", "Pause", "Watch", "stop", "Count"} {
+			t.Run("7/"+name+"_"+how, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					p := pacer(t, Limits{Parallel: 1}, &Options{Shared: &misbehaving{newLedger(), name, does}})
+					began := time.Now()
+					for range 3 {
+						turn := take(t, p, host1, 0)
+						turn.Answer(http.StatusTooManyRequests, http.Header{"Retry-After": {"1"}})
+						turn.Done()
+					}
+					if took := time.Since(began); took > 20*time.Second {
+						t.Errorf("three turns took %v, want little more than the pauses", took)
+					}
+					time.Sleep(3 * time.Hour) // the calls that hang end
+				})
+			})
+		}
+	}
+}
+
+// A store that neither grants a start nor says when to ask again is not asked more
+// often than every two milliseconds.
+func TestFleetOfAStoreThatGrantsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		s := &misbehaving{ledger: newLedger(), names: "Reserve", does: func() { asked.Add(1) }}
+		s.flying["another"] = time.Now().Add(time.Hour)
+		p := pacer(t, Limits{Parallel: 1}, &Options{Shared: nothing{s}})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		p.Wait(ctx, host1, 0)
+		if n := asked.Load(); n == 0 || n > 5000 {
+			t.Errorf("asked %d times in 10 s, want at most 5000", n)
+		}
+		synctest.Wait()
+	})
+}
+
+// nothing is a store that answers with nothing.
+type nothing struct{ *misbehaving }
+
+func (s nothing) Reserve(context.Context, string, Reservation) (Grant, error) {
+	s.does()
+	return Grant{}, nil
 }

@@ -71,7 +71,8 @@ func (w *waiter) deliver(g Grant) {
 // limits are the Limits in force.
 type limits struct {
 	Limits
-	share int // number of processes that divide the limits among them
+	share int     // number of processes that divide the limits among them
+	from  instant // when they began to; the starts of others until then are not known
 }
 
 // full reports whether requests in flight forbid a further one.
@@ -119,7 +120,11 @@ func (h *host) adaptive(l Limits) time.Duration {
 // what it waits for until then. Requests in flight are not looked at.
 func (h *host) dueAfter(gap time.Duration, l limits) (instant, Reason) {
 	slow := h.adaptive(l.Limits)
-	at := h.last + max(l.spread(max(gap, slow)), l.thin(h.took))
+	last := h.last
+	if l.share > 1 {
+		last = max(last, l.from)
+	}
+	at := last + max(l.spread(max(gap, slow)), l.thin(h.took))
 	switch {
 	case h.until >= at:
 		return h.until, ReasonPause

@@ -63,7 +63,7 @@
 // process for a quarter of a second, and longer if the store is far away. Then it
 // goes to the process that has waited longest. With Limits.Parallel at 1, or
 // without a gap, the turns in between need no answer from the store. A process that
-// is killed frees its places after half a minute. [Options.OnShared] says what
+// is killed frees its places after five seconds. [Options.OnShared] says what
 // happens while the store is away.
 //
 // With a gap and with Limits.Parallel other than 1, nobody starts before
@@ -167,7 +167,7 @@ type Options struct {
 	// eight times the gap, and where its share of Parallel is less than one, one
 	// request at a time with a rest behind it. A process that has never reached
 	// Shared keeps all the limits alone. Requests in flight at that moment count
-	// at the store for half a minute.
+	// at the store for five seconds.
 	OnShared func(err error)
 }
 
