@@ -52,8 +52,9 @@
 //     a day. Everything is allowed if there is none.
 //   - 301, 302, 303, 307, 308: the rules at the end of up to five redirects. A
 //     sixth counts as 404; a loop is followed as far.
-//   - 404, 410 and every other 4xx but 407, 408, 421, 425 and 429: no file,
-//     everything is allowed.
+//   - 404 and 410: no file, everything is allowed.
+//   - every other 4xx but 407, 408, 421, 425 and 429: the cached copy until it
+//     expires, then everything is allowed.
 //   - the 4xx just named, 5xx, no answer, a broken or unreadable one: the cached
 //     copy governs, even after it has expired. Without a copy everything is
 //     deferred; after 30 days it is allowed if the server answers at all.

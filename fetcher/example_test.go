@@ -62,7 +62,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	client := &http.Client{Transport: t, Timeout: time.Minute}
+	client := &http.Client{Transport: t, Timeout: 2 * time.Minute}
 	for _, page := range []string{"https://example.com/news", "https://example.com/private", "https://busy.example/"} {
 		resp, err := client.Get(page)
 		var denied *fetcher.DeniedError

@@ -70,7 +70,7 @@ type crowd struct {
 }
 
 var crowds = []crowd{
-	{"distinct", 1600, 1, false, false}, // what any token can be answered from
+	{"distinct", 1600, 1, false, false},            // what any token can be answered from
 	{"distinct_tagged_asked", 4400, 1, true, true}, // with an index where there are many rules
 	{"repeated_tagged_asked", 250, 1000, true, true},
 }

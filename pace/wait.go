@@ -147,7 +147,7 @@ func (p *Pacer) refusal(h *host, at instant, why Reason, now instant) error {
 			why = ReasonParallel
 		}
 	}
-	return &RefusedError{Authority: h.authority, RetryAt: time.Now().Add(at - now), Reason: why}
+	return &RefusedError{Authority: h.authority, RetryAt: time.Now().Add(at - now).Round(0), Reason: why}
 }
 
 // pump gives turns to all waiters that are due, in order, and sets the timer for
@@ -335,7 +335,7 @@ func (p *Pacer) Peek(authority string, delay time.Duration) (time.Time, Reason) 
 		return time.Now(), ReasonNone
 	}
 	at, why := h.arrival(p.Obeyed(delay), p.inForce(), now)
-	return time.Now().Add(at - now), why
+	return time.Now().Add(at - now).Round(0), why
 }
 
 // Stats counts what a Pacer did since New.
