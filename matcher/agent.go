@@ -13,8 +13,8 @@ type choice struct {
 	best    int    // number of the name obeyed so far; noName if there is none
 	agent   string // first user-agent value that has this name
 	rules   int    // number of rules taken so far
-	skip    int    // number of rules taken before those of the groups obeyed so far
-	others  others // other records of the groups obeyed so far, then those of the group being read
+	skip    int    // number of rules taken before the rules of the groups obeyed so far
+	others  others // other records of the groups obeyed so far, then records of the group being read
 
 	// The group being read.
 	name    int    // the best of its names

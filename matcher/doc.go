@@ -25,11 +25,11 @@
 // a missing file, an error, a redirect or an old copy means, and package fetcher
 // fetches the file.
 //
-// # How a verdict comes about
+// # How a target is decided
 //
-// Of the file, a crawler obeys the groups that name its token, all taken
-// together; if there are none, those of "*"; if there are none either, nothing
-// is forbidden ([RFC 9309, section 2.2.1]). A group that names the crawler and
+// A crawler obeys all groups that name its token, taken together. If none names
+// it, the crawler obeys the groups of "*". If there are none either, everything is
+// allowed ([RFC 9309, section 2.2.1]). A group that names the crawler and
 // has no rules allows everything.
 //
 // Of the rules it obeys, the one with the longest pattern that matches decides,
@@ -66,9 +66,9 @@
 //
 // To read a file takes time in proportion to its bytes, whatever they are. To
 // match takes time in proportion to the target, and no memory for targets of up
-// to 512 bytes. A group of many rules gets an index, so that its questions take
-// hardly longer than those of a small one. Patterns made to be slow, such as a rule
-// of a thousand stars, are not.
+// to 512 bytes. A group of many rules gets an index, so a question takes hardly
+// longer than in a small group. Hostile patterns, such as a rule of a thousand stars,
+// do not slow it.
 //
 // Files and groups are immutable and safe for concurrent use.
 //

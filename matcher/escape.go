@@ -177,7 +177,7 @@ func (f form) target(dst []byte, t string, inQuery bool) (out []byte, folds bool
 	return dst, folds
 }
 
-// appendDecoded appends the byte at s[i], or that of the triplet there, in
+// appendDecoded appends the byte at s[i], or the byte of the triplet there, in
 // decodedForm, and returns the index of the last byte it read.
 func appendDecoded(dst []byte, s string, i int) ([]byte, int) {
 	c := s[i]

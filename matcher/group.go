@@ -249,7 +249,7 @@ func (g *Group) starred() int {
 }
 
 // Size returns about how many bytes of memory g retains, with the index that a
-// group of many rules gets when it is asked again.
+// group of many rules gets at its second question.
 func (g *Group) Size() int {
 	n := int(unsafe.Sizeof(*g)) + len(g.agent) + bytesOf(g.rules) + bytesOf(g.written) + bytesOf(g.others.text) + bytesOf(g.others.lines)
 	for i := range g.rules {

@@ -181,11 +181,11 @@ const slotsFew = 8
 const setsMost = 1 << 21
 
 // places makes the places of the pieces found in a target of n bytes. Where a
-// piece stands, so does each piece that is a prefix of it. It uses the lists of p,
-// as far as they reach, and fails if it needs too much memory.
+// piece stands, each piece that is a prefix of it stands there, too. It uses the
+// lists of p, as far as they reach, and fails if it needs too much memory.
 //
-// The pieces come in order, so those of which the present one has a prefix are a
-// stack: the last one on it is top, and parents leads down.
+// The pieces are sorted, so the prefixes of the current piece form a stack: the
+// last one on it is top, and parents leads down.
 func (x *index) places(found []uint64, n int, p places) (_ places, ok bool) {
 	var parentsBuf [32]int32
 	pieces := p.pieces

@@ -30,7 +30,7 @@ func (o *others) add(r *record) {
 	o.timed = o.timed || r.kind == delay
 }
 
-// after returns the records that were added after those of from.
+// after returns the records that were added after the records of from.
 func (o *others) after(from others) others {
 	return others{o.text[len(from.text):], o.lines[len(from.lines):], o.timed}
 }

@@ -111,7 +111,7 @@ func (d *Dialect) kindOf(name string) (k kind, odd bool) {
 // isRule reports whether r is an allow or disallow record.
 func (r *record) isRule() bool { return r.kind == allow || r.kind == disallow }
 
-// isOther reports whether r is a record beside those of the protocol (RFC 9309,
+// isOther reports whether r is a record that is none of the protocol's (RFC 9309,
 // section 2.2.4).
 func (r *record) isOther() bool { return r.kind == other || r.kind == sitemap || r.kind == delay }
 

@@ -50,8 +50,8 @@ type Decision struct {
 	Pacing string `json:"pacing,omitempty"`
 	// Override is the operator's reason, if the operator decided.
 	Override string `json:"override,omitempty"`
-	// Digest is the SHA-256 of the copy in use as it was received, in hex; ""
-	// without one.
+	// Digest is the SHA-256 of the copy in use as it was received, without what
+	// was cut at the limit, in hex; "" without a copy.
 	Digest string `json:"digest,omitempty"`
 }
 

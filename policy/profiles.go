@@ -154,7 +154,7 @@ func Draft2019() *Profile {
 }
 
 // Koster1996 returns the profile of the 1996 draft: 404 is no restriction, 401
-// and 403 close the site, any other failure defers until the file can be had,
+// and 403 close the site, any other failure defers until the file can be fetched,
 // and a copy lives for seven days or until Expires.
 func Koster1996() *Profile {
 	p := base("koster1996", matcher.Koster1996())

@@ -21,7 +21,7 @@ import (
 // for concurrent use, and records may share it: see [Record.Share].
 type Text struct {
 	profile  *Profile
-	digest   [sha256.Size]byte // of the text as received
+	digest   [sha256.Size]byte // of the text in use, after the cut at the limit
 	deflated string            // RFC 1951
 	asked    atomic.Pointer[compiled]
 }
@@ -50,8 +50,8 @@ func loadText(p *Profile, deflated []byte) (*Text, error) {
 	return t, err
 }
 
-// Digest returns the SHA-256 of the text as it was received, in hex; "" for a nil
-// Text.
+// Digest returns the SHA-256 of the text in use, after the cut at the limit, in
+// hex; "" for a nil Text.
 func (t *Text) Digest() string {
 	if t == nil {
 		return ""
