@@ -107,7 +107,7 @@ func TestARedirectWaitsForRobots(t *testing.T) {
 		least, most time.Duration
 		want        error
 	}{
-		{"as_long_as_it_takes", time.Hour, 90 * time.Second, 93 * time.Second, nil},
+		{"as_long_as_it_takes", time.Hour, 85 * time.Second, 95 * time.Second, nil},
 		{"not_past_its_context", time.Minute, 57 * time.Second, time.Minute, fetcher.ErrDeferred},
 	} {
 		t.Run("6/"+tt.name, func(t *testing.T) {
