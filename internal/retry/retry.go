@@ -52,7 +52,7 @@ func span(line string, h http.Header, now time.Time, most time.Duration) (time.D
 }
 
 // seconds reads 1*DIGIT. It stops adding up once the sum is past most, which
-// is what keeps a number of any length from overflowing; the remaining octets
+// is what keeps a number of any length from overflowing; the remaining bytes
 // are still checked, so that "99999999999x" stays unread.
 func seconds(line string, most time.Duration) (time.Duration, bool) {
 	limit := int64(most / time.Second)
