@@ -28,29 +28,21 @@ const (
 	special                // "*" or "$"
 	inTarget               // a target in normal form, by every form, may have it
 	inPattern              // a pattern in normal form, by every form, may have it
-	inPath                 // net/url leaves it as it is when it encodes a path
-	inRawPath              // net/url takes it as encoded in a path
 	notStar                // it is not "*"
 	notQuery               // it is not "?"
 	notControl             // it is no control byte but tab
 )
 
 // properties holds the properties of every byte: RFC 3986, sections 2.2 and 2.3.
-var properties = func() (t [256]uint16) {
+var properties = func() (t [256]uint8) {
 	for i := range t {
 		switch c := byte(i); {
-		case isTokenByte(c) || c == '.' || c == '~':
-			t[i] = decoded | inPath | inRawPath
+		case isTokenByte(c) || has(".~:@&=+,;!'()[]", c):
+			t[i] = decoded
 		case c <= ' ' || c >= 0x7F || has("\"<>\\^`{|}", c):
 			t[i] = foreign
-		case has(":@&=+,;", c):
-			t[i] = decoded | inPath | inRawPath
-		case has("!'()[]", c):
-			t[i] = decoded | inRawPath
 		case c == '*' || c == '$':
-			t[i] = special | inRawPath
-		case c == '/':
-			t[i] = inPath | inRawPath
+			t[i] = special
 		}
 		if t[i]&decoded != 0 || i == '/' || i == '?' {
 			t[i] |= inTarget | inPattern
@@ -65,11 +57,12 @@ var properties = func() (t [256]uint16) {
 	return t
 }()
 
+// has reports whether set has the byte c.
 func has(set string, c byte) bool { return strings.IndexByte(set, c) >= 0 }
 
 // shared returns the properties that all bytes of s have.
-func shared(s string) uint16 {
-	all := ^uint16(0)
+func shared(s string) uint8 {
+	all := ^uint8(0)
 	for ; len(s) >= 4; s = s[4:] {
 		all &= properties[s[0]] & properties[s[1]] & properties[s[2]] & properties[s[3]]
 	}

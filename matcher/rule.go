@@ -33,7 +33,7 @@ type rule struct {
 
 // setPattern gives r a pattern in normal form, all bytes of which have the
 // properties.
-func (d *Dialect) setPattern(r *rule, pattern string, properties uint16) {
+func (d *Dialect) setPattern(r *rule, pattern string, properties uint8) {
 	r.pattern = pattern
 	r.query = d.form == rfcForm && properties&notQuery == 0
 	r.anchored = !d.literal && strings.HasSuffix(pattern, "$")
