@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/rfc9309/polite/internal/clean"
+	"github.com/rfc9309/polite/internal/bounded"
 )
 
 const (
@@ -384,7 +384,7 @@ func (p *Pacer) count(now instant) {
 	go func() { // ends with its exchange
 		ctx, cancel := context.WithTimeout(context.Background(), askTime)
 		defer cancel()
-		n, err := callStore(ctx, func(ctx context.Context) (int, error) {
+		n, err := bounded.Call(ctx, func(ctx context.Context) (int, error) {
 			return p.opts.Shared.Count(ctx, p.fleet.name, countLife)
 		})
 		p.mu.Lock()
@@ -411,7 +411,7 @@ func (p *Pacer) inForce() limits {
 func exchange[T any](ctx context.Context, p *Pacer, f func(context.Context) (T, error)) (v T, ok bool) {
 	limited, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	v, err := callStore(limited, f)
+	v, err := bounded.Call(limited, f)
 	if ctx.Err() != nil || errors.Is(err, fs.ErrClosed) {
 		return v, false
 	}
@@ -433,46 +433,16 @@ func exchange[T any](ctx context.Context, p *Pacer, f func(context.Context) (T, 
 	return v, err == nil
 }
 
-// callStore runs f on a goroutine of its own and waits for it no longer than ctx: a
-// store that panics fails, and one that blocks is left behind. The goroutine ends
-// when f returns.
-func callStore[T any](ctx context.Context, f func(context.Context) (T, error)) (T, error) {
-	type result struct {
-		value T
-		err   error
-	}
-	done := make(chan result, 1)
-	go func() {
-		r := result{err: errors.New("the store ended its goroutine")}
-		defer func() {
-			if x := recover(); x != nil {
-				r.err = fmt.Errorf("the store panicked: %s", clean.Text(fmt.Sprint(x), maxPanic))
-			}
-			done <- r
-		}()
-		r.value, r.err = f(ctx)
-	}()
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-ctx.Done():
-		return *new(T), ctx.Err()
-	}
-}
-
-// maxPanic bounds the text of a panic, in bytes.
-const maxPanic = 200
-
 // watch is Store.Watch for a store that may panic or block. A message that is lost
 // for that costs time only.
 func (p *Pacer) watch(ticket string, deliver func(Grant)) func() {
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
-	stop, err := callStore(ctx, func(context.Context) (func(), error) { return p.opts.Shared.Watch(ticket, deliver), nil })
+	stop, err := bounded.Call(ctx, func(context.Context) (func(), error) { return p.opts.Shared.Watch(ticket, deliver), nil })
 	if err != nil || stop == nil {
 		return func() {}
 	}
 	return func() {
-		go callStore(context.Background(), func(context.Context) (none struct{}, err error) { stop(); return }) // ends with stop
+		go bounded.Call(context.Background(), func(context.Context) (none struct{}, err error) { stop(); return }) // ends with stop
 	}
 }

@@ -1,0 +1,56 @@
+// Package bounded calls code of the user's, such as a store, a transport or a hook,
+// which may panic, block or end its goroutine.
+package bounded
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/rfc9309/polite/internal/clean"
+)
+
+// maxText bounds the text of a panic, in bytes.
+const maxText = 300
+
+// A PanicError is the error of a function that panicked or ended its goroutine.
+type PanicError struct {
+	// Stack is the stack of the goroutine when it panicked. It is empty if the
+	// function called runtime.Goexit.
+	Stack string
+
+	text string
+}
+
+// Error returns the value of the panic in one line that is safe for a log.
+func (p *PanicError) Error() string { return p.text }
+
+// Call runs f on a goroutine of its own and waits for it no longer than ctx. The
+// error is the error of f, the error of ctx, or a *PanicError.
+//
+// When ctx ends first, the goroutine is left behind: it ends when f returns, and
+// the result is dropped. So f must deliver its result only by returning it.
+func Call[T any](ctx context.Context, f func(ctx context.Context) (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		r := result{err: &PanicError{text: "the goroutine exited"}}
+		defer func() {
+			if x := recover(); x != nil {
+				r.err = &PanicError{Stack: string(debug.Stack()), text: clean.Text(fmt.Sprintf("panic: %v", x), maxText)}
+			}
+			done <- r
+		}()
+		r.value, r.err = f(ctx)
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}
