@@ -63,13 +63,7 @@ func sortKey(t time.Time) int64 {
 
 // memorySize returns the bytes of memory that a record takes. A shared copy is
 // counted in full for each record.
-func memorySize(rec *policy.Record) int {
-	n := rec.Size()
-	if f := rec.File(); f != nil {
-		n += f.Size()
-	}
-	return n
-}
+func memorySize(rec *policy.Record) int { return rec.Size() + rec.Text().Size() }
 
 // states are the states that the list can be filtered by: all authorities, the four
 // access results, "stale" for an expired copy that is used because the site is down,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"strings"
 
 	"github.com/rfc9309/polite/matcher"
 )
@@ -129,6 +130,21 @@ func ExampleParse() {
 	f := matcher.Parse([]byte("\x00\xFF<html>\r\rUSER-AGENT : *\rdisalow : /x"), matcher.Dialect{})
 	fmt.Println(f.Rules(), f.Match("ExampleBot", "/x/y").Allowed)
 	// Output: 1 false
+}
+
+// A crawler that keeps its files packed unpacks one once for each token.
+func ExampleParsePacked() {
+	unpack := func(packed string) string {
+		fmt.Println("unpacked")
+		return strings.ReplaceAll(packed, ";", "\n")
+	}
+	f := matcher.ParsePacked("User-agent: *;Disallow: /private", unpack, matcher.Dialect{})
+	fmt.Println(f.Match("ExampleBot", "/private").Allowed)
+	fmt.Println(f.Match("ExampleBot", "/public").Allowed)
+	// Output:
+	// unpacked
+	// false
+	// true
 }
 
 func ExampleFile_Match() {

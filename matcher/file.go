@@ -14,6 +14,7 @@ import (
 // that of a file without a line.
 type File struct {
 	text    string
+	unpack  func(string) string // returns the file from text; nil if text is the file
 	dialect Dialect
 	asked   atomic.Pointer[answer] // the newest
 }
@@ -23,7 +24,6 @@ type answer struct {
 	token string
 	group *Group
 	older *answer // nil for the oldest
-	count int     // of this answer and those that are older
 }
 
 // answersMost bounds the tokens whose groups a File keeps. A program has one
@@ -41,16 +41,27 @@ func Parse(text []byte, d Dialect) *File {
 	return &File{text: string(text), dialect: d}
 }
 
-// Text returns the file as Parse got it. It is "" for a nil File.
+// ParsePacked is Parse for a text that is kept packed, for instance compressed. The
+// File calls unpack whenever it needs the lines: once for each token whose group it
+// has not. So unpack must always return the same, from any goroutine.
+func ParsePacked(packed string, unpack func(packed string) string, d Dialect) *File {
+	return &File{text: packed, unpack: unpack, dialect: d}
+}
+
+// Text returns the file as Parse got it, or as it was unpacked. It is "" for a nil
+// File.
 func (f *File) Text() string {
-	if f == nil {
+	switch {
+	case f == nil:
 		return ""
+	case f.unpack != nil:
+		return f.unpack(f.text)
 	}
 	return f.text
 }
 
-// Size returns about how many bytes of memory f retains: the text, and the
-// groups that were asked for so far.
+// Size returns about how many bytes of memory f retains: the text as it is kept, and
+// the groups that were asked for so far.
 func (f *File) Size() int {
 	if f == nil {
 		return 0
@@ -72,7 +83,7 @@ func (f *File) Size() int {
 // allows everything.
 func (f *File) Group(token string) *Group {
 	if f == nil {
-		return new(Group)
+		return noGroup
 	}
 	for a := f.asked.Load(); a != nil; a = a.older {
 		if a.token == token {
@@ -82,22 +93,21 @@ func (f *File) Group(token string) *Group {
 	return f.keep(&answer{token: strings.Clone(token), group: f.choose(token)})
 }
 
+// noGroup allows everything. Nothing changes it.
+var noGroup = new(Group)
+
 // keep keeps an answer and returns its group. Of equal groups, only the first is
 // kept and returned.
 func (f *File) keep(a *answer) *Group {
 	for {
-		newest := f.asked.Load()
+		newest, count := f.asked.Load(), 1
 		for o := newest; o != nil; o = o.older {
-			if o.group.agent == a.group.agent && a.group.agent != "" {
+			if count++; o.group.agent == a.group.agent && a.group.agent != "" {
 				a.group = o.group // in one file, the same user-agent value means the same group
 			}
 		}
-		a.older, a.count = newest, 1
-		if newest != nil {
-			a.count += newest.count
-		}
-		if a.count > answersMost {
-			a.older, a.count = nil, 1
+		if a.older = newest; count > answersMost {
+			a.older = nil
 		}
 		if f.asked.CompareAndSwap(newest, a) {
 			return a.group

@@ -38,7 +38,7 @@ type scanner struct {
 
 // scan returns a scanner of the file before its first record.
 func (f *File) scan() scanner {
-	return scanner{dialect: &f.dialect, text: f.dialect.decode(f.text), lineFeed: -1, carriageReturn: -1, hash: -1}
+	return scanner{dialect: &f.dialect, text: f.dialect.decode(f.Text()), lineFeed: -1, carriageReturn: -1, hash: -1}
 }
 
 // next reads the next record and reports whether there is one.

@@ -182,11 +182,12 @@ func (p *Profile) Load(data []byte) (*Record, error) {
 	if !b.Copy {
 		return r, nil
 	}
-	text, err := loadText(p, deflated)
+	packed := string(deflated)
+	text, err := inflate(packed, int64(p.Limit))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
-	r.copy = &cachedCopy{text: text, fetched: c.Fetched, expires: c.Expires, declared: c.Declared, page: c.Page, noStore: c.NoStore}
+	r.copy = &cachedCopy{text: newText(p, text, packed), fetched: c.Fetched, expires: c.Expires, declared: c.Declared, page: c.Page, noStore: c.NoStore}
 	if src := (source{s.origin, s.etag, c.Modified}); src != (source{}) {
 		r.copy.source = &src
 	}

@@ -34,7 +34,7 @@ func (r *Record) rule(d *Decision, token string, target *url.URL, now int64) {
 	d.Verdict, d.Clause, d.Stale = h.verdict, h.clause, h.stale
 	if h.copy {
 		d.Fetched, d.Digest = unix(r.copy.fetched), r.copy.text.Digest()
-		d.Match = r.copy.text.group(token).MatchURL(target)
+		d.Match = r.copy.text.file.MatchURL(token, target)
 		d.Verdict = Disallow
 		if d.Match.Allowed {
 			d.Verdict = Allow
@@ -59,7 +59,7 @@ func (r *Record) Allows(token string, target *url.URL, now time.Time) bool {
 	}
 	h := r.holds(nanos(now))
 	if h.copy {
-		return r.copy.text.group(token).MatchURL(target).Allowed
+		return r.copy.text.file.MatchURL(token, target).Allowed
 	}
 	return h.verdict == Allow
 }

@@ -113,7 +113,7 @@ func (s *step) success(rule StatusRule) *Record {
 // text returns the text of the answer: the old one if it has not changed, since
 // its groups are compiled.
 func (s *step) text(body []byte) *Text {
-	t := newText(s.p, body)
+	t := newText(s.p, body, deflate(body))
 	if old := s.old.Text(); t.same(old) {
 		return old
 	}

@@ -10,7 +10,6 @@ import (
 	"math"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/rfc9309/polite/matcher"
@@ -23,31 +22,12 @@ type Text struct {
 	profile  *Profile
 	digest   [sha256.Size]byte // of the text in use, after the cut at the limit
 	deflated string            // RFC 1951
-	asked    atomic.Pointer[compiled]
+	file     *matcher.File     // inflates it for each new crawler, and keeps the groups
 }
-
-// compiled is the group that one crawler obeys.
-type compiled struct {
-	token string
-	group *matcher.Group
-	older *compiled // nil for the oldest
-}
-
-// maxTokens bounds the crawlers whose groups a Text keeps. After so many it begins
-// anew. A program has one, or a few.
-const maxTokens = 8
 
 // newText returns the text of a body under a profile.
-func newText(p *Profile, body []byte) *Text {
-	return &Text{profile: p, digest: sha256.Sum256(body), deflated: deflate(body)}
-}
-
-// loadText returns the text that a store has kept deflated.
-func loadText(p *Profile, deflated []byte) (*Text, error) {
-	t := &Text{profile: p, deflated: string(deflated)}
-	text, err := inflate(t.deflated, int64(p.Limit))
-	t.digest = sha256.Sum256(text)
-	return t, err
+func newText(p *Profile, body []byte, deflated string) *Text {
+	return &Text{p, sha256.Sum256(body), deflated, matcher.ParsePacked(deflated, inflateValid, p.Dialect)}
 }
 
 // Digest returns the SHA-256 of the text in use, after the cut at the limit, in
@@ -66,41 +46,6 @@ func (t *Text) same(o *Text) bool {
 	return t == o || t != nil && o != nil && t.digest == o.digest && t.profile.Dialect == o.profile.Dialect
 }
 
-// file inflates the text.
-func (t *Text) file() *matcher.File {
-	text, _ := inflate(t.deflated, math.MaxInt64-1) // no error: newText wrote it, or loadText has read it
-	return matcher.Parse(text, t.profile.Dialect)
-}
-
-// group returns the group that the crawler with the token obeys, and keeps it.
-func (t *Text) group(token string) *matcher.Group {
-	for c := t.asked.Load(); c != nil; c = c.older {
-		if c.token == token {
-			return c.group
-		}
-	}
-	return t.keep(&compiled{token: token, group: t.file().Group(token)}).group
-}
-
-// keep adds a group. Crawlers that obey the lines of one user-agent value share
-// their group.
-func (t *Text) keep(c *compiled) *compiled {
-	for {
-		newest, count := t.asked.Load(), 0
-		for o := newest; o != nil; o = o.older {
-			if count++; o.group.Agent() == c.group.Agent() && c.group.Agent() != "" {
-				c.group = o.group
-			}
-		}
-		if c.older = newest; count >= maxTokens {
-			c.older = nil
-		}
-		if t.asked.CompareAndSwap(newest, c) {
-			return c
-		}
-	}
-}
-
 // Size returns how many bytes of memory the text retains, once the crawlers with
 // the given tokens have asked: it compiles their groups.
 func (t *Text) Size(tokens ...string) int {
@@ -108,18 +53,9 @@ func (t *Text) Size(tokens ...string) int {
 		return 0
 	}
 	for _, token := range tokens {
-		t.group(token)
+		t.file.Group(token)
 	}
-	size := int(unsafe.Sizeof(*t)) + len(t.deflated)
-	counted := map[*matcher.Group]bool{}
-	for c := t.asked.Load(); c != nil; c = c.older {
-		size += int(unsafe.Sizeof(*c))
-		if !counted[c.group] {
-			size += c.group.Size()
-		}
-		counted[c.group] = true
-	}
-	return size
+	return int(unsafe.Sizeof(*t)) + t.file.Size()
 }
 
 // writers are used again: a new one takes 1.2 MB, and as long to make as to
@@ -149,4 +85,10 @@ func inflate(deflated string, limit int64) ([]byte, error) {
 		err = errors.New("policy: the stored text is too long")
 	}
 	return text, err
+}
+
+// inflateValid returns the text that deflate was given, or that inflate has returned.
+func inflateValid(deflated string) string {
+	text, _ := inflate(deflated, math.MaxInt64-1)
+	return string(text)
 }
