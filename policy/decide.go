@@ -119,7 +119,7 @@ func (r *Record) inOutage(ph Phase) holding {
 // state fills in what the record knows of the last fetch.
 func (r *Record) state(d *Decision) {
 	d.Access, d.Profile = r.answer.access, r.profile.Name
-	d.Robots, d.Served, d.Status = r.robots, r.answer.served, r.answer.status
+	d.Robots, d.Served, d.Status = r.robots, r.answer.served, int(r.answer.status)
 	if d.Served == "" {
 		d.Served = r.robots
 	}

@@ -102,12 +102,9 @@ func (s *step) success(rule StatusRule) *Record {
 		rule.Access = Unreachable
 		return s.noFile(rule, fmt.Sprintf("status %d without a rule", s.a.Status))
 	}
-	c := &cachedCopy{text: s.text(body), declared: undeclared, page: file.Rules() == 0 && noText(s.a.Header, body)}
-	src := source{origin: s.elsewhere(), etag: etag(s.a.Header), modified: lastModified(s.a.Header)}
-	if src != (source{}) {
-		c.source = &src
-	}
-	return s.confirmed(c)
+	return s.confirmed(&cachedCopy{
+		text: s.text(body), source: s.source(), declared: undeclared, page: file.Rules() == 0 && noText(s.a.Header, body),
+	})
 }
 
 // text returns the text of the answer: the old one if it has not changed, since
@@ -125,19 +122,19 @@ func (s *step) text(body []byte) *Text {
 // another file the copy has expired.
 func (s *step) notModified() *Record {
 	c := *s.keptCopy()
-	src := source{origin: c.source.origin, etag: etag(s.a.Header), modified: lastModified(s.a.Header)}
+	src := s.source()
 	if c.source.differs(src) {
 		c.expires = 0
 		return s.withoutValidators(c)
 	}
 	src.etag, src.modified = cmp.Or(src.etag, c.source.etag), cmp.Or(src.modified, c.source.modified)
-	c.source = &src
+	c.source = src
 	return s.confirmed(&c)
 }
 
 // differs reports whether the validators are of two files. The first kind that
 // both have decides.
-func (s *source) differs(o source) bool {
+func (s source) differs(o source) bool {
 	if s.etag != "" && o.etag != "" {
 		return weak(s.etag) != weak(o.etag)
 	}
@@ -169,11 +166,7 @@ func (s *step) unconfirmed() *Record { return s.withoutValidators(*s.keptCopy())
 // without validators. It is due by all clocks of a fleet.
 func (s *step) withoutValidators(c cachedCopy) *Record {
 	r := s.record(answer{access: Successful})
-	if src := (source{origin: c.source.origin}); src != (source{}) {
-		c.source = &src
-	} else {
-		c.source = nil
-	}
+	c.source = source{origin: c.source.origin}
 	r.copy, r.next = &c, max(s.now-int64(s.p.Fresh.Least), 1)
 	return r
 }
@@ -230,12 +223,17 @@ func (s *step) conditional() bool {
 
 // record starts the next record.
 func (s *step) record(a answer) *Record {
-	a.status, a.served = min(max(s.a.Status, 0), maxStatus), s.elsewhere()
+	a.status, a.served = int32(min(max(s.a.Status, 0), maxStatus)), s.elsewhere()
 	return &Record{profile: s.p, robots: s.a.Robots, learnt: s.learnt, next: s.now, answer: a.shared()}
 }
 
 // maxStatus bounds the statuses that are told apart.
 const maxStatus = 1 << 20
+
+// source is where the answer came from, with its validators.
+func (s *step) source() source {
+	return source{origin: s.elsewhere(), etag: etag(s.a.Header), modified: lastModified(s.a.Header)}
+}
 
 // elsewhere is the URL that answered if it is not the one fetched.
 func (s *step) elsewhere() string {

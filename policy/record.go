@@ -27,9 +27,9 @@ type Record struct {
 	next    int64       // when the next fetch is due
 }
 
-// answer is how a fetch ended. Records share the frequent ones.
+// answer is how a fetch ended.
 type answer struct {
-	status  int // 0 if there was no answer
+	status  int32 // 0 if there was no answer
 	access  Access
 	noStore bool   // a client error that must not be stored; copies have their own mark
 	served  string // the URL that answered, "" if it is Record.robots
@@ -37,10 +37,27 @@ type answer struct {
 	clause  string // the clause that a decision without a copy rests on
 }
 
+// Most records have one of these answers. To share them saves 64 bytes each.
+var (
+	fileFound = &answer{status: 200, access: Successful}
+	notFound  = &answer{status: 404, access: Unavailable, cause: "status 404 Not Found", clause: "2.3.1.3"}
+)
+
+// shared returns the shared answer that equals a, or a itself.
+func (a *answer) shared() *answer {
+	switch *a {
+	case *fileFound:
+		return fileFound
+	case *notFound:
+		return notFound
+	}
+	return a
+}
+
 // cachedCopy is a file with its lifetime (RFC 9309, section 2.4).
 type cachedCopy struct {
 	text     *Text
-	source   *source       // nil if all of it is zero
+	source   source
 	fetched  int64         // when the file was received or last confirmed
 	expires  int64         // the end of its lifetime; 0 for a copy that counts as expired
 	declared time.Duration // the lifetime that its server declared, or undeclared
@@ -94,21 +111,18 @@ func (r *Record) NoStore() bool {
 // If-None-Match and If-Modified-Since, or nil if there are none. They belong to
 // the URL Origin and must be sent to no other. The caller owns the result.
 func (r *Record) Validators() http.Header {
-	if r.blank() || r.copy == nil || r.copy.source == nil || !r.profile.Conditional {
+	if r.blank() || r.copy == nil || !r.profile.Conditional {
 		return nil
 	}
-	var h http.Header
-	set := func(field, value string) {
-		if h == nil {
-			h = http.Header{}
-		}
-		h.Set(field, value)
+	src, h := r.copy.source, http.Header{}
+	if src.etag != "" {
+		h.Set("If-None-Match", src.etag)
 	}
-	if s := r.copy.source; s.etag != "" {
-		set("If-None-Match", s.etag)
+	if src.modified != 0 {
+		h.Set("If-Modified-Since", time.Unix(src.modified, 0).UTC().Format(http.TimeFormat))
 	}
-	if s := r.copy.source; s.modified != 0 {
-		set("If-Modified-Since", time.Unix(s.modified, 0).UTC().Format(http.TimeFormat))
+	if len(h) == 0 {
+		return nil
 	}
 	return h
 }
@@ -147,7 +161,7 @@ func (r *Record) Robots() string {
 
 // Origin returns the URL that served the copy, after redirects.
 func (r *Record) Origin() string {
-	if r != nil && r.copy != nil && r.copy.source != nil && r.copy.source.origin != "" {
+	if r != nil && r.copy != nil && r.copy.source.origin != "" {
 		return r.copy.source.origin
 	}
 	return r.Robots()
@@ -160,17 +174,14 @@ func (r *Record) Size() int {
 		return 0
 	}
 	size := int(unsafe.Sizeof(*r)) + len(r.robots)
-	if a := r.answer; a != nil && frequent()[*a] != a {
+	if a := r.answer; a != nil && a != fileFound && a != notFound {
 		size += int(unsafe.Sizeof(*a)) + len(a.served) + len(a.cause) + len(a.clause)
 	}
 	if r.outage != nil {
 		size += int(unsafe.Sizeof(*r.outage))
 	}
 	if c := r.copy; c != nil {
-		size += int(unsafe.Sizeof(*c))
-		if c.source != nil {
-			size += int(unsafe.Sizeof(*c.source)) + len(c.source.origin) + len(c.source.etag)
-		}
+		size += int(unsafe.Sizeof(*c)) + len(c.source.origin) + len(c.source.etag)
 	}
 	return size
 }
