@@ -26,7 +26,7 @@ type checking struct {
 	crawler      *fetcher.Transport
 	explanations *explain.Log // nil without --explain
 	results      *display.Writer
-	column       int // width of the URL column, 0 for a list that is streamed
+	column       int // width of the URL column, 0 with --from
 	tally        tally
 	start        time.Time
 	progress     *progress
@@ -37,19 +37,20 @@ func (c *cli) checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [flags] URL...",
 		Short: "Say whether URLs may be fetched, and why",
-		Long: `Check fetches the robots.txt of each URL's site once. For each URL it says whether
-the URL may be fetched, which rule or answer decided, and when the next fetch of
-robots.txt is due. It fetches no pages.
+		Long: `Check fetches the robots.txt of each URL's site once. For each URL it says
+whether the URL may be fetched, which rule or answer decided, and when the next
+fetch of robots.txt is due. It fetches no pages.
 
 With --from it reads URLs from a file or from standard input, one per line. It
-skips blank lines and lines that begin with #. The list may have any length: sites
-are checked in parallel, results are printed in the order of the list, and a
-summary ends the output. Ctrl-C prints the results so far and ends the program
+skips blank lines and lines that begin with #. The list may have any length.
+Sites are checked in parallel, results are printed in the order of the list, and
+a summary ends the output. Ctrl-C prints the results so far and ends the program
 with exit code 2, because the other URLs have no decision.
 
 ` + exitCodes,
 		Example: `  polite check https://example.com/private
-  polite check --explain --agent "ExampleBot/1.0 (+https://example.com/bot)" https://example.com/
+  polite check --explain --agent "ExampleBot/1.0 (+https://example.com/bot)" \
+      https://example.com/
   polite check --store robots.db --from urls.txt --json > decisions.jsonl
   polite check --store redis://localhost:6379/0 --from - < urls.txt`,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -67,7 +68,7 @@ with exit code 2, because the other URLs have no decision.
 
 func (k *checking) run(ctx context.Context, args []string) error {
 	if len(args) == 0 && k.from == "" {
-		return usageErrorf("want a URL, or --from and a list of them")
+		return usageErrorf("want a URL, or --from and a list of URLs")
 	}
 	if k.parallel < 1 {
 		return usageErrorf("--parallel is %d; want 1 or more", k.parallel)

@@ -31,12 +31,12 @@ func (c *cli) demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Start some faulty sites on loopback and show the decisions",
-		Long: `Demo starts some web sites on this machine: one that works, one that redirects, one
-without robots.txt, and others that fail in common ways. It checks some URLs of
-each, shows the decisions, and then tries to fetch a page that is allowed and one
-that is not. It needs no network and ends by itself.`,
+		Long: `Demo starts some web sites on this machine: one that works, one that redirects,
+one without robots.txt, and others that fail in common ways. It checks some URLs
+of each and shows the decisions. Then it tries to fetch a page that is allowed
+and one that is not. It needs no network and ends by itself.`,
 		Example: "  polite demo\n  polite demo --json",
-		Args:    cobra.NoArgs,
+		Args:    between(0, 0, "no arguments"),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.demo(cmd.Context(), asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")

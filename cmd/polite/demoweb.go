@@ -41,7 +41,7 @@ Disallow: *.pdf$
 User-agent: OtherBot
 Disallow: /
 
-Sitemap: /sitemap.xml
+Sitemap: https://example.com/sitemap.xml
 `
 
 // startDemoWeb starts the sites. The first is the one that works.
@@ -52,21 +52,21 @@ func startDemoWeb() (*demoWeb, error) {
 		robots http.HandlerFunc // nil if no server listens
 		paths  []string
 	}{
-		{"works", text("text/plain", demoRobots),
+		{"a site that works", text("text/plain", demoRobots),
 			[]string{"/", "/me/", "/me/cv", "/a.pdf"}},
-		{"redirects to the file of the first site", func(rw http.ResponseWriter, r *http.Request) {
+		{"a site that redirects to the robots.txt of the first site", func(rw http.ResponseWriter, r *http.Request) {
 			http.Redirect(rw, r, w.sites[0].base+"/robots.txt", http.StatusMovedPermanently)
 		}, []string{"/", "/me/"}},
-		{"has no robots.txt: 404", http.NotFound, []string{"/me/"}},
-		{"is overloaded: 503, Retry-After: 120", func(rw http.ResponseWriter, _ *http.Request) {
+		{"a site without robots.txt: 404", http.NotFound, []string{"/me/"}},
+		{"a site that is overloaded: 503, Retry-After: 120", func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("Retry-After", "120")
 			http.Error(rw, "later", http.StatusServiceUnavailable)
 		}, []string{"/"}},
-		{"is down: no server listens at the port", nil, []string{"/"}},
-		{"answers an HTML page for everything", text("text/html", "<!doctype html><title>Hello</title>"), []string{"/me/"}},
-		{"is slow: no answer in time", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, []string{"/"}},
-		{"breaks off in the middle of the file", truncated, []string{"/me/"}},
-		{"redirects in a loop", func(rw http.ResponseWriter, r *http.Request) {
+		{"a site that is down: no server listens at the port", nil, []string{"/"}},
+		{"a site that answers an HTML page for everything", text("text/html", "<!doctype html><title>Hello</title>"), []string{"/me/"}},
+		{"a site that is too slow: no answer in time", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, []string{"/"}},
+		{"a site that breaks off in the middle of the file", truncated, []string{"/me/"}},
+		{"a site that redirects in a loop", func(rw http.ResponseWriter, r *http.Request) {
 			http.Redirect(rw, r, "/robots.txt", http.StatusFound)
 		}, []string{"/"}},
 	} {

@@ -57,7 +57,7 @@ func (o *siteFlags) flags(cmd *cobra.Command) {
 
 // tokenFlag adds --token, for commands whose results depend on the crawler's name.
 func (o *siteFlags) tokenFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.token, "token", "", "the product `token` that groups must name (default: the first word of the agent)")
+	cmd.Flags().StringVar(&o.token, "token", "", "the product `token` that groups must name, a part of the agent (default: its first word)")
 }
 
 // storeFlag adds --store, for commands that may use a cached copy of robots.txt.
@@ -157,12 +157,10 @@ func parseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	var bad *url.Error
 	switch {
-	case errors.As(err, &bad):
-		return nil, bad.Err // the message already has the URL
-	case err != nil:
-		return nil, err
-	case u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return nil, errors.New("want an http or https URL with a host, such as https://example.com/")
+	case strings.Contains(text, "://") && errors.As(err, &bad):
+		return nil, bad.Err // without the URL, which the message has already
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return nil, errors.New("want a URL with http:// or https:// and a host, such as https://example.com/")
 	}
 	return u, nil
 }

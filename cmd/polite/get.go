@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"time"
@@ -22,8 +23,9 @@ import (
 type getting struct {
 	siteFlags
 	*cli
-	file    string
+	file    string // --output
 	gap     time.Duration
+	fail    bool            // an error status is an error
 	page    io.Writer       // gets the pages
 	results *display.Writer // gets the --json objects
 	tally   tally
@@ -34,19 +36,26 @@ func (c *cli) getCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get [flags] URL...",
 		Short: "Fetch pages, if robots.txt allows it",
-		Long: `Get fetches pages one after another and writes them to standard output or a file.
-It follows a redirect only if the robots.txt of the new site allows it. Between two
-requests to one site it waits --gap, or the site's Crawl-delay up to a minute. After
-an answer 429 or 503 it waits as long as Retry-After says.
+		Long: `Get fetches pages one after another and writes them to standard output or a
+file. It follows a redirect only if the robots.txt of the new site allows it.
+Between two requests to one site it waits --gap, or the site's Crawl-delay up to
+a minute. After an answer 429 or 503 it waits as long as Retry-After says.
 
-The reason for a refused page is printed on standard error. With --json, standard
-output gets one object for each URL, and pages are written only to the file of -o.
+The reason for a refused page is printed on standard error. With --json,
+standard output gets one object for each URL, and pages are written only to the
+file of -o.
+
+A page with an error status, such as 404 or 429, is written like any other page.
+Its status is printed on standard error, and the exit code stays 0. With --fail
+such a page is not written, and the exit code is 2.
 
 ` + exitCodes,
 		Example: `  polite get https://example.com/
-  polite get --agent "ExampleBot/1.0 (+https://example.com/bot)" -o page.html https://example.com/
+  polite get --fail -o page.html https://example.com/
+  polite get --agent "ExampleBot/1.0 (+https://example.com/bot)" \
+      https://example.com/
   polite get --json -o pages.html https://example.com/1 https://example.com/2`,
-		Args:              cobra.MinimumNArgs(1),
+		Args:              between(1, math.MaxInt, "one or more URLs"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return g.run(cmd.Context(), args) },
 	}
@@ -55,6 +64,7 @@ output gets one object for each URL, and pages are written only to the file of -
 	g.storeFlag(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&g.file, "output", "o", "", "write the pages to this `file`")
+	f.BoolVarP(&g.fail, "fail", "f", false, "do not write a page with a status of 400 or more, and exit with 2")
 	f.DurationVar(&g.gap, "gap", time.Second, "shortest `duration` between two requests to a site")
 	return cmd
 }
@@ -149,6 +159,9 @@ func (g *getting) fetch(ctx context.Context, client *http.Client, target string)
 	}
 	defer resp.Body.Close()
 	r.Final, r.Status, r.Type = resp.Request.URL.Redacted(), resp.StatusCode, clean.Text(resp.Header.Get("Content-Type"), 200)
+	if g.fail && r.Status >= http.StatusBadRequest {
+		return r, fmt.Errorf("status %d, page not written", r.Status)
+	}
 	page := g.page
 	if page == g.results && g.results.Width > 0 {
 		page = display.NewPageWriter(g.results)

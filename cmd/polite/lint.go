@@ -31,16 +31,16 @@ func (c *cli) lintCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lint [flags] ROBOTS_FILE|URL",
 		Short: "Show a robots.txt with a remark under each line that has no effect",
-		Long: `Lint shows a robots.txt with a remark under each line that has no effect or whose
-spelling was corrected. The argument is a local file, - for standard input, or a
-URL, whose site's robots.txt is fetched.
+		Long: `Lint shows a robots.txt with a remark under each line that has no effect, whose
+spelling was corrected, or whose sitemap is not a full URL. The argument is a
+local file, - for standard input, or a URL, whose site's robots.txt is fetched.
 
-With --json each remark is an object. The exit code is 0 even if there are remarks,
-unless --exit-code is given, and 2 if there is no file.`,
+With --json each remark is an object. The exit code is 0, or 2 if there is no
+file. With --exit-code it is 1 if there are remarks.`,
 		Example: `  polite lint robots.txt
   polite lint --remarks https://example.com
   polite lint --exit-code robots.txt && cp robots.txt /var/www/`,
-		Args: cobra.ExactArgs(1),
+		Args: between(1, 1, "one robots.txt file or URL"),
 		RunE: func(cmd *cobra.Command, args []string) error { return l.run(cmd.Context(), args[0]) },
 	}
 	l.flags(cmd)
@@ -83,6 +83,12 @@ func (l *linting) write(p *display.Writer, text []byte, profile *policy.Profile)
 	for line, why := range f.Skipped() {
 		remarks[line] = append(remarks[line], why)
 		total++
+	}
+	for line, sitemap := range f.Other("sitemap") {
+		if _, err := parseURL(sitemap); err != nil && sitemap != "" {
+			remarks[line] = append(remarks[line], "sitemap that is not a full http or https URL")
+			total++
+		}
 	}
 	last := 0
 	for n, line := range f.Lines() {

@@ -12,7 +12,8 @@
 //	0  all URLs are allowed
 //	1  some URLs are disallowed
 //	3  no URL is disallowed, some are deferred: robots.txt could not be fetched, try later
-//	2  bad usage, or a URL without a decision: it is not a valid URL, or Ctrl-C was pressed
+//	2  bad usage, a page that could not be fetched, or a URL without a decision:
+//	   it is not a valid URL, or Ctrl-C was pressed
 //
 // If several codes apply, 2 wins over 1, and 1 over 3.
 //
@@ -93,17 +94,16 @@ func (c *cli) run(ctx context.Context, args []string) int {
 		return c.code
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		c.warn("interrupted")
+	case !c.started || errors.As(err, &usage):
+		c.warn("%v (see '%s --help')", err, cmd.CommandPath())
 	default:
 		c.warn("%v", err)
-	}
-	if !c.started || errors.As(err, &usage) {
-		fmt.Fprintf(c.err, "\n%s", cmd.UsageString())
 	}
 	return exitFailed
 }
 
 // usageError is a mistake in the command line that is found after the flags were
-// parsed. The usage is printed with it.
+// parsed.
 type usageError struct{ error }
 
 func (e *usageError) Unwrap() error { return e.error }
@@ -116,9 +116,10 @@ func (c *cli) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "polite",
 		Short: "Say what a crawler may fetch according to RFC 9309",
-		Long: `Polite says what a crawler may fetch according to RFC 9309. It fetches robots.txt,
-follows redirects, keeps a copy until it expires, and for each URL prints allow,
-disallow or defer, and the reason.
+		Long: `Polite says what a crawler may fetch according to RFC 9309. It fetches
+robots.txt, follows redirects and keeps a copy until it expires. For each URL it
+prints ALLOW, DISALLOW or DEFER, and the reason. DEFER means that robots.txt
+could not be fetched: keep the URL and try again later.
 
 ` + exitCodes,
 		Example: `  polite demo
@@ -129,14 +130,39 @@ disallow or defer, and the reason.
 		SilenceErrors:    true,
 		SilenceUsage:     true,
 		PersistentPreRun: func(*cobra.Command, []string) { c.started = true },
-		RunE:             func(*cobra.Command, []string) error { return usageErrorf("want a command") },
-		Args:             cobra.NoArgs,
+		RunE:             func(*cobra.Command, []string) error { return usageErrorf("want a command, such as polite demo") },
+		Args:             unknownCommand,
+
+		SuggestionsMinimumDistance: 2,
 	}
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
-	// The help texts are 80 columns wide. So are the flags.
+	// The help texts and the lists of flags are 80 columns wide.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", ".FlagUsagesWrapped 80 "))
 	root.AddCommand(c.checkCommand(), c.matchCommand(), c.getCommand(), c.lintCommand(), c.sitemapsCommand(), c.demoCommand())
 	return root
+}
+
+// unknownCommand refuses arguments that are no command, and names the nearest one.
+func unknownCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	near := ""
+	if names := root.SuggestionsFor(args[0]); len(names) > 0 {
+		near = "; did you mean " + names[0] + "?"
+	}
+	return fmt.Errorf("no command %q%s", args[0], near)
+}
+
+// between returns a check that a command has at least min and at most max arguments.
+// Its error says what the command wants.
+func between(min, max int, wanted string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) < min || len(args) > max {
+			return errors.New("want " + wanted)
+		}
+		return nil
+	}
 }
 
 // warn writes a message to standard error.

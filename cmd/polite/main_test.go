@@ -27,21 +27,38 @@ func polite(t *testing.T, stdin string, args ...string) (code int, stdout, stder
 	return code, out.String(), errs.String()
 }
 
-// TestUsage checks that a bad command line prints the usage on standard error and
-// exits with 2.
+// TestUsage checks that a bad command line prints one line on standard error, which
+// names the help to read, and exits with 2.
 func TestUsage(t *testing.T) {
 	for _, args := range []string{
 		"", "nonsense", "check", "check --nonsense http://127.0.0.1/", "check --profile nonsense http://127.0.0.1/",
 		"check --timeout 0s http://127.0.0.1/", "check --parallel 0 http://127.0.0.1/", "check --token 9.9 http://127.0.0.1/",
 		"check --token OtherBot http://127.0.0.1/", "check --store ftp://127.0.0.1/ http://127.0.0.1/",
-		"match", "match file", "match --profile x file /", "match --jsonl file", "get", "get --gap -1s http://127.0.0.1/",
+		"match", "match file", "match --profile x file /", "match --jsonl file", "match --token 9.9 file /", "match --token a, file /", "get", "get --gap -1s http://127.0.0.1/",
 		"lint", "lint a b", "lint --profile x -", "sitemaps", "demo now",
 	} {
 		t.Run(args, func(t *testing.T) {
 			code, out, errs := polite(t, "", strings.Fields(args)...)
-			if code != 2 || out != "" || !strings.HasPrefix(errs, "polite: ") || !strings.Contains(errs, "Usage:\n  polite") {
-				t.Errorf("polite %s\ngot  exit %d, stdout %q, stderr %q\nwant exit 2 and the usage on stderr", args, code, out, errs)
+			command := ""
+			if words := strings.Fields(args); len(words) > 0 && words[0] != "nonsense" {
+				command = " " + words[0]
+			}
+			help := "(see 'polite" + command + " --help')\n"
+			if code != 2 || out != "" || !strings.HasPrefix(errs, "polite: ") || !strings.HasSuffix(errs, help) || strings.Count(errs, "\n") != 1 {
+				t.Errorf("polite %s\ngot  exit %d, stdout %q, stderr %q\nwant exit 2 and one line on stderr that ends with %q", args, code, out, errs, help)
 			}
 		})
+	}
+}
+
+// TestHelpWidth checks that the help of every command fits 80 columns.
+func TestHelpWidth(t *testing.T) {
+	for _, command := range []string{"", "check", "match", "get", "lint", "sitemaps", "demo"} {
+		_, out, _ := polite(t, "", append(strings.Fields(command), "--help")...)
+		for line := range strings.Lines(out) {
+			if len(line) > 81 {
+				t.Errorf("polite %s --help has a line of %d columns; want 80 at most\n%s", command, len(line)-1, line)
+			}
+		}
 	}
 }

@@ -1,14 +1,18 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rfc9309/polite/cmd/polite/internal/cases"
 	"github.com/rfc9309/polite/cmd/polite/internal/display"
+	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/matcher"
 	"github.com/rfc9309/polite/policy"
 )
@@ -27,16 +31,18 @@ func (c *cli) matchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "match [flags] ROBOTS_FILE URL...",
 		Short: "Match URLs with a local robots.txt, without any network",
-		Long: `Match says for each URL, or path such as /private?x=1, whether the robots.txt in a
-local file allows it. The file - is standard input. The scheme, the authority and
-the fragment are cut off. The rest is matched as typed: dot segments and double
-slashes stay.
+		Long: `Match says for each URL, or path such as /private?x=1, whether the robots.txt in
+a local file allows it. The file - is standard input. The scheme, the host, the
+port and the fragment are cut off. The rest is matched as typed: dot segments
+and double slashes stay.
 
-With --jsonl it reads cases from standard input, one object per line, and answers
-each in order:
+` + exitCodes + `
 
-  {"id": ..., "robots": "...", "agent": "ExampleBot", "url": "https://example.com/private"}
-  {"id": ..., "allowed": false, "line": 2, "agent": "*", "pattern": "/private"}
+With --jsonl it reads cases from standard input, one object per line, and writes
+one answer per line, in the same order:
+
+  {"id": 1, "robots": "...", "agent": "ExampleBot", "url": "/private"}
+  {"id": 1, "allowed": false, "line": 2, "agent": "*", "pattern": "/private"}
 
 The agent is a product token. A case may have robots_b64, the file in base64,
 instead of robots. Line 0 means that no rule matched. If a line cannot be read,
@@ -45,20 +51,22 @@ Otherwise the exit code is 0.`,
 		Example: `  polite match --token ExampleBot robots.txt https://example.com/private /public
   polite match --profile google --jsonl < cases.jsonl > answers.jsonl`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			profile, err := profileByName(m.profileName)
-			if err != nil {
+			var err error
+			if m.profile, err = profileByName(m.profileName); err != nil {
 				return err
 			}
-			m.profile = profile
+			if err := checkTokens(m.token); err != nil {
+				return err
+			}
 			if m.jsonl {
 				if len(args) > 0 {
-					return usageErrorf("--jsonl reads cases from standard input; want no arguments")
+					return usageErrorf("want no arguments with --jsonl, which reads standard input")
 				}
-				o := &cases.Options{Profile: profile, Token: m.token, Warn: func(s string) { m.warn("%s", s) }}
+				o := &cases.Options{Profile: m.profile, Token: m.token, Warn: func(s string) { m.warn("%s", s) }}
 				return o.Answer(cmd.Context(), m.in, m.out)
 			}
 			if len(args) < 2 {
-				return usageErrorf("want a robots.txt and a URL")
+				return usageErrorf("want a robots.txt file and one or more URLs or paths")
 			}
 			return m.run(args[0], args[1:])
 		},
@@ -76,22 +84,71 @@ func (m *matching) run(name string, targets []string) error {
 	if err != nil {
 		return err
 	}
-	g := matcher.Parse(text, m.profile.Dialect).Group(m.token)
+	f := matcher.Parse(text, m.profile.Dialect)
+	g, lines := f.Group(m.token), maps.Collect(f.Lines())
 	m.disallowAll = matcher.Parse([]byte("User-agent: *\nDisallow: /\n"), m.profile.Dialect)
 	p, column := display.New(m.out), display.Column(targets)
 	var tally tally
 	for _, t := range targets {
+		err := checkTarget(t)
 		d := m.decide(g, t)
 		d.Robots = name
-		tally.add(d.Verdict, nil)
-		if m.json {
+		tally.add(d.Verdict, err)
+		switch {
+		case err != nil && m.json:
+			p.JSON(errorResult{clean.Text(t, longText), err.Error()})
+		case err != nil:
+			p.Result(display.None, t, column, err.Error())
+		case m.json:
 			p.JSON(d)
-		} else {
-			p.Result(display.Word(d.Verdict), t, column, display.Cause(d))
+		default:
+			p.Result(display.Word(d.Verdict), t, column, cause(d, lines))
 		}
 	}
 	m.code = tally.code()
 	return p.Flush()
+}
+
+// checkTarget checks that a target is a path or a URL. It does not check the path,
+// because paths are matched as typed.
+func checkTarget(target string) error {
+	if strings.HasPrefix(target, "/") {
+		return nil
+	}
+	scheme, rest, ok := strings.Cut(target, "://")
+	if !ok {
+		return errors.New("want a path that begins with /, or a URL such as https://example.com/")
+	}
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		rest = rest[:i]
+	}
+	_, err := parseURL(scheme + "://" + rest)
+	return err
+}
+
+// cause returns what decided. It quotes a rule as the file writes it, because the
+// Decision has the name of a misspelled rule corrected.
+func cause(d policy.Decision, lines map[int]string) string {
+	n := d.Match.Rule.Line
+	if n == 0 {
+		return display.Cause(d)
+	}
+	written := clean.Quote(strings.TrimSpace(lines[n]), longRule)
+	return fmt.Sprintf("line %d %s in group %s", n, written, display.Group(d.Match.Agent))
+}
+
+// longRule is how much of a long rule is shown, in bytes.
+const longRule = 120
+
+// checkTokens checks the list of product tokens in --token.
+func checkTokens(list string) error {
+	for token := range strings.SplitSeq(list, ",") {
+		token = strings.TrimSpace(token)
+		if list != "" && (token == "" || strings.ContainsFunc(token, display.NotToken)) {
+			return usageErrorf("--token: %q is no product token; want letters, digits, \"-\" and \"_\" only", token)
+		}
+	}
+	return nil
 }
 
 // decide makes the decision for a file that was fetched successfully (RFC 9309,

@@ -15,14 +15,14 @@ func (c *cli) sitemapsCommand() *cobra.Command {
 		Use:   "sitemaps [flags] URL",
 		Short: "List the sitemaps that a site's robots.txt names",
 		Long: `Sitemaps lists the sitemaps that the robots.txt of the URL's site names, one per
-line, in the order of the file (RFC 9309, section 2.2.4). It does not fetch them.
-Characters that may not appear in a URL are percent-encoded.
+line, in the order of the file (RFC 9309, section 2.2.4). It does not fetch
+them. Characters that may not appear in a URL are percent-encoded.
 
-The exit code is 0 if robots.txt was fetched or does not exist, and 3 if it could
-not be fetched.`,
+The exit code is 0 if robots.txt was fetched or does not exist, and 3 if it
+could not be fetched.`,
 		Example: `  polite sitemaps https://example.com
   polite sitemaps --json https://example.com | jq -r .sitemap`,
-		Args:              cobra.ExactArgs(1),
+		Args:              between(1, 1, "one URL"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.sitemaps(cmd.Context(), o, args[0]) },
 	}
