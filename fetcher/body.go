@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 
+	"github.com/rfc9309/polite/internal/field"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -54,14 +54,7 @@ func announced(resp *http.Response, header http.Header) int64 {
 	if resp.Uncompressed || len(resp.TransferEncoding) > 0 || header["Transfer-Encoding"] != nil {
 		return 0
 	}
-	most := resp.ContentLength
-	for _, line := range header["Content-Length"] {
-		for part := range strings.SplitSeq(line, ",") {
-			n, _ := strconv.ParseInt(strings.Trim(part, " \t"), 10, 64) // 0 if it is no number
-			most = max(most, n)
-		}
-	}
-	return max(most, 0)
+	return max(resp.ContentLength, field.Length(header))
 }
 
 // decoded undoes the content codings of a body, one or two of them.
@@ -70,11 +63,9 @@ func decoded(r io.Reader, header http.Header, done bool) (io.Reader, error) {
 		return r, nil
 	}
 	var codings []string
-	for _, line := range header["Content-Encoding"] {
-		for c := range strings.SplitSeq(line, ",") {
-			if c = strings.ToLower(strings.Trim(c, " \t")); c != "" && c != "identity" {
-				codings = append(codings, c)
-			}
+	for c := range field.Members(header["Content-Encoding"]) {
+		if c = strings.ToLower(c); c != "" && c != "identity" {
+			codings = append(codings, c)
 		}
 	}
 	if len(codings) > 2 {

@@ -7,11 +7,11 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/rfc9309/polite/internal/clean"
+	"github.com/rfc9309/polite/internal/field"
 	"github.com/rfc9309/polite/internal/origin"
 )
 
@@ -189,22 +189,14 @@ func (a *Attempt) follows(scheme string) bool {
 	return scheme == "http" || scheme == "https" || strings.EqualFold(scheme, asked)
 }
 
-// short returns by how many bytes the body is shorter than its Content-Length, the
-// longest of several, and whether it is. A body that was decoded or cut has another
-// length.
+// short returns by how many bytes the body is shorter than its Content-Length, and
+// whether it is. A body that was decoded or cut has another length.
 func (a *Attempt) short(limit int) (int64, bool) {
 	h := a.Header
 	if a.Cut || len(a.Body) >= limit || h["Content-Encoding"] != nil || h["Transfer-Encoding"] != nil {
 		return 0, false
 	}
-	var most int64
-	for _, line := range h["Content-Length"] {
-		for part := range strings.SplitSeq(line, ",") {
-			n, _ := strconv.ParseInt(strings.Trim(part, " \t"), 10, 64) // 0 if it is no number
-			most = max(most, n)
-		}
-	}
-	lacks := most - int64(len(a.Body))
+	lacks := field.Length(h) - int64(len(a.Body))
 	return lacks, lacks > 0
 }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/pquerna/cachecontrol/cacheobject"
+
+	"github.com/rfc9309/polite/internal/field"
 )
 
 // undeclared is the lifetime of a copy whose server has given none.
@@ -38,11 +40,11 @@ func (f Fresh) lifetime(declared, age, took time.Duration) time.Duration {
 // revalidated before each use, undeclared if it says nothing. Max-age overrides
 // Expires (RFC 9111, section 5.3).
 func declaredLifetime(a *Attempt) time.Duration {
-	c := readCacheControl(a.Header)
+	h, c := a.Header, readCacheControl(a.Header)
 	switch {
-	case c.uncacheable || pragmaNoCache(a.Header) || varyAny(a.Header):
+	case c.noStore || c.noCache || lists(h["Pragma"], "no-cache") || lists(h["Vary"], "*"):
 		return 0
-	case c.aged:
+	case c.maxAge != undeclared:
 		return c.maxAge
 	}
 	return expires(a)
@@ -50,29 +52,28 @@ func declaredLifetime(a *Attempt) time.Duration {
 
 // cacheControl is what we take from the Cache-Control lines.
 type cacheControl struct {
-	uncacheable bool // no-store or no-cache, with or without arguments
-	noStore     bool
-	aged        bool // there is a max-age
-	maxAge      time.Duration
+	noStore, noCache bool          // with or without arguments
+	maxAge           time.Duration // undeclared without one
 }
 
 // readCacheControl reads each directive alone, so that a bad one does not spoil the
 // others. A max-age that cannot be read is 0, and of two the shorter counts (RFC
 // 9111, section 4.2.1).
 func readCacheControl(h http.Header) cacheControl {
-	c := cacheControl{maxAge: math.MaxInt64}
+	c := cacheControl{maxAge: undeclared}
 	for _, line := range h["Cache-Control"] {
 		for _, part := range directives(line) {
 			part = strings.Trim(part, " \t")
 			name, _, _ := strings.Cut(part, "=")
 			switch strings.ToLower(strings.Trim(name, " \t")) {
 			case "no-store":
-				c.uncacheable, c.noStore = true, true
+				c.noStore = true
 			case "no-cache":
-				c.uncacheable = true
+				c.noCache = true
 			case "max-age":
-				c.aged = true
-				c.maxAge = min(c.maxAge, maxAge(part))
+				if d := maxAge(part); c.maxAge == undeclared || d < c.maxAge {
+					c.maxAge = d
+				}
 			}
 		}
 	}
@@ -145,30 +146,17 @@ func httpDate(line string) (time.Time, bool) {
 // largest value that can be read, 0 without one.
 func age(h http.Header) time.Duration {
 	var most time.Duration
-	for _, line := range h["Age"] {
-		for part := range strings.SplitSeq(line, ",") {
-			most = max(most, maxAge("max-age="+strings.Trim(part, " \t")))
-		}
+	for m := range field.Members(h["Age"]) {
+		most = max(most, maxAge("max-age="+m))
 	}
 	return most
 }
 
-// noStore reports Cache-Control: no-store.
-func noStore(h http.Header) bool { return readCacheControl(h).noStore }
-
-// pragmaNoCache reports the HTTP/1.0 word for Cache-Control: no-cache.
-func pragmaNoCache(h http.Header) bool { return lists(h["Pragma"], "no-cache") }
-
-// varyAny reports a Vary that no request ever matches.
-func varyAny(h http.Header) bool { return lists(h["Vary"], "*") }
-
-// lists reports whether a comma-separated field has word among its members.
+// lists reports whether a comma-separated field has a word among its members.
 func lists(lines []string, word string) bool {
-	for _, line := range lines {
-		for part := range strings.SplitSeq(line, ",") {
-			if strings.EqualFold(strings.Trim(part, " \t"), word) {
-				return true
-			}
+	for m := range field.Members(lines) {
+		if strings.EqualFold(m, word) {
+			return true
 		}
 	}
 	return false

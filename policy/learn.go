@@ -152,7 +152,7 @@ func (s *step) confirmed(c *cachedCopy) *Record {
 	if c.page {
 		ttl = min(ttl, max(s.p.Fresh.HTML, s.p.Fresh.Least))
 	}
-	c.noStore = c.noStore || noStore(s.a.Header)
+	c.noStore = c.noStore || readCacheControl(s.a.Header).noStore
 	c.fetched, c.expires = s.now, after(s.now, ttl)
 	r.copy, r.next = c, c.expires
 	return r
@@ -177,7 +177,7 @@ func (s *step) noFile(rule StatusRule, cause string) *Record {
 	if rule.Access == Unreachable {
 		return s.unreachable(rule, cause)
 	}
-	r := s.record(answer{access: rule.Access, cause: cause, clause: rule.Clause, noStore: noStore(s.a.Header)})
+	r := s.record(answer{access: rule.Access, cause: cause, clause: rule.Clause, noStore: readCacheControl(s.a.Header).noStore})
 	again := rule.Again
 	if end := s.keeps(rule.Keep); end > s.now {
 		c := *s.old.copy
