@@ -52,7 +52,7 @@ var actionTests = []struct {
 	{"no_url", false, "act=refresh&url=mailto:x", "Sec-Fetch-Site: same-origin", 400, "No robots.txt applies to this URL", 0, 1},
 	{"no_host", false, "act=refresh&url=https://a..b/", "Sec-Fetch-Site: same-origin", 400, "the host is not a domain name", 0, 1},
 	{"no_crawler", false, "act=ask&as=%21&url=" + siteOne, "Sec-Fetch-Site: same-origin", 400, "is no product token", 0, 1},
-	{"url_in_the_query", false, "act=refresh", "Sec-Fetch-Site: same-origin", 400, "No robots.txt applies to this URL", 0, 1},
+	{"url_in_the_query", false, "act=refresh", "Sec-Fetch-Site: same-origin", 400, "This is not a URL", 0, 1},
 	{"too_long", false, "act=refresh&url=" + siteOne + "&x=" + strings.Repeat("x", maxForm), "Sec-Fetch-Site: same-origin", 400, "The form cannot be read.", 0, 1},
 	{"broken", false, "act=%zz", "Sec-Fetch-Site: same-origin", 400, "The form cannot be read.", 0, 1},
 }

@@ -37,8 +37,9 @@ type question struct {
 }
 
 // question reads a query or a form. The view has a Problem if the URL is invalid. A
-// URL without a scheme gets https. A URL with characters that do not print is
-// refused, because the page could not show it as it is.
+// URL without a scheme gets https, but only if its first part looks like a host. A
+// URL with characters that do not print is refused, because the page could not show
+// it as it is.
 func (k *handler) question(q url.Values) question {
 	written := strings.TrimSpace(q.Get("url"))
 	asked := question{view: askView{URL: text(written), As: text(q.Get("as"))}}
@@ -51,6 +52,10 @@ func (k *handler) question(q url.Values) question {
 		return asked
 	}
 	if !strings.Contains(written, "://") {
+		if host, _, _ := strings.Cut(written, "/"); !strings.ContainsAny(host, ".:") {
+			asked.view.Problem = "This is not a URL. Write it in full, such as https://example.com/page."
+			return asked
+		}
 		written = "https://" + written
 	}
 	u, err := url.Parse(written)
@@ -70,8 +75,8 @@ func (k *handler) question(q url.Values) question {
 	return asked
 }
 
-// ask answers from memory alone. It never fetches, because anybody can make a link to
-// this page.
+// ask answers from memory alone. It never fetches, because anybody can make a link
+// to this page.
 func (k *handler) ask(ctx context.Context, q url.Values) reply {
 	asked := k.question(q)
 	if asked.view.Problem == "" {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A chart is a row of stacked bars, one for each bucket. The drawing itself has no
-// text, so that it can be stretched to any width. Its labels are placed around it.
+// A chart is a row of stacked bars, one for each bucket. The drawing has no text, so
+// that it can be stretched to any width. The labels are placed around the drawing.
 type chart struct {
 	Title  string
 	Label  string // text for screen readers

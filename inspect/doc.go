@@ -15,9 +15,9 @@
 //
 // # What the pages show
 //
-//   - The authorities in memory, which can be searched and sorted: the access
-//     result in the words of RFC 9309, section 2.3.1, the age of the cached copy,
-//     the time of the next fetch, and since when the site is down.
+//   - The authorities in memory. The list can be searched and sorted. It has the
+//     access result in the words of RFC 9309, section 2.3.1, the age of the cached
+//     copy, the time of the next fetch, and since when the site is down.
 //   - One authority: its robots.txt line by line. The rules of the obeyed group are
 //     marked, each line without effect has a remark, and the redirects that led to
 //     the file are listed.
@@ -36,10 +36,10 @@
 //
 // Whether to enable [Options.Actions]: buttons that forget an authority or fetch
 // its robots.txt. They are off by default. They send POST requests, which
-// [net/http.CrossOriginProtection] refuses from pages of other origins. A proxy in
-// front of the page must pass the Host header on for this. The protection does not
-// stop clients that are not browsers, and it does not stop DNS rebinding. Check
-// passwords and host names in front of the page.
+// [net/http.CrossOriginProtection] refuses from pages of other origins. This works
+// only if a proxy in front of the page passes the Host header on. The protection
+// does not stop clients that are not browsers, and it does not stop DNS rebinding.
+// Check passwords and host names in front of the page.
 //
 // Whether to install the hooks of [Page.Trace]. Without them recent decisions,
 // retrievals, redirects and rates are missing. With them every request of the
@@ -48,16 +48,19 @@
 //
 // # Cost
 //
-// Showing a page sends no request. A list of authorities reads all records in
-// memory: about a microsecond each on one core, or one second for a million. It
-// needs memory for two screens of rows, however far down the list the page is. One
-// authority is found in a few hundredths of a second. Only one such walk runs at a
-// time, and it ends with its request. It locks one part of the memory at a time,
-// only to copy that part's list. The first walk may also prepare the default group
-// of files that the crawler has not used yet. The cost of the other pages does not
-// depend on the number of records. The history takes at most about 5 KiB for each
-// of the [Options.Recent] decisions and 23 KiB for each of the retrievals. Nearly
-// all of this is URLs of redirects, so usually it takes a tenth.
+// Showing a page sends no request. The list of authorities reads all records in
+// memory, which takes about a microsecond for each on one core, or one second for a
+// million. It needs memory for two screens of rows, however far down the list the
+// page is. The page of one authority finds its record in a few hundredths of a
+// second. Only one request at a time reads the records. It locks one part of the
+// memory at a time, only to copy the list of that part, and it stops if the request
+// is cancelled. The first of these requests may also prepare the default group of
+// files that the crawler has not used yet. The cost of the other pages does not
+// depend on the number of records.
+//
+// The history takes at most about 5 KiB for each of the [Options.Recent] decisions
+// and 23 KiB for each of the retrievals. Nearly all of this is URLs of redirects, so
+// usually the history takes a tenth of that.
 //
 // # Bad input
 //

@@ -63,9 +63,10 @@ type bucket struct {
 	counts
 }
 
-// rates counts events by time in a ring of buckets. Each bucket has the number of
-// the slot for which it was last used. A bucket with another number counts as
-// empty, so buckets need not be cleared when time passes or the clock is set.
+// rates counts events by time in a ring of buckets. Time is divided into slots, and
+// each bucket has the number of the slot for which it was last used. A bucket with
+// another number counts as empty, so buckets need not be cleared when time passes or
+// the clock is set.
 type rates struct {
 	width   int64
 	buckets []slotted
