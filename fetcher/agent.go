@@ -88,21 +88,22 @@ func containsFold(s, sub string) bool {
 	return false
 }
 
-// header returns the header of a page request with the crawler's agent, a copy
-// if the request has no User-Agent. A field that is present is the caller's
-// choice, an empty one too: net/http then sends none.
-func (t *Transport) header(req *http.Request) (h http.Header, copied bool) {
-	if _, ok := req.Header["User-Agent"]; ok {
-		if sent := req.Header.Get("User-Agent"); !t.known(sent) && t.reported.CompareAndSwap(false, true) {
-			t.engine.watch.agent(sent, t.token)
+// namedHeader returns a copy of the header of a page request with the crawler's
+// agent, or nil if the request has a User-Agent. A field that is present is the
+// caller's choice, an empty one too: net/http then sends none.
+func (t *Transport) namedHeader(req *http.Request) http.Header {
+	if sent, ok := req.Header["User-Agent"]; ok {
+		if len(sent) > 0 && !t.known(sent[0]) && t.reported.CompareAndSwap(false, true) {
+			t.engine.watch.foreignAgent(sent[0], t.token)
 		}
-		return req.Header, false
+		return nil
 	}
-	if h = maps.Clone(req.Header); h == nil {
+	h := maps.Clone(req.Header)
+	if h == nil {
 		h = make(http.Header, 1)
 	}
 	h["User-Agent"] = []string{t.engine.agent}
-	return h, true
+	return h
 }
 
 // known reports whether a User-Agent contains one of the product tokens, so that a

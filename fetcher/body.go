@@ -29,7 +29,7 @@ type content struct {
 // The work is bounded: no more raw bytes are read than twice the limit, so an
 // encoded body cannot keep the decoder busy without giving anything.
 func readBody(resp *http.Response, header http.Header, limit int) (content, error) {
-	raw := &bounded{r: resp.Body, left: 2*int64(limit) + 64<<10}
+	raw := &rawBody{r: resp.Body, left: 2*int64(limit) + 64<<10}
 	r, err := decoded(raw, header, resp.Uncompressed)
 	if err != nil {
 		return content{}, err
@@ -130,14 +130,14 @@ func (c *cutShort) Unwrap() error { return c.err }
 
 var errTooMuch = errors.New("too many bytes for the content they decode to")
 
-// bounded fails once more than left bytes were read.
-type bounded struct {
+// rawBody fails once more than left bytes were read.
+type rawBody struct {
 	r    io.Reader
 	left int64
 	read int64
 }
 
-func (b *bounded) Read(p []byte) (int, error) {
+func (b *rawBody) Read(p []byte) (int, error) {
 	if b.left <= 0 {
 		return 0, errTooMuch
 	}
@@ -149,7 +149,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 
 // complete reports an error if the body has fewer than want bytes. It reads what
 // a decoder has left, which stops at the end of its own format.
-func (b *bounded) complete(want int64) error {
+func (b *rawBody) complete(want int64) error {
 	if b.read < want {
 		if _, err := io.Copy(io.Discard, b); err != nil {
 			return err

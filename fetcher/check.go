@@ -35,9 +35,9 @@ func (t *Transport) report(ctx context.Context, d policy.Decision) {
 
 // A checked URL has a decision, which rests on a record.
 type checked struct {
-	decision policy.Decision
-	rec      *policy.Record // nil if the decision needs none
-	fetched  bool           // this very call began the fetch of the record
+	decision    policy.Decision
+	rec         *policy.Record // nil if the decision needs none
+	beganFlight bool           // this very call began the fetch of the record
 }
 
 // decide decides on a URL. The record known is in force; if it is nil, the record
@@ -47,7 +47,7 @@ func (t *Transport) decide(ctx context.Context, target *url.URL, key string, kno
 		return checked{decision: d}, nil
 	}
 	if r.rec = known; known == nil {
-		r.rec, r.fetched, err = t.engine.fetch(ctx, key, false)
+		r.rec, r.beganFlight, err = t.engine.fetch(ctx, key, false)
 	}
 	r.decision, err = t.decision(target, key, r.rec, err)
 	return r, err

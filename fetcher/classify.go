@@ -11,6 +11,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/rfc9309/polite/internal/bounded"
 	"github.com/rfc9309/polite/internal/egress"
 	"github.com/rfc9309/polite/policy"
 )
@@ -26,7 +27,7 @@ func classify(ctx context.Context, err error) *policy.Failure {
 	if errors.As(err, &refused) {
 		return &policy.Failure{Class: policy.Egress, Err: refused}
 	}
-	var panicked *panicError
+	var panicked *bounded.PanicError
 	if errors.As(err, &panicked) {
 		return &policy.Failure{Class: policy.Other, Err: panicked}
 	}

@@ -33,7 +33,7 @@ type engine struct {
 func newEngine(agent string, o Options) (*engine, error) {
 	e := &engine{
 		agent: agent, opts: o, watch: newObserver(o.Trace, o.Logger),
-		quick: o.Override == nil && (o.Trace == nil || o.Trace.Decided == nil),
+		quick: o.Override == nil && !o.PageEgress && (o.Trace == nil || o.Trace.Decided == nil),
 	}
 	e.opts.MaxBytes = cmp.Or(o.MaxBytes, defaultMaxBytes)
 	e.opts.Timeout = cmp.Or(o.Timeout, defaultTimeout)

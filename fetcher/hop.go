@@ -69,11 +69,8 @@ func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
 	t.n++
 	t.start, t.held, t.last = time.Now(), turn, answer{}
 	t.engine.counts.requests.Add(1)
-	if t.engine.pacer != nil {
-		req = timed(req, turn)
-	}
 	req, heard := t.bounded(req)
-	t.resp, err = within(req.Context(), t.engine.watch.log, func() (*http.Response, error) {
+	t.resp, err = call(req.Context(), t.engine.watch.log, func(context.Context) (*http.Response, error) {
 		return t.send(req)
 	})
 	if err != nil {
@@ -125,14 +122,16 @@ var errRefusing error = &policy.Failure{Class: policy.Protocol, Err: fmt.Errorf(
 func (t *tries) bounded(req *http.Request) (*http.Request, *atomic.Bool) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	t.cancel = cancel
+	turn := t.held
 	var conns atomic.Int32
 	heard := new(atomic.Bool)
 	return req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) {
-			if conns.Add(1) > maxConns && t.engine.network.Transport() {
+			if conns.Add(1) > maxConns && t.engine.network.IsTransport() {
 				cancel(errRefusing)
 			}
 		},
+		WroteRequest:         func(httptrace.WroteRequestInfo) { turn.Sent() },
 		GotFirstResponseByte: func() { heard.Store(true) },
 	})), heard
 }
@@ -177,7 +176,7 @@ func (t *tries) turn() (none pace.Turn, err error) {
 // again.
 func (t *tries) read(*http.Response) error {
 	resp, header, limit := t.resp, t.last.header, t.engine.opts.Profile.Limit
-	c, err := within(t.retrieval.ctx, t.engine.watch.log, func() (content, error) {
+	c, err := call(t.retrieval.ctx, t.engine.watch.log, func(context.Context) (content, error) {
 		defer resp.Body.Close()
 		if resp.StatusCode < 200 || resp.StatusCode > 299 {
 			return content{}, nil

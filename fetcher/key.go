@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rfc9309/polite/internal/origin"
+	"github.com/rfc9309/polite/policy"
 )
 
 // ErrURL is in the chain of every error about a URL that no robots.txt governs.
@@ -26,6 +27,9 @@ func Authority(target *url.URL) (string, error) {
 
 // robotsPath follows the authority in the URL of its robots.txt.
 const robotsPath = "/robots.txt"
+
+// authorityOf returns the authority that a record is of.
+func authorityOf(rec *policy.Record) string { return strings.TrimSuffix(rec.Robots(), robotsPath) }
 
 // canonical is u on the host that its authority names, the form in which it is
 // requested: net/http would resolve an IDN by rules of its own.

@@ -26,8 +26,8 @@ func newMemory(maxBytes int64) *memory {
 	return &memory{records: lru.New[*policy.Record, *policy.Text](maxBytes)}
 }
 
-// serve adds a product token whose groups will be needed.
-func (m *memory) serve(token string) {
+// registerToken adds a product token whose groups will be needed.
+func (m *memory) registerToken(token string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.tokens) < maxTokens && !slices.Contains(m.tokens, token) {
@@ -35,8 +35,8 @@ func (m *memory) serve(token string) {
 	}
 }
 
-// served returns the tokens given to serve.
-func (m *memory) served() []string {
+// registeredTokens returns the tokens given to registerToken.
+func (m *memory) registeredTokens() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.tokens
@@ -46,8 +46,8 @@ func (m *memory) served() []string {
 // the record returned shares it.
 func (m *memory) remember(key string, rec *policy.Record) *policy.Record {
 	// The string that is put is kept: the record has these bytes already.
-	if robots := rec.Robots(); robots == key+robotsPath {
-		key = robots[:len(key)]
+	if own := authorityOf(rec); own == key {
+		key = own
 	}
 	cost := int64(rec.Size())
 	text := rec.Text()
@@ -55,7 +55,7 @@ func (m *memory) remember(key string, rec *policy.Record) *policy.Record {
 		m.records.Put(key, rec, cost, nil)
 		return rec
 	}
-	size := int64(text.Size(m.served()...))
+	size := int64(text.Size(m.registeredTokens()...))
 	part := m.records.Share(m.records.Hash(text.Digest()), text, size)
 	if rec = rec.Share(part.Value()); rec.Text() != part.Value() { // another text with the same hash
 		m.records.Drop(part)

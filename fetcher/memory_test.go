@@ -96,7 +96,7 @@ func (c crowd) learn(p *policy.Profile, i int, body []byte) *policy.Record {
 func (c crowd) fill(n int, bodies [][]byte) *memory {
 	m := newMemory(1 << 40)
 	if c.asked {
-		m.serve("ExampleBot")
+		m.registerToken("ExampleBot")
 	}
 	p := policy.RFC9309()
 	target, _ := url.Parse("https://www.example.com/articles/2025/index.html?page=2")
@@ -201,8 +201,8 @@ func TestEveryTokenCounts(t *testing.T) {
 	size := func(tokens int) int64 {
 		m := newMemory(1 << 20)
 		for i := range tokens {
-			m.serve(fmt.Sprintf("bot%c", 'a'+i))
-			m.serve("bota") // told before
+			m.registerToken(fmt.Sprintf("bot%c", 'a'+i))
+			m.registerToken("bota") // told before
 		}
 		m.remember(authority(1), crowd{shares: 1}.learn(policy.RFC9309(), 1, []byte(robots.String())))
 		return m.records.Bytes()

@@ -2,9 +2,13 @@ package fetcher
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptrace"
 	"time"
 
+	"github.com/rfc9309/polite/internal/egress"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
@@ -58,6 +62,79 @@ func (e *engine) reachable(ctx context.Context, key string) error {
 		return &pace.RefusedError{Authority: key, RetryAt: at, Reason: why}
 	}
 	return nil
+}
+
+// lateness is how much later than RetryAt a caller is expected to come back.
+const lateness = time.Minute
+
+// pageTurn waits for the turn of a page. late is the decision if the turn comes too
+// late; an error is why the wait was cut short.
+func (t *Transport) pageTurn(req *http.Request, key string, rec *policy.Record, r *checked) (turn pace.Turn, late *policy.Decision, err error) {
+	ctx, stop := waiting(req)
+	defer stop()
+	if turn, err = t.wait(ctx, key, rec, follows(req), r != nil && r.beganFlight); err == nil {
+		return turn, nil, nil
+	}
+	var refused *pace.RefusedError
+	if errors.As(err, &refused) {
+		d := t.tooLate(addressed(req), refused)
+		return turn, &d, nil
+	}
+	return turn, nil, ended(ctx)
+}
+
+// wait waits for a turn. Limits.MaxWait does not apply to a redirect: its client
+// would begin again from the first hop, for ever. Nor does it apply to the request
+// that fetched robots.txt if the file expires before the turn: the request would
+// come back, find the file due and fetch it again, for ever.
+func (t *Transport) wait(ctx context.Context, key string, rec *policy.Record, redirected, fetched bool) (pace.Turn, error) {
+	delay := t.crawlDelay(rec)
+	if redirected {
+		return t.engine.pacer.Follow(ctx, key, delay)
+	}
+	turn, err := t.engine.pacer.Wait(ctx, key, delay)
+	if err == nil || !fetched {
+		return turn, err
+	}
+	var refused *pace.RefusedError
+	if errors.As(err, &refused) && rec.Due(refused.RetryAt.Add(lateness)) {
+		return t.engine.pacer.Follow(ctx, key, delay)
+	}
+	return turn, err
+}
+
+// A pacedPage is a page request under way with its turn.
+type pacedPage struct {
+	trace httptrace.ClientTrace
+	body  egress.Body // body of the answer
+}
+
+// sendInTurn is send with a turn that was given, unless that is zero. The turn ends
+// with the answer's body, or with the request if there is no body to read. The next
+// gap counts from when the request is written, however long the connection took.
+func (t *Transport) sendInTurn(req *http.Request, turn pace.Turn) (*http.Response, error) {
+	if turn == (pace.Turn{}) {
+		return t.send(req, req)
+	}
+	reading := false
+	defer func() {
+		if !reading {
+			turn.Done()
+		}
+	}()
+	p := &pacedPage{trace: httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { turn.Sent() }}}
+	resp, err := t.send(req, req.WithContext(httptrace.WithClientTrace(req.Context(), &p.trace)))
+	if err != nil {
+		return nil, err
+	}
+	turn.Answer(resp.StatusCode, resp.Header)
+	// The body of a 101 is a connection, not an answer.
+	if resp.Body != nil && resp.Body != http.NoBody && resp.StatusCode != http.StatusSwitchingProtocols {
+		reading = true
+		p.body = egress.Body{ReadCloser: resp.Body, End: turn.Done}
+		resp.Body = &p.body
+	}
+	return resp, nil
 }
 
 // crawlDelay is the Crawl-delay of the group that the crawler obeys.

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"time"
 
@@ -35,32 +33,29 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return t.ungoverned(req, err)
 	}
 	now := time.Now()
-	rec, ok := t.engine.memory.records.GetBytes(key)
-	if !ok || rec.Due(now) {
+	rec, _ := t.engine.memory.records.GetBytes(key)
+	if rec.Due(now) {
 		rec = nil
 	}
-	var r *checked // nil on the warm path, which allocates nothing
-	if rec == nil || !t.engine.quick || !rec.Allows(t.token, target, now) {
-		if r, err = t.await(req, target, string(key), rec); err != nil {
-			closeBody(req)
-			return nil, err
-		}
-		if !t.engine.opts.Audit && !r.decision.Allowed() {
-			return t.refuse(req, r.decision)
-		}
-		rec = r.rec
+	if rec != nil && t.engine.quick && rec.Allows(t.token, target, now) {
+		return t.request(req, authorityOf(rec), rec, nil)
 	}
-	if t.engine.pacer == nil {
-		return t.request(req, r, pace.Turn{})
+	r, err := t.await(req, target, string(key), rec)
+	switch {
+	case err != nil:
+		closeBody(req)
+		return nil, err
+	case !r.decision.Allowed() && !t.engine.opts.Audit:
+		return t.refuse(req, r.decision)
 	}
-	return t.pacedTrip(req, string(key), rec, r)
+	return t.request(req, string(key), r.rec, r)
 }
 
 // ungoverned answers a request for a URL that no robots.txt governs. In audit it
 // goes out like any other.
 func (t *Transport) ungoverned(req *http.Request, why error) (*http.Response, error) {
 	if t.engine.opts.Audit {
-		return t.send(req, pace.Turn{})
+		return t.send(req, req)
 	}
 	closeBody(req)
 	return nil, fmt.Errorf("fetcher: %w", why)
@@ -81,21 +76,45 @@ func (t *Transport) await(req *http.Request, target *url.URL, key string, known 
 	}
 }
 
-// request makes a request that may go out and reports the decision on it. Under
-// Options.PageEgress that is known only when the address is.
-func (t *Transport) request(req *http.Request, r *checked, turn pace.Turn) (*http.Response, error) {
-	if !t.engine.opts.PageEgress {
-		t.reportGranted(req.Context(), r)
-		return t.send(req, turn)
+// request makes a request that may go out, in its turn if requests are paced. r is
+// nil if the record allows the URL and nobody wants the whole decision.
+func (t *Transport) request(req *http.Request, key string, rec *policy.Record, r *checked) (*http.Response, error) {
+	var turn pace.Turn
+	if t.engine.pacer != nil {
+		var late *policy.Decision
+		var err error
+		if turn, late, err = t.pageTurn(req, key, rec, r); err != nil {
+			closeBody(req)
+			return nil, err
+		}
+		switch {
+		case late == nil:
+		case !t.engine.opts.Audit:
+			return t.refuse(req, *late)
+		case r == nil || r.decision.Allowed():
+			r = &checked{decision: *late}
+		}
 	}
-	resp, err := t.send(req, turn)
+	if r == nil {
+		t.engine.counts.allowed.Add(1)
+		return t.sendInTurn(req, turn)
+	}
+	return t.sendReported(req, r.decision, turn)
+}
+
+// sendReported makes a request and reports the decision on it. Under
+// Options.PageEgress the decision is known only when the address is.
+func (t *Transport) sendReported(req *http.Request, d policy.Decision, turn pace.Turn) (*http.Response, error) {
+	if !t.engine.opts.PageEgress {
+		t.report(req.Context(), d)
+		return t.sendInTurn(req, turn)
+	}
+	resp, err := t.sendInTurn(req, turn)
 	var refused *egress.RefusedError
 	if errors.As(err, &refused) {
-		d := t.forbidden(addressed(req), refused)
-		t.report(req.Context(), d)
-		return t.refusal(req, d)
+		return t.refuse(req, t.forbidden(addressed(req), refused))
 	}
-	t.reportGranted(req.Context(), r)
+	t.report(req.Context(), d)
 	return resp, err
 }
 
@@ -104,16 +123,6 @@ func (t *Transport) refuse(req *http.Request, d policy.Decision) (*http.Response
 	closeBody(req)
 	t.report(req.Context(), d)
 	return t.refusal(req, d)
-}
-
-// reportGranted reports the decision on a request that goes out; nil is an Allow
-// from memory.
-func (t *Transport) reportGranted(ctx context.Context, r *checked) {
-	if r == nil {
-		t.engine.counts.allowed.Add(1)
-		return
-	}
-	t.report(ctx, r.decision)
 }
 
 // addressed is the URL that a request is for.
@@ -135,7 +144,7 @@ var errCancel = fmt.Errorf("%w: Request.Cancel is closed", context.Canceled)
 
 // waiting is the context of a request while it waits. It also ends with the
 // deprecated Request.Cancel, which http.Client sets for its Timeout.
-func waiting(req *http.Request) (ctx context.Context, stop func()) {
+func waiting(req *http.Request) (_ context.Context, stop func()) {
 	//lint:ignore SA1019 net/http honours it as well
 	gaveUp := req.Cancel
 	if gaveUp == nil {
@@ -179,16 +188,16 @@ func sleepUntil(ctx context.Context, at time.Time) bool {
 // http.RoundTripper.
 var errNoAnswer = errors.New("the base returned neither an answer nor an error")
 
-// send makes the request, in its turn unless that is zero. The turn ends with
-// the answer's body, or with the request if there is none to read.
-func (t *Transport) send(req *http.Request, turn pace.Turn) (*http.Response, error) {
-	held := false
-	defer func() {
-		if !held {
-			turn.Done()
+// send has the base make the request sent, which is req or a copy of it. A request
+// that lacks a User-Agent is copied.
+func (t *Transport) send(req, sent *http.Request) (*http.Response, error) {
+	if h := t.namedHeader(req); h != nil {
+		if sent == req {
+			sent = new(http.Request)
+			*sent = *req
 		}
-	}()
-	sent := t.outgoing(req, turn)
+		sent.Header = h
+	}
 	resp, err := t.engine.network.Page(sent)
 	switch {
 	case err != nil:
@@ -198,33 +207,10 @@ func (t *Transport) send(req *http.Request, turn pace.Turn) (*http.Response, err
 	case resp.Request == sent:
 		resp.Request = req
 	}
-	t.engine.storage.witnessPage(req)
-	turn.Answer(resp.StatusCode, resp.Header)
-	// The body of a 101 is a connection, not an answer.
-	if turn == (pace.Turn{}) || resp.Body == nil || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
-		return resp, nil
+	if t.engine.storage.fleet != nil {
+		t.engine.storage.witnessPage(req)
 	}
-	held = true
-	resp.Body = &pacedBody{resp.Body, turn}
 	return resp, nil
-}
-
-// outgoing returns the request that the base gets: req itself, or a copy if it lacks
-// a User-Agent or has a turn.
-func (t *Transport) outgoing(req *http.Request, turn pace.Turn) *http.Request {
-	header, copied := t.header(req)
-	sent := req
-	switch {
-	case turn != (pace.Turn{}):
-		sent = timed(req, turn)
-	case copied:
-		sent = new(http.Request)
-		*sent = *req
-	default:
-		return req
-	}
-	sent.Header = header
-	return sent
 }
 
 // closeBody keeps RoundTrip's promise for a request that is not passed on.
@@ -232,73 +218,4 @@ func closeBody(req *http.Request) {
 	if req.Body != nil {
 		req.Body.Close()
 	}
-}
-
-// lateness is how much later than RetryAt a caller is expected to come back.
-const lateness = time.Minute
-
-// pacedTrip makes a page request when it is its turn. A turn that comes too late
-// is refused with Defer and RetryAt. With Audit the worse of that and the decision
-// on the URL is reported, and the request goes out.
-func (t *Transport) pacedTrip(req *http.Request, key string, rec *policy.Record, r *checked) (*http.Response, error) {
-	ctx, stop := waiting(req)
-	turn, err := t.pageTurn(ctx, key, rec, follows(req), r != nil && r.fetched)
-	stop()
-	var refused *pace.RefusedError
-	switch {
-	case err == nil:
-		return t.request(req, r, turn)
-	case !errors.As(err, &refused):
-		closeBody(req)
-		return nil, ended(ctx)
-	case !t.engine.opts.Audit:
-		return t.refuse(req, t.tooLate(addressed(req), refused))
-	case r == nil || r.decision.Allowed():
-		r = &checked{decision: t.tooLate(addressed(req), refused)}
-	}
-	return t.request(req, r, pace.Turn{})
-}
-
-// pageTurn waits for the turn of a page. Limits.MaxWait does not apply to a
-// redirect: its client would begin again from the first hop, for ever. Nor does it
-// apply to the request that fetched robots.txt if the file expires before the turn:
-// the request would come back, find the file due and fetch it again, for ever.
-func (t *Transport) pageTurn(ctx context.Context, key string, rec *policy.Record, redirected, fetched bool) (pace.Turn, error) {
-	delay := t.crawlDelay(rec)
-	if redirected {
-		return t.engine.pacer.Follow(ctx, key, delay)
-	}
-	turn, err := t.engine.pacer.Wait(ctx, key, delay)
-	var refused *pace.RefusedError
-	if fetched && errors.As(err, &refused) && rec.Due(refused.RetryAt.Add(lateness)) {
-		return t.engine.pacer.Follow(ctx, key, delay)
-	}
-	return turn, err
-}
-
-// timed returns a copy of the request that reports to its turn when it is
-// written: the next gap counts from then, however long the connection took.
-func timed(req *http.Request, turn pace.Turn) *http.Request {
-	return req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
-		WroteRequest: func(httptrace.WroteRequestInfo) { turn.Sent() },
-	}))
-}
-
-// pacedBody ends the turn when the body has been read to its end or is closed.
-type pacedBody struct {
-	io.ReadCloser
-	turn pace.Turn
-}
-
-func (b *pacedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil {
-		b.turn.Done()
-	}
-	return n, err
-}
-
-func (b *pacedBody) Close() error {
-	defer b.turn.Done()
-	return b.ReadCloser.Close()
 }

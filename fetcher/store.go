@@ -181,27 +181,24 @@ func (s *storage) forget(ctx context.Context, key string) error {
 	return err
 }
 
-// none is the result of a call that has none.
-type none struct{}
-
 // inStore makes one call of the store and waits for it no longer than storeTime,
 // even if the store does not look at its context: the goroutine of the call ends
 // when the store returns. While the store hangs, calls fail at once. A call that
 // succeeds lets the backlog be written.
-func inStore[T any](ctx context.Context, s *storage, call func(ctx context.Context) (T, error)) (v T, err error) {
+func inStore[T any](ctx context.Context, s *storage, f func(context.Context) (T, error)) (v T, err error) {
 	if err := s.hangs.enter(time.Now()); err != nil {
 		return v, err
 	}
 	limited, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
-	v, err = within(limited, s.watch.log, func() (T, error) { return call(limited) })
+	v, err = call(limited, s.watch.log, f)
 	if ctx.Err() == nil {
 		s.hangs.leave(time.Now(), limited.Err() != nil)
 	}
 	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, cache.ErrHeld) {
 		if keys := s.backlog.take(); len(keys) > 0 {
 			// Ends when all is written, or with the first record that is not taken.
-			run(s.watch.log, func() error { s.catchUp(keys); return nil })
+			go guarded(s.watch.log, func() error { s.catchUp(keys); return nil })
 		}
 	}
 	return v, err

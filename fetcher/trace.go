@@ -108,7 +108,7 @@ func (o *observer) decided(ctx context.Context, d policy.Decision) {
 	o.trace.Decided(ctx, d)
 }
 
-func (o *observer) agent(sent, token string) {
+func (o *observer) foreignAgent(sent, token string) {
 	o.log.Warn("the User-Agent sent does not contain the product token", "sent", clean.Text(sent, maxLog), "token", token)
 	if o.trace.Agent != nil {
 		o.tell("Agent", func() { o.trace.Agent(sent) })

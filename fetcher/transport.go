@@ -40,7 +40,7 @@ func (t *Transport) As(token string) (*Transport, error) {
 }
 
 func (e *engine) as(token string) *Transport {
-	e.memory.serve(token)
+	e.memory.registerToken(token)
 	return &Transport{engine: e, token: token}
 }
 

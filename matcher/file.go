@@ -2,6 +2,7 @@ package matcher
 
 import (
 	"iter"
+	"strings"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -89,7 +90,7 @@ func (f *File) Group(token string) *Group {
 			return a.group
 		}
 	}
-	return f.keep(&answer{token: token, group: f.choose(token)})
+	return f.keep(&answer{token: strings.Clone(token), group: f.choose(token)})
 }
 
 // noGroup allows everything. Nothing changes it.
@@ -138,23 +139,19 @@ func (f *File) Lines() iter.Seq2[int, string] {
 			return
 		}
 		s := f.scan()
-		for start, end, ok := s.nextLine(); ok && yield(int(s.line), s.text[start:end]); start, end, ok = s.nextLine() {
+		for line, _, ok := s.nextLine(); ok && yield(s.line, line); line, _, ok = s.nextLine() {
 		}
 	}
 }
 
-// list yields the lines of the records for which show returns true, and the text
-// that it returns.
-func (f *File) list(show func(*record) (text string, ok bool)) iter.Seq2[int, string] {
-	return func(yield func(int, string) bool) {
+// records yields the records of the file in order. Each is valid until the next.
+func (f *File) records() iter.Seq[*record] {
+	return func(yield func(*record) bool) {
 		if f == nil {
 			return
 		}
 		s := f.scan()
-		for s.next() {
-			if text, ok := show(&s.record); ok && !yield(int(s.line), text) {
-				return
-			}
+		for s.next() && yield(&s.record) {
 		}
 	}
 }
@@ -162,41 +159,60 @@ func (f *File) list(show func(*record) (text string, ok bool)) iter.Seq2[int, st
 // Sitemaps returns the values of the sitemap records, in the order of the
 // file, whatever group they stand in.
 func (f *File) Sitemaps() []string {
-	var values []string
-	for _, v := range f.list(func(r *record) (string, bool) { return r.value, r.kind == sitemap && r.value != "" }) {
-		values = append(values, v)
+	var list []string
+	for r := range f.records() {
+		if r.kind == sitemap && r.value != "" {
+			list = append(list, r.value)
+		}
 	}
-	return values
+	return list
 }
 
-// Other yields line and value of each record with the given name, compared
+// Other returns line and value of each record with the given name, compared
 // without case, that is neither a user-agent, allow nor disallow record. The
-// value is as written, without white space around it and without a comment.
+// value is as written, white space around it and a comment aside.
 func (f *File) Other(field string) iter.Seq2[int, string] {
-	return f.list(func(r *record) (string, bool) { return r.value, r.isOther() && equalFold(r.name, field) })
+	return func(yield func(int, string) bool) {
+		for r := range f.records() {
+			if r.isOther() && equalFold(r.name, field) && !yield(r.line, r.value) {
+				return
+			}
+		}
+	}
 }
 
-// Agents yields line and value of every user-agent record, as written.
+// Agents returns line and value of every user-agent record, as written.
 func (f *File) Agents() iter.Seq2[int, string] {
-	return f.list(func(r *record) (string, bool) { return r.value, r.kind == agent })
+	return func(yield func(int, string) bool) {
+		for r := range f.records() {
+			if r.kind == agent && !yield(r.line, r.value) {
+				return
+			}
+		}
+	}
 }
 
-// Skipped yields the line and, in words, the reason for every line that had
+// Skipped returns the line and, in words, the reason for every line that had
 // no effect or that was taken for more than what is written. Comments and blank
 // lines are not listed.
 func (f *File) Skipped() iter.Seq2[int, string] {
-	return f.list(func(r *record) (string, bool) {
-		why := f.dialect.reason(r)
-		return why, why != ""
-	})
+	return func(yield func(int, string) bool) {
+		for r := range f.records() {
+			if why := f.dialect.reason(r); why != "" && !yield(r.line, why) {
+				return
+			}
+		}
+	}
 }
 
 // Rules returns the number of rules of all groups that can match something.
 // Zero means a file that allows everything to everyone.
 func (f *File) Rules() int {
 	n := 0
-	for range f.list(func(r *record) (string, bool) { return "", r.kind.isRule() && f.dialect.idle(r) == "" }) {
-		n++
+	for r := range f.records() {
+		if r.isRule() && f.dialect.idle(r) == "" {
+			n++
+		}
 	}
 	return n
 }

@@ -15,15 +15,19 @@ const maxText = 300
 
 // A PanicError is the error of a function that panicked or ended its goroutine.
 type PanicError struct {
-	// Stack is the stack of the goroutine when it panicked. It is empty if the
-	// function called runtime.Goexit.
+	// Value is the value of the panic as one line that is safe for a log. It is
+	// empty if the function ended its goroutine.
+	Value string
+	// Stack is the stack of the goroutine when it panicked.
 	Stack string
-
-	text string
 }
 
-// Error returns the value of the panic in one line that is safe for a log.
-func (p *PanicError) Error() string { return p.text }
+func (p *PanicError) Error() string {
+	if p.Stack == "" {
+		return "the goroutine exited"
+	}
+	return "panic: " + p.Value
+}
 
 // Call runs f on a goroutine of its own and waits for it no longer than ctx. The
 // error is the error of f, the error of ctx, or a *PanicError.
@@ -37,10 +41,10 @@ func Call[T any](ctx context.Context, f func(ctx context.Context) (T, error)) (T
 	}
 	done := make(chan result, 1)
 	go func() {
-		r := result{err: &PanicError{text: "the goroutine exited"}}
+		r := result{err: new(PanicError)}
 		defer func() {
 			if x := recover(); x != nil {
-				r.err = &PanicError{Stack: string(debug.Stack()), text: clean.Text(fmt.Sprintf("panic: %v", x), maxText)}
+				r.err = &PanicError{Value: clean.Text(fmt.Sprint(x), maxText), Stack: string(debug.Stack())}
 			}
 			done <- r
 		}()

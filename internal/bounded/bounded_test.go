@@ -21,7 +21,7 @@ func TestCall(t *testing.T) {
 	}{
 		"7/value":  {func(context.Context) (int, error) { return 7, nil }, 7, ""},
 		"7/error":  {func(context.Context) (int, error) { return 0, io.EOF }, 0, "EOF"},
-		"7/panic":  {func(context.Context) (int, error) { panic("oh\x1b" + strings.Repeat("o", 400)) }, 0, "panic: oh?" + strings.Repeat("o", 287) + "…"},
+		"7/panic":  {func(context.Context) (int, error) { panic("oh\x1b" + strings.Repeat("o", 400)) }, 0, "panic: oh?" + strings.Repeat("o", 294) + "…"},
 		"7/goexit": {func(context.Context) (int, error) { runtime.Goexit(); return 7, nil }, 0, "the goroutine exited"},
 		"7/slow":   {func(ctx context.Context) (int, error) { <-ctx.Done(); time.Sleep(time.Hour); return 7, nil }, 0, "context deadline exceeded"},
 	} {

@@ -114,8 +114,8 @@ func New(base http.RoundTripper, o Options) *Network {
 	return n
 }
 
-// Transport reports whether the base is an *http.Transport.
-func (n *Network) Transport() bool { return n.guarded != nil }
+// IsTransport reports whether the base is an *http.Transport.
+func (n *Network) IsTransport() bool { return n.guarded != nil }
 
 // guard returns a clone of the base that checks each address before it connects.
 func (n *Network) guard(base *http.Transport, dial dialFunc) *http.Transport {
@@ -158,7 +158,7 @@ func dialerOf(t *http.Transport) (dial dialFunc, any bool) {
 
 // CloseIdle closes the idle connections of all transports but the base.
 func (n *Network) CloseIdle() {
-	if n.Transport() {
+	if n.IsTransport() {
 		n.pages.CloseIdleConnections()
 		n.guarded.CloseIdleConnections()
 		n.plain.(*http.Transport).CloseIdleConnections()
@@ -269,7 +269,7 @@ func (n *Network) proxied(req *http.Request) bool {
 func (n *Network) Permits(ctx context.Context, to *url.URL, trusted string) error {
 	host := canonical(to.Hostname())
 	_, known := literal(host)
-	seen := n.Transport() && !n.proxied(&http.Request{Method: http.MethodGet, URL: to, Header: http.Header{}})
+	seen := n.IsTransport() && !n.proxied(&http.Request{Method: http.MethodGet, URL: to, Header: http.Header{}})
 	if seen && !known && (n.direct || !specialUse(host)) {
 		return nil // its addresses are checked when they are connected to
 	}
@@ -294,7 +294,7 @@ func (n *Network) Page(req *http.Request) (*http.Response, error) {
 	switch {
 	case !n.strict:
 		return n.base.RoundTrip(req)
-	case n.Transport() && !n.proxied(req):
+	case n.IsTransport() && !n.proxied(req):
 		return n.pages.RoundTrip(req)
 	}
 	if err := n.Permits(req.Context(), req.URL, ""); err != nil {
@@ -328,27 +328,27 @@ func (n *Network) watchedPage(req *http.Request) (*http.Response, error) {
 	}
 	// The body of a 101 is a connection, which must keep its type.
 	if resp.Body != nil && resp.StatusCode != http.StatusSwitchingProtocols {
-		resp.Body = &watchedBody{resp.Body, cancel}
+		resp.Body = &Body{resp.Body, func() { cancel(nil) }}
 	}
 	return resp, nil
 }
 
-// watchedBody ends the context of its request when it has been read to its end or
-// is closed.
-type watchedBody struct {
+// A Body calls End when it has been read to its end, and when it is closed.
+type Body struct {
 	io.ReadCloser
-	cancel context.CancelCauseFunc
+	End func()
 }
 
-func (b *watchedBody) Read(p []byte) (int, error) {
+func (b *Body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
-		b.cancel(nil)
+		b.End()
 	}
 	return n, err
 }
 
-func (b *watchedBody) Close() error {
-	defer b.cancel(nil)
+// Close closes the body and calls End.
+func (b *Body) Close() error {
+	defer b.End()
 	return b.ReadCloser.Close()
 }

@@ -37,7 +37,7 @@ func (n *Network) Trip(first *url.URL) *Trip {
 // request, with a *RefusedError if a connection to a refused address is reported.
 func (t *Trip) RoundTrip(req *http.Request, cancel context.CancelCauseFunc) (*http.Response, error) {
 	n := t.network
-	if t.bound && n.Transport() && !n.proxied(req) {
+	if t.bound && n.IsTransport() && !n.proxied(req) {
 		return n.guarded.RoundTrip(req)
 	}
 	t.peer.Store(nil)
