@@ -17,7 +17,7 @@ type bench struct {
 	libraries []library // this project first
 }
 
-// A task is a piece of work with a file: n calls of what is measured.
+// A task prepares a measurement of a library with a file. do makes n calls.
 type task func(l library, j job) (do func(), n int)
 
 // matching returns the task to match all targets with a parsed file.
@@ -30,8 +30,8 @@ func matching(l library, j job) (func(), int) {
 	}, len(j.targets)
 }
 
-// both returns the task to parse a file and match n targets.
-func both(n int) task {
+// parsingAndMatching returns the task to parse a file and match n targets.
+func parsingAndMatching(n int) task {
 	return func(l library, j job) (func(), int) {
 		return func() {
 			allowed := l.parse(j.body)
@@ -72,23 +72,23 @@ func (b *bench) printOurs(jobs []job, t task, times []time.Duration) {
 // answers are the same as ours.
 func (b *bench) printPeer(l library, jobs []job, t task, ours []time.Duration) {
 	var mine, theirs time.Duration
-	left := 0
+	compared := 0
 	for i, j := range jobs {
 		if !slices.Equal(answers(l, j), answers(b.libraries[0], j)) {
 			continue
 		}
-		left++
+		compared++
 		mine += ours[i]
 		theirs += fastest(t(l, j))
 	}
-	if left == 0 {
+	if compared == 0 {
 		fmt.Fprintf(b.out, "    %-14s left out: it fails or answers differently\n", l.name)
 		return
 	}
 	ratio := float64(theirs) / float64(mine)
 	fmt.Fprintf(b.out, "    %-14s %10.1fx", l.name, ratio)
-	if left < len(jobs) {
-		fmt.Fprintf(b.out, "   left out because it fails or answers differently: %d of %d files", len(jobs)-left, len(jobs))
+	if compared < len(jobs) {
+		fmt.Fprintf(b.out, "   left out because it fails or answers differently: %d of %d files", len(jobs)-compared, len(jobs))
 	}
 	fmt.Fprintln(b.out)
 }

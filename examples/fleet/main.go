@@ -1,12 +1,12 @@
 // Fleet is a crawl by several processes that share one Redis server. Each robots.txt
-// is fetched once for all of them, and all of them know of an outage that one has
-// seen.
+// is fetched once for all of them. If one process sees an outage, all of them know
+// of it.
 //
 //	go run ./fleet
 //
-// It starts the server on a free port of loopback, and the members of the fleet as
-// processes of this same program. It does so twice. The second generation finds all
-// records in the store and fetches no robots.txt.
+// It starts the server on a free port of loopback, and then four processes of this
+// program. When they have ended, it starts four more. These find all records in the
+// store and fetch no robots.txt.
 package main
 
 import (
@@ -28,7 +28,7 @@ import (
 
 const (
 	agent   = "ExampleBot/0.1 (+https://example.com/bot)"
-	members = 4
+	members = 4 // processes of the fleet
 	pages   = 8 // pages of each site
 )
 
@@ -45,7 +45,8 @@ func main() {
 	}
 }
 
-// run runs one member if the environment says so. Otherwise it starts the members.
+// run crawls as one process of the fleet if FLEET_MEMBER is set. Otherwise it starts
+// the processes.
 func run(out io.Writer) error {
 	if os.Getenv("FLEET_MEMBER") != "" {
 		return member(out, os.Getenv("FLEET_MEMBER"), os.Getenv("FLEET_REDIS"), os.Getenv("FLEET_WEB"))
@@ -59,7 +60,7 @@ func run(out io.Writer) error {
 
 	local := web.Start(map[string]web.Site{
 		"shop.example": {Robots: web.Text("User-agent: *\nDisallow: /page/3\n"), Pages: pages},
-		"news.example": {Robots: slow(web.Text("User-agent: *\nDisallow:\n")), Pages: pages},
+		"news.example": {Robots: answerLate(web.Text("User-agent: *\nDisallow:\n")), Pages: pages},
 		"busy.example": {Robots: web.Status(503), Pages: pages},
 	})
 	defer local.Close()
@@ -70,15 +71,15 @@ func run(out io.Writer) error {
 			return err
 		}
 		for _, h := range hosts {
-			fmt.Fprintf(out, "  %s was asked for its robots.txt %d times so far, and for %d pages\n",
+			fmt.Fprintf(out, "  %s: requests for robots.txt so far: %d, for pages: %d\n",
 				h, len(local.Requests(h, "/robots.txt")), len(local.Requests(h, ""))-len(local.Requests(h, "/robots.txt")))
 		}
 	}
 	return nil
 }
 
-// slow answers late, so that all members want the file while one of them fetches it.
-func slow(answer http.HandlerFunc) http.HandlerFunc {
+// answerLate answers late, so that all processes need the file while one of them fetches it.
+func answerLate(answer http.HandlerFunc) http.HandlerFunc {
 	return func(rw http.ResponseWriter, req *http.Request) {
 		time.Sleep(200 * time.Millisecond)
 		answer(rw, req)
@@ -87,8 +88,8 @@ func slow(answer http.HandlerFunc) http.HandlerFunc {
 
 // member crawls every fourth page of each site.
 func member(out io.Writer, name, server, addr string) error {
-	// Here the server and all members share one machine, which may be busy. With a
-	// machine for the server the default of 300 ms is enough.
+	// Here the server and all processes share one machine, which may be busy. If the
+	// server has its own machine, the default of 300 ms is enough.
 	store, err := redis.Open("redis://"+server, &redis.Options{Delay: 2 * time.Second})
 	if err != nil {
 		return err
@@ -123,12 +124,12 @@ func member(out io.Writer, name, server, addr string) error {
 		}
 	}
 	s := t.Stats()
-	fmt.Fprintf(out, "  process %s: %d fetched, %d disallowed, %d deferred; retrieved %d robots.txt, was told %d by the fleet\n",
+	fmt.Fprintf(out, "  process %s: %d fetched, %d disallowed, %d deferred; robots.txt: %d fetched, %d read from the store\n",
 		name, fetched, dropped, later, s.Retrievals, s.StoreHits)
 	return nil
 }
 
-// launch runs all members at the same time and prints their output.
+// launch runs all processes at the same time and prints their output.
 func launch(out io.Writer, server, addr string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -136,23 +137,23 @@ func launch(out io.Writer, server, addr string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	crew := make([]*exec.Cmd, members)
-	said := make([]bytes.Buffer, members)
-	for i := range crew {
+	processes := make([]*exec.Cmd, members)
+	outputs := make([]bytes.Buffer, members)
+	for i := range processes {
 		c := exec.CommandContext(ctx, self)
 		c.Env = append(os.Environ(), fmt.Sprint("FLEET_MEMBER=", i+1), "FLEET_REDIS="+server, "FLEET_WEB="+addr)
-		c.Stdout, c.Stderr = &said[i], &said[i]
+		c.Stdout, c.Stderr = &outputs[i], &outputs[i]
 		if err := c.Start(); err != nil {
 			return err
 		}
-		crew[i] = c
+		processes[i] = c
 	}
 	var failed error
-	for i, c := range crew {
+	for i, c := range processes {
 		if err := c.Wait(); err != nil && failed == nil {
 			failed = fmt.Errorf("process %d: %w", i+1, err)
 		}
-		io.Copy(out, &said[i])
+		io.Copy(out, &outputs[i])
 	}
 	return failed
 }

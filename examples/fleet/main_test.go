@@ -33,9 +33,9 @@ func TestRun(t *testing.T) {
 	}
 	first, second, _ := strings.Cut(out.String(), "the second 4 processes\n")
 	for _, want := range []string{
-		"shop.example was asked for its robots.txt 1 times so far, and for 7 pages\n",
-		"news.example was asked for its robots.txt 1 times so far, and for 8 pages\n",
-		"busy.example was asked for its robots.txt 1 times so far, and for 0 pages\n",
+		"shop.example: requests for robots.txt so far: 1, for pages: 7\n",
+		"news.example: requests for robots.txt so far: 1, for pages: 8\n",
+		"busy.example: requests for robots.txt so far: 1, for pages: 0\n",
 		"process 3: 3 fetched, 1 disallowed, 2 deferred; ",
 	} {
 		if !strings.Contains(first, want) {
@@ -43,8 +43,8 @@ func TestRun(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"news.example was asked for its robots.txt 1 times so far, and for 16 pages\n",
-		"process 1: 4 fetched, 0 disallowed, 2 deferred; retrieved 0 robots.txt, was told 3 by the fleet\n",
+		"news.example: requests for robots.txt so far: 1, for pages: 16\n",
+		"process 1: 4 fetched, 0 disallowed, 2 deferred; robots.txt: 0 fetched, 3 read from the store\n",
 	} {
 		if !strings.Contains(second, want) {
 			t.Errorf("output:\n%s\nwant a line with %q in the second part", out.String(), want)

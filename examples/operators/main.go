@@ -3,7 +3,7 @@
 // the same page in a browser.
 //
 //	go run ./operators
-//	go run ./operators -stay 10m    # and look at the page in a browser
+//	go run ./operators -stay 10m    # to look at the page in a browser
 package main
 
 import (
@@ -45,7 +45,7 @@ func run(out io.Writer, stay time.Duration) error {
 	page := inspect.New(&inspect.Options{Actions: true})
 	t, err := fetcher.New(agent, &fetcher.Options{
 		Base:  local.Transport(), // leave this out to visit the real web
-		Trace: page.Trace(nil),   // or your own hooks in place of nil: then both are called
+		Trace: page.Trace(nil),   // you can pass your own hooks instead of nil: then both are called
 	})
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func ask(out io.Writer, at string) error {
 	if err := get(at, url.Values{"view": {"recent"}}, &recent); err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "robots.txt asked for, the last first:")
+	fmt.Fprintln(out, "retrievals of robots.txt, newest first:")
 	for _, r := range recent.Retrievals {
 		fmt.Fprintf(out, "  %-12s %3d  %s %s\n", r.Access, r.Status, r.Robots, r.Cause)
 	}

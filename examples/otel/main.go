@@ -1,6 +1,6 @@
 // Otel shows a crawl in OpenTelemetry. Each page has a span with the decision as an
-// event. Each retrieval of a robots.txt has a span, and each of its requests a span
-// below it. There are metrics, too. Names follow the semantic conventions for HTTP.
+// event. Each retrieval of a robots.txt has a span, and below it a span for each of its
+// requests. There are metrics too. Names follow the semantic conventions for HTTP.
 //
 //	go run ./otel
 //

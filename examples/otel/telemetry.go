@@ -49,11 +49,11 @@ func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (*t
 	var errs [5]error
 	t.requests, errs[0] = httpconv.NewClientRequestDuration(m)
 	t.retrievals, errs[1] = m.Int64Counter("polite.robots.retrievals", metric.WithUnit("{retrieval}"),
-		metric.WithDescription("Retrievals of robots.txt, by what they came to."))
+		metric.WithDescription("Retrievals of robots.txt, by access result."))
 	t.decisions, errs[2] = m.Int64Counter("polite.decisions", metric.WithUnit("{decision}"),
 		metric.WithDescription("Decisions on pages."))
 	t.waits, errs[3] = m.Float64Histogram("polite.wait.duration", metric.WithUnit("s"),
-		metric.WithDescription("Waits for a host's turn."))
+		metric.WithDescription("Waits for a turn."))
 	t.store, errs[4] = m.Int64Counter("polite.store.failures", metric.WithUnit("{failure}"),
 		metric.WithDescription("Calls of the store that failed."))
 	return t, errors.Join(errs[:]...)

@@ -4,9 +4,9 @@
 //
 //	go run ./ownstack
 //
-// Such a crawler must do little. It keeps one Record for each scheme and authority,
-// fetches robots.txt when the Record is due, follows its redirects, and fills an Attempt
-// with the result. Learn and Decide do the rest.
+// The crawler keeps one Record for each scheme and authority, fetches robots.txt when the
+// Record is due, follows its redirects, and fills an Attempt with the result. Learn and
+// Decide do the rest.
 package main
 
 import (
@@ -69,7 +69,7 @@ func run(out io.Writer) error {
 	return nil
 }
 
-// crawler is the part that the crawler brings.
+// crawler has its own HTTP code, and a Record of each site.
 type crawler struct {
 	profile *policy.Profile
 	records map[string]*policy.Record // by scheme and authority

@@ -29,17 +29,17 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "polite_decisions_total", Help: "Decisions on pages, by verdict and clause of RFC 9309."}, []string{"verdict", "clause"}),
 		retrievals: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "polite_robots_retrievals_total", Help: "Retrievals of robots.txt, by how they ended."}, []string{"result"}),
+			Name: "polite_robots_retrievals_total", Help: "Retrievals of robots.txt, by result."}, []string{"result"}),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "polite_robots_request_duration_seconds", Help: "Requests for robots.txt, redirects and second tries by themselves.",
+			Name: "polite_robots_request_duration_seconds", Help: "Requests for robots.txt. Each redirect and each second try counts as one.",
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}}, []string{"status"}),
 		waits: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "polite_wait_seconds", Help: "Waits for a host's turn, by what they waited for.",
+			Name: "polite_wait_seconds", Help: "Waits for a turn, by reason.",
 			Buckets: []float64{.01, .1, 1, 10, 60, 600}}, []string{"reason"}),
 		store: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "polite_store_failures_total", Help: "Calls of the store that failed."}, []string{"op"}),
 		delays: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "polite_crawl_delays_cut_total", Help: "Sites whose Crawl-delay is longer than what is obeyed."}),
+			Name: "polite_crawl_delays_cut_total", Help: "Sites with a Crawl-delay that is longer than the delay that is obeyed."}),
 		alone: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "polite_fleet_pace_lost", Help: "1 while each process of the fleet keeps a pace of its own."}),
 	}
@@ -96,10 +96,10 @@ func watch(r prometheus.Registerer, t *fetcher.Transport) {
 	}
 	gauge("polite_authorities", "Authorities whose record is in memory.",
 		func(s fetcher.Stats) float64 { return float64(s.Authorities) })
-	gauge("polite_memory_bytes", "Memory in use for them, at most Options.MaxBytes.",
+	gauge("polite_memory_bytes", "Bytes of memory that the authorities take, at most Options.MaxBytes.",
 		func(s fetcher.Stats) float64 { return float64(s.Bytes) })
-	gauge("polite_waiting", "Callers in line for a host's turn.",
+	gauge("polite_waiting", "Callers that wait for a turn.",
 		func(s fetcher.Stats) float64 { return float64(s.Pace.Waiting) })
-	gauge("polite_in_flight", "Requests under way.",
+	gauge("polite_in_flight", "Requests in flight.",
 		func(s fetcher.Stats) float64 { return float64(s.Pace.InFlight) })
 }

@@ -3,11 +3,11 @@
 //
 //	go run ./retryable
 //
-// Put Polite below the retries: then each try is a request that waits for its turn and
+// Put Polite below the retries. Then each try is a request that waits for its turn and
 // gets its own decision. Polite above the retries works too, but then one turn covers
-// all tries of a page, a robots.txt that answers 503 is fetched several times in a row
-// instead of once a minute, and the addresses of its redirects are checked before the
-// connection instead of during it.
+// all tries of a page, and a robots.txt that answers 503 is fetched several times in a
+// row instead of once a minute. The addresses of its redirects are checked before the
+// connection is made, instead of while it is made.
 package main
 
 import (
@@ -80,7 +80,7 @@ func crawl(out io.Writer, build func(http.RoundTripper) (*http.Client, error)) e
 		}
 	}
 	for _, at := range [][2]string{{"shop.example", "/page/1"}, {"shop.example", "/cart"}, {"busy.example", "/robots.txt"}} {
-		fmt.Fprintf(out, "   %s%s was asked for %d times\n", at[0], at[1], len(local.Requests(at[0], at[1])))
+		fmt.Fprintf(out, "   requests for %s%s: %d\n", at[0], at[1], len(local.Requests(at[0], at[1])))
 	}
 	return nil
 }

@@ -21,11 +21,11 @@ func TestRun(t *testing.T) {
 		"fetched http://shop.example/page/1 200 OK\n",
 		`DISALLOW http://shop.example/cart: line 2 "Disallow: /cart"`,
 		"DEFER http://busy.example/: http://busy.example/robots.txt is unreachable (status 503",
-		"shop.example/page/1 was asked for 2 times\n",
-		"shop.example/cart was asked for 0 times\n",
+		"requests for shop.example/page/1: 2\n",
+		"requests for shop.example/cart: 0\n",
 	}
-	check(t, below, append(both, "busy.example/robots.txt was asked for 1 times\n"))
-	check(t, above, append(both, "busy.example/robots.txt was asked for 3 times\n"))
+	check(t, below, append(both, "requests for busy.example/robots.txt: 1\n"))
+	check(t, above, append(both, "requests for busy.example/robots.txt: 3\n"))
 }
 
 func check(t *testing.T, text string, lines []string) {

@@ -3,11 +3,11 @@
 //
 //	go run ./workers
 //
-// This works with pace.Limits.MaxWait. If the host of a page needs a pause, the page is
-// refused at once with the time of its turn. The host goes back to the schedule until
-// then, and the worker takes another one. So three workers keep six hosts busy, each at
-// its own pace. A redirect that the client follows is not refused because of MaxWait: the
-// worker waits for it.
+// This needs pace.Limits.MaxWait. If the turn of a page is later, the page is refused at
+// once with the time of its turn. The host goes back to the schedule until then, and the
+// worker takes another host. So three workers keep six hosts busy, each at its own pace.
+// A redirect that the client follows is not refused because of MaxWait: the worker waits
+// for its turn.
 package main
 
 import (
@@ -95,9 +95,9 @@ type schedule struct {
 	mu       sync.Mutex
 	changed  *sync.Cond
 	hosts    map[string]*host
-	queue    queue // hosts that have pages, none of which a worker has
-	seen     map[string]bool
-	out      int
+	queue    queue           // hosts that have pages and that no worker visits now
+	seen     map[string]bool // pages that were added
+	out      int             // number of pages that workers have now
 	fetched  int
 	deferred int
 	failed   []error
@@ -160,7 +160,7 @@ func (s *schedule) next() (h *host, page string, ok bool) {
 // sleep waits for a change, but not longer than wait. The caller holds s.mu.
 func (s *schedule) sleep(wait time.Duration) {
 	alarm := time.AfterFunc(wait, func() {
-		s.mu.Lock() // so that the wake-up does not come before the sleep begins
+		s.mu.Lock() // so that the broadcast does not come before the wait begins
 		defer s.mu.Unlock()
 		s.changed.Broadcast()
 	})
@@ -214,7 +214,8 @@ func (q *queue) Pop() any {
 	return last
 }
 
-// report prints the requests that each server received.
+// report prints how many requests each server received, and the shortest time between
+// two of them.
 func report(out io.Writer, local *web.Web, sites map[string]web.Site, s *schedule) {
 	names := make([]string, 0, len(sites))
 	for name := range sites {
