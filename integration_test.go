@@ -25,13 +25,14 @@ import (
 
 const agent = "ExampleBot/0.1 (+https://example.com/bot)"
 
-// newSite starts a server whose /robots.txt is answered by robots. All other paths
-// are pages. It counts the requests for both.
+// site is a server that counts the requests for robots.txt and for pages.
 type site struct {
 	*httptest.Server
 	robots, pages atomic.Int32
 }
 
+// newSite starts a site whose robots.txt is answered by robots. All other paths are
+// pages. A page redirects to the URL in its query "to", if there is one.
 func newSite(t *testing.T, robots http.HandlerFunc) *site {
 	t.Helper()
 	s := &site{}
@@ -52,16 +53,16 @@ func newSite(t *testing.T, robots http.HandlerFunc) *site {
 	return s
 }
 
-func text(body string) http.HandlerFunc {
+func answerText(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) }
 }
 
-func status(code int) http.HandlerFunc {
+func answerStatus(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
-// broken announces a longer body than it sends, and closes the connection.
-func broken(w http.ResponseWriter, _ *http.Request) {
+// cutBody declares a longer body than it sends, and closes the connection.
+func cutBody(w http.ResponseWriter, _ *http.Request) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return
@@ -70,8 +71,8 @@ func broken(w http.ResponseWriter, _ *http.Request) {
 	conn.Close()
 }
 
-// reset closes the connection without an answer.
-func reset(w http.ResponseWriter, _ *http.Request) {
+// resetConnection closes the connection without an answer.
+func resetConnection(w http.ResponseWriter, _ *http.Request) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return
@@ -80,8 +81,8 @@ func reset(w http.ResponseWriter, _ *http.Request) {
 	conn.Close()
 }
 
-// slow does not answer before the client closes the connection.
-func slow(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+// neverAnswer does not answer before the client closes the connection.
+func neverAnswer(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
 func transport(t *testing.T, o *fetcher.Options) *fetcher.Transport {
 	t.Helper()
@@ -105,7 +106,7 @@ func mustParse(t *testing.T, s string) *url.URL {
 // TestAnswers checks a URL of sites that give each kind of answer.
 func TestAnswers(t *testing.T) {
 	rules := "User-agent: ExampleBot\nDisallow: /private\n"
-	elsewhere := newSite(t, text(rules))
+	elsewhere := newSite(t, answerText(rules))
 	redirect := func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, elsewhere.URL+"/robots.txt", http.StatusMovedPermanently)
 	}
@@ -116,17 +117,17 @@ func TestAnswers(t *testing.T) {
 		want   policy.Verdict
 		clause string
 	}{
-		{"2.2.2/disallowed", text(rules), "/private/x", policy.Disallow, "2.2.2"},
-		{"2.2.2/allowed", text(rules), "/public", policy.Allow, "2.2.2"},
-		{"2.2.1/html_page", text("<!doctype html><title>Hello</title>"), "/private", policy.Allow, "2.2.1"},
+		{"2.2.2/disallowed", answerText(rules), "/private/x", policy.Disallow, "2.2.2"},
+		{"2.2.2/allowed", answerText(rules), "/public", policy.Allow, "2.2.2"},
+		{"2.2.1/html_page", answerText("<!doctype html><title>Hello</title>"), "/private", policy.Allow, "2.2.1"},
 		{"2.3.1.2/redirected", redirect, "/private", policy.Disallow, "2.2.2"},
-		{"2.3.1.3/missing", status(404), "/private", policy.Allow, "2.3.1.3"},
-		{"2.3.1.3/forbidden", status(403), "/private", policy.Allow, "2.3.1.3"},
-		{"2.3.1.4/server_error", status(503), "/public", policy.Defer, "2.3.1.4"},
-		{"2.3.1.4/too_many_requests", status(429), "/public", policy.Defer, "house"},
-		{"2.3.1.4/cut_body", broken, "/public", policy.Defer, "2.3.1.4"},
-		{"2.3.1.4/reset", reset, "/public", policy.Defer, "2.3.1.4"},
-		{"2.3.1.4/slow", slow, "/public", policy.Defer, "2.3.1.4"},
+		{"2.3.1.3/missing", answerStatus(404), "/private", policy.Allow, "2.3.1.3"},
+		{"2.3.1.3/forbidden", answerStatus(403), "/private", policy.Allow, "2.3.1.3"},
+		{"2.3.1.4/server_error", answerStatus(503), "/public", policy.Defer, "2.3.1.4"},
+		{"2.3.1.4/too_many_requests", answerStatus(429), "/public", policy.Defer, "house"},
+		{"2.3.1.4/cut_body", cutBody, "/public", policy.Defer, "2.3.1.4"},
+		{"2.3.1.4/reset", resetConnection, "/public", policy.Defer, "2.3.1.4"},
+		{"2.3.1.4/slow", neverAnswer, "/public", policy.Defer, "2.3.1.4"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -175,7 +176,7 @@ func TestDeadPort(t *testing.T) {
 func TestOneRetrieval(t *testing.T) {
 	asked, release := make(chan struct{}, 1), make(chan struct{})
 	s := newSite(t, func(w http.ResponseWriter, r *http.Request) {
-		asked <- struct{}{} // a second request would be one too many and hang
+		asked <- struct{}{} // a second request for robots.txt would wait here
 		<-release
 		io.WriteString(w, "User-agent: *\nDisallow: /private\n")
 	})
@@ -208,8 +209,8 @@ func TestOneRetrieval(t *testing.T) {
 // TestPageRedirects checks that every redirect of a page is decided by the robots.txt
 // of its own authority (section 2.3.1.2).
 func TestPageRedirects(t *testing.T) {
-	closed := newSite(t, text("User-agent: *\nDisallow: /\n"))
-	open := newSite(t, text("User-agent: *\nDisallow:\n"))
+	closed := newSite(t, answerText("User-agent: *\nDisallow: /\n"))
+	open := newSite(t, answerText("User-agent: *\nDisallow:\n"))
 	client := &http.Client{Transport: transport(t, nil)}
 	_, err := client.Get(open.URL + "/go?to=" + url.QueryEscape(closed.URL+"/x"))
 	var denied *fetcher.DeniedError
@@ -221,7 +222,7 @@ func TestPageRedirects(t *testing.T) {
 // TestStoreServesTheNextProcess checks that the next process uses stored copies without
 // a request (section 2.4).
 func TestStoreServesTheNextProcess(t *testing.T) {
-	s := newSite(t, text("User-agent: *\nDisallow: /private\n"))
+	s := newSite(t, answerText("User-agent: *\nDisallow: /private\n"))
 	store := cache.NewMemory(1 << 20)
 	for range 2 {
 		d, err := transport(t, &fetcher.Options{Store: store}).Check(context.Background(), mustParse(t, s.URL+"/private"))
@@ -256,7 +257,7 @@ func TestRevalidation(t *testing.T) {
 	ctx := context.Background()
 	for _, ask := range []func(context.Context, *url.URL) (policy.Decision, error){tr.Check, tr.Refresh} {
 		if d, err := ask(ctx, u); err != nil || d.Verdict != policy.Disallow || d.Stale {
-			t.Fatalf("got %v, %v, want disallow by a copy in its time", d, err)
+			t.Fatalf("got %v, %v, want disallow by a fresh copy", d, err)
 		}
 	}
 	if conditional.Load() != 1 {
@@ -264,6 +265,6 @@ func TestRevalidation(t *testing.T) {
 	}
 	down.Store(true)
 	if d, err := tr.Refresh(ctx, u); err != nil || d.Verdict != policy.Disallow || d.DownSince.IsZero() {
-		t.Errorf("while down: got %v, %v, want disallow by the copy, with the outage noted", d, err)
+		t.Errorf("while down: got %v, %v, want disallow by the copy, and DownSince", d, err)
 	}
 }

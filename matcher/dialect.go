@@ -5,14 +5,15 @@ package matcher
 // data: two are equal under == if and only if they read every file alike.
 type Dialect struct {
 	// How a line is read.
-	lineMax   uint16 // bytes of a line that count; 0: all of them
-	nulEnds   bool   // a NUL byte ends its line
-	wideSpace bool   // vertical tab and form feed are white space too
-	halfBOM   bool   // any leading part of a UTF-8 byte order mark is skipped
-	utf8Only  bool   // UTF-16 is not decoded
-	twoWords  bool   // two words without a colon are a record
-	names     names  // which names are taken for which record
-	blankEnds bool   // a blank line ends a record, and a record has rules
+	lineMax     uint16 // bytes of a line that count; 0: all of them
+	nulEnds     bool   // a NUL byte ends its line
+	wideSpace   bool   // vertical tab and form feed are white space too
+	halfBOM     bool   // any leading part of a UTF-8 byte order mark is skipped
+	utf8Only    bool   // UTF-16 is not decoded
+	twoWords    bool   // two words without a colon are a record
+	prefixNames bool   // a record has the name that its name begins with, as in google/robotstxt
+	exactNames  bool   // misspelled names are not accepted
+	blankEnds   bool   // a blank line ends a record, and a record has rules
 
 	// Which group is obeyed.
 	lettersOnly bool // a token in the file ends at a digit
@@ -37,7 +38,7 @@ type Dialect struct {
 func Google() Dialect {
 	return Dialect{
 		lineMax: 8*2083 - 1, nulEnds: true, wideSpace: true, halfBOM: true, utf8Only: true,
-		twoWords: true, names: prefixNames, lettersOnly: true,
+		twoWords: true, prefixNames: true, lettersOnly: true,
 		form: googleForm, indexHTML: true, noExempt: true, loose: true, hostFirst: true,
 	}
 }
@@ -55,7 +56,7 @@ func Draft2019() Dialect {
 // is obeyed.
 func Koster1996() Dialect {
 	return Dialect{
-		names: exactNames, blankEnds: true, firstStar: true, wholeName: true, firstGroup: true,
+		exactNames: true, blankEnds: true, firstStar: true, wholeName: true, firstGroup: true,
 		form: decodedForm, literal: true, inOrder: true, noExempt: true, loose: true,
 	}
 }

@@ -2,7 +2,6 @@ package matcher
 
 import (
 	"iter"
-	"strings"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -90,7 +89,7 @@ func (f *File) Group(token string) *Group {
 			return a.group
 		}
 	}
-	return f.keep(&answer{token: strings.Clone(token), group: f.choose(token)})
+	return f.keep(&answer{token: token, group: f.choose(token)})
 }
 
 // noGroup allows everything. Nothing changes it.
@@ -139,19 +138,23 @@ func (f *File) Lines() iter.Seq2[int, string] {
 			return
 		}
 		s := f.scan()
-		for line, _, ok := s.nextLine(); ok && yield(s.line, line); line, _, ok = s.nextLine() {
+		for start, end, ok := s.nextLine(); ok && yield(int(s.line), s.text[start:end]); start, end, ok = s.nextLine() {
 		}
 	}
 }
 
-// records yields the records of the file in order. Each is valid until the next.
-func (f *File) records() iter.Seq[*record] {
-	return func(yield func(*record) bool) {
+// list yields the lines of the records for which show returns true, and the text
+// that it returns.
+func (f *File) list(show func(*record) (text string, ok bool)) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
 		if f == nil {
 			return
 		}
 		s := f.scan()
-		for s.next() && yield(&s.record) {
+		for s.next() {
+			if text, ok := show(&s.record); ok && !yield(int(s.line), text) {
+				return
+			}
 		}
 	}
 }
@@ -159,60 +162,41 @@ func (f *File) records() iter.Seq[*record] {
 // Sitemaps returns the values of the sitemap records, in the order of the
 // file, whatever group they stand in.
 func (f *File) Sitemaps() []string {
-	var list []string
-	for r := range f.records() {
-		if r.kind == sitemap && r.value != "" {
-			list = append(list, r.value)
-		}
+	var values []string
+	for _, v := range f.list(func(r *record) (string, bool) { return r.value, r.kind == sitemap && r.value != "" }) {
+		values = append(values, v)
 	}
-	return list
+	return values
 }
 
-// Other returns line and value of each record with the given name, compared
+// Other yields line and value of each record with the given name, compared
 // without case, that is neither a user-agent, allow nor disallow record. The
-// value is as written, white space around it and a comment aside.
+// value is as written, without white space around it and without a comment.
 func (f *File) Other(field string) iter.Seq2[int, string] {
-	return func(yield func(int, string) bool) {
-		for r := range f.records() {
-			if r.isOther() && equalFold(r.name, field) && !yield(r.line, r.value) {
-				return
-			}
-		}
-	}
+	return f.list(func(r *record) (string, bool) { return r.value, r.isOther() && equalFold(r.name, field) })
 }
 
-// Agents returns line and value of every user-agent record, as written.
+// Agents yields line and value of every user-agent record, as written.
 func (f *File) Agents() iter.Seq2[int, string] {
-	return func(yield func(int, string) bool) {
-		for r := range f.records() {
-			if r.kind == agent && !yield(r.line, r.value) {
-				return
-			}
-		}
-	}
+	return f.list(func(r *record) (string, bool) { return r.value, r.kind == agent })
 }
 
-// Skipped returns the line and, in words, the reason for every line that had
+// Skipped yields the line and, in words, the reason for every line that had
 // no effect or that was taken for more than what is written. Comments and blank
 // lines are not listed.
 func (f *File) Skipped() iter.Seq2[int, string] {
-	return func(yield func(int, string) bool) {
-		for r := range f.records() {
-			if why := f.dialect.reason(r); why != "" && !yield(r.line, why) {
-				return
-			}
-		}
-	}
+	return f.list(func(r *record) (string, bool) {
+		why := f.dialect.reason(r)
+		return why, why != ""
+	})
 }
 
 // Rules returns the number of rules of all groups that can match something.
 // Zero means a file that allows everything to everyone.
 func (f *File) Rules() int {
 	n := 0
-	for r := range f.records() {
-		if r.isRule() && f.dialect.idle(r) == "" {
-			n++
-		}
+	for range f.list(func(r *record) (string, bool) { return "", r.kind.isRule() && f.dialect.idle(r) == "" }) {
+		n++
 	}
 	return n
 }

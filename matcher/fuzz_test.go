@@ -1,7 +1,6 @@
 package matcher
 
 import (
-	"iter"
 	"net/url"
 	"strings"
 	"testing"
@@ -74,17 +73,16 @@ func spaced(t *testing.T, f *File, text []byte) {
 		}
 		b.WriteString(line + "\n")
 	}
-	got, want := f.records(), Parse([]byte(b.String()), f.dialect).records()
-	next, stop := iter.Pull(got)
-	defer stop()
-	for w := range want {
-		if g, ok := next(); !ok || *g != *w {
-			t.Errorf("file %q, with a space before each line\ngot  %+v\nwant %+v", text, g, w)
+	got, want := f.scan(), Parse([]byte(b.String()), f.dialect).scan()
+	for want.next() {
+		ok := got.next()
+		if got.from, got.to = want.from, want.to; !ok || got.record != want.record {
+			t.Errorf("file %q, with a space before each line\ngot  %+v\nwant %+v", text, got.record, want.record)
 			return
 		}
 	}
-	if g, ok := next(); ok {
-		t.Errorf("file %q, with a space before each line: one more %+v", text, g)
+	if got.next() {
+		t.Errorf("file %q, with a space before each line: one more %+v", text, got.record)
 	}
 }
 

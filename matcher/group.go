@@ -18,35 +18,38 @@ type Group struct {
 	agent    string        // first user-agent value that names the crawler
 	dialect  Dialect       // dialect of the file
 	rules    []rule        // rules that can match something, by rank
-	written  []rewritten   // patterns that normalising changed, by line
-	others   others        // records that are no rules, in the order of the file
+	written  []Rule        // rules whose pattern normalising changed, as written, by line
 	delay    time.Duration // the crawl-delay
 	hasDelay bool          // there is a crawl-delay
 	indexes  atomic.Pointer[indexes]
 	asked    atomic.Bool // a question has come
+
+	// Other records, in the order of the file. They are kept as text: a file can have
+	// 170,000 of them, and a list of structs takes twenty times the memory of the file.
+	others     string  // each as it is written, with a line feed
+	otherLines []int32 // number of the line of each record
 }
 
-// rewritten is a pattern that normalising changed.
-type rewritten struct {
-	line    int32  // number of the line, from 1
-	pattern string // as written
-}
-
-// group makes the group that was chosen, with rules whose patterns are as
-// written.
-func (c *choice) group(rules []rule) *Group {
-	if c.dialect.isDefault(c.agent) {
-		c.agent = "*"
+// newGroup makes a group of the records that a crawler obeys. agent is the first
+// user-agent value that names the crawler.
+func (d *Dialect) newGroup(agent, text string, records []kept) *Group {
+	if d.isDefault(agent) {
+		agent = "*"
 	}
-	size := len(c.agent)
-	for i := range rules {
-		size += len(rules[i].pattern)
+	size, rules := len(agent), 0
+	for i := range records {
+		r := &records[i]
+		size += r.to - r.from + 1
+		if r.kind.isRule() {
+			rules++
+		}
 	}
-	b := groupBuilder{Group: &Group{dialect: *c.dialect}, text: make([]byte, 0, size)}
-	b.agent = b.keep(c.agent)
-	b.addRules(rules)
-	b.others = c.others.clone()
-	b.readDelay()
+	b := groupBuilder{Group: &Group{dialect: *d}, text: make([]byte, 0, size)}
+	b.agent = b.keep(agent)
+	if rules < len(records) {
+		b.addOthers(text, records, len(records)-rules)
+	}
+	b.addRules(text, records, rules)
 	return b.Group
 }
 
@@ -67,66 +70,76 @@ func (b *groupBuilder) keep(s string) string {
 	return view(b.text[n:])
 }
 
-// addRules adds the rules of a list that can match something. Their patterns are
-// as written.
-func (b *groupBuilder) addRules(list []rule) {
-	n := 0
-	var folders []rule
-	for i := range list {
-		r, written := &list[i], list[i].pattern
-		if !b.normalise(r, written) {
+// addOthers adds the n records that are no rules.
+func (b *groupBuilder) addOthers(text string, records []kept, n int) {
+	b.otherLines = make([]int32, 0, n)
+	start := len(b.text)
+	for i := range records {
+		r := &records[i]
+		if r.kind.isRule() {
 			continue
 		}
-		if b.dialect.indexHTML && r.allow {
-			folders = b.appendFolder(folders, *r, written)
+		b.text = append(append(b.text, text[r.from:r.to]...), '\n')
+		b.otherLines = append(b.otherLines, r.line)
+		if r.kind == delay && !b.hasDelay {
+			_, value, _ := b.dialect.split(text[r.from:r.to])
+			b.delay, b.hasDelay = seconds(value)
 		}
-		if n != i {
-			list[n] = *r
-		}
-		n++
 	}
-	list = list[:n]
-	if len(folders) > 0 {
-		list = append(list, folders...)
-		slices.SortStableFunc(list, func(a, b rule) int { return int(a.line) - int(b.line) })
+	b.others = view(b.text[start:])
+}
+
+// addRules adds the n rules, without those that can match nothing.
+func (b *groupBuilder) addRules(text string, records []kept, n int) {
+	var buf [64]rule
+	list := buf[:0]
+	if n > len(buf) {
+		list = make([]rule, 0, n)
+	}
+	for i := range records {
+		r := &records[i]
+		if !r.kind.isRule() {
+			continue
+		}
+		written := Rule{int(r.line), r.kind == allow, text[r.from:r.to]}
+		list = b.addRule(list, written, written.Pattern)
+		if b.dialect.indexHTML && written.Allow {
+			// A rule with an index page stands for its folder, too.
+			slash := strings.LastIndexByte(written.Pattern, '/')
+			if slash >= 0 && strings.HasPrefix(written.Pattern[slash:], "/index.htm") {
+				list = b.addRule(list, written, written.Pattern[:slash+1]+"$")
+			}
+		}
 	}
 	b.rules = b.dialect.rank(list)
 }
 
-// appendFolder appends, if the rule r is written with an index page, a rule of
-// the same line for the folder of the page.
-func (b *groupBuilder) appendFolder(folders []rule, r rule, written string) []rule {
-	slash := strings.LastIndexByte(written, '/')
-	if slash < 0 || !strings.HasPrefix(written[slash:], "/index.htm") {
-		return folders
-	}
-	b.normalise(&r, written[:slash+1]+"$")
-	b.note(r.line, written)
-	return append(folders, r)
-}
-
-// normalise gives r a pattern, brought to normal form. It reports whether the rule
-// can match something.
-func (b *groupBuilder) normalise(r *rule, pattern string) bool {
+// addRule appends a rule with the given pattern, brought to normal form, if it can
+// match something.
+func (b *groupBuilder) addRule(list []rule, written Rule, pattern string) []rule {
 	all := shared(strings.TrimSuffix(pattern, "$"))
 	if all&notControl == 0 && !b.dialect.loose {
-		return false
+		return list
 	}
 	normal := pattern
 	if all&inPattern == 0 {
 		b.tmp = b.dialect.form.pattern(b.tmp[:0], pattern)
 		normal, all = view(b.tmp), shared(view(b.tmp))
 	}
-	if normal != pattern {
-		b.note(r.line, pattern)
+	if normal != written.Pattern {
+		b.keepWritten(written)
 	}
-	b.dialect.setPattern(r, b.keep(normal), all)
-	return true
+	r := rule{line: int32(written.Line), allow: written.Allow}
+	b.dialect.setPattern(&r, b.keep(normal), all)
+	return append(list, r)
 }
 
-// note notes how the pattern of a line is written.
-func (b *groupBuilder) note(line int32, pattern string) {
-	b.written = append(b.written, rewritten{line, b.keep(pattern)})
+// keepWritten keeps a rule as it is written.
+func (b *groupBuilder) keepWritten(r Rule) {
+	if n := len(b.written); n == 0 || b.written[n-1].Line != r.Line {
+		r.Pattern = b.keep(r.Pattern)
+		b.written = append(b.written, r)
+	}
 }
 
 // Agent returns the user-agent value of the group, as written in the first line
@@ -148,11 +161,11 @@ func (g *Group) Rules() iter.Seq[Rule] {
 	}
 }
 
-// explain returns a rule as the file has it.
+// explain returns a rule as it is written.
 func (g *Group) explain(r *rule) Rule {
-	n := sort.Search(len(g.written), func(i int) bool { return g.written[i].line > r.line }) - 1
-	if n >= 0 && g.written[n].line == r.line {
-		return Rule{int(r.line), r.allow, g.written[n].pattern}
+	n := sort.Search(len(g.written), func(i int) bool { return g.written[i].Line >= int(r.line) })
+	if n < len(g.written) && g.written[n].Line == int(r.line) {
+		return g.written[n]
 	}
 	return Rule{int(r.line), r.allow, r.pattern}
 }
@@ -251,12 +264,12 @@ func (g *Group) starred() int {
 // Size returns about how many bytes of memory g retains, with the index that a
 // group of many rules gets at its second question.
 func (g *Group) Size() int {
-	n := int(unsafe.Sizeof(*g)) + len(g.agent) + bytesOf(g.rules) + bytesOf(g.written) + bytesOf(g.others.text) + bytesOf(g.others.lines)
+	n := int(unsafe.Sizeof(*g)) + len(g.agent) + bytesOf(g.rules) + bytesOf(g.written) + len(g.others) + bytesOf(g.otherLines)
 	for i := range g.rules {
 		n += len(g.rules[i].pattern)
 	}
 	for i := range g.written {
-		n += len(g.written[i].pattern)
+		n += len(g.written[i].Pattern)
 	}
 	if x := g.indexes.Load(); x != nil {
 		n += x.size()

@@ -18,98 +18,65 @@ const (
 	tooLong              // what follows in the line is past Dialect.lineMax
 )
 
-// names says which spellings of a record name are accepted.
-type names uint8
+// names lists the names of records in lower case, indexed by kind.
+var names = [...]string{agent: "user-agent", disallow: "disallow", allow: "allow", sitemap: "sitemap", delay: "crawl-delay"}
 
-const (
-	commonNames names = iota // the names, and misspellings seen in real files
-	prefixNames              // google/robotstxt: anything that begins with one of its spellings
-	exactNames               // the names alone
-)
-
-// spelling is one way to write the name of a record, in lower case.
-type spelling struct {
-	name string
-	kind kind
+// misspellings lists misspelled names met in real files ("accept common
+// misspellings of the record", RFC 9309, section 2.2.4). House rule: the three
+// records of the protocol are read as generously as others.
+var misspellings = map[string]kind{
+	"user agent": agent, "useragent": agent, "user_agent": agent, "user-agents": agent,
+	"users-agent": agent, "user-agnet": agent, "user-agen": agent, "uuser-agent": agent,
+	"usser-agent": agent, "user - agent": agent, "use-agent": agent, "ser-agent": agent,
+	"dissallow": disallow, "dissalow": disallow, "disalow": disallow, "diasllow": disallow,
+	"disallaw": disallow, "diallow": disallow, "disllow": disallow, "dislow": disallow,
+	"disalolow": disallow, "disalloww": disallow, "disallowi": disallow, "disalloe": disallow,
+	"disallo": disallow, "disal1ow": disallow, "diasallow": disallow, "disaloow": disallow,
+	"disallpw": disallow, "disallown": disallow, "disallop": disallow, "disalllow": disallow,
+	"disaalow": disallow, "dosallow": disallow, "dis-allow": disallow, "dis allow": disallow,
+	"disallowed": disallow, "alow": allow, "allowed": allow, "alllow": allow,
+	"site-map": sitemap, "sitemaps": sitemap, "site map": sitemap, "sitempa": sitemap, "siteamp": sitemap,
+	"crawl delay": delay, "crawl_delay": delay, "crawldelay": delay, "craw-delay": delay, "clawl-delay": delay,
 }
 
-// proper lists the names by their canonical spelling, indexed by kind.
-var proper = [...]string{agent: "user-agent", disallow: "disallow", allow: "allow", sitemap: "sitemap", delay: "crawl-delay"}
+// nameMost is the length of the longest misspelling.
+const nameMost = len("user - agent")
 
-// commonSpellings lists misspellings met in real files ("accept common misspellings of
-// the record", RFC 9309, section 2.2.4). House rule: the three records of the
-// protocol are read as generously as others.
-var commonSpellings = [...]spelling{
-	{"user agent", agent}, {"useragent", agent}, {"user_agent", agent}, {"user-agents", agent},
-	{"users-agent", agent}, {"user-agnet", agent}, {"user-agen", agent}, {"uuser-agent", agent},
-	{"usser-agent", agent}, {"user - agent", agent}, {"use-agent", agent}, {"ser-agent", agent},
-	{"dissallow", disallow}, {"dissalow", disallow}, {"disalow", disallow}, {"diasllow", disallow},
-	{"disallaw", disallow}, {"diallow", disallow}, {"disllow", disallow}, {"dislow", disallow},
-	{"disalolow", disallow}, {"disalloww", disallow}, {"disallowi", disallow}, {"disalloe", disallow},
-	{"disallo", disallow}, {"disal1ow", disallow}, {"diasallow", disallow}, {"disaloow", disallow},
-	{"disallpw", disallow}, {"disallown", disallow}, {"disallop", disallow}, {"disalllow", disallow},
-	{"disaalow", disallow}, {"dosallow", disallow}, {"dis-allow", disallow}, {"dis allow", disallow},
-	{"disallowed", disallow}, {"alow", allow}, {"allowed", allow}, {"alllow", allow},
-	{"site-map", sitemap}, {"sitemaps", sitemap}, {"site map", sitemap}, {"sitempa", sitemap}, {"siteamp", sitemap},
-	{"crawl delay", delay}, {"crawl_delay", delay}, {"crawldelay", delay}, {"craw-delay", delay}, {"clawl-delay", delay},
+// googleNames lists what a record name begins with in google/robotstxt.
+var googleNames = map[string]kind{
+	"user-agent": agent, "useragent": agent, "user agent": agent, "allow": allow, "disallow": disallow,
+	"dissallow": disallow, "dissalow": disallow, "disalow": disallow, "diasllow": disallow, "disallaw": disallow,
+	"sitemap": sitemap, "site-map": sitemap, "crawl-delay": delay,
 }
 
-// googleSpellings lists the spellings google/robotstxt knows, in the order it tries them.
-var googleSpellings = [...]spelling{
-	{"user-agent", agent}, {"useragent", agent}, {"user agent", agent}, {"allow", allow},
-	{"disallow", disallow}, {"dissallow", disallow}, {"dissalow", disallow}, {"disalow", disallow},
-	{"diasllow", disallow}, {"disallaw", disallow}, {"sitemap", sitemap}, {"site-map", sitemap}, {"crawl-delay", delay},
-}
-
-// properKind returns the kind whose canonical spelling is name, or other.
-func properKind(name string) kind {
-	k, usual := other, false // usual: only the first letter can differ in case
-	switch len(name) {
-	case len("allow"):
-		k, usual = allow, name[1:] == "llow"
-	case len("sitemap"):
-		k, usual = sitemap, name[1:] == "itemap"
-	case len("disallow"):
-		k, usual = disallow, name[1:] == "isallow"
-	case len("user-agent"):
-		k, usual = agent, name[1:] == "ser-agent"
-	case len("crawl-delay"):
-		k, usual = delay, name[1:] == "rawl-delay"
-	}
-	if usual && lower(name[0]) == proper[k][0] || equalFold(name, proper[k]) {
-		return k
-	}
-	return other
-}
-
-// kindOf returns the kind that the dialect takes name for, and whether name is a
-// misspelling.
+// kindOf returns the kind of the records with a name, and whether the name is
+// misspelled.
 func (d *Dialect) kindOf(name string) (k kind, odd bool) {
-	if k := properKind(name); k != other {
-		return k, false
-	}
-	switch d.names {
-	case commonNames:
-		if len(name) < 4 || len(name) > 12 {
-			return other, false // no spelling is as short, or as long
-		}
-		for i := range commonSpellings {
-			if s := &commonSpellings[i]; len(name) == len(s.name) && equalFold(name, s.name) {
-				return s.kind, true
-			}
-		}
-	case prefixNames:
-		for _, s := range googleSpellings {
-			if len(name) >= len(s.name) && equalFold(name[:len(s.name)], s.name) {
-				return s.kind, true
-			}
+	for k := agent; k <= delay; k++ {
+		if equalFold(name, names[k]) {
+			return k, false
 		}
 	}
-	return other, false
+	switch {
+	case d.exactNames:
+	case d.prefixNames:
+		for begin, k := range googleNames {
+			if len(name) >= len(begin) && equalFold(name[:len(begin)], begin) {
+				return k, true
+			}
+		}
+	case len(name) <= nameMost:
+		var buf [nameMost]byte
+		for i := range len(name) {
+			buf[i] = lower(name[i])
+		}
+		k, odd = misspellings[string(buf[:len(name)])]
+	}
+	return k, odd
 }
 
-// isRule reports whether r is an allow or disallow record.
-func (r *record) isRule() bool { return r.kind == allow || r.kind == disallow }
+// isRule reports whether k is that of an allow or disallow record.
+func (k kind) isRule() bool { return k == allow || k == disallow }
 
 // isOther reports whether r is a record that is none of the protocol's (RFC 9309,
 // section 2.2.4).
@@ -128,7 +95,7 @@ func (d *Dialect) reason(r *record) string {
 	case r.kind == agent && d.token(r.value) == "":
 		return "user-agent line that names no crawler"
 	}
-	if why := d.idle(r); r.isRule() && why != "" {
+	if why := d.idle(r); r.kind.isRule() && why != "" {
 		return why
 	}
 	if r.odd {
@@ -163,7 +130,7 @@ func equalFold(a, b string) bool {
 		return false
 	}
 	for i := range len(a) {
-		if lower(a[i]) != lower(b[i]) {
+		if a[i] != b[i] && lower(a[i]) != lower(b[i]) {
 			return false
 		}
 	}

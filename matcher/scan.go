@@ -11,13 +11,15 @@ import (
 
 // A record is a line of a file that is neither blank nor a comment.
 type record struct {
-	kind    kind
-	line    int    // number of the line, from 1
 	name    string // as written; "" if kind is junk, blank or tooLong
-	value   string // as written, white space around it and a comment aside
-	grouped bool   // a group is open: a user-agent line stands before the record, or is it
-	begins  bool   // it is a user-agent line that begins a group
-	odd     bool   // the name is misspelled, or a colon is missing, and accepted
+	value   string // as written, without white space around it and without a comment
+	line    int32  // number of the line, from 1
+	kind    kind
+	from    int  // where the record starts in the text of the scanner
+	to      int  // where the record ends in the text of the scanner
+	grouped bool // a group is open: a user-agent line stands before the record, or is it
+	begins  bool // it is a user-agent line that begins a group
+	odd     bool // the name is misspelled, or a colon is missing, and accepted
 }
 
 // A scanner reads the records of a file one after another, as bufio.Scanner
@@ -43,22 +45,39 @@ func (f *File) scan() scanner {
 
 // next reads the next record and reports whether there is one.
 func (s *scanner) next() bool {
+	d := s.dialect
 	for {
 		if s.isLong {
 			s.isLong = false
 			s.record = record{kind: tooLong, line: s.line, grouped: s.grouped}
 			return true
 		}
-		line, comment, ok := s.nextLine()
+		start, end, ok := s.nextLine()
 		if !ok {
 			return false
 		}
-		rest := s.strip(line, comment)
-		switch {
-		case rest != "":
-			s.read(rest)
+		if s.hash < start {
+			s.hash = indexFrom(s.text, start, '#')
+		}
+		from, to := start, min(s.hash, end)
+		if d.lineMax > 0 && to-from > int(d.lineMax) {
+			to, s.isLong = from+int(d.lineMax), true
+		}
+		if d.nulEnds {
+			to = from + len(until(s.text[from:to], 0))
+		}
+		for to > from && d.isSpace(s.text[to-1]) {
+			to--
+		}
+		for from < to && d.isSpace(s.text[from]) {
+			from++
+		}
+		if from < to {
+			s.from, s.to = from, to
+			s.read(s.text[from:to])
 			return true
-		case s.dialect.blankEnds && s.grouped && s.dialect.trimLeft(line) == "":
+		}
+		if d.blankEnds && s.grouped && d.trimLeft(s.text[start:end]) == "" {
 			s.record = record{kind: blank, line: s.line}
 			s.inRules = false
 			return true
@@ -66,28 +85,25 @@ func (s *scanner) next() bool {
 	}
 }
 
-// nextLine returns the next line without its end, which is CR, LF or CRLF.
-// comment is where "#" stands in it, or its length.
-func (s *scanner) nextLine() (line string, comment int, ok bool) {
-	from := s.pos
-	if from >= len(s.text) {
-		return "", 0, false
+// nextLine reads to the end of a line, which is CR, LF or CRLF, and returns where the
+// line stands in the text.
+func (s *scanner) nextLine() (start, end int, ok bool) {
+	start = s.pos
+	if start >= len(s.text) {
+		return 0, 0, false
 	}
-	if s.lineFeed < from {
-		s.lineFeed = indexFrom(s.text, from, '\n')
+	if s.lineFeed < start {
+		s.lineFeed = indexFrom(s.text, start, '\n')
 	}
-	if s.carriageReturn < from {
-		s.carriageReturn = indexFrom(s.text, from, '\r')
+	if s.carriageReturn < start {
+		s.carriageReturn = indexFrom(s.text, start, '\r')
 	}
-	if s.hash < from {
-		s.hash = indexFrom(s.text, from, '#')
-	}
-	end := min(s.lineFeed, s.carriageReturn)
+	end = min(s.lineFeed, s.carriageReturn)
 	s.line++
 	if s.pos = end + 1; s.lineFeed == end+1 {
 		s.pos++
 	}
-	return s.text[from:end], min(s.hash, end) - from, true
+	return start, end, true
 }
 
 // indexFrom returns where the first c stands in s, from i on, or the length of s.
@@ -96,20 +112,6 @@ func indexFrom(s string, i int, c byte) int {
 		return i + n
 	}
 	return len(s)
-}
-
-// strip returns what counts of a line whose comment begins at comment: no
-// comment, no white space around it, no bytes past the limit.
-func (s *scanner) strip(line string, comment int) string {
-	d := s.dialect
-	if d.lineMax > 0 && comment > int(d.lineMax) {
-		comment, s.isLong = int(d.lineMax), true
-	}
-	line = line[:comment]
-	if d.nulEnds {
-		line = until(line, 0)
-	}
-	return d.trimLeft(d.trimRight(line))
 }
 
 // read reads the record on a stripped line, and notes what it means for the group.

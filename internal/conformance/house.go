@@ -9,7 +9,7 @@ import (
 // house returns the cases that no text describes.
 func house() []section {
 	return []section{{"", "", []requirement{
-		says("", "", "202 with rules is a file", accepted, "policy/house/202_with_rules_is_a_file", "fetcher/2.3.1.1/202_with_rules_is_a_file"),
+		says("", "", "202 with rules is a file", accepts202WithRules, "policy/house/202_with_rules_is_a_file", "fetcher/2.3.1.1/202_with_rules_is_a_file"),
 		says("", "", "202 without rules", decision(202), "policy/house/202_without_rules_is_no_answer", "fetcher/2.3.1.4/202_without_rules_is_not"),
 		says("", "", "204", decision(204), "policy/house/204_is_an_empty_file"),
 		says("", "", "206", decision(206), "policy/2.3.1.4/206_is_a_broken_body"),
@@ -17,20 +17,20 @@ func house() []section {
 		says("", "", "a redirect without a usable Location", decision(302), "policy/2.3.1.4/a_redirect_to_nowhere"),
 		says("", "", "407, 408, 421 or 425", decision(425), "policy/house/not_now_is_not_no_file", "policy/house/407_comes_from_our_proxy"),
 		says("", "", "429", decision(429), "policy/house/429_defers", "fetcher/house/429_defers"),
-		says("", "", "429 for 30 days and no copy", afterDays(429, 30), "policy/house/429_never_ends_in_allow"),
-		says("", "", "one 503, and a second one 30 days later", apartBy(30*24*time.Hour), "policy/2.3.1.4/two_failures_a_month_apart_are_no_outage", "policy/2.3.1.4/a_gap_counts_twice_its_plan_or_an_hour"),
-		says("", "", "an HTML page without a rule: next fetch after", again(answer(200, "<html>")), "policy/2.2.1/a_page_allows_for_an_hour"),
+		says("", "", "429 for 30 days and no copy", decisionAfterDays(429, 30), "policy/house/429_never_ends_in_allow"),
+		says("", "", "one 503, and a second one 30 days later", twoFailuresApart(30*24*time.Hour), "policy/2.3.1.4/two_failures_a_month_apart_are_no_outage", "policy/2.3.1.4/a_gap_counts_twice_its_plan_or_an_hour"),
+		says("", "", "an HTML page without a rule: next fetch after", nextFetchAfter(answer(200, "<html>")), "policy/2.2.1/a_page_allows_for_an_hour"),
 		says("", "", "`no-store`, `no-cache` or `max-age=0`: next fetch after", lifetime("Cache-Control: no-store"), "policy/2.4/no_store", "policy/2.4/no_cache"),
-		says("", "", "404: next fetch after", again(answer(404, "")), "policy/2.3.1.3/404_allows"),
-		says("", "", "404 with `max-age=60`: next fetch after", again(shortLived(404)), "policy/house/cache_headers_of_an_error_count_for_nothing"),
-		says("", "", "403: next fetch after", again(answer(403, "")), "policy/2.3.1.3/another_4xx_allows_for_an_hour"),
-		says("", "", "too many redirects: next fetch after", again(stoppedAt(10)), "policy/2.3.1.2/a_sixth_redirect"),
-		says("", "", "a redirect that was refused: next fetch after", again(refusedRedirect()), "policy/2.3.1.4/a_redirect_that_is_refused"),
-		says("", "", "503 with `Retry-After: 999999999`: next fetch after", again(patient()),
+		says("", "", "404: next fetch after", nextFetchAfter(answer(404, "")), "policy/2.3.1.3/404_allows"),
+		says("", "", "404 with `max-age=60`: next fetch after", nextFetchAfter(shortLived(404)), "policy/house/cache_headers_of_an_error_count_for_nothing"),
+		says("", "", "403: next fetch after", nextFetchAfter(answer(403, "")), "policy/2.3.1.3/another_4xx_allows_for_an_hour"),
+		says("", "", "too many redirects: next fetch after", nextFetchAfter(afterRedirects(10)), "policy/2.3.1.2/a_sixth_redirect"),
+		says("", "", "a redirect that was refused: next fetch after", nextFetchAfter(refusedRedirect()), "policy/2.3.1.4/a_redirect_that_is_refused"),
+		says("", "", "503 with `Retry-After: 999999999`: next fetch after", nextFetchAfter(longRetryAfter()),
 			"policy/house/retry_after_is_believed_up_to_a_day", "policy/house/retry_after_that_cannot_be_read"),
-		says("", "", "an outage, first day: longest time between fetches", apart(20*time.Hour),
+		says("", "", "an outage, first day: longest time between fetches", longestRetry(20*time.Hour),
 			"policy/house/tries_double_up_to_an_hour_in_the_first_day", "fetcher/house/tries_double_to_an_hour_and_after_a_day_to_six"),
-		says("", "", "an outage, later: longest time between fetches", apart(20*24*time.Hour), "policy/house/tries_double_up_to_an_hour_in_the_first_day"),
+		says("", "", "an outage, later: longest time between fetches", longestRetry(20*24*time.Hour), "policy/house/tries_double_up_to_an_hour_in_the_first_day"),
 	}}}
 }
 

@@ -9,7 +9,7 @@ import (
 
 const head = `# Conformance
 
-Written by ` + "`go test ./internal/conformance -update`" + `: do not edit.
+This page is written by ` + "`go test ./internal/conformance -update`" + `. Do not edit it.
 
 This page has a part for each text, and each part a table for each section. A line of a table has a sentence of the text in
 its own words, a case to which it applies, and what each profile does in this case. "yes" means that the profile does what

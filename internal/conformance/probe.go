@@ -19,8 +19,8 @@ const (
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// page returns the URL of a path, which must be valid.
-func page(path string) *url.URL {
+// pageURL returns the URL of a path, which must be valid.
+func pageURL(path string) *url.URL {
 	u, err := url.Parse(origin + path)
 	if err != nil {
 		panic(err)
@@ -34,17 +34,17 @@ func answer(status int, body string) policy.Attempt {
 	if status == 0 {
 		a.Err = &policy.Failure{Class: policy.Connect}
 	}
-	return at(a, start)
+	return atTime(a, start)
 }
 
-// at returns the fetch with another time.
-func at(a policy.Attempt, now time.Time) policy.Attempt {
+// atTime returns the fetch as if it had been made at now.
+func atTime(a policy.Attempt, now time.Time) policy.Attempt {
 	a.Sent, a.Received = now, now
 	return a
 }
 
-// with returns a fetch of a file with header lines, each as "Name: value".
-func with(lines ...string) policy.Attempt {
+// fileWithHeader returns a fetch of a file with header lines, each as "Name: value".
+func fileWithHeader(lines ...string) policy.Attempt {
 	a := answer(200, "User-agent: *\nDisallow: /x\n")
 	for _, l := range lines {
 		name, value, _ := strings.Cut(l, ": ")
@@ -53,9 +53,9 @@ func with(lines ...string) policy.Attempt {
 	return a
 }
 
-// file returns the decision on a path for a file.
-func file(p *policy.Profile, text, path string) policy.Decision {
-	return p.Learn(nil, answer(200, text)).Decide(agent, page(path), start)
+// decisionFor returns the decision on a path for a file.
+func decisionFor(p *policy.Profile, text, path string) policy.Decision {
+	return p.Learn(nil, answer(200, text)).Decide(agent, pageURL(path), start)
 }
 
 // encode16 returns text in UTF-16 with its byte order mark.
@@ -67,8 +67,8 @@ func encode16(text string) string {
 	return string(b)
 }
 
-// does makes a probe whose answer is yes or no.
-func does(what func(*policy.Profile) bool) probe {
+// yesOrNo makes a probe whose answer is yes or no.
+func yesOrNo(what func(*policy.Profile) bool) probe {
 	return func(p *policy.Profile) string {
 		if what(p) {
 			return "yes"
@@ -77,35 +77,35 @@ func does(what func(*policy.Profile) bool) probe {
 	}
 }
 
-// closed is the probe that the file disallows the path.
-func closed(text, path string) probe {
-	return does(func(p *policy.Profile) bool { return file(p, text, path).Verdict == policy.Disallow })
+// disallows is the probe that the file disallows the path.
+func disallows(text, path string) probe {
+	return yesOrNo(func(p *policy.Profile) bool { return decisionFor(p, text, path).Verdict == policy.Disallow })
 }
 
-// open is the probe that the file allows the path.
-func open(text, path string) probe {
-	return does(func(p *policy.Profile) bool { return file(p, text, path).Verdict == policy.Allow })
+// allows is the probe that the file allows the path.
+func allows(text, path string) probe {
+	return yesOrNo(func(p *policy.Profile) bool { return decisionFor(p, text, path).Verdict == policy.Allow })
 }
 
-// same is the probe that two paths are equal, in a rule and in a URL.
-func same(one, other string) probe {
-	return does(func(p *policy.Profile) bool { return equal(p, one, other) })
+// equalPaths is the probe that two paths are equal, in a rule and in a URL.
+func equalPaths(one, other string) probe {
+	return yesOrNo(func(p *policy.Profile) bool { return pathsAreEqual(p, one, other) })
 }
 
-func equal(p *policy.Profile, one, other string) bool {
-	return !file(p, "User-agent: *\nDisallow: "+one+"\n", other).Allowed() &&
-		!file(p, "User-agent: *\nDisallow: "+other+"\n", one).Allowed()
+func pathsAreEqual(p *policy.Profile, one, other string) bool {
+	return !decisionFor(p, "User-agent: *\nDisallow: "+one+"\n", other).Allowed() &&
+		!decisionFor(p, "User-agent: *\nDisallow: "+other+"\n", one).Allowed()
 }
 
-// eachSame is the probe that each of the characters equals its triplet, in the path
+// equalTriplets is the probe that each of the characters equals its triplet, in the path
 // and in the query.
-func eachSame(characters string) probe {
+func equalTriplets(characters string) probe {
 	return func(p *policy.Profile) string {
 		var not []string
 		for _, c := range []byte(characters) {
 			triplet := fmt.Sprintf("%%%02X", c)
 			for _, format := range []string{"/a%sb", "/a?b%sc"} {
-				if !equal(p, fmt.Sprintf(format, string(c)), fmt.Sprintf(format, triplet)) {
+				if !pathsAreEqual(p, fmt.Sprintf(format, string(c)), fmt.Sprintf(format, triplet)) {
 					not = append(not, string(c))
 					break
 				}
@@ -124,82 +124,83 @@ func eachSame(characters string) probe {
 // decision is the probe for the decision after a first answer.
 func decision(status int) probe {
 	return func(p *policy.Profile) string {
-		return p.Learn(nil, answer(status, "")).Decide(agent, page("/x"), start).Verdict.String()
+		return p.Learn(nil, answer(status, "")).Decide(agent, pageURL("/x"), start).Verdict.String()
 	}
 }
 
-// fail returns the record of an outage that lasts from begin to now. The file was
-// fetched whenever that was due.
-func fail(p *policy.Profile, status int, r *policy.Record, begin, now time.Time) *policy.Record {
+// failUntil returns the record of an outage that lasts from begin to now. The file is
+// fetched each time a fetch is due.
+func failUntil(p *policy.Profile, status int, r *policy.Record, begin, now time.Time) *policy.Record {
 	for t := begin; !t.After(now); t = r.NextTry() {
-		r = p.Learn(r, at(answer(status, ""), t))
+		r = p.Learn(r, atTime(answer(status, ""), t))
 	}
 	return r
 }
 
-// outage returns the decision after an outage that has lasted for down.
-func outage(p *policy.Profile, status int, down time.Duration, old *policy.Record) string {
+// decisionAfterOutage returns the decision after an outage that has lasted for down.
+func decisionAfterOutage(p *policy.Profile, status int, down time.Duration, old *policy.Record) string {
 	now := start.Add(down)
-	return fail(p, status, old, start, now).Decide(agent, page("/x"), now).Verdict.String()
+	return failUntil(p, status, old, start, now).Decide(agent, pageURL("/x"), now).Verdict.String()
 }
 
-// afterDays is the probe for an outage without a cached copy. The outage lasts a day
-// longer, so that the last fetch of the days has been made.
-func afterDays(status, days int) probe {
+// decisionAfterDays is the probe for an outage of so many days without a cached copy.
+// The outage lasts a day longer, so that the last fetch within these days was made.
+func decisionAfterDays(status, days int) probe {
 	return func(p *policy.Profile) string {
-		return outage(p, status, time.Duration(days+1)*24*time.Hour, nil)
+		return decisionAfterOutage(p, status, time.Duration(days+1)*24*time.Hour, nil)
 	}
 }
 
-// apartBy is the probe for two server errors without a fetch between them.
-func apartBy(gap time.Duration) probe {
+// twoFailuresApart is the probe for two server errors with a gap between them, in which
+// nothing is fetched.
+func twoFailuresApart(gap time.Duration) probe {
 	return func(p *policy.Profile) string {
 		r := p.Learn(nil, answer(503, ""))
 		now := start.Add(gap)
-		return p.Learn(r, at(answer(503, ""), now)).Decide(agent, page("/x"), now).Verdict.String()
+		return p.Learn(r, atTime(answer(503, ""), now)).Decide(agent, pageURL("/x"), now).Verdict.String()
 	}
 }
 
-// copyUsed is the probe for an outage with an expired copy: at which times after the
-// first failure the copy is used.
-func copyUsed(status int) probe {
+// whenCopyIsUsed is the probe for the times in an outage at which an expired copy is
+// used. They count from the first failure.
+func whenCopyIsUsed(status int) probe {
 	return func(p *policy.Profile) string {
-		r := p.Learn(nil, with("Cache-Control: max-age=3600"))
+		r := p.Learn(nil, fileWithHeader("Cache-Control: max-age=3600"))
 		begin := start.Add(2 * time.Hour)
-		r = fail(p, status, r, begin, begin)
+		r = failUntil(p, status, r, begin, begin)
 		from, to := -1, -1
 		for h := range 60 * 24 {
 			now := begin.Add(time.Duration(h) * time.Hour)
 			if !r.NextTry().After(now) {
-				r = fail(p, status, r, r.NextTry(), now)
+				r = failUntil(p, status, r, r.NextTry(), now)
 			}
-			switch used := r.Decide(agent, page("/x"), now).Stale; {
+			switch used := r.Decide(agent, pageURL("/x"), now).Stale; {
 			case from < 0 && used:
 				from = h
 			case from >= 0 && to < 0 && !used:
 				to = h
 			}
 		}
-		return spell(from, to)
+		return formatPeriod(from, to)
 	}
 }
 
-// spell formats a period of time, given in hours.
-func spell(from, to int) string {
+// formatPeriod formats a period of time, given in hours.
+func formatPeriod(from, to int) string {
 	switch {
 	case from < 0:
 		return "no"
 	case from == 0 && to < 0:
 		return "yes"
 	case to < 0:
-		return "after " + hours(from)
+		return "after " + formatHours(from)
 	}
-	return fmt.Sprintf("from %s to %s", hours(from), hours(to))
+	return fmt.Sprintf("from %s to %s", formatHours(from), formatHours(to))
 }
 
-// hours formats a number of hours, in days if there are more than two days. It leaves
+// formatHours formats a number of hours, in days if there are more than two days. It leaves
 // out parts of a day, because fetches during an outage are six hours apart.
-func hours(n int) string {
+func formatHours(n int) string {
 	if n >= 48 {
 		return fmt.Sprintf("%d d", n/24)
 	}
@@ -207,97 +208,97 @@ func hours(n int) string {
 }
 
 // lifetime is the probe for how long a copy with header lines is used.
-func lifetime(lines ...string) probe { return again(with(lines...)) }
+func lifetime(lines ...string) probe { return nextFetchAfter(fileWithHeader(lines...)) }
 
-// lasts is the probe that a copy with header lines is used for the time want.
-func lasts(want time.Duration, lines ...string) probe {
-	return does(func(p *policy.Profile) bool { return until(p, lines...) == want })
+// lastsFor is the probe that a copy with header lines is used for the time want.
+func lastsFor(want time.Duration, lines ...string) probe {
+	return yesOrNo(func(p *policy.Profile) bool { return lifetimeOf(p, lines...) == want })
 }
 
-// notOver is the probe that a copy with header lines is used for a day.
-func notOver(lines ...string) probe {
-	return does(func(p *policy.Profile) bool { return until(p, lines...) <= 24*time.Hour })
+// lastsAtMostADay is the probe that a copy with header lines is used for a day at most.
+func lastsAtMostADay(lines ...string) probe {
+	return yesOrNo(func(p *policy.Profile) bool { return lifetimeOf(p, lines...) <= 24*time.Hour })
 }
 
-// atOnce is the probe that a copy with header lines is not used at all.
-func atOnce(lines ...string) probe { return lasts(0, lines...) }
+// expiresAtOnce is the probe that a copy with header lines is not used at all.
+func expiresAtOnce(lines ...string) probe { return lastsFor(0, lines...) }
 
-// alike is the probe that a header line has the same effect as other lines.
-func alike(line string, others ...string) probe {
-	return does(func(p *policy.Profile) bool { return until(p, line) == until(p, others...) })
+// sameLifetime is the probe that a header line has the same effect as other lines.
+func sameLifetime(line string, others ...string) probe {
+	return yesOrNo(func(p *policy.Profile) bool { return lifetimeOf(p, line) == lifetimeOf(p, others...) })
 }
 
-// until returns how long a copy with header lines is used.
-func until(p *policy.Profile, lines ...string) time.Duration {
-	return p.Learn(nil, with(lines...)).NextTry().Sub(start)
+// lifetimeOf returns how long a copy with header lines is used.
+func lifetimeOf(p *policy.Profile, lines ...string) time.Duration {
+	return p.Learn(nil, fileWithHeader(lines...)).NextTry().Sub(start)
 }
 
-// again is the probe for the time of the next fetch after an answer.
-func again(a policy.Attempt) probe {
+// nextFetchAfter is the probe for the time of the next fetch after an answer.
+func nextFetchAfter(a policy.Attempt) probe {
 	return func(p *policy.Profile) string {
 		d := p.Learn(nil, a).NextTry().Sub(start)
 		if d < time.Hour {
 			return fmt.Sprintf("%d min", int(d.Minutes()))
 		}
-		return hours(int(d.Hours()))
+		return formatHours(int(d.Hours()))
 	}
 }
 
-// apart is the probe for the time between fetches when an outage has lasted for down.
-// Each time is random, so it returns the longest of many.
-func apart(down time.Duration) probe {
+// longestRetry is the probe for the longest time between two fetches within the first
+// part of an outage, which lasts for down. The times are random.
+func longestRetry(down time.Duration) probe {
 	return func(p *policy.Profile) string {
 		r := p.Learn(nil, answer(503, ""))
 		var longest time.Duration
 		for now := start; now.Before(start.Add(down)); {
 			now = r.NextTry()
-			r = p.Learn(r, at(answer(503, ""), now))
+			r = p.Learn(r, atTime(answer(503, ""), now))
 			longest = max(longest, r.NextTry().Sub(now))
 		}
-		return hours(int(longest.Round(time.Hour).Hours()))
+		return formatHours(int(longest.Round(time.Hour).Hours()))
 	}
 }
 
-// validators is the probe that the next request sends back a header of the answer.
-func validators(name, line string) probe {
-	return does(func(p *policy.Profile) bool { return p.Learn(nil, with(line)).Validators().Get(name) != "" })
+// sendsBack is the probe that the next request sends back a header of the answer.
+func sendsBack(name, line string) probe {
+	return yesOrNo(func(p *policy.Profile) bool { return p.Learn(nil, fileWithHeader(line)).Validators().Get(name) != "" })
 }
 
-// confirmed is the probe that a 304 renews the copy.
-func confirmed(p *policy.Profile) string {
-	return does(func(p *policy.Profile) bool { return renewed(p, "") > 0 })(p)
+// renewedBy304 is the probe that a 304 renews the copy.
+func renewedBy304(p *policy.Profile) string {
+	return yesOrNo(func(p *policy.Profile) bool { return renewedFor(p, "") > 0 })(p)
 }
 
-// refutes is the probe that a 304 with a header line does not renew the copy.
-func refutes(line string) probe {
-	return does(func(p *policy.Profile) bool { return renewed(p, line) <= 0 })
+// notRenewedBy304 is the probe that a 304 with a header line does not renew the copy.
+func notRenewedBy304(line string) probe {
+	return yesOrNo(func(p *policy.Profile) bool { return renewedFor(p, line) <= 0 })
 }
 
-// renewed returns for how long a 304 with a header line renews a copy that has an
-// ETag and other lines, or 0 if it does not.
-func renewed(p *policy.Profile, line string, copied ...string) time.Duration {
-	r := p.Learn(nil, with(append(copied, `ETag: "a"`)...))
-	not := at(answer(304, ""), r.NextTry())
+// renewedFor returns for how long a 304 with a header line renews a copy, or 0 if it
+// does not. The copy has an ETag and the header lines in copied.
+func renewedFor(p *policy.Profile, line string, copied ...string) time.Duration {
+	r := p.Learn(nil, fileWithHeader(append(copied, `ETag: "a"`)...))
+	not := atTime(answer(304, ""), r.NextTry())
 	if name, value, ok := strings.Cut(line, ": "); ok {
 		not.Header.Set(name, value)
 	}
 	r = p.Learn(r, not)
-	if d := r.Decide(agent, page("/x"), not.Received); d.Access != policy.Successful {
+	if d := r.Decide(agent, pageURL("/x"), not.Received); d.Access != policy.Successful {
 		return 0
 	}
 	return r.NextTry().Sub(not.Received)
 }
 
-// accepted is the probe for a file with rules and status 202.
-func accepted(p *policy.Profile) string {
-	return does(func(p *policy.Profile) bool {
+// accepts202WithRules is the probe that the rules of a 202 count.
+func accepts202WithRules(p *policy.Profile) string {
+	return yesOrNo(func(p *policy.Profile) bool {
 		r := p.Learn(nil, answer(202, "User-agent: *\nDisallow: /x\n"))
-		return !r.Allows(agent, page("/x"), start) && r.Allows(agent, page("/"), start)
+		return !r.Allows(agent, pageURL("/x"), start) && r.Allows(agent, pageURL("/"), start)
 	})(p)
 }
 
-// patient returns a server error with a long Retry-After.
-func patient() policy.Attempt {
+// longRetryAfter returns a server error with a long Retry-After.
+func longRetryAfter() policy.Attempt {
 	a := answer(503, "")
 	a.Header.Set("Retry-After", "999999999")
 	return a
@@ -314,7 +315,7 @@ func refusedRedirect() policy.Attempt {
 // atLeastFive is the probe for how many redirects are followed.
 func atLeastFive(p *policy.Profile) string {
 	for n := range 100 {
-		if stopped(p, n).Clause == "2.3.1.2" {
+		if decisionAfterRedirects(p, n).Clause == "2.3.1.2" {
 			if n < 5 {
 				return fmt.Sprint(n)
 			}
@@ -325,15 +326,17 @@ func atLeastFive(p *policy.Profile) string {
 }
 
 // tooManyRedirects is the probe for the result of too many redirects.
-func tooManyRedirects(p *policy.Profile) string { return stopped(p, p.Hops).Access.String() }
-
-// stopped returns the decision after stoppedAt(n).
-func stopped(p *policy.Profile, n int) policy.Decision {
-	return p.Learn(nil, stoppedAt(n)).Decide(agent, page("/x"), start)
+func tooManyRedirects(p *policy.Profile) string {
+	return decisionAfterRedirects(p, p.Hops).Access.String()
 }
 
-// stoppedAt returns a fetch that followed n redirects and stopped at the next one.
-func stoppedAt(n int) policy.Attempt {
+// decisionAfterRedirects returns the decision after stoppedAt(n).
+func decisionAfterRedirects(p *policy.Profile, n int) policy.Decision {
+	return p.Learn(nil, afterRedirects(n)).Decide(agent, pageURL("/x"), start)
+}
+
+// afterRedirects returns a fetch that followed n redirects and stopped at the next one.
+func afterRedirects(n int) policy.Attempt {
 	a := answer(302, "")
 	for i := range n {
 		a.Hops = append(a.Hops, policy.Hop{From: fmt.Sprint(origin, "/", i), To: fmt.Sprint(origin, "/", i+1), Status: 302})

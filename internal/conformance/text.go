@@ -56,8 +56,8 @@ func says(level, quote, asks string, p probe, proofs ...string) requirement {
 	return requirement{level: level, quote: quote, asks: asks, probe: p, proofs: proofs}
 }
 
-// notOurs returns a requirement that is not for a crawler library. whose names the
-// one it is for.
+// notOurs returns a requirement that is not for a crawler library. whose says for whom
+// it is.
 func notOurs(level, quote, whose string) requirement {
 	return requirement{level: level, quote: quote, asks: whose}
 }
