@@ -27,7 +27,7 @@ const day = 24 * time.Hour
 var start = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 
 // A printed case is a web and a URL, whose decision is printed.
-type printedCase struct {
+type printed struct {
 	name    string
 	robots  []httptest.Step                         // answers of https://example.com/robots.txt
 	web     func(w *httptest.Web, s *httptest.Site) // changes the web if it is not nil
@@ -39,7 +39,7 @@ type printedCase struct {
 
 var rules = httptest.Text("# Please be kind.\nUser-agent: *\nDisallow: /private\nAllow: /private/open\n")
 
-func printedCases() []printedCase {
+func printedCases() []printed {
 	profile := func(name string) fetcher.Options {
 		p, _ := policy.ByName(name)
 		return fetcher.Options{Profile: p}
@@ -51,7 +51,7 @@ func printedCases() []printedCase {
 	ours := fetcher.Options{Override: func(*url.URL) (policy.Verdict, string, bool) {
 		return policy.Disallow, "the webmaster wrote to us on 2026-04-30", true
 	}}
-	return []printedCase{
+	return []printed{
 		{name: "a rule for all", robots: steps(rules), url: "/private/diary"},
 		{name: "a rule for us", robots: steps(httptest.Text("User-agent: *\nDisallow:\n\nUser-agent: ExampleBot\nDisallow: /\n")), url: "/"},
 		{name: "another file", robots: steps(httptest.Redirect(301, "https://www.example.com/robots.txt")), url: "/private",
@@ -101,7 +101,7 @@ func printedCases() []printedCase {
 }
 
 // print runs a case and returns what is printed.
-func (c printedCase) print(t *testing.T) (text string) {
+func (c printed) print(t *testing.T) (text string) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(start))
 		web := httptest.New(t)
@@ -119,11 +119,11 @@ func (c printedCase) print(t *testing.T) (text string) {
 		}
 		page := "https://example.com" + c.url
 		for ; c.later > 0; c.later -= time.Hour { // an outage counts only while the file is fetched
-			checkOrRequest(t, tr, page)
+			ask(t, tr, page)
 			time.Sleep(time.Hour)
 		}
 		if !c.request {
-			text = checkOrRequest(t, tr, page).String()
+			text = ask(t, tr, page).String()
 			return
 		}
 		resp, err := (&http.Client{Transport: tr}).Get(page)
@@ -136,7 +136,7 @@ func (c printedCase) print(t *testing.T) (text string) {
 	return text
 }
 
-func checkOrRequest(t *testing.T, tr *fetcher.Transport, page string) policy.Decision {
+func ask(t *testing.T, tr *fetcher.Transport, page string) policy.Decision {
 	t.Helper()
 	u, err := url.Parse(page)
 	if err != nil {
@@ -152,7 +152,7 @@ func checkOrRequest(t *testing.T, tr *fetcher.Transport, page string) policy.Dec
 // TestBlocked compares the decisions on the page with those that the cases print, in
 // order.
 func TestBlocked(t *testing.T) {
-	page := readPage(t, "blocked.md")
+	page := read(t, "blocked.md")
 	shown := decision.FindAllString(page, -1)
 	cases := printedCases()
 	if len(shown) != len(cases) {

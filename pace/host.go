@@ -1,15 +1,18 @@
 package pace
 
-import "time"
+import (
+	"container/list"
+	"time"
+)
 
 // A host is what is remembered of one authority. Pacer.mu guards it.
 type host struct {
-	authority    string
-	older, newer *host // neighbours in memory's order of use
+	pacer     *Pacer
+	authority string
 
-	latest uint64        // the last turn, by its nth
+	turns  uint64        // number of turns given
 	last   instant       // start of the last request
-	delay  time.Duration // Crawl-delay that request came with
+	delay  time.Duration // Crawl-delay of the last request
 	flying int           // requests in flight
 
 	paused instant       // when the last pause was set
@@ -17,93 +20,80 @@ type host struct {
 	level  time.Duration // length that the next pause starts from; 0 without trouble
 	mean   time.Duration // recent answer time
 	took   time.Duration // time in flight of the request that ended last
-	spare  *lease        // place in the fleet, free for the next in line; nil: none
 
-	line  line
-	timer *time.Timer // runs pump when the first in line is due; nil until needed
-}
-
-// A line is the queue of one authority in order of arrival. The sum of its
-// gaps is kept so that a newcomer's turn is foreseen without walking it.
-type line struct {
-	first, last *waiter
-	length      int
-	sum         time.Duration
+	line   list.List     // the waiters, in order of arrival
+	gaps   time.Duration // sum of the gaps of the waiters, so that nobody need walk the line
+	ticket *ticket       // of the first waiter; nil until it needs one
+	timer  *time.Timer   // runs pump when the first waiter is due; nil until needed
 }
 
 // A waiter is one caller in line.
 type waiter struct {
-	host       *host
-	prev, next *waiter
-	delay      time.Duration // Crawl-delay, as obeyed
-	gap        time.Duration // from the start before to its own, answer time left aside
-	came       instant
-	limit      instant // the last moment at which a turn is of use
-	why        Reason
-	asking     bool       // first in line, and its goroutine asks the store
-	news       chan Grant // what the store sends without being asked; the zero Grant: ask now
-	cancel     func()     // ends the question under way; nil before the first
-	shared     instant    // no turn before this, as the store answered
+	host  *host
+	place *list.Element // in host.line
+	delay time.Duration // Crawl-delay, as obeyed
+	gap   time.Duration // from the start before to its own, without Limits.Adapt
+	came  instant
+	limit instant // the last moment at which a turn is of use
+	why   Reason  // what it waited for last
 
-	ready chan struct{} // closed once turn, err or asking is set
+	ready chan struct{} // closed once turn or err is set
 	turn  Turn
 	err   error
 }
 
-func (w *waiter) granted() bool { return w.turn.flight != nil }
+// first returns the first waiter in line, or nil.
+func (h *host) first() *waiter { return waiterAt(h.line.Front()) }
 
-// deliver passes on what the store says to the goroutine that asks. It does not block:
-// older news that nobody has read yet is dropped.
-func (w *waiter) deliver(g Grant) {
-	for {
-		select {
-		case w.news <- g:
-			return
-		default:
-		}
-		select {
-		case <-w.news:
-		default:
-		}
+func waiterAt(e *list.Element) *waiter {
+	if e == nil {
+		return nil
+	}
+	return e.Value.(*waiter)
+}
+
+func (h *host) enqueue(w *waiter) {
+	w.place = h.line.PushBack(w)
+	h.updateGap(w)
+}
+
+// remove takes w out of the line, wherever it stands.
+func (h *host) remove(w *waiter) {
+	next := waiterAt(w.place.Next())
+	h.line.Remove(w.place)
+	h.gaps -= w.gap
+	if next != nil {
+		h.updateGap(next)
 	}
 }
 
-// limits are the Limits in force.
-type limits struct {
-	Limits
-	share int     // number of processes that divide the limits among them
-	from  instant // when they began to; the starts of others until then are not known
-}
-
-// full reports whether requests in flight forbid a further one.
-func (h *host) full(l limits) bool {
-	return l.Parallel > 0 && h.flying >= max(l.Parallel/l.share, 1)
-}
-
-// spread is a gap of the fleet as each process must keep it.
-func (l limits) spread(gap time.Duration) time.Duration {
-	share := time.Duration(l.share)
-	return min(gap, ages/share) * share
-}
-
-// thin is the gap that keeps the requests in flight to the limit on average where
-// a process's share of Parallel is less than one.
-func (l limits) thin(took time.Duration) time.Duration {
-	if l.Parallel == 0 || l.Parallel >= l.share {
-		return 0
+// updateGap sets w's gap after the waiter before it has changed, and keeps the sum.
+func (h *host) updateGap(w *waiter) {
+	before := h.delay
+	if prev := waiterAt(w.place.Prev()); prev != nil {
+		before = prev.delay
 	}
-	return l.spread(took) / time.Duration(l.Parallel)
+	h.gaps -= w.gap
+	w.gap = h.pacer.limits.gap(before, w.delay)
+	h.gaps += w.gap
 }
 
 // gap is the time between a start whose Crawl-delay was before and one with
 // delay. The longer one counts: robots.txt is fetched without a Crawl-delay, and
 // the first page after it must keep the delay all the same.
-func (l Limits) gap(before, delay time.Duration) time.Duration {
+func (l *Limits) gap(before, delay time.Duration) time.Duration {
 	return max(l.Gap, before, delay)
 }
 
+// full reports whether requests in flight forbid a further one.
+func (h *host) full() bool {
+	most := h.pacer.limits.Parallel
+	return most > 0 && h.flying >= max(most/h.pacer.fleet.share(), 1)
+}
+
 // adaptive is the gap that Limits.Adapt asks for.
-func (h *host) adaptive(l Limits) time.Duration {
+func (h *host) adaptive() time.Duration {
+	l := &h.pacer.limits
 	if l.Adapt == 0 {
 		return 0
 	}
@@ -116,113 +106,68 @@ func (h *host) adaptive(l Limits) time.Duration {
 	return time.Duration(d)
 }
 
-// dueAfter is when a start that must keep gap from the last one may happen, and
-// what it waits for until then. Requests in flight are not looked at.
-func (h *host) dueAfter(gap time.Duration, l limits) (instant, Reason) {
-	slow := h.adaptive(l.Limits)
-	last := h.last
-	if l.share > 1 {
-		last = max(last, l.from)
+// dueAfter is when a start that must keep gap from the last one may happen, as far
+// as this process knows, and what it waits for until then. Requests in flight are
+// not looked at.
+func (h *host) dueAfter(gap time.Duration) (instant, Reason) {
+	slow := h.adaptive()
+	at := h.last + max(gap, slow)
+	if n := h.pacer.fleet.share(); n > 1 {
+		at = h.dueAlone(max(gap, slow), n)
 	}
-	at := last + max(l.spread(max(gap, slow)), l.thin(h.took))
 	switch {
 	case h.until >= at:
 		return h.until, ReasonPause
 	case slow > gap:
 		return at, ReasonAdapt
-	case gap > l.Gap:
+	case gap > h.pacer.limits.Gap:
 		return at, ReasonDelay
 	}
 	return at, ReasonGap
 }
 
 // due is when the first in line may start.
-func (h *host) due(l limits) (instant, Reason) {
-	w := h.line.first
-	at, why := h.dueAfter(w.gap, l)
-	if w.asking && w.shared > at {
-		return w.shared, ReasonShared
+func (h *host) due() (instant, Reason) {
+	at, why := h.dueAfter(h.first().gap)
+	if t := h.ticket; t != nil && t.start > at {
+		return t.start, ReasonShared
 	}
 	return at, why
 }
 
 // arrival is when a newcomer with this Crawl-delay could start at the
-// earliest, after all who are in line, and what holds it until then:
+// earliest, after all who are in line, and what it waits for until then:
 // ReasonNone if it may start now.
 //
 // Each waiter, and then the newcomer, starts at least its gap and at least the
 // adaptive gap after the one before. So the newcomer's turn cannot come before the
 // larger of the two sums.
-func (h *host) arrival(delay time.Duration, l limits, now instant) (instant, Reason) {
-	if h.line.first == nil {
-		at, why := h.dueAfter(l.gap(h.delay, delay), l)
-		return h.held(max(at, now), why, l, now)
+func (h *host) arrival(delay time.Duration, now instant) (instant, Reason) {
+	l, n := &h.pacer.limits, h.line.Len()
+	if n == 0 {
+		at, why := h.dueAfter(l.gap(h.delay, delay))
+		return h.orNow(at, why, ReasonNone, now)
 	}
-	at, why := h.due(l)
-	at, why = h.held(max(at, now), why, l, now)
-	if why == ReasonNone {
-		why = ReasonShared // only a waiter that asks the store stays in line when due
-	}
-	own := l.gap(h.line.last.delay, delay)
-	gaps := h.line.sum - h.line.first.gap + own
-	slow := min(h.adaptive(l.Limits), ages/time.Duration(h.line.length)) * time.Duration(h.line.length)
-	return at + l.spread(max(gaps, slow)), why
+	at, why := h.due()
+	at, why = h.orNow(at, why, ReasonShared, now) // only the store keeps one in line who is due
+	last := waiterAt(h.line.Back())
+	gaps := h.gaps - h.first().gap + l.gap(last.delay, delay)
+	return at + spread(max(gaps, spread(h.adaptive(), n)), h.pacer.fleet.share()), why
 }
 
-// held returns the reason ReasonParallel if the start is due and only requests in
-// flight are in the way.
-func (h *host) held(at instant, why Reason, l limits, now instant) (instant, Reason) {
+// orNow returns a start and its reason. If it is due it is now, and the reason is
+// ReasonParallel or the one given.
+func (h *host) orNow(at instant, why, due Reason, now instant) (instant, Reason) {
 	switch {
 	case at > now:
 		return at, why
-	case h.full(l):
-		return at, ReasonParallel
+	case h.full():
+		return now, ReasonParallel
 	}
-	return at, ReasonNone
+	return now, due
 }
 
-func (h *host) enqueue(w *waiter, l Limits) {
-	w.prev = h.line.last
-	if w.prev == nil {
-		h.line.first = w
-	} else {
-		w.prev.next = w
-	}
-	h.line.last = w
-	h.line.length++
-	h.regap(w, l)
-}
-
-// remove takes w out of line, wherever it stands.
-func (h *host) remove(w *waiter, l Limits) {
-	if w.prev == nil {
-		h.line.first = w.next
-	} else {
-		w.prev.next = w.next
-	}
-	if w.next == nil {
-		h.line.last = w.prev
-	} else {
-		w.next.prev = w.prev
-	}
-	next := w.next
-	w.prev, w.next = nil, nil
-	h.line.length--
-	h.line.sum -= w.gap
-	h.regap(next, l)
-}
-
-// regap updates w's gap after the waiter before it has changed, and keeps
-// the sum. w may be nil.
-func (h *host) regap(w *waiter, l Limits) {
-	if w == nil {
-		return
-	}
-	before := h.delay
-	if w.prev != nil {
-		before = w.prev.delay
-	}
-	h.line.sum -= w.gap
-	w.gap = l.gap(before, w.delay)
-	h.line.sum += w.gap
+// spread is n times d without overflow.
+func spread(d time.Duration, n int) time.Duration {
+	return min(d, ages/time.Duration(n)) * time.Duration(n)
 }

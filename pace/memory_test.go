@@ -129,12 +129,12 @@ func TestLapse(t *testing.T) {
 				turn.Done()
 				time.Sleep(test.keep - 1)
 				take(t, p, host2, 0)
-				if p.hosts.find(host1) == nil {
+				if p.hosts.byName[host1] == nil {
 					t.Errorf("%+v: forgotten 1ns before %v, want kept", test.limits, test.keep)
 				}
 				time.Sleep(time.Nanosecond)
 				take(t, p, host2, 0)
-				if p.hosts.find(host1) != nil {
+				if p.hosts.byName[host1] != nil {
 					t.Errorf("%+v: kept after %v, want forgotten", test.limits, test.keep)
 				}
 			})
@@ -142,20 +142,20 @@ func TestLapse(t *testing.T) {
 	}
 }
 
-// Reports are told apart by authority however many there are, and the memory
-// of them starts again when it is full.
-func TestTold(t *testing.T) {
-	seen := newTold()
-	for i := range maxTold {
-		if !seen.first(fmt.Sprint(i)) {
+// Authorities are told apart however many there are, and the set starts again when
+// it is full.
+func TestReported(t *testing.T) {
+	var set reported
+	for i := range maxReported {
+		if !set.add(fmt.Sprint(i)) {
 			t.Fatalf("authority %d is not new; want each new", i)
 		}
 	}
-	if seen.first("0") {
-		t.Errorf("authority 0 is new again; want it known")
+	set.add("one more")
+	if set.add("one more") {
+		t.Errorf("the latest authority is new again; want it known")
 	}
-	seen.first("one more")
-	if len(seen.seen) != 1 {
-		t.Errorf("%d remembered when full, want 1", len(seen.seen))
+	if len(set.hashes) != 1 {
+		t.Errorf("%d remembered when full, want 1", len(set.hashes))
 	}
 }

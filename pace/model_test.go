@@ -118,9 +118,9 @@ func (c *crowd) judge() {
 			c.t.Errorf("visit %d came %v before visit %d and started after it", i, a.came.Sub(b.came), i-1)
 		}
 	}
-	h := c.p.hosts.find(host1)
-	if s := c.p.Stats(); s.Waiting != 0 || s.InFlight != 0 || h.flying != 0 || h.line != (line{}) || int(s.Turns) != len(c.visits) {
-		c.t.Errorf("after all have left: %+v, line %+v; want nothing waiting, nothing in flight, %d turns", s, h.line, len(c.visits))
+	h := c.p.hosts.byName[host1]
+	if s := c.p.Stats(); s.Waiting != 0 || s.InFlight != 0 || h.flying != 0 || h.line.Len() != 0 || h.gaps != 0 || int(s.Turns) != len(c.visits) {
+		c.t.Errorf("after all have left: %+v, gaps of %v; want nothing waiting, nothing in flight, %d turns", s, h.gaps, len(c.visits))
 	}
 }
 

@@ -19,70 +19,61 @@
 //	}
 //	turn.Answer(resp.StatusCode, resp.Header)
 //
-// A request may stand still between its turn and its connection: see
-// [Turn.Sent] for the exact gap.
-//
-// The package knows nothing of robots.txt and sends nothing; it imports the
-// standard library alone. Package fetcher uses it through fetcher.Options.Pace.
+// The package knows nothing of robots.txt and sends nothing. Package fetcher uses it
+// through fetcher.Options.Pace.
 //
 // # What to think about
 //
-// An authority is any string the caller likes; all who use one string share
-// one queue. Write it the same way every time ("https://example.com" and
-// "https://example.com:443" are two). Crawlers that treat http and https, or
-// all hosts of one address, as one server pass one string for them.
+// An authority is any string. All who use one string share one queue, so write it the
+// same way every time: "https://example.com" and "https://example.com:443" are two.
 //
-// A turn is given in order of arrival. Between two request starts lies at
+// Turns are given in order of arrival. Between two request starts lies at
 // least the longest of [Limits.Gap], the Crawl-delay that either of the two
-// callers passed, and the adaptive delay. A caller that leaves gives its turn
-// back to the next. Nobody waits past its context, and a wait that is known to
-// end too late is refused at once with a [RefusedError] instead of being sat
-// out.
+// callers passed, and the gap of [Limits.Adapt]. The gap counts from the start of the
+// turn, or from [Turn.Sent]. A caller that leaves gives its turn to the next. Nobody
+// waits longer than its context, and a wait that is known to end too late is refused
+// at once with a [RefusedError].
 //
-// A turn that is never ended holds its place in [Limits.Parallel] for ever, as
-// an unclosed body holds its connection. Do not wait for a second turn of an
-// authority while holding one when Parallel is 1.
+// A turn that is never ended keeps its place in [Limits.Parallel] for ever. Do not
+// wait for a second turn of an authority while holding one when Parallel is 1.
 //
 // # Pauses
 //
-// After a 429 or a 503 the authority is left alone, by those already waiting
-// too: for the Retry-After of the answer, up to [Limits.Pause]; without one,
-// for one second, doubled by each further such answer, with up to a quarter
-// more drawn at random so that crawlers apart do not come back together. One
-// success halves what the next pause starts from. No answer makes a running
-// pause shorter, and no error answer makes the next one shorter (house rules;
-// RFC 9309 is silent on pacing).
+// After a 429 or a 503 nobody visits the authority for the Retry-After of the answer,
+// up to [Limits.Pause]. Without a Retry-After the pause is one second, doubled by each
+// further such answer, with up to a quarter more drawn at random, so that several
+// crawlers do not come back together. One success halves what the next pause starts
+// from. No answer makes a running pause shorter, and no error answer makes the next one
+// shorter (house rules; RFC 9309 is silent on pacing).
 //
 // # Fleets
 //
-// With [Options.Shared] all processes together keep the limits, by the store's
-// clock, and pauses are shared. Each process sends only the first of its queue to
-// the store. The order is that of arrival within a process and among the firsts.
+// With [Options.Shared] the limits and pauses apply to all processes together, by the
+// store's clock. The order is that of arrival within a process. Of each process the
+// first in line waits in the store's queue.
 //
-// A place among the requests in flight goes to the next request of the same
-// process for a quarter of a second, and longer if the store is far away. Then it
-// goes to the process that has waited longest. With Limits.Parallel at 1, or
-// without a gap, the turns in between need no answer from the store. A process that
-// is killed frees its places after five seconds. [Options.OnShared] says what
-// happens while the store is away.
+// When a request ends, the next request of the same process may take its place among
+// the requests in flight without asking the store, if Limits.Parallel is 1 or there is
+// no gap. After a quarter of a second, or more if the store is far away, the place goes
+// to the process that has waited longest. A process that is killed frees its places
+// after five seconds.
 //
-// With a gap and with Limits.Parallel other than 1, nobody starts before
-// [Turn.Sent], Answer or Done of the turn before has told the store that the request
-// is on its way, however long its connection takes. After a second without a word
-// it counts as sent. So a caller that does not call Sent has a longer gap, and a
-// gap that is shorter than the way to the store and back is as long as that.
+// With a gap and with Limits.Parallel other than 1, the next start waits until the
+// store knows that the request before it was sent: from [Turn.Sent], Answer or Done, or
+// because a second has passed. So a caller that does not call Sent has a longer gap,
+// and no gap is shorter than a round trip to the store.
 //
 // # Limits
 //
-// State is kept only while it can matter, about 250 bytes an authority, and
-// at most for 262 144 authorities at rest; past that some are forgotten early
-// and [Stats.Forgotten] counts them. A turn never ended keeps its authority.
-// There is no goroutine and no timer for an authority that nobody waits for. A
-// turn that is free costs a fraction of a microsecond and one allocation. The clock
+// An authority takes about 250 bytes while its limits can matter. At most 262,144
+// authorities at rest are remembered; [Stats.Forgotten] counts those that were forgotten
+// early. There is no goroutine and no timer for an authority that nobody waits for. A
+// turn that is free costs a quarter of a microsecond and one allocation. The clock
 // is the monotonic one: steps of the wall clock do not matter.
 package pace
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -207,7 +198,8 @@ func New(l Limits, o *Options) (*Pacer, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	return newPacer(l.filled(), *o), nil
+	l = l.filled()
+	return &Pacer{limits: l, opts: *o, base: time.Now(), hosts: newMemory(l), fleet: newFleet()}, nil
 }
 
 // check refuses what no zero or positive reading could have meant.
@@ -244,16 +236,9 @@ func (l Limits) check() error {
 // span cut to one that sums cannot overflow with.
 func (l Limits) filled() Limits {
 	l.Gap = min(l.Gap, ages)
-	l.DelayCap = min(orElse(l.DelayCap, defaultDelayCap), ages)
-	l.Pause = min(orElse(l.Pause, defaultPause), ages)
-	l.MaxWait = min(orElse(l.MaxWait, ages), ages)
-	l.AdaptMax = min(orElse(l.AdaptMax, defaultAdaptMax), ages)
+	l.DelayCap = min(cmp.Or(l.DelayCap, defaultDelayCap), ages)
+	l.Pause = min(cmp.Or(l.Pause, defaultPause), ages)
+	l.MaxWait = min(cmp.Or(l.MaxWait, ages), ages)
+	l.AdaptMax = min(cmp.Or(l.AdaptMax, defaultAdaptMax), ages)
 	return l
-}
-
-func orElse(d, zero time.Duration) time.Duration {
-	if d == 0 {
-		return zero
-	}
-	return d
 }

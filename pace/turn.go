@@ -11,36 +11,35 @@ import (
 // A Turn is the right to one request at one authority. It is a value; its copies
 // are the same turn. Its methods may be called from any goroutine. On a turn that
 // has ended, and on the zero Turn, they do nothing.
-type Turn struct {
-	pacer  *Pacer
-	flight *flight
-}
+type Turn struct{ flight *flight }
 
 // A flight is the state of one turn. Pacer.mu guards it.
 type flight struct {
 	host        *host
-	nth         uint64        // number of this turn among all turns of the Pacer
+	nth         uint64        // number of this turn among the turns of host
 	started     instant       // when the turn was given
 	before      instant       // host.last before this turn
 	beforeDelay time.Duration // host.delay before this turn
 	sent        bool          // Sent has been called
 	answered    bool          // Answer has been called
 	ended       bool          // Done has been called, or the turn was given back
-	lease       *lease        // the place of this turn in the fleet; nil without one
+	ticket      *ticket       // its place in the fleet; nil without one
 }
 
 // open locks the Pacer and returns t's flight. If t has ended open returns nil and
 // locks nothing.
-func (t Turn) open() *flight {
-	if t.pacer == nil {
-		return nil
+func (t Turn) open() (*Pacer, *flight) {
+	f := t.flight
+	if f == nil {
+		return nil, nil
 	}
-	t.pacer.mu.Lock()
-	if t.flight.ended {
-		t.pacer.mu.Unlock()
-		return nil
+	p := f.host.pacer
+	p.mu.Lock()
+	if f.ended {
+		p.mu.Unlock()
+		return nil, nil
 	}
-	return t.flight
+	return p, f
 }
 
 // Sent reports that the request has only now been written to its connection:
@@ -50,23 +49,22 @@ func (t Turn) open() *flight {
 // best done from httptrace.ClientTrace.WroteRequest; it does not block. It
 // changes nothing once another turn has started.
 func (t Turn) Sent() {
-	p, f := t.pacer, t.open()
+	p, f := t.open()
 	if f == nil {
 		return
 	}
 	defer p.mu.Unlock()
 	now, h := p.now(), f.host
 	f.sent = true
-	if f.lease != nil {
-		f.lease.started = now
-		p.report(h, f.lease)
+	if f.ticket != nil {
+		f.ticket.sent = now
+		p.report(f)
 	}
-	if h.latest != f.nth {
+	if h.turns != f.nth {
 		return
 	}
 	h.last = now
-	p.refuseLate(h, now)
-	p.pump(h, now)
+	p.postpone(h, now)
 }
 
 // Answer reports the head of the answer as soon as it has arrived: a 429 or 503
@@ -75,37 +73,36 @@ func (t Turn) Sent() {
 // request that ends without an answer has none; its Done neither sets nor lifts
 // a pause.
 func (t Turn) Answer(status int, header http.Header) {
-	now := time.Now()
 	overload := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
-	var told time.Duration
-	if overload && t.pacer != nil {
-		told, _ = retry.After(header, now, t.pacer.limits.Pause)
+	var wait time.Duration
+	if overload && t.flight != nil {
+		wait, _ = retry.After(header, time.Now(), t.flight.host.pacer.limits.Pause)
 	}
-	p, f := t.pacer, t.open()
-	switch {
-	case f == nil:
+	p, f := t.open()
+	if f == nil {
 		return
-	case f.answered:
+	}
+	if f.answered {
 		p.mu.Unlock()
 		return
 	}
 	f.answered = true
 	if !f.sent {
-		p.report(f.host, f.lease)
+		p.report(f)
 	}
-	h, at := f.host, now.Sub(p.base)
+	now, h := p.now(), f.host
 	before := h.level
-	h.learn(at-f.started, healthy(status))
+	h.average(now-f.started, healthy(status))
 	switch {
 	case overload:
-		h.pause(f.started, at, told, p.limits.Pause)
+		h.pause(f.started, now, wait)
 		p.stats.Pauses++
-		p.refuseLate(h, at)
+		p.postpone(h, now)
 	case healthy(status):
 		h.recover(f.started)
 	}
-	p.pump(h, at)
-	level, rest := h.level, h.until-at
+	p.pump(h, now)
+	level, rest := h.level, h.until-now
 	p.mu.Unlock()
 	switch {
 	case overload:
@@ -119,19 +116,19 @@ func (t Turn) Answer(status int, header http.Header) {
 // has been closed or read to its end, or when the request failed. Further calls
 // do nothing.
 func (t Turn) Done() {
-	p, f := t.pacer, t.open()
+	p, f := t.open()
 	if f == nil {
 		return
 	}
-	now, authority := p.now(), f.host.authority
+	now := p.now()
 	if !f.answered {
-		f.host.learn(now-f.started, false)
+		f.host.average(now-f.started, false)
 	}
 	f.host.took = now - f.started
-	lease := p.end(f, now)
+	place := p.end(f, now)
 	p.mu.Unlock()
-	if lease != nil {
-		p.release(authority, lease)
+	if place != nil {
+		p.release(place)
 	}
 }
 
@@ -143,18 +140,17 @@ func healthy(status int) bool {
 }
 
 // pause leaves h alone after a 429 or a 503 that answered a request started at
-// started. told is the Retry-After, 0 if there was none (or none that asks for
-// patience).
+// started. wait is the Retry-After, 0 if there is none.
 //
 // Requests that were already out when a pause began bring more such answers of
 // the same moment; only an answer to a later request doubles it again. The
 // level never falls here and until never moves back, so an error answer makes
 // no pause shorter.
-func (h *host) pause(started, now instant, told, most time.Duration) {
-	wait := told
+func (h *host) pause(started, now instant, wait time.Duration) {
+	most := h.pacer.limits.Pause
 	switch {
-	case told > 0:
-		h.level = max(h.level, told)
+	case wait > 0:
+		h.level = max(h.level, wait)
 		wait = h.level
 	case h.level == 0 || started > h.paused:
 		h.level = min(max(2*h.level, firstPause), most)
@@ -178,36 +174,14 @@ func (h *host) recover(started instant) {
 	}
 }
 
-// learn folds one answer time into the mean, half and half with all before.
+// average folds one answer time into the mean, half and half with all before.
 // An error is often quicker than a page, so it may only lengthen the mean, and a
 // request without an answer, too.
-func (h *host) learn(took time.Duration, well bool) {
+func (h *host) average(took time.Duration, well bool) {
 	switch {
 	case h.mean == 0:
 		h.mean = took
 	case well || took > h.mean:
 		h.mean += (took - h.mean) / 2
-	}
-}
-
-// refuseLate refuses, at the moment a pause is set or a start moves, all in line
-// whose turn can no longer come in time, for the reason that holds the first.
-func (p *Pacer) refuseLate(h *host, now instant) {
-	var at instant
-	var why Reason
-	l := p.inForce()
-	slow := h.adaptive(p.limits)
-	for w := h.line.first; w != nil; {
-		next := w.next
-		mine := at + l.spread(max(w.gap, slow))
-		if w == h.line.first {
-			mine, why = h.due(l)
-		}
-		if mine <= w.limit || w.asking {
-			at = mine
-		} else {
-			p.refuse(w, mine, why, now)
-		}
-		w = next
 	}
 }

@@ -14,20 +14,15 @@ type Pacer struct {
 	opts   Options
 	base   time.Time // zero of the instants below
 
-	mu    sync.Mutex // held for a few steps at a time, never while waiting or in a hook
-	hosts memory
-	told  told
-	turns uint64 // ever begun
-	stats Stats
-	fleet fleet // what is known of Options.Shared
+	mu       sync.Mutex // held for a few steps at a time, never while waiting or in a hook
+	hosts    memory
+	reported reported // authorities whose Crawl-delay has been reported
+	stats    Stats
+	fleet    fleet // what is known of Options.Shared
 }
 
 // An instant is a moment of monotonic time, counted from Pacer.base.
 type instant = time.Duration
-
-func newPacer(l Limits, o Options) *Pacer {
-	return &Pacer{limits: l, opts: o, base: time.Now(), hosts: newMemory(l), told: newTold(), fleet: newFleet()}
-}
 
 func (p *Pacer) now() instant { return time.Since(p.base) }
 
@@ -73,8 +68,8 @@ func (p *Pacer) wait(ctx context.Context, authority string, delay, most time.Dur
 	obeyed := p.Obeyed(delay)
 	p.mu.Lock()
 	now := p.now()
-	h := p.hosts.touch(authority, now)
-	report := obeyed < delay && p.told.first(authority)
+	h := p.hostOf(authority, now)
+	report := obeyed < delay && p.reported.add(authority)
 	if report {
 		p.stats.Delays++
 	}
@@ -105,11 +100,11 @@ func (p *Pacer) Obeyed(delay time.Duration) time.Duration {
 // enter gives the turn at once if it is free, refuses it if it cannot come in
 // time, and puts the caller in line otherwise: one of its results is not zero.
 func (p *Pacer) enter(ctx context.Context, h *host, delay, most time.Duration, now instant) (Turn, *waiter, error) {
-	if h.line.first != nil {
+	if h.line.Len() > 0 {
 		// The first may be due already, with its timer about to run.
 		p.pump(h, now)
 	}
-	at, why := h.arrival(delay, p.inForce(), now)
+	at, why := h.arrival(delay, now)
 	if why == ReasonNone && p.opts.Shared == nil {
 		return p.start(h, delay, now), nil, nil
 	}
@@ -119,11 +114,10 @@ func (p *Pacer) enter(ctx context.Context, h *host, delay, most time.Duration, n
 		limit = min(limit, now+min(time.Until(deadline), ages)-1)
 	}
 	if at > limit {
-		p.stats.Refused++
 		return Turn{}, nil, p.refusal(h, at, why, now)
 	}
-	w := &waiter{host: h, delay: delay, came: now, limit: limit, why: why, ready: make(chan struct{}), news: make(chan Grant, 1)}
-	h.enqueue(w, p.limits)
+	w := &waiter{host: h, delay: delay, came: now, limit: limit, why: why, ready: make(chan struct{})}
+	h.enqueue(w)
 	p.stats.Waiting++
 	p.pump(h, now)
 	return Turn{}, w, nil
@@ -131,16 +125,21 @@ func (p *Pacer) enter(ctx context.Context, h *host, delay, most time.Duration, n
 
 // start gives out a turn of h. All turns begin here.
 func (p *Pacer) start(h *host, delay time.Duration, now instant) Turn {
-	p.turns++
-	f := &flight{host: h, nth: p.turns, started: now, before: h.last, beforeDelay: h.delay}
-	h.latest, h.last, h.delay = f.nth, now, delay
+	h.turns++
+	f := &flight{host: h, nth: h.turns, started: now, before: h.last, beforeDelay: h.delay}
+	h.last, h.delay = now, delay
 	h.flying++
 	p.stats.Turns++
 	p.stats.InFlight++
-	return Turn{p, f}
+	if h.ticket != nil {
+		p.board(f, now)
+	}
+	return Turn{f}
 }
 
+// refusal counts a refusal and returns its error.
 func (p *Pacer) refusal(h *host, at instant, why Reason, now instant) error {
+	p.stats.Refused++
 	if at <= now {
 		at = now + time.Second
 		if why != ReasonShared {
@@ -152,38 +151,27 @@ func (p *Pacer) refusal(h *host, at instant, why Reason, now instant) error {
 
 // pump gives turns to all waiters that are due, in order, and sets the timer for
 // the next. It must be called after every change that could make a waiter due.
-// Invariant: the first in line has a timer, or asks the store, or waits for a
-// request in flight.
+// Invariant: the first in line has a timer, or a question to the store under way,
+// or waits for a request in flight.
 func (p *Pacer) pump(h *host, now instant) {
-	p.releaseSpare(h, now)
-	l := p.inForce()
-	for w := h.line.first; w != nil; w = h.line.first {
-		if w.asking && h.spare == nil { // its own goroutine decides
-			if p.fleet.away {
-				w.deliver(Grant{})
-			}
-			return
-		}
-		if h.full(l) {
+	p.discardUseless(h, now)
+	for w := h.first(); w != nil; w = h.first() {
+		if h.full() {
 			w.why = ReasonParallel
 			return
 		}
-		at, why := h.dueAfter(w.gap, l)
+		at, why := h.dueAfter(w.gap)
 		if at > now {
 			w.why = why
 			p.arm(h, at-now)
 			return
 		}
-		switch {
-		case h.spare != nil:
-			p.passOn(h, w, now)
-		case p.opts.Shared != nil:
-			w.asking = true
-			close(w.ready)
+		if p.opts.Shared != nil && !p.admit(h, now) {
 			return
-		default:
-			p.grant(w, now)
 		}
+		// First start, then leave: the next in line takes its gap from this start.
+		w.turn = p.start(h, w.delay, now)
+		p.leave(w)
 	}
 	if h.timer != nil {
 		h.timer.Stop()
@@ -204,54 +192,53 @@ func (p *Pacer) arm(h *host, d time.Duration) {
 	})
 }
 
-// grant gives w, the first in line, its turn.
-func (p *Pacer) grant(w *waiter, now instant) {
-	// First start, then leave: the next in line takes its gap from this start.
-	w.turn = p.start(w.host, w.delay, now)
-	p.leave(w)
-}
-
-// refuse takes w out of line because its turn will not come before at.
-func (p *Pacer) refuse(w *waiter, at instant, why Reason, now instant) {
-	w.why = why
-	w.err = p.refusal(w.host, at, why, now)
-	p.stats.Refused++
-	p.leave(w)
+// postpone is pump after the next start has moved. It refuses at once all in line whose
+// turn can no longer come in time, for the reason that the first waits for.
+func (p *Pacer) postpone(h *host, now instant) {
+	var at instant
+	var why Reason
+	slow := h.adaptive()
+	for w := h.first(); w != nil; {
+		next := waiterAt(w.place.Next())
+		mine := at + spread(max(w.gap, slow), p.fleet.share())
+		if w == h.first() {
+			mine, why = h.due()
+		}
+		if mine <= max(w.limit, now) {
+			at = mine
+		} else {
+			w.why, w.err = why, p.refusal(h, mine, why, now)
+			p.leave(w)
+		}
+		w = next
+	}
+	p.pump(h, now)
 }
 
 // leave takes w out of line and wakes it if it still waits there.
 func (p *Pacer) leave(w *waiter) {
-	w.host.remove(w, p.limits)
+	w.host.remove(w)
 	p.stats.Waiting--
-	if !w.asking {
-		close(w.ready)
-	}
+	close(w.ready)
 }
 
 // await blocks until w has a turn, is refused, or its caller leaves.
 func (p *Pacer) await(ctx context.Context, w *waiter, most time.Duration) (Turn, error) {
 	// The wait was estimated when the caller arrived, but requests in flight may
 	// take longer.
-	var late <-chan time.Time
-	if most < ages {
-		timer := time.NewTimer(most)
-		defer timer.Stop()
-		late = timer.C
-	}
-	var gone bool
+	late := time.NewTimer(most)
+	defer late.Stop()
+	var left error
 	select {
 	case <-w.ready:
-		if w.asking {
-			gone = p.ask(ctx, w, late)
-		}
-	case <-late:
+	case <-late.C:
 	case <-ctx.Done():
-		gone = true
+		left = ctx.Err()
 	}
 
 	p.mu.Lock()
 	now := p.now()
-	err := p.settle(ctx, w, gone, now)
+	p.settle(w, left, now)
 	if w.why != ReasonNone {
 		p.stats.Waits++
 		p.stats.Waited += now - w.came
@@ -261,38 +248,35 @@ func (p *Pacer) await(ctx context.Context, w *waiter, most time.Duration) (Turn,
 	if w.why != ReasonNone && p.opts.OnWait != nil {
 		p.opts.OnWait(w.host.authority, now-w.came, w.why)
 	}
-	if err != nil {
-		return Turn{}, err
-	}
-	return w.turn, nil
+	return w.turn, w.err
 }
 
 // settle decides how w's wait ended. A caller that left at the moment of its turn
 // gives the turn back. A caller whose time ran out at that moment keeps it.
-func (p *Pacer) settle(ctx context.Context, w *waiter, gone bool, now instant) error {
+func (p *Pacer) settle(w *waiter, left error, now instant) {
 	h := w.host
-	if !gone {
-		// Its time may run out at the moment its turn is due.
-		p.pump(h, now)
+	if left == nil {
+		p.pump(h, now) // its turn may be due at this moment
 	}
+	given := w.turn.flight != nil
 	switch {
-	case w.err != nil:
-		return w.err
-	case gone && w.granted():
-		p.undo(w.turn.flight, now)
-	case w.granted():
-		return nil
+	case w.err != nil || given && left == nil:
+	case left == nil:
+		p.leave(w)
+		p.pump(h, now)
+		at, _ := h.arrival(w.delay, now)
+		w.err = p.refusal(h, at, w.why, now)
 	default:
+		p.stats.Cancelled++
+		w.err = left
+		if given {
+			p.undo(w.turn.flight, now)
+			w.turn = Turn{}
+			return
+		}
 		p.leave(w)
 		p.pump(h, now)
 	}
-	if gone {
-		p.stats.Cancelled++
-		return ctx.Err()
-	}
-	p.stats.Refused++
-	at, _ := h.arrival(w.delay, p.inForce(), now)
-	return p.refusal(h, at, w.why, now)
 }
 
 // undo takes back a turn whose request was never sent, and the gap behind it
@@ -300,27 +284,27 @@ func (p *Pacer) settle(ctx context.Context, w *waiter, gone bool, now instant) e
 // f. It is due no later for that, since f itself had waited as long.)
 func (p *Pacer) undo(f *flight, now instant) {
 	h := f.host
-	if h.latest == f.nth {
+	if h.turns == f.nth {
 		h.last, h.delay = f.before, f.beforeDelay
 	}
 	p.stats.Turns--
-	if l := p.end(f, now); l != nil {
-		go p.release(h.authority, l) // ends with its exchange
+	if place := p.end(f, now); place != nil {
+		go p.release(place) // ends with its call
 	}
 }
 
 // end ends the turn of a flight. It returns the flight's place in the fleet unless
-// the next in line has it.
-func (p *Pacer) end(f *flight, now instant) *lease {
-	h, l := f.host, f.lease
+// it passes to the next in line.
+func (p *Pacer) end(f *flight, now instant) (place *ticket) {
+	h := f.host
 	f.ended = true
 	h.flying--
 	p.stats.InFlight--
-	if l != nil && h.spare == nil && p.mayPassOn(h, l, now) {
-		h.spare, l = l, nil
+	if f.ticket != nil && !p.passOn(f.ticket, now) {
+		place = f.ticket
 	}
 	p.pump(h, now)
-	return l
+	return place
 }
 
 // Peek reports when a new request with this Crawl-delay could start at authority,
@@ -330,11 +314,11 @@ func (p *Pacer) Peek(authority string, delay time.Duration) (time.Time, Reason) 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
-	h := p.hosts.find(authority)
+	h := p.hosts.byName[authority]
 	if h == nil {
 		return time.Now(), ReasonNone
 	}
-	at, why := h.arrival(p.Obeyed(delay), p.inForce(), now)
+	at, why := h.arrival(p.Obeyed(delay), now)
 	return time.Now().Add(at - now).Round(0), why
 }
 

@@ -280,18 +280,16 @@ func TestSettleAfterLeaving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pacer(t, Limits{Gap: time.Second, Parallel: 1}, nil)
 		take(t, p, host1, 0).Done()
-		ctx, cancel := context.WithCancel(context.Background())
 		p.mu.Lock()
-		_, w, _ := p.enter(ctx, p.hosts.find(host1), 0, ages, p.now())
+		_, w, _ := p.enter(context.Background(), p.hosts.byName[host1], 0, ages, p.now())
 		p.mu.Unlock()
 		time.Sleep(time.Second)
 		synctest.Wait() // w has its turn
-		cancel()
 		p.mu.Lock()
-		err := p.settle(ctx, w, true, p.now())
+		p.settle(w, context.Canceled, p.now())
 		p.mu.Unlock()
-		if err != context.Canceled {
-			t.Errorf("settle = %v, want %v", err, context.Canceled)
+		if w.err != context.Canceled {
+			t.Errorf("the wait ended with %v, want %v", w.err, context.Canceled)
 		}
 		if at, why := p.Peek(host1, 0); !at.Equal(time.Now()) || why != ReasonNone {
 			t.Errorf("Peek = %v from now, %q; want a free turn", time.Until(at), why)

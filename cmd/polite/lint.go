@@ -98,7 +98,7 @@ func (l *linting) write(p *display.Writer, text []byte, profile *policy.Profile)
 				p.JSON(remark{n, clean.Text(line, 1<<10), why})
 			}
 		} else if len(remarks[n]) > 0 || !l.remarksOnly {
-			showLine(p, n, line, remarks[n])
+			show(p, n, line, remarks[n])
 		}
 	}
 	if !l.json {
@@ -109,8 +109,8 @@ func (l *linting) write(p *display.Writer, text []byte, profile *policy.Profile)
 	return total
 }
 
-// showLine writes a line and its remarks.
-func showLine(p *display.Writer, n int, line string, remarks []string) {
+// show writes a line and its remarks.
+func show(p *display.Writer, n int, line string, remarks []string) {
 	shown := clean.Text(strings.ReplaceAll(line, "\t", "    "), longShown)
 	if len(line) > longShown {
 		shown += fmt.Sprintf(" (%s)", display.Count(len(line), "byte", "bytes"))

@@ -119,7 +119,7 @@ func (p *player) play(script string) string {
 }
 
 func (p *player) run(command string) string {
-	words := splitCommand(command)
+	words := split(command)
 	switch words[0] {
 	case "wait":
 		d, err := time.ParseDuration(words[1])
@@ -207,8 +207,8 @@ func (p *player) checkPrintable(text string) {
 	}
 }
 
-// splitCommand splits a command at spaces outside single quotes.
-func splitCommand(command string) []string {
+// split splits a command at spaces outside single quotes.
+func split(command string) []string {
 	var words []string
 	for i, part := range strings.Split(command, "'") {
 		if i%2 == 1 {
