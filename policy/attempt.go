@@ -213,17 +213,17 @@ func (a *Attempt) loops() bool {
 	if err != nil {
 		return false
 	}
-	next := place(to.String())
-	seen := next == place(a.served()) || next == place(a.Robots)
+	seen := []string{a.Robots, a.served()}
 	for _, h := range a.Hops {
-		seen = seen || next == place(h.From) || next == place(h.To)
+		seen = append(seen, h.From, h.To)
 	}
-	return seen
+	next := canonicalURL(to.String())
+	return slices.ContainsFunc(seen, func(u string) bool { return canonicalURL(u) == next })
 }
 
-// place returns a URL on its canonical origin, without fragment and userinfo, so
-// that two spellings of one URL are equal.
-func place(raw string) string {
+// canonicalURL returns a URL on its canonical origin, without fragment and userinfo,
+// so that two spellings of one URL are equal.
+func canonicalURL(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
 		return raw
@@ -239,13 +239,6 @@ func place(raw string) string {
 // keep the lower case of HTTP/2. Lines of several spellings are joined in the
 // order of the spellings, so that the result depends on h alone.
 func canonical(h http.Header) http.Header {
-	spelt := true
-	for field := range h {
-		spelt = spelt && field == http.CanonicalHeaderKey(field)
-	}
-	if spelt {
-		return h
-	}
 	c := make(http.Header, len(h))
 	for _, field := range slices.Sorted(maps.Keys(h)) {
 		key := http.CanonicalHeaderKey(field)

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"net/url"
 	"time"
 )
@@ -30,17 +31,20 @@ func (r *Record) Decide(token string, target *url.URL, now time.Time) Decision {
 
 // rule fills in the decision and what it rests on.
 func (r *Record) rule(d *Decision, token string, target *url.URL, now int64) {
-	h := r.holds(now)
-	d.Verdict, d.Clause, d.Stale = h.verdict, h.clause, h.stale
-	if h.copy {
+	b := r.basis(now)
+	d.Verdict, d.Clause, d.Stale = b.verdict, b.clause, b.stale
+	if b.copy {
 		d.Fetched, d.Digest = unix(r.copy.fetched), r.copy.text.Digest()
 		d.Match = r.copy.text.file.MatchURL(token, target)
-		d.Verdict = Disallow
 		if d.Match.Allowed {
 			d.Verdict = Allow
 		}
-		if d.Clause == "" {
-			d.Clause = ruleClause(d)
+		switch {
+		case d.Clause != "":
+		case d.Match.Agent == "":
+			d.Clause = "2.2.1" // no group applies
+		default:
+			d.Clause = "2.2.2"
 		}
 	}
 	if d.Verdict == Defer {
@@ -57,19 +61,11 @@ func (r *Record) Allows(token string, target *url.URL, now time.Time) bool {
 	if r.blank() {
 		return false
 	}
-	h := r.holds(nanos(now))
-	if h.copy {
+	b := r.basis(nanos(now))
+	if b.copy {
 		return r.copy.text.file.MatchURL(token, target).Allowed
 	}
-	return h.verdict == Allow
-}
-
-// ruleClause is the clause that a decision by the rules of a copy rests on.
-func ruleClause(d *Decision) string {
-	if d.Match.Agent == "" {
-		return "2.2.1" // no group applies
-	}
-	return "2.2.2"
+	return b.verdict == Allow
 }
 
 // robotsTxt reports whether u is the URL of robots.txt itself, without a query.
@@ -77,53 +73,46 @@ func robotsTxt(u *url.URL) bool {
 	return u.Path == "/robots.txt" && u.RawQuery == "" && !u.ForceQuery && u.Opaque == ""
 }
 
-// holding is what decides at one moment on all URLs of an authority.
-type holding struct {
+// basis is what the decisions on all URLs of an authority rest on at one moment.
+type basis struct {
 	copy    bool    // the rules of the copy decide
 	stale   bool    // the copy is past its lifetime
 	verdict Verdict // if no copy decides
 	clause  string  // "" if the matching rule gives it
 }
 
-// holds returns what decides at now: the copy until it expires, the phase of the
-// outage, or the access result of the last answer.
-func (r *Record) holds(now int64) holding {
+// basis returns the copy until it expires, then the phase of the outage, or the
+// access result of the last answer.
+func (r *Record) basis(now int64) basis {
 	switch {
 	case r.copy != nil && now < r.copy.expires && !r.fromFuture(now):
-		return holding{copy: true}
+		return basis{copy: true}
 	case r.outage != nil:
-		return r.inOutage(r.profile.phase(r.lastedAt(now)))
+		return r.inOutage(r.profile.phase(r.lastedAt(now, r.next-r.learnt)))
 	case r.due(now):
-		return holding{verdict: Defer, clause: "2.4"}
+		return basis{verdict: Defer, clause: "2.4"}
 	case r.answer.access == Unavailable:
-		return holding{verdict: Allow, clause: r.answer.clause}
+		return basis{verdict: Allow, clause: r.answer.clause}
 	}
-	return holding{verdict: Disallow, clause: r.answer.clause}
+	return basis{verdict: Disallow, clause: r.answer.clause}
 }
 
-// inOutage returns what decides in a phase of the outage.
-func (r *Record) inOutage(ph Phase) holding {
-	if ph.UseCopy && r.copy != nil {
-		return holding{copy: true, stale: true, clause: ph.CopyClause}
+// inOutage returns the basis in a phase of the outage.
+func (r *Record) inOutage(ph Phase) basis {
+	switch {
+	case ph.UseCopy && r.copy != nil:
+		return basis{copy: true, stale: true, clause: ph.CopyClause}
+	case ph.Otherwise == Defer, ph.Otherwise == Allow && (r.outage.hold || ph.Answering && !r.outage.answered):
+		return basis{verdict: Defer, clause: r.answer.clause}
 	}
-	h := holding{verdict: ph.Otherwise, clause: ph.Clause}
-	if h.verdict == Allow && (r.outage.hold || ph.Answering && !r.outage.answered) {
-		h.verdict = Defer
-	}
-	if h.verdict == Defer {
-		h.clause = r.answer.clause
-	}
-	return h
+	return basis{verdict: ph.Otherwise, clause: ph.Clause}
 }
 
 // state fills in what the record knows of the last fetch.
 func (r *Record) state(d *Decision) {
-	d.Access, d.Profile = r.answer.access, r.profile.Name
-	d.Robots, d.Served, d.Status = r.robots, r.answer.served, int(r.answer.status)
-	if d.Served == "" {
-		d.Served = r.robots
-	}
-	d.Expires, d.Cause = unix(r.next), r.answer.cause
+	a := r.answer
+	d.Profile, d.Robots, d.Served, d.Expires = r.profile.Name, r.robots, cmp.Or(a.served, r.robots), unix(r.next)
+	d.Access, d.Status, d.Cause = a.access, int(a.status), a.cause
 	if r.outage != nil {
 		d.DownSince = unix(r.outage.first)
 	}

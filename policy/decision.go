@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,42 +15,28 @@ import (
 // Decision is a verdict and all its reasons. Times that do not apply are zero.
 type Decision struct {
 	Verdict Verdict `json:"verdict"`
-	// URL is the URL asked about, a password in it masked.
-	URL string `json:"url"`
+	URL     string  `json:"url"` // the URL asked about, a password in it masked
 	// Clause is the section of RFC 9309 the decision rests on, or "house" for a
 	// choice of ours where the RFC is silent.
-	Clause string `json:"clause"`
-	// Access is what the last fetch came to.
-	Access Access `json:"access"`
-	// Match is the group and the rule, if rules decided.
-	Match matcher.Match `json:"match"`
-	// Profile is the name of the profile.
-	Profile string `json:"profile"`
-	// Robots is the URL of robots.txt at the initial authority.
-	Robots string `json:"robots"`
-	// Served is the URL that answered, after redirects.
-	Served string `json:"served"`
-	// Status is the status of the last fetch, 0 without an answer.
-	Status int `json:"status"`
-	// Fetched is when the copy in use was received or last confirmed.
-	Fetched time.Time `json:"fetched,omitzero"`
-	// Expires is when the next fetch is due.
-	Expires time.Time `json:"expires,omitzero"`
-	// Stale says that an expired copy is in use because the file is unreachable.
-	Stale bool `json:"stale"`
-	// DownSince is the first failed fetch of the present outage.
-	DownSince time.Time `json:"down_since,omitzero"`
-	// RetryAt is when to ask again for a URL that is deferred.
-	RetryAt time.Time `json:"retry_at,omitzero"`
-	// Turn is when a paced request would have its turn. Package fetcher sets it.
-	Turn time.Time `json:"turn,omitzero"`
-	// Cause is why the last fetch failed, in words safe for a log.
-	Cause string `json:"cause,omitempty"`
-	// Pacing is what Turn, or a Defer, waits for, or why a Crawl-delay is not
-	// obeyed in full.
-	Pacing string `json:"pacing,omitempty"`
-	// Override is the operator's reason, if the operator decided.
-	Override string `json:"override,omitempty"`
+	Clause    string        `json:"clause"`
+	Access    Access        `json:"access"`              // the result of the last fetch
+	Match     matcher.Match `json:"match"`               // the group and the rule, if rules decided
+	Profile   string        `json:"profile"`             // the name of the profile
+	Robots    string        `json:"robots"`              // the URL of robots.txt at the initial authority
+	Served    string        `json:"served"`              // the URL that answered, after redirects
+	Status    int           `json:"status"`              // the status of the last fetch, 0 without an answer
+	Fetched   time.Time     `json:"fetched,omitzero"`    // when the copy in use was received or last confirmed
+	Expires   time.Time     `json:"expires,omitzero"`    // when the next fetch is due
+	Stale     bool          `json:"stale"`               // an expired copy is in use because the file is unreachable
+	DownSince time.Time     `json:"down_since,omitzero"` // the first failed fetch of the present outage
+	RetryAt   time.Time     `json:"retry_at,omitzero"`   // when to ask again for a URL that is deferred
+	Turn      time.Time     `json:"turn,omitzero"`       // when a paced request would have its turn; set by package fetcher
+	Cause     string        `json:"cause,omitempty"`     // why the last fetch failed, in words safe for a log
+	// Pacing is set by package fetcher. If the verdict is Defer it says why an
+	// allowed URL gets no turn in time. Otherwise it says what Turn waits for, and
+	// how far a Crawl-delay is obeyed.
+	Pacing   string `json:"pacing,omitempty"`
+	Override string `json:"override,omitempty"` // the operator's reason, if the operator decided
 	// Digest is the SHA-256 of the copy in use as it was received, without what
 	// was cut at the limit, in hex; "" without a copy.
 	Digest string `json:"digest,omitempty"`
@@ -67,17 +54,18 @@ func (d Decision) String() string {
 	if d.Clause != "" {
 		fmt.Fprintf(&b, " [%s]", d.citation())
 	}
-	for _, t := range []struct {
-		words string
-		at    time.Time
-	}{
-		{"fetched", d.Fetched}, {"unreachable since", d.DownSince}, {"not before", d.RetryAt}, {"next fetch", d.nextFetch()},
-		{"its turn", d.Turn},
-	} {
-		if !t.at.IsZero() {
-			fmt.Fprintf(&b, "; %s %s", t.words, t.at.UTC().Format(time.RFC3339))
+	moment := func(words string, t time.Time) {
+		if !t.IsZero() {
+			fmt.Fprintf(&b, "; %s %s", words, t.UTC().Format(time.RFC3339))
 		}
 	}
+	moment("fetched", d.Fetched)
+	moment("unreachable since", d.DownSince)
+	moment("not before", d.RetryAt)
+	if d.RetryAt.IsZero() { // otherwise the next fetch is then
+		moment("next fetch", d.Expires)
+	}
+	moment("its turn", d.Turn)
 	if d.Pacing != "" && !d.paced() {
 		fmt.Fprintf(&b, "; pacing: %s", clean.Text(d.Pacing, maxWords))
 	}
@@ -86,14 +74,6 @@ func (d Decision) String() string {
 
 // paced reports whether pacing alone defers the URL.
 func (d Decision) paced() bool { return d.Verdict == Defer && d.Pacing != "" }
-
-// nextFetch is when the next fetch is due, unless RetryAt already says so.
-func (d Decision) nextFetch() time.Time {
-	if d.RetryAt.IsZero() {
-		return d.Expires
-	}
-	return time.Time{}
-}
 
 // citation names the clause and the profile.
 func (d Decision) citation() string {
@@ -165,41 +145,28 @@ const (
 
 // LogValue returns the decision as a group of attributes, the zero ones left out.
 func (d Decision) LogValue() slog.Value {
+	text := func(key, value string) slog.Attr { return slog.String(key, clean.Text(value, maxURL)) }
+	served := d.Served
+	if served == d.Robots {
+		served = ""
+	}
 	attrs := []slog.Attr{
 		slog.String("verdict", d.Verdict.String()), slog.String("url", clean.Link(d.URL, maxURL)),
-		slog.String("clause", d.Clause), slog.String("access", d.Access.String()), slog.String("profile", d.Profile),
+		text("clause", d.Clause), slog.String("access", d.Access.String()), text("profile", d.Profile),
+		text("rule", d.Rule()), text("robots", d.Robots), text("served", served),
+		slog.Int("status", d.Status), slog.Bool("stale", d.Stale),
+		slog.Time("fetched", d.Fetched), slog.Time("expires", d.Expires), slog.Time("down_since", d.DownSince),
+		slog.Time("retry_at", d.RetryAt), slog.Time("turn", d.Turn),
+		text("cause", d.Cause), text("pacing", d.Pacing), text("override", d.Override), text("digest", d.Digest),
 	}
-	text := func(key, value string) {
-		if value != "" {
-			attrs = append(attrs, slog.String(key, clean.Text(value, maxURL)))
-		}
-	}
-	moment := func(key string, t time.Time) {
-		if !t.IsZero() {
-			attrs = append(attrs, slog.Time(key, t))
-		}
-	}
-	text("rule", d.Rule())
-	text("robots", d.Robots)
-	if d.Served != d.Robots {
-		text("served", d.Served)
-	}
-	if d.Status != 0 {
-		attrs = append(attrs, slog.Int("status", d.Status))
-	}
-	if d.Stale {
-		attrs = append(attrs, slog.Bool("stale", true))
-	}
-	moment("fetched", d.Fetched)
-	moment("expires", d.Expires)
-	moment("down_since", d.DownSince)
-	moment("retry_at", d.RetryAt)
-	moment("turn", d.Turn)
-	text("cause", d.Cause)
-	text("pacing", d.Pacing)
-	text("override", d.Override)
-	text("digest", d.Digest)
-	return slog.GroupValue(attrs...)
+	return slog.GroupValue(slices.DeleteFunc(attrs, isZero)...)
+}
+
+// isZero reports whether an attribute has the zero value of its type.
+func isZero(a slog.Attr) bool {
+	v := a.Value.Any()
+	t, ok := v.(time.Time)
+	return v == "" || v == int64(0) || v == false || ok && t.IsZero()
 }
 
 // MarshalJSON returns an object with the fields of Decision in snake_case.

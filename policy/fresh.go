@@ -120,26 +120,26 @@ func expires(a *Attempt) time.Duration {
 		return undeclared
 	}
 	from := a.at()
-	if date, ok := httpDate(a.Header.Get("Date")); ok && date.After(from) {
+	if date := httpDate(a.Header.Get("Date")); date.After(from) {
 		from = date
 	}
 	shortest := time.Duration(math.MaxInt64)
 	for _, line := range lines {
-		t, ok := httpDate(line)
-		if !ok {
-			return 0
-		}
-		shortest = min(shortest, max(t.Sub(from), 0))
+		shortest = min(shortest, max(httpDate(line).Sub(from), 0))
 	}
 	return shortest
 }
 
 // httpDate reads a date as a cache does (RFC 9111, section 4.2): without case, and
-// in no zone but GMT, which only the dates of C's asctime leave out.
-func httpDate(line string) (time.Time, bool) {
+// in no zone but GMT, which only the dates of C's asctime leave out. It is zero, and
+// so long past, if the line is no such date.
+func httpDate(line string) time.Time {
 	line = strings.ToUpper(strings.Trim(line, " \t"))
 	t, err := http.ParseTime(line)
-	return t, err == nil && (strings.HasSuffix(line, " GMT") || !strings.Contains(line, ","))
+	if err != nil || strings.Contains(line, ",") && !strings.HasSuffix(line, " GMT") {
+		return time.Time{}
+	}
+	return t
 }
 
 // age is how long the answer has been in caches before it reached us; the

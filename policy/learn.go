@@ -75,7 +75,7 @@ func (s *step) next() *Record {
 	case s.conditional() && s.a.Status == http.StatusNotModified:
 		return s.notModified()
 	case s.conditional() && (s.a.Status == http.StatusBadRequest || s.a.Status == http.StatusPreconditionFailed):
-		return s.unconfirmed()
+		return s.withoutValidators(s.keptCopy()) // the answer says nothing about the file
 	}
 	rule := s.p.covers(s.a.Status)
 	if rule.Access == Successful {
@@ -102,34 +102,27 @@ func (s *step) success(rule StatusRule) *Record {
 		rule.Access = Unreachable
 		return s.noFile(rule, fmt.Sprintf("status %d without a rule", s.a.Status))
 	}
-	return s.confirmed(&cachedCopy{
-		text: s.text(body), source: s.source(), declared: undeclared, page: file.Rules() == 0 && noText(s.a.Header, body),
-	})
-}
-
-// text returns the text of the answer: the old one if it has not changed, since
-// its groups are compiled.
-func (s *step) text(body []byte) *Text {
-	t := newText(s.p, body, deflate(body))
-	if old := s.old.Text(); t.same(old) {
-		return old
+	text := newText(s.p, body, deflate(body))
+	if text.same(s.old.Text()) {
+		text = s.old.Text() // its groups are compiled
 	}
-	return t
+	return s.confirmed(&cachedCopy{
+		text: text, source: s.source(), declared: undeclared, page: file.Rules() == 0 && noText(s.a.Header, body),
+	})
 }
 
 // notModified follows a 304 to our validators (RFC 9111, section 4.3.4): the copy
 // lives on, with the validators of the 304 where it has some. If the 304 is of
 // another file the copy has expired.
 func (s *step) notModified() *Record {
-	c := *s.keptCopy()
-	src := s.source()
+	c, src := s.keptCopy(), s.source()
 	if c.source.differs(src) {
 		c.expires = 0
 		return s.withoutValidators(c)
 	}
 	src.etag, src.modified = cmp.Or(src.etag, c.source.etag), cmp.Or(src.modified, c.source.modified)
 	c.source = src
-	return s.confirmed(&c)
+	return s.confirmed(c)
 }
 
 // differs reports whether the validators are of two files. The first kind that
@@ -158,16 +151,12 @@ func (s *step) confirmed(c *cachedCopy) *Record {
 	return r
 }
 
-// unconfirmed follows an answer that refuses our conditional request and says
-// nothing about the file.
-func (s *step) unconfirmed() *Record { return s.withoutValidators(*s.keptCopy()) }
-
 // withoutValidators is the record of a copy that must be fetched again at once,
 // without validators. It is due by all clocks of a fleet.
-func (s *step) withoutValidators(c cachedCopy) *Record {
+func (s *step) withoutValidators(c *cachedCopy) *Record {
 	r := s.record(answer{access: Successful})
 	c.source = source{origin: c.source.origin}
-	r.copy, r.next = &c, max(s.now-int64(s.p.Fresh.Least), 1)
+	r.copy, r.next = c, max(s.now-int64(s.p.Fresh.Least), 1)
 	return r
 }
 
@@ -180,9 +169,8 @@ func (s *step) noFile(rule StatusRule, cause string) *Record {
 	r := s.record(answer{access: rule.Access, cause: cause, clause: rule.Clause, noStore: readCacheControl(s.a.Header).noStore})
 	again := rule.Again
 	if end := s.keeps(rule.Keep); end > s.now {
-		c := *s.old.copy
-		c.expires = end
-		r.copy = &c
+		r.copy = s.keptCopy()
+		r.copy.expires = end
 		again = min(again, time.Duration(end-s.now))
 	}
 	r.next = after(s.now, max(again, s.p.Fresh.Least))
@@ -204,14 +192,13 @@ func (s *step) keeps(keep time.Duration) int64 {
 // keptCopy is the old copy, nil if there is none. A copy from the future has
 // expired: the clock was set back, and its lifetime was counted by that clock.
 func (s *step) keptCopy() *cachedCopy {
-	if s.old.Text() == nil || !s.p.future(s.old.copy.fetched, s.now) {
-		if s.old == nil {
-			return nil
-		}
-		return s.old.copy
+	if s.old == nil || s.old.copy == nil {
+		return nil
 	}
 	c := *s.old.copy
-	c.fetched, c.expires = s.now, s.now
+	if s.p.future(c.fetched, s.now) {
+		c.fetched, c.expires = s.now, s.now
+	}
 	return &c
 }
 
@@ -296,13 +283,12 @@ func noText(h http.Header, body []byte) bool {
 func etag(h http.Header) string {
 	tag := h.Get("ETag")
 	opaque := weak(tag)
-	if len(tag) > maxValidator || len(opaque) < 2 || opaque[0] != '"' || opaque[len(opaque)-1] != '"' {
+	last := len(opaque) - 1
+	if len(tag) > maxValidator || last < 1 || opaque[0] != '"' || opaque[last] != '"' {
 		return ""
 	}
-	for i := range len(opaque) {
-		if c := opaque[i]; c < 0x21 || c == 0x7f || c == '"' && i > 0 && i < len(opaque)-1 {
-			return ""
-		}
+	if strings.ContainsFunc(opaque[1:last], func(c rune) bool { return c <= ' ' || c == '"' || c == 0x7f }) {
+		return ""
 	}
 	return strings.Clone(tag)
 }
@@ -313,10 +299,4 @@ func weak(tag string) string { return strings.TrimPrefix(tag, "W/") }
 
 // lastModified is the Last-Modified date in seconds since 1970, 0 if there is
 // none.
-func lastModified(h http.Header) int64 {
-	t, ok := httpDate(h.Get("Last-Modified"))
-	if !ok {
-		return 0
-	}
-	return max(t.Unix(), 0)
-}
+func lastModified(h http.Header) int64 { return max(httpDate(h.Get("Last-Modified")).Unix(), 0) }

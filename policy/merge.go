@@ -19,25 +19,19 @@ func (r *Record) Merge(other *Record, now time.Time) *Record {
 	switch {
 	case r.blank():
 		return other
-	case r == other || other.blank() || !r.sameSubject(other):
+	case r == other || other.blank() || r.robots != other.robots || r.profile.Name != other.profile.Name:
 		return r
 	}
-	future := r.fromFuture(nanos(now))
-	switch {
-	case future != other.fromFuture(nanos(now)) && future:
+	at := nanos(now)
+	switch mine, others := r.fromFuture(at), other.fromFuture(at); {
+	case mine && !others:
 		return other
-	case future != other.fromFuture(nanos(now)):
+	case others && !mine:
 		return r
 	case r.newerThan(other):
 		return r.followOn(other)
 	}
 	return other.followOn(r)
-}
-
-// sameSubject reports whether both records are of one authority and of profiles
-// of one name.
-func (r *Record) sameSubject(other *Record) bool {
-	return r.robots == other.robots && r.profile.Name == other.profile.Name
 }
 
 // newerThan orders two records by when they were learnt. Records of one moment

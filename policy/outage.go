@@ -31,20 +31,9 @@ type outage struct {
 // maxFails ends the count of failed fetches in a row.
 const maxFails = 32
 
-// lastedAtTry is the observed length of the outage when one more fetch fails at
-// now.
-func (r *Record) lastedAtTry(now int64) time.Duration {
-	planned := min(max(r.next-r.learnt, 0), math.MaxInt64/2)
-	return r.observed(now, max(2*planned, int64(time.Hour)))
-}
-
-// lastedAt is the observed length of the outage at now, when nothing was
-// fetched since.
-func (r *Record) lastedAt(now int64) time.Duration { return r.observed(now, r.next-r.learnt) }
-
-// observed adds the time since the last fetch to the outage's length, at most
-// the span most.
-func (r *Record) observed(now, most int64) time.Duration {
+// lastedAt is the observed length of the outage at now. Of the time since the last
+// fetch at most the span most counts.
+func (r *Record) lastedAt(now, most int64) time.Duration {
 	if r.outage.hold {
 		return r.outage.lasted
 	}
@@ -92,9 +81,10 @@ func (s *step) outage() *outage {
 	case s.old.outage == nil:
 		o.reached = s.old.learnt
 	default:
-		was := s.old.outage
+		was, planned := s.old.outage, min(max(s.old.next-s.old.learnt, 0), math.MaxInt64/2)
 		o.first, o.reached = earlier(was.first, o.first), was.reached
-		o.lasted, o.fails, o.answered = s.old.lastedAtTry(s.now), was.fails, was.answered
+		o.lasted = s.old.lastedAt(s.now, max(2*planned, int64(time.Hour)))
+		o.fails, o.answered = was.fails, was.answered
 	}
 	if o.first != 0 { // a clock that was set back may have measured more
 		o.lasted = min(o.lasted, time.Duration(s.now-o.first))

@@ -17,39 +17,29 @@ type Profile struct {
 	// Name is printed in every Decision and stored with every Record. A Record
 	// is loaded only by a profile of the name that stored it.
 	Name string
-
 	// Dialect is how the file's text is read. Zero is RFC 9309.
 	Dialect matcher.Dialect
-
 	// Limit is how many bytes of decoded content are read; the rest is cut
 	// off at the last line end (RFC 9309, section 2.5: at least 500 KiB).
 	Limit int
-
 	// Hops is how many consecutive redirects are followed (section 2.3.1.2: at
 	// least five).
 	Hops int
-
 	// Beyond is what a further redirect, or a loop, means.
 	Beyond Access
-
 	// Status says what a final status means. The first rule that covers the
 	// status holds; a status that none covers is Unreachable.
 	Status []StatusRule
-
 	// Failures says what each class of failure means. A class that is missing
 	// is Unreachable, which is the only safe reading of section 2.3.1.4.
 	Failures map[Class]Access
-
 	// Fresh bounds how long a copy is used before the next fetch.
 	Fresh Fresh
-
 	// Retry spaces the tries after an answer that is not a copy.
 	Retry Retry
-
 	// Outage says what holds while the file is unreachable, phase by phase.
 	// The last phase has no end. Empty means: defer for ever.
 	Outage []Phase
-
 	// Conditional sends the validators of the copy with the next fetch.
 	Conditional bool
 }
@@ -132,7 +122,7 @@ func (p *Profile) Check() error {
 		return fmt.Errorf("policy: Hops is %d; want 1 or more", p.Hops)
 	case p.Fresh.Least < time.Second || p.Fresh.Most < p.Fresh.Least || p.Fresh.Default < p.Fresh.Least:
 		return fmt.Errorf("policy: Fresh is %v; want 1s <= Least <= Default and Most", p.Fresh)
-	case p.Beyond == Successful || p.succeeds():
+	case p.Beyond == Successful || slices.Contains(slices.Collect(maps.Values(p.Failures)), Successful):
 		return errors.New("policy: Beyond or Failures says Successful; want another Access, because there is no file")
 	case !p.ordered():
 		return fmt.Errorf("policy: Outage is %+v; want each phase to end after the one before, and one without an end last", p.Outage)
@@ -140,16 +130,6 @@ func (p *Profile) Check() error {
 		return fmt.Errorf("policy: Retry is %v; want 1s <= First <= Day and Later", p.Retry)
 	}
 	return nil
-}
-
-// succeeds reports whether some class of failure is taken for a success.
-func (p *Profile) succeeds() bool {
-	for _, a := range p.Failures {
-		if a == Successful {
-			return true
-		}
-	}
-	return false
 }
 
 // ordered reports whether every phase of an outage begins some time, and the last
