@@ -36,7 +36,7 @@ func (e *engine) retrieve(ctx context.Context, a *policy.Attempt, old *policy.Re
 		a.Served = u.String()
 		ans := r.hop(u)
 		a.Status, a.Header, a.Body, a.Cut, a.Err = ans.status, ans.header, ans.content.body, ans.content.cut, ans.err
-		if a.Err != nil || !policy.Redirect(a.Status) || len(a.Hops) >= e.opts.Profile.Hops {
+		if a.Err != nil || len(a.Hops) >= e.opts.Profile.Hops {
 			return
 		}
 		to, err := location(a)

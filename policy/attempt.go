@@ -3,7 +3,6 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -15,13 +14,9 @@ import (
 	"github.com/rfc9309/polite/internal/origin"
 )
 
-// Attempt is what one retrieval of robots.txt produced, after redirects. The
-// fetcher fills it; so may any other HTTP stack.
-//
-// A retrieval that stopped at a redirect has the Status and the Header of that
-// redirect, with its Location; Hops are the redirects followed before it.
-//
-// Learn keeps no reference to Header or Body.
+// Attempt is what one retrieval of robots.txt produced, after redirects. One that
+// stopped at a redirect has the Status and the Header of that redirect; Hops are
+// the redirects followed before it. Learn keeps no reference to Header or Body.
 type Attempt struct {
 	Robots string      // the URL asked: the initial authority's /robots.txt
 	Served string      // the URL that gave the final answer; "" means the last hop's To, or Robots
@@ -39,8 +34,7 @@ type Attempt struct {
 	Received time.Time
 	// Err is the transport or protocol failure, nil for a complete answer. A
 	// *Failure in its chain gives the class; without one the class is Other. With
-	// Err set the answer never permits access. A retrieval that its caller gave
-	// up says nothing about the site: do not Learn from it.
+	// Err set the answer never permits access.
 	Err error
 }
 
@@ -95,7 +89,7 @@ const (
 var classNames = [...]string{"network", "dns", "connect", "tls", "timeout", "protocol", "body", "redirect_refused"}
 
 // String returns a stable lower-case name, fit for a metric's label.
-func (c Class) String() string { return name(classNames[:], int(c), "class") }
+func (c Class) String() string { return nameOf(classNames[:], int(c), "class") }
 
 // Failure is a retrieval that ended without a complete answer.
 type Failure struct {
@@ -133,12 +127,11 @@ func class(err error) Class {
 	return Other
 }
 
-// Redirect reports whether status is one of the five that lead to another URL. 300, 305 and 306 are not: the first offers a choice, the others are
-// obsolete (RFC 9110, section 15.4).
-func Redirect(status int) bool {
-	switch status {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
-		http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+// redirects reports whether the status is one of the five that lead to another URL.
+// 300 offers a choice, and 305 and 306 are obsolete (RFC 9110, section 15.4).
+func (a *Attempt) redirects() bool {
+	switch a.Status {
+	case 301, 302, 303, 307, 308:
 		return true
 	}
 	return false
@@ -149,23 +142,21 @@ const maxLocation = 8 << 10
 
 // Location is where the final redirect leads, resolved against the URL that
 // sent it, without fragment and userinfo. The error says why it cannot be used:
-// the status is not one of the five that redirect, there is no Location or one
-// over 8 KiB, several differ, or it does not name an http or https host or one
-// of the scheme that was asked.
+// the status is not 301, 302, 303, 307 or 308, there is no Location or one over 8
+// KiB, several differ, or it does not name an http or https host or one of the
+// scheme that was asked.
 func (a *Attempt) Location() (*url.URL, error) {
-	lines := canonical(a.Header)["Location"]
-	switch {
-	case !Redirect(a.Status):
+	if !a.redirects() {
 		return nil, fmt.Errorf("status %d does not redirect", a.Status)
+	}
+	lines := field.Canonical(a.Header)["Location"]
+	switch {
 	case len(lines) == 0 || lines[0] == "":
 		return nil, errors.New("no Location")
 	case len(lines[0]) > maxLocation:
 		return nil, fmt.Errorf("a Location of %d bytes; at most %d are read", len(lines[0]), maxLocation)
-	}
-	for _, l := range lines[1:] {
-		if l != lines[0] {
-			return nil, fmt.Errorf("%d Locations that differ", len(lines))
-		}
+	case slices.ContainsFunc(lines, func(l string) bool { return l != lines[0] }):
+		return nil, fmt.Errorf("%d Locations that differ", len(lines))
 	}
 	from, err := url.Parse(a.served())
 	if err != nil {
@@ -204,7 +195,7 @@ func (a *Attempt) short(limit int) (int64, bool) {
 // 2.3.1.2): the attempt stopped at a redirect after as many hops as the profile
 // follows, or at one that leads back to where the retrieval has already been.
 func (a *Attempt) exhausted(hops int) bool {
-	return Redirect(a.Status) && (len(a.Hops) >= hops || a.loops())
+	return a.redirects() && (len(a.Hops) >= hops || a.loops())
 }
 
 // loops reports whether the final redirect leads to a URL already seen.
@@ -233,16 +224,4 @@ func canonicalURL(raw string) string {
 		return raw
 	}
 	return at + u.RequestURI()
-}
-
-// canonical returns h with its field names as net/http spells them. Other stacks
-// keep the lower case of HTTP/2. Lines of several spellings are joined in the
-// order of the spellings, so that the result depends on h alone.
-func canonical(h http.Header) http.Header {
-	c := make(http.Header, len(h))
-	for _, field := range slices.Sorted(maps.Keys(h)) {
-		key := http.CanonicalHeaderKey(field)
-		c[key] = append(c[key], h[field]...)
-	}
-	return c
 }

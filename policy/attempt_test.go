@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,6 +80,20 @@ func TestLocation(t *testing.T) {
 		})
 	}
 }
+
+// TestRedirects checks which statuses redirect.
+func TestRedirects(t *testing.T) {
+	for status := range 1000 {
+		want := redirects(status)
+		a := policy.Attempt{Robots: robots, Status: status, Header: http.Header{"Location": {"/r"}}}
+		if to, err := a.Location(); (err == nil) != want {
+			t.Errorf("status %d with a Location:\ngot  %v, %v\nwant a URL: %v", status, to, err, want)
+		}
+	}
+}
+
+// redirects reports whether section 2.3.1.2 speaks of the status.
+func redirects(status int) bool { return slices.Contains([]int{301, 302, 303, 307, 308}, status) }
 
 // TestLocationOfAnotherScheme: what the initial authority was asked over may be
 // followed, wherever the chain has been in between.
@@ -166,12 +181,6 @@ func TestNames(t *testing.T) {
 	} {
 		if tt.got != tt.want {
 			t.Errorf("got %q; want %q", tt.got, tt.want)
-		}
-	}
-	for status := range 1000 {
-		want := status == 301 || status == 302 || status == 303 || status == 307 || status == 308
-		if got := policy.Redirect(status); got != want {
-			t.Errorf("Redirect(%d) = %v; want %v", status, got, want)
 		}
 	}
 }

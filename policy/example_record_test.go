@@ -215,17 +215,6 @@ func ExampleAttempt_Location() {
 	// <nil> a Location with scheme "ftp" and host "example.com"
 }
 
-// Two codes of the 3xx range that carry a Location lead nowhere.
-func ExampleRedirect() {
-	for _, status := range []int{300, 301, 302, 303, 304, 305, 307, 308} {
-		if policy.Redirect(status) {
-			fmt.Print(status, " ")
-		}
-	}
-	// Output:
-	// 301 302 303 307 308
-}
-
 // A class lets a profile tell failures apart, and a metric count them.
 func ExampleFailure() {
 	cause := errors.New("lookup example.com: no such host")

@@ -109,7 +109,7 @@ func FuzzAttempt(f *testing.F) {
 		if again := status == 304 && rec.Validators() == nil; wait > p.Fresh.Most || wait < p.Fresh.Least && !again {
 			t.Errorf("%s: the next try is after %v; want one between %v and %v", show(a), wait, p.Fresh.Least, p.Fresh.Most)
 		}
-		if d.Allowed() && d.Fetched.IsZero() && (a.Err != nil || !policy.Redirect(status) && (status < 400 || status > 499)) {
+		if d.Allowed() && d.Fetched.IsZero() && (a.Err != nil || !redirects(status) && (status < 400 || status > 499)) {
 			t.Errorf("%s permits access: %v", show(a), d)
 		}
 	})
@@ -135,7 +135,7 @@ func FuzzHeader(f *testing.F) {
 		if s := d.String(); len(s) > 2000 {
 			t.Errorf("%d bytes of decision: %q", len(s), s)
 		}
-		if d.Allowed() && d.Access != policy.Successful && (status < 400 || status > 499 || status == 429) && !policy.Redirect(status) {
+		if d.Allowed() && d.Access != policy.Successful && (status < 400 || status > 499 || status == 429) && !redirects(status) {
 			t.Errorf("status %d: %v", status, d)
 		}
 	})

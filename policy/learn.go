@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rfc9309/polite/internal/clean"
+	"github.com/rfc9309/polite/internal/field"
 	"github.com/rfc9309/polite/matcher"
 )
 
@@ -21,19 +22,14 @@ const maxValidator = 1 << 10
 // but its arguments. Old may be nil. A record of another authority, or of a profile
 // of another name, counts as nil: the rules of one authority never govern another.
 //
-// Learn returns old if old is newer than the attempt: see [Record.Merge].
-//
-// If the new record is due when the attempt ended, fetch once more, at once: the
-// server has answered the validators with neither this copy nor a new one, and the
-// record has none.
-//
-// Retries are spread by a hash of the URL and the time, so that a fleet does
-// not come back in step.
+// Learn returns old if old is newer than the attempt: see [Record.Merge]. Retries
+// are spread by a hash of the URL and the time, so that a fleet does not come back
+// in step.
 func (p *Profile) Learn(old *Record, a Attempt) *Record {
 	if old.blank() || old.robots != a.Robots || old.profile.Name != p.Name {
 		old = nil
 	}
-	a.Header = canonical(a.Header)
+	a.Header = field.Canonical(a.Header)
 	s := step{p: p, old: old, a: &a, now: nanos(a.at()), began: nanos(a.began())}
 	s.learnt = s.now
 	s.order()
@@ -129,7 +125,7 @@ func (s *step) notModified() *Record {
 // both have decides.
 func (s source) differs(o source) bool {
 	if s.etag != "" && o.etag != "" {
-		return weak(s.etag) != weak(o.etag)
+		return field.OpaqueTag(s.etag) != field.OpaqueTag(o.etag)
 	}
 	return s.modified != 0 && o.modified != 0 && s.modified != o.modified
 }
@@ -138,14 +134,14 @@ func (s source) differs(o source) bool {
 // A 304 without a directive keeps the declared lifetime (RFC 9111, section 4.3.4).
 func (s *step) confirmed(c *cachedCopy) *Record {
 	r := s.record(answer{access: Successful})
-	if d := declaredLifetime(s.a); d != undeclared {
+	if d := s.a.declaredLifetime(); d != undeclared {
 		c.declared = d
 	}
-	ttl := s.p.Fresh.lifetime(c.declared, age(s.a.Header), time.Duration(max(s.now-s.began, 0)))
+	ttl := s.p.Fresh.lifetime(c.declared, field.Age(s.a.Header), time.Duration(max(s.now-s.began, 0)))
 	if c.page {
 		ttl = min(ttl, max(s.p.Fresh.HTML, s.p.Fresh.Least))
 	}
-	c.noStore = c.noStore || readCacheControl(s.a.Header).noStore
+	c.noStore = c.noStore || field.ReadCacheControl(s.a.Header).NoStore
 	c.fetched, c.expires = s.now, after(s.now, ttl)
 	r.copy, r.next = c, c.expires
 	return r
@@ -166,7 +162,7 @@ func (s *step) noFile(rule StatusRule, cause string) *Record {
 	if rule.Access == Unreachable {
 		return s.unreachable(rule, cause)
 	}
-	r := s.record(answer{access: rule.Access, cause: cause, clause: rule.Clause, noStore: readCacheControl(s.a.Header).noStore})
+	r := s.record(answer{access: rule.Access, cause: cause, clause: rule.Clause, noStore: field.ReadCacheControl(s.a.Header).NoStore})
 	again := rule.Again
 	if end := s.keeps(rule.Keep); end > s.now {
 		r.copy = s.keptCopy()
@@ -219,7 +215,8 @@ const maxStatus = 1 << 20
 
 // source is where the answer came from, with its validators.
 func (s *step) source() source {
-	return source{origin: s.elsewhere(), etag: etag(s.a.Header), modified: lastModified(s.a.Header)}
+	modified := field.Date(s.a.Header.Get("Last-Modified")).Unix()
+	return source{origin: s.elsewhere(), etag: field.ETag(s.a.Header, maxValidator), modified: max(modified, 0)}
 }
 
 // elsewhere is the URL that answered if it is not the one fetched.
@@ -235,7 +232,7 @@ func (s *step) statusCause() string {
 	switch status := s.a.Status; {
 	case status <= 0:
 		return "no answer"
-	case Redirect(status):
+	case s.a.redirects():
 		if _, err := s.a.Location(); err != nil {
 			return clean.Text(fmt.Sprintf("status %d: %v", status, err), maxWords)
 		}
@@ -277,26 +274,3 @@ func noText(h http.Header, body []byte) bool {
 	head := bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\xEF\xBB\xBF")), " \t\r\n\f\v\x00")
 	return bytes.HasPrefix(head, []byte("<")) || !strings.HasPrefix(http.DetectContentType(body), "text/plain")
 }
-
-// etag returns the entity tag if it may be kept: well-formed enough to send
-// back, and short.
-func etag(h http.Header) string {
-	tag := h.Get("ETag")
-	opaque := weak(tag)
-	last := len(opaque) - 1
-	if len(tag) > maxValidator || last < 1 || opaque[0] != '"' || opaque[last] != '"' {
-		return ""
-	}
-	if strings.ContainsFunc(opaque[1:last], func(c rune) bool { return c <= ' ' || c == '"' || c == 0x7f }) {
-		return ""
-	}
-	return strings.Clone(tag)
-}
-
-// weak drops the mark of a weak entity tag: If-None-Match compares weakly (RFC
-// 9110, section 13.1.2).
-func weak(tag string) string { return strings.TrimPrefix(tag, "W/") }
-
-// lastModified is the Last-Modified date in seconds since 1970, 0 if there is
-// none.
-func lastModified(h http.Header) int64 { return max(httpDate(h.Get("Last-Modified")).Unix(), 0) }

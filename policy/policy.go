@@ -1,8 +1,7 @@
 // Package policy decides, from what a fetch of robots.txt produced, what a
 // crawler may do: the access results of RFC 9309, section 2.3.1, the caching of
-// section 2.4 and the limits of section 2.5. It is pure. It opens no
-// connection, reads no clock, starts no goroutine and holds no lock; time comes
-// in as an argument.
+// section 2.4 and the limits of section 2.5. It is pure: it opens no connection,
+// reads no clock, starts no goroutine and holds no lock.
 //
 // Most programs want package fetcher, which does the fetching. This package
 // alone is for a crawler that has its own HTTP stack and wants the same
@@ -18,9 +17,10 @@
 //
 // # What you need to think about
 //
-// A [Record] is all that is remembered of one scheme and authority. It is
-// immutable: [Profile.Learn] returns the next one. Keep one Record per
-// scheme+authority, and never ask it about a URL of another.
+// A [Record] is all that is remembered of one authority: one scheme, host and
+// port. It is immutable: [Profile.Learn] returns the next one. Keep one Record for
+// each authority, for instance under the key that fetcher.Authority returns, and
+// never ask it about a URL of another.
 //
 // Three verdicts, not two. [Disallow] is the site's word and final; [Defer]
 // means that there is no decision yet, because robots.txt could not be fetched:
@@ -28,18 +28,14 @@
 // deferred one. RetryAt applies to the whole host: reschedule the host, not only
 // this URL.
 //
-// A record that is [Record.Due] needs a fetch before it is used. The caller does
-// the fetch, and says what time it is. [Record.NextTry] is when the next fetch is
-// due. Times are by the wall clock, so that they mean the same after a restart. If
-// the clock was set back, a record from the future counts as expired.
-//
-// A record keeps the text of its file deflated, and the compiled groups of the
-// crawlers that asked: the first question of a crawler takes about 50 microseconds,
-// the next ones less than one.
+// Times are by the wall clock, so that they mean the same after a restart. If the
+// clock was set back, a record from the future counts as expired.
 //
 // # Filling an Attempt
 //
-// An [Attempt] is one retrieval as it ended, after redirects and retries.
+// An [Attempt] is one retrieval as it ended, after redirects and retries. Missing
+// fields are read as failures. Exception: a successful status without a body is an
+// empty file.
 //
 //   - Follow at most Profile.Hops redirects, each to [Attempt.Location], and list
 //     them in Hops. A redirect that is not followed is the final answer.
@@ -50,32 +46,25 @@
 //     [Failure] where its class is known.
 //   - A retrieval that its caller gave up is no attempt; do not learn from it.
 //   - Send [Record.Validators] to the URL [Record.Origin], and to no other.
-//   - Fetch once more, at once, if the new record is due when the attempt ended.
+//   - Fetch once more, at once, if the new record is due when the attempt ended: the
+//     server has refused the validators, and the record has them no more.
 //   - Do not write a record to a store if [Record.NoStore]. If a store has another
 //     record than you, use [Record.Merge].
 //
-// Missing fields are read as failures. Exception: a successful status without a
-// body is an empty file.
-//
 // # Profiles
 //
-// A [Profile] is plain data: numbers and tables, one documented field each.
-// [RFC9309] is the default, [Strict] reads every liberty in the careful
-// direction, and [Google], [Google2019], [Draft2019] and [Koster1996] follow
-// those texts. Each function returns a fresh value that the caller may change
-// before use; [Profile.Check] says whether the result still makes sense.
+// A [Profile] is plain data: numbers and tables. [RFC9309] is the default, [Strict]
+// reads every liberty in the careful direction, and [Google], [Google2019],
+// [Draft2019] and [Koster1996] follow those texts. Each function returns a fresh
+// value that the caller may change before use; [Profile.Check] says whether the
+// result still makes sense.
 //
-// # Bad input
+// # Bad input and limits
 //
 // Nothing that a server sends is an error here: any status, header and body leads
 // to a record. Text from a server is quoted and bounded wherever a [Decision]
-// prints it. What a store returns may be an error of [Profile.Load].
-//
-// # Limits
-//
-// A body that ended with its connection, without a length, cannot be told from
-// a whole one. Decide does not check that a URL belongs to the authority of the
-// record. Times are kept to the nanosecond between 1970 and 2200.
+// prints it. A body that ended with its connection, without a length, cannot be told
+// from a whole one. Times are kept to the nanosecond between 1970 and 2200.
 package policy
 
 import "fmt"
@@ -94,7 +83,7 @@ const (
 var accessNames = [...]string{"unreachable", "successful", "unavailable", "restricted"}
 
 // String returns the word of the RFC in lower case.
-func (a Access) String() string { return name(accessNames[:], int(a), "access") }
+func (a Access) String() string { return nameOf(accessNames[:], int(a), "access") }
 
 // MarshalText returns the same word as String.
 func (a Access) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
@@ -111,13 +100,13 @@ const (
 var verdictNames = [...]string{"disallow", "defer", "allow"}
 
 // String returns the verdict in lower case.
-func (v Verdict) String() string { return name(verdictNames[:], int(v), "verdict") }
+func (v Verdict) String() string { return nameOf(verdictNames[:], int(v), "verdict") }
 
 // MarshalText returns the same word as String.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// name is the i-th of names, or something readable for a value out of range.
-func name(names []string, i int, kind string) string {
+// nameOf is the i-th of names, or something readable for a value out of range.
+func nameOf(names []string, i int, kind string) string {
 	if i < len(names) {
 		return names[i]
 	}
