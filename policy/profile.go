@@ -116,8 +116,8 @@ func (p *Profile) Check() error {
 	switch {
 	case p.Name == "":
 		return errors.New("policy: the profile has no name; records are stored under it")
-	case p.Limit < 500<<10:
-		return fmt.Errorf("policy: Limit is %d bytes; RFC 9309, section 2.5, asks for at least %d", p.Limit, 500<<10)
+	case p.Limit < leastLimit:
+		return fmt.Errorf("policy: Limit is %d bytes; RFC 9309, section 2.5, asks for at least %d", p.Limit, leastLimit)
 	case p.Hops < 1:
 		return fmt.Errorf("policy: Hops is %d; want 1 or more", p.Hops)
 	case p.Fresh.Least < time.Second || p.Fresh.Most < p.Fresh.Least || p.Fresh.Default < p.Fresh.Least:

@@ -2,25 +2,25 @@ package policy
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/rfc9309/polite/matcher"
 )
 
-// The spans that more than one profile uses.
 const (
 	day = 24 * time.Hour
 	// patience is the "reasonably long period of time (for example, 30 days)"
 	// of RFC 9309, section 2.3.1.4.
 	patience = 30 * day
-	// limit is 500 KiB, the least that section 2.5 permits.
-	limit = 500 << 10
+	// leastLimit is 500 KiB, the least that section 2.5 permits.
+	leastLimit = 500 << 10
 )
 
 // base is what all profiles share: one lifetime and one way of coming back.
 func base(name string, d matcher.Dialect) *Profile {
 	return &Profile{
-		Name: name, Dialect: d, Limit: limit, Hops: 5, Beyond: Unavailable, Conditional: true,
+		Name: name, Dialect: d, Limit: leastLimit, Hops: 5, Beyond: Unavailable, Conditional: true,
 		Fresh: Fresh{Default: day, Most: day, Least: time.Minute, HTML: time.Hour, Aged: time.Hour},
 		Retry: Retry{
 			First: time.Minute, Day: time.Hour, Later: 6 * time.Hour, After: day,
@@ -29,48 +29,51 @@ func base(name string, d matcher.Dialect) *Profile {
 	}
 }
 
-// statuses is the part of the status table that no profile changes, around the
-// rules for 4xx that each profile brings. A final 1xx and a redirect that leads
-// nowhere are what a server error is: a server answered, but not with a file. A
-// part of the file (206) is what a broken connection is.
-func statuses(clientErrors ...StatusRule) []StatusRule {
-	ok := StatusRule{From: 200, To: 299, Access: Successful}
-	accepted := StatusRule{From: 202, To: 202, Access: Successful, NeedRules: true, Answers: true, Clause: "2.3.1.4"}
-	noContent := StatusRule{From: 204, To: 204, Access: Successful, Empty: true}
-	partial := StatusRule{From: 206, To: 206, Clause: "2.3.1.4"}
-	informational := StatusRule{From: 100, To: 199, Answers: true, Clause: "2.3.1.4"}
-	redirect := StatusRule{From: 300, To: 399, Answers: true, Clause: "2.3.1.4"}
-	serverError := StatusRule{From: 500, To: math.MaxInt, Answers: true, Clause: "2.3.1.4"}
-	table := append([]StatusRule{accepted, noContent, partial, ok}, clientErrors...)
-	return append(table, informational, redirect, serverError)
+// statuses is a table with the given rules for 4xx, of which the last covers all. No
+// profile changes the rest: part of a file (206) is what a broken connection is, and
+// a final 1xx and a redirect that leads nowhere are what a server error is.
+func statuses(clientErrors ...[]StatusRule) []StatusRule {
+	return slices.Concat([]StatusRule{
+		{From: 202, To: 202, Access: Successful, NeedRules: true, Answers: true, Clause: "2.3.1.4"},
+		{From: 204, To: 204, Access: Successful, Empty: true},
+		{From: 206, To: 206, Clause: "2.3.1.4"},
+		{From: 200, To: 299, Access: Successful},
+	}, slices.Concat(clientErrors...), []StatusRule{
+		{From: 100, To: math.MaxInt, Answers: true, Clause: "2.3.1.4"},
+	})
 }
 
 // The ways to read a client error.
 
-func gone(from, to int) StatusRule {
-	return StatusRule{From: from, To: to, Access: Unavailable, Clause: "2.3.1.3", Again: day}
-}
-
-func denied(keep time.Duration) StatusRule {
-	return StatusRule{From: 400, To: 499, Access: Unavailable, Clause: "2.3.1.3", Again: time.Hour, Keep: keep}
-}
-
-// unready is a client error that is taken for an outage: a house rule, since
-// section 2.3.1.3 would permit access.
-func unready(from, to int, hold bool) StatusRule {
-	return StatusRule{From: from, To: to, Hold: hold, Clause: "house"}
-}
-
-// notNow puts before the rules for client errors those that speak of this
-// request, or of this moment, and not of the file: a house rule. A 407 comes from
-// our own proxy and does not prove that there is a server.
-func notNow(clientErrors ...StatusRule) []StatusRule {
-	rule := func(status int, answers bool) StatusRule {
-		return StatusRule{From: status, To: status, Answers: answers, Clause: "house"}
+// gone says that there is no file.
+func gone(keep time.Duration) []StatusRule {
+	rule := func(status int) StatusRule {
+		return StatusRule{From: status, To: status, Access: Unavailable, Clause: "2.3.1.3", Again: day, Keep: keep}
 	}
-	const fromProxy, fromServer = false, true
-	rules := []StatusRule{rule(407, fromProxy), rule(408, fromServer), rule(421, fromServer), rule(425, fromServer)}
-	return append(rules, clientErrors...)
+	return []StatusRule{rule(404), rule(410)}
+}
+
+// denied says of any client error that there is no file for us.
+func denied(keep time.Duration) []StatusRule {
+	return []StatusRule{{From: 400, To: 499, Access: Unavailable, Clause: "2.3.1.3", Again: time.Hour, Keep: keep}}
+}
+
+// notNow is a house rule: an answer that speaks of this request, or of this moment,
+// and not of the file is taken for an outage, where section 2.3.1.3 would permit
+// access. A 407 comes from our own proxy and does not prove that there is a server.
+func notNow() []StatusRule {
+	return []StatusRule{
+		{From: 407, To: 407, Clause: "house"},
+		{From: 408, To: 408, Clause: "house", Answers: true},
+		{From: 421, To: 421, Clause: "house", Answers: true},
+		{From: 425, To: 425, Clause: "house", Answers: true},
+		holding(429),
+	}
+}
+
+// holding is a house rule for an answer that asks for patience.
+func holding(status int) StatusRule {
+	return StatusRule{From: status, To: status, Clause: "house", Hold: true}
 }
 
 // deferring is an outage during which nothing may be accessed, copy or not.
@@ -85,7 +88,7 @@ func deferring(until, every time.Duration) Phase {
 // outage although it is a 4xx: a house rule.
 func RFC9309() *Profile {
 	p := base("rfc9309", matcher.Dialect{})
-	p.Status = statuses(notNow(gone(404, 404), gone(410, 410), unready(429, 429, true), denied(Lifetime))...)
+	p.Status = statuses(notNow(), gone(0), denied(Lifetime))
 	p.Outage = []Phase{
 		{Until: patience, UseCopy: true, CopyClause: "2.4", Otherwise: Defer},
 		{UseCopy: true, CopyClause: "2.3.1.4", Otherwise: Allow, Answering: true, Clause: "2.3.1.4", Every: day, EveryBare: time.Hour},
@@ -99,10 +102,7 @@ func RFC9309() *Profile {
 func Strict() *Profile {
 	p := base("strict", matcher.Dialect{})
 	p.Beyond = Unreachable
-	p.Status = statuses(notNow(
-		gone(404, 404), gone(410, 410), unready(429, 429, true), unready(400, 400, true), unready(401, 401, true), unready(403, 403, true),
-		denied(Lifetime),
-	)...)
+	p.Status = statuses(notNow(), []StatusRule{holding(400), holding(401), holding(403)}, gone(0), denied(Lifetime))
 	p.Outage = []Phase{deferring(patience, 0), deferring(0, time.Hour)}
 	return p
 }
@@ -115,9 +115,8 @@ func Google() *Profile {
 	p := base("google", matcher.Google())
 	p.Conditional = false
 	p.Fresh.Most = 7 * day // "increase or decrease" by max-age
-	busy := unready(429, 429, false)
-	busy.Answers = true
-	p.Status = statuses(gone(404, 404), gone(410, 410), busy, denied(Lifetime))
+	busy := []StatusRule{{From: 429, To: 429, Clause: "house", Answers: true}}
+	p.Status = statuses(busy, gone(0), denied(Lifetime))
 	p.Outage = []Phase{
 		deferring(12*time.Hour, 0),
 		{Until: patience, UseCopy: true, CopyClause: "house", Otherwise: Allow, Clause: "house"},
@@ -133,7 +132,7 @@ func Google2019() *Profile {
 	p := base("google2019", matcher.Google())
 	p.Conditional = false
 	p.Fresh.Most = 7 * day // "increase or decrease" by max-age
-	p.Status = statuses(gone(404, 404), gone(410, 410), denied(0))
+	p.Status = statuses(gone(0), denied(0))
 	p.Outage = []Phase{
 		deferring(patience, 0),
 		{UseCopy: true, CopyClause: "2.3.1.4", Otherwise: Allow, Clause: "2.3.1.4", Every: day, EveryBare: time.Hour},
@@ -147,9 +146,7 @@ func Google2019() *Profile {
 func Draft2019() *Profile {
 	p := RFC9309()
 	p.Name, p.Dialect = "draft2019", matcher.Draft2019()
-	missing, removed := gone(404, 404), gone(410, 410)
-	missing.Keep, removed.Keep = day, day
-	p.Status = statuses(notNow(missing, removed, unready(429, 429, true), denied(day))...)
+	p.Status = statuses(notNow(), gone(day), denied(day))
 	return p
 }
 
@@ -159,10 +156,11 @@ func Draft2019() *Profile {
 func Koster1996() *Profile {
 	p := base("koster1996", matcher.Koster1996())
 	p.Hops, p.Beyond = 10, Unreachable
-	closed := func(status int) StatusRule {
-		return StatusRule{From: status, To: status, Access: Restricted, Clause: "house", Again: day}
-	}
-	p.Status = statuses(gone(404, 404), closed(401), closed(403), unready(400, 499, true))
+	p.Status = statuses(gone(0)[:1], []StatusRule{
+		{From: 401, To: 401, Access: Restricted, Clause: "house", Again: day},
+		{From: 403, To: 403, Access: Restricted, Clause: "house", Again: day},
+		{From: 400, To: 499, Clause: "house", Hold: true},
+	})
 	p.Fresh.Default, p.Fresh.Most = 7*day, 365*day
 	p.Outage = []Phase{deferring(patience, 0), deferring(0, time.Hour)}
 	return p
