@@ -18,7 +18,7 @@ func (s *Explanation) Write(p *display.Writer, d policy.Decision, now time.Time)
 	w.begin("why")
 	w.prose(display.Cause(d))
 	w.prose(display.Citation(d))
-	w.begin("fetched")
+	w.begin("requests")
 	s.writeRequests(w, d)
 	w.begin("lifetime")
 	for _, h := range s.Header {
@@ -41,13 +41,13 @@ func (s *Explanation) Write(p *display.Writer, d policy.Decision, now time.Time)
 // writeRequests writes the requests for robots.txt.
 func (s *Explanation) writeRequests(w *sectionWriter, d policy.Decision) {
 	if len(s.Requests) == 0 && d.Robots == "" {
-		w.line("nothing: no robots.txt is needed for this URL")
+		w.line("none: no robots.txt is needed for this URL")
 	} else if len(s.Requests) == 0 {
-		w.line("nothing: a cached copy was used")
+		w.line("none: a cached copy was used")
 		w.line("%s", clean.Text(d.Robots, 300))
 	}
 	for _, q := range s.Requests {
-		status := "---"
+		status := "---" // no answer
 		if q.Status != 0 {
 			status = fmt.Sprint(q.Status)
 		}
