@@ -27,7 +27,6 @@ type flight struct {
 type fetchResult struct {
 	rec       *policy.Record
 	requested bool // the site was asked, by this process or just now by its fleet
-	err       error
 }
 
 // fetch joins the flight of an authority, or begins one, and waits for it no longer
@@ -39,24 +38,23 @@ func (e *engine) fetch(ctx context.Context, key string, force bool) (rec *policy
 		if err := e.reachable(ctx, key); err != nil {
 			return nil, false, err
 		}
-		mine := new(bool)
+		mine := false
 		// DoChan crashes the program if its function panics, and never delivers
-		// if it ends by Goexit: guarded turns both into an error.
+		// if it ends by Goexit: call turns both into an error.
 		done := e.flights.DoChan(key, func() (any, error) {
-			*mine = true
-			var r fetchResult
-			if err := guarded(e.watch.log, func() error { r = e.fly(key, force); return nil }); err != nil {
-				r = fetchResult{err: fmt.Errorf("fetcher: fetching robots.txt of %s: %w", key, err)}
-			}
-			return r, nil
+			mine = true
+			return call(context.Background(), e.watch.log, func(context.Context) (any, error) { return e.fly(key, force) })
 		})
 		select {
 		case <-ctx.Done():
 			return nil, false, ended(ctx)
 		case d := <-done:
-			began = began || *mine
-			if r := d.Val.(fetchResult); r.requested || !force || r.err != nil {
-				return r.rec, began, r.err
+			began = began || mine
+			if d.Err != nil {
+				return nil, began, fmt.Errorf("fetcher: fetching robots.txt of %s: %w", key, d.Err)
+			}
+			if r := d.Val.(fetchResult); r.requested || !force {
+				return r.rec, began, nil
 			}
 		}
 	}
@@ -65,43 +63,43 @@ func (e *engine) fetch(ctx context.Context, key string, force bool) (rec *policy
 // fly runs one flight. What is invalidated meanwhile is fetched anew, as if nothing
 // was known. After two restarts the last result is returned even if it was
 // invalidated again.
-func (e *engine) fly(key string, force bool) fetchResult {
+func (e *engine) fly(key string, force bool) (fetchResult, error) {
 	f := &flight{key: key}
 	e.inFlight.Store(key, f)
 	defer e.inFlight.Delete(key)
-	r := e.find(f, force)
+	r, err := e.find(f, force)
 	for range 2 {
-		if r.err != nil || !f.forgotten.Swap(false) {
+		if err != nil || !f.forgotten.Swap(false) {
 			break
 		}
 		e.memory.records.Delete(key)
 		e.storage.forget(context.Background(), key)
 		f.stored = nil
-		r = e.renew(f, nil)
+		r, err = e.renew(f, nil)
 	}
-	return r
+	return r, err
 }
 
 // find looks for a record that is not due in memory, in the store and with the
 // fleet, and else fetches the file.
-func (e *engine) find(f *flight, force bool) fetchResult {
+func (e *engine) find(f *flight, force bool) (fetchResult, error) {
 	old, _ := e.memory.records.Get(f.key)
 	if !force && !old.Due(time.Now()) {
-		return fetchResult{rec: old}
+		return fetchResult{rec: old}, nil
 	}
 	if err := e.permits(f.key); err != nil {
-		return fetchResult{err: err}
+		return fetchResult{}, err
 	}
 	known := e.storage.load(f, old)
 	if another(old, known) {
 		e.counts.storeHits.Add(1)
 	}
 	if !force && !known.Due(time.Now()) {
-		return fetchResult{rec: e.memory.remember(f.key, known)}
+		return fetchResult{rec: e.memory.remember(f.key, known)}, nil
 	}
 	release, known, fresh := e.storage.lease(f, known, force)
 	if fresh {
-		return fetchResult{rec: e.memory.remember(f.key, known), requested: true}
+		return fetchResult{rec: e.memory.remember(f.key, known), requested: true}, nil
 	}
 	defer release()
 	return e.renew(f, known)
@@ -120,15 +118,15 @@ func (e *engine) permits(key string) error {
 }
 
 // renew fetches the file, and saves and returns the record in force then.
-func (e *engine) renew(f *flight, old *policy.Record) fetchResult {
+func (e *engine) renew(f *flight, old *policy.Record) (fetchResult, error) {
 	rec, err := e.request(f, old)
 	if err != nil {
-		return fetchResult{err: err}
+		return fetchResult{}, err
 	}
 	if merged := e.storage.save(f, rec); merged != rec {
 		rec = e.memory.remember(f.key, merged)
 	}
-	return fetchResult{rec: rec, requested: true}
+	return fetchResult{rec: rec, requested: true}, nil
 }
 
 // request fetches the file, learns from it, and remembers the record before any

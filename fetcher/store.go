@@ -7,12 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/rfc9309/polite/cache"
+	"github.com/rfc9309/polite/internal/bounded"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -43,7 +42,7 @@ type storage struct {
 	watch   *observer
 	counts  *counts
 	fetch   time.Duration // the longest time of a fetch
-	hangs   hangs
+	breaker bounded.Breaker
 	backlog backlog
 	witness witness
 }
@@ -103,7 +102,8 @@ func (s *storage) get(ctx context.Context, key string) ([]byte, error) {
 }
 
 // save writes a record to the store, merged with the newest record there, and
-// returns the record in force.
+// returns the record in force. What the store does not take is written when the
+// store takes records again.
 func (s *storage) save(f *flight, rec *policy.Record) *policy.Record {
 	if s.store == nil {
 		return rec
@@ -112,24 +112,46 @@ func (s *storage) save(f *flight, rec *policy.Record) *policy.Record {
 		s.backlog.drop(f.key)
 		return rec
 	}
-	return s.write(f, rec)
+	rec, err := s.write(f, rec)
+	if err != nil {
+		s.backlog.add(f.key)
+	} else if key, ok := s.backlog.take(); ok {
+		// Ends when all is written, or with the first record that is not taken.
+		go guarded(s.watch.log, func() error { s.catchUp(key); return nil })
+	}
+	return rec
 }
 
-// write is save for a record that the fleet may have. What the store does not take
-// is written when the store answers again.
-func (s *storage) write(f *flight, rec *policy.Record) *policy.Record {
+// catchUp writes the records of the backlog, key first, as they are in memory now.
+// It ends with the first that the store does not take, which is left out then: the
+// store may never take it.
+func (s *storage) catchUp(key string) {
+	for ok := true; ok; key, ok = s.backlog.take() {
+		rec, known := s.memory.records.Get(key)
+		if !known {
+			continue
+		}
+		f := &flight{key: key}
+		if _, err := s.write(f, s.load(f, rec)); err != nil {
+			return
+		}
+	}
+}
+
+// write is save without the backlog.
+func (s *storage) write(f *flight, rec *policy.Record) (*policy.Record, error) {
 	for try := range maxSwaps {
 		done, err := s.replace(f, rec, try == maxSwaps-1)
 		if err != nil {
 			s.failed("put", f.key, err)
-			s.backlog.add(f.key)
+			return rec, err
 		}
-		if done || err != nil {
+		if done {
 			break
 		}
 		rec = s.load(f, rec)
 	}
-	return rec
+	return rec, nil
 }
 
 // replace puts a record into the store if the store still has what was read last,
@@ -183,23 +205,20 @@ func (s *storage) forget(ctx context.Context, key string) error {
 
 // inStore makes one call of the store and waits for it no longer than storeTime,
 // even if the store does not look at its context: the goroutine of the call ends
-// when the store returns. While the store hangs, calls fail at once. A call that
-// succeeds lets the backlog be written.
+// when the store returns. While the store hangs, calls fail at once.
 func inStore[T any](ctx context.Context, s *storage, f func(context.Context) (T, error)) (v T, err error) {
-	if err := s.hangs.enter(time.Now()); err != nil {
+	if err := s.breaker.Enter(time.Now()); err != nil {
 		return v, err
 	}
 	limited, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
 	v, err = call(limited, s.watch.log, f)
-	if ctx.Err() == nil {
-		s.hangs.leave(time.Now(), limited.Err() != nil)
-	}
-	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, cache.ErrHeld) {
-		if keys := s.backlog.take(); len(keys) > 0 {
-			// Ends when all is written, or with the first record that is not taken.
-			go guarded(s.watch.log, func() error { s.catchUp(keys); return nil })
-		}
+	switch {
+	case ctx.Err() != nil: // the caller left
+	case limited.Err() != nil:
+		s.breaker.Leave(time.Now(), errHangs)
+	default:
+		s.breaker.Leave(time.Now(), nil)
 	}
 	return v, err
 }
@@ -209,84 +228,31 @@ func (s *storage) failed(op, key string, err error) {
 	s.watch.store(op, key, err)
 }
 
-const (
-	// maxHangs is how many calls in a row may run out of time before the store
-	// is left alone.
-	maxHangs = 3
-	// The store is left alone for hangRest, and twice as long after each call
-	// that is let through to see, up to hangMost: a call that hangs for ever
-	// keeps its goroutine.
-	hangRest = 30 * time.Second
-	hangMost = time.Hour
-)
-
 var errHangs = errors.New("the store has not answered in time lately")
 
-// hangs keeps calls from a store that does not answer, so that each need not
-// wait for it. After each rest one call is let through to see.
-type hangs struct {
-	mu    sync.Mutex
-	inRow int           // calls in a row that ran out of time
-	rest  time.Duration // the last rest; 0 while the store answers
-	until time.Time     // the end of that rest
+// newBreaker keeps calls from a store that hangs. A call that hangs for ever keeps
+// its goroutine.
+func newBreaker() bounded.Breaker {
+	return bounded.Breaker{Failures: 3, First: 30 * time.Second, Most: time.Hour}
 }
 
-func (h *hangs) enter(now time.Time) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.inRow < maxHangs {
-		return nil
-	}
-	if now.Before(h.until) {
-		return errHangs
-	}
-	h.begin(now)
-	return nil
-}
-
-// begin begins the next rest.
-func (h *hangs) begin(now time.Time) {
-	h.rest = min(max(2*h.rest, hangRest), hangMost)
-	h.until = now.Add(h.rest)
-}
-
-// leave notes how a call ended: late is one that ran out of time.
-func (h *hangs) leave(now time.Time, late bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !late {
-		h.inRow, h.rest = 0, 0
-		return
-	}
-	if h.inRow++; h.inRow == maxHangs {
-		h.begin(now)
-	}
-}
-
-const (
-	// maxBacklog bounds the authorities that wait for the store to answer again.
-	maxBacklog = 1000
-	// backlogRest is how long nothing is written again after a record that the
-	// store did not take.
-	backlogRest = time.Second
-)
+// maxBacklog bounds the authorities that wait for the store to take records again.
+const maxBacklog = 1000
 
 // A backlog is the set of authorities whose record the store did not take. When it
 // is full, further ones are left out.
 type backlog struct {
 	mu   sync.Mutex
 	keys map[string]bool
-	rest time.Time // nothing is written before this
 }
 
-func (b *backlog) add(keys ...string) {
+func (b *backlog) add(key string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.rest = time.Now().Add(backlogRest)
 	if b.keys == nil {
 		b.keys = make(map[string]bool)
 	}
-	for _, key := range keys[:min(len(keys), maxBacklog-len(b.keys))] {
+	if len(b.keys) < maxBacklog {
 		b.keys[key] = true
 	}
 }
@@ -297,36 +263,13 @@ func (b *backlog) drop(key string) {
 	delete(b.keys, key)
 }
 
-// take empties the set, but not while it rests.
-func (b *backlog) take() (keys []string) {
+// take removes an authority from the set and returns it.
+func (b *backlog) take() (key string, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.keys) == 0 || time.Now().Before(b.rest) {
-		return nil
+	for key := range b.keys {
+		delete(b.keys, key)
+		return key, true
 	}
-	keys = slices.Collect(maps.Keys(b.keys))
-	clear(b.keys)
-	return keys
-}
-
-// resting reports whether the store has just not taken a record.
-func (b *backlog) resting() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return time.Now().Before(b.rest)
-}
-
-// catchUp writes records that the store did not take before, as they are in memory
-// now. It ends with the first that is not taken again.
-func (s *storage) catchUp(keys []string) {
-	for i, key := range keys {
-		if s.backlog.resting() {
-			s.backlog.add(keys[i:]...)
-			return
-		}
-		if rec, ok := s.memory.records.Get(key); ok {
-			f := &flight{key: key}
-			s.write(f, s.load(f, rec))
-		}
-	}
+	return "", false
 }

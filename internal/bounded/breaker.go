@@ -1,0 +1,60 @@
+package bounded
+
+import (
+	"sync"
+	"time"
+)
+
+// A Breaker keeps calls from a server that does not answer, so that each need not
+// wait for it. It lets all calls through until Failures of them in a row have
+// failed. Then it lets none through for First, one call to see, none for twice as
+// long, and so on, up to Most between two calls. A call that succeeds lets all
+// through again.
+type Breaker struct {
+	// Failures is the number of failures in a row that begin the first rest.
+	Failures int
+	// First is the length of the first rest.
+	First time.Duration
+	// Most is the length of the longest rest.
+	Most time.Duration
+
+	mu    sync.Mutex
+	inRow int           // failures in a row
+	cause error         // of the last failure
+	rest  time.Duration // length of the last rest; 0 while the server answers
+	until time.Time     // end of that rest
+}
+
+// Enter returns nil if a call may be made now, and else the last error.
+func (b *Breaker) Enter(now time.Time) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.inRow < b.Failures {
+		return nil
+	}
+	if now.Before(b.until) {
+		return b.cause
+	}
+	b.begin(now)
+	return nil
+}
+
+// Leave records how a call ended. The calls that were under way when a rest began
+// do not make it longer.
+func (b *Breaker) Leave(now time.Time, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.cause = err; err == nil {
+		b.inRow, b.rest = 0, 0
+		return
+	}
+	if b.inRow++; b.inRow == b.Failures {
+		b.begin(now)
+	}
+}
+
+// begin begins the next rest.
+func (b *Breaker) begin(now time.Time) {
+	b.rest = min(max(2*b.rest, b.First), b.Most)
+	b.until = now.Add(b.rest)
+}
