@@ -25,7 +25,11 @@ const (
 // hop requests one URL, again if the connection fails.
 func (r *retrieval) hop(u *url.URL) answer {
 	t := &tries{retrieval: r, engine: r.engine, url: u}
-	t.finish(t.do(r.ctx, u.String(), r.engine.header(u, r.old), r.engine.opts.Attempts))
+	if err := t.do(r.ctx, u.String(), r.engine.header(u, r.old), r.engine.opts.Attempts); err != nil && t.last.err == nil {
+		// An error of http.Client's own, or no turn for the first try. The failure
+		// of a try counts more than the missing turn of the next.
+		return answer{err: classify(r.ctx, err)}
+	}
 	return t.last
 }
 
@@ -40,21 +44,13 @@ type answer struct {
 // tries makes the tries of one hop. It is the http.RoundTripper below
 // go-retryablehttp. It has no CloseIdleConnections, or every failure would close
 // the idle connections of the whole crawler.
-//
-// The base runs on a goroutine of its own. A base that blocks in RoundTrip, Read or
-// Close is left behind when the time of the fetch ends; its goroutine ends when the
-// base returns.
 type tries struct {
 	retrieval *retrieval
 	engine    *engine
 	url       *url.URL
-	n         int                     // tries made
-	late      bool                    // another try has no turn in time
-	start     time.Time               // of the last try
-	held      pace.Turn               // turn of the last try
-	cancel    context.CancelCauseFunc // ends the last try
-	resp      *http.Response          // answer of the base to the last try
-	last      answer                  // result of the last try
+	n         int    // tries made
+	late      bool   // another try has no turn in time
+	last      answer // result of the last try
 }
 
 // RoundTrip makes one try at the host's turn and keeps the answer. It returns a
@@ -67,25 +63,52 @@ func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	t.n++
-	t.start, t.held, t.last = time.Now(), turn, answer{}
 	t.engine.counts.requests.Add(1)
-	req, heard := t.bounded(req)
-	t.resp, err = call(req.Context(), t.engine.watch.log, func(context.Context) (*http.Response, error) {
-		return t.send(req)
+	start := time.Now()
+	t.last = t.try(req, turn)
+	turn.Done()
+	t.engine.watch.hop(Hop{
+		Robots: t.retrieval.robots, URL: t.url.String(), Try: t.n, Status: t.last.status, Start: start, Took: time.Since(start), Err: t.last.err,
+	})
+	if t.last.err != nil {
+		return nil, t.last.err
+	}
+	return &http.Response{StatusCode: t.last.status, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
+}
+
+// try makes one request and reads the body of a successful answer. The base runs on
+// goroutines of its own. A base that blocks in RoundTrip, Read or Close is left
+// behind when the time of the fetch ends; its goroutine ends when the base returns.
+func (t *tries) try(req *http.Request, turn pace.Turn) (a answer) {
+	whole, log := t.retrieval.ctx, t.engine.watch.log
+	ctx, cancel := context.WithCancelCause(req.Context())
+	defer cancel(nil)
+	var heard atomic.Bool
+	req = req.WithContext(httptrace.WithClientTrace(ctx, t.trace(turn, &heard, cancel)))
+	resp, err := call(ctx, log, func(context.Context) (*http.Response, error) { return t.send(req, cancel) })
+	if err != nil {
+		a.err = unanswered(ctx, classify(whole, err), heard.Load())
+		return a
+	}
+	turn.Answer(resp.StatusCode, resp.Header)
+	header := resp.Header.Clone()
+	a.status, a.header = resp.StatusCode, header
+	a.content, err = call(whole, log, func(context.Context) (content, error) {
+		defer resp.Body.Close()
+		if resp.StatusCode < 200 || resp.StatusCode > 299 {
+			return content{}, nil
+		}
+		return readBody(resp, header, t.engine.opts.Profile.Limit)
 	})
 	if err != nil {
-		err = unanswered(req.Context(), classify(t.retrieval.ctx, err), heard.Load())
-		t.done(err)
-		return nil, err
+		a.err = classify(whole, err)
 	}
-	t.last.status, t.last.header = t.resp.StatusCode, t.resp.Header.Clone()
-	t.held.Answer(t.resp.StatusCode, t.resp.Header)
-	return &http.Response{StatusCode: t.resp.StatusCode, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
+	return a
 }
 
 // send requests by way of the base and checks the header of the answer.
-func (t *tries) send(req *http.Request) (*http.Response, error) {
-	resp, err := t.retrieval.trip.RoundTrip(req, t.cancel)
+func (t *tries) send(req *http.Request, cancel context.CancelCauseFunc) (*http.Response, error) {
+	resp, err := t.retrieval.trip.RoundTrip(req, cancel)
 	switch {
 	case err != nil:
 	case resp == nil:
@@ -114,18 +137,14 @@ func closeResponse(resp *http.Response) {
 // errRefusing ends a try that takes one connection after the other.
 var errRefusing error = &policy.Failure{Class: policy.Protocol, Err: fmt.Errorf("no answer by %d connections", maxConns)}
 
-// bounded returns req with a context that t.cancel ends, and whether an answer to it
-// began to arrive. More than maxConns connections end it, too: an *http.Transport
-// dials anew without a pause, for as long as the context lasts, if a server accepts
-// HTTP/2 connections and refuses every request on them. Another base may have
-// retries of its own.
-func (t *tries) bounded(req *http.Request) (*http.Request, *atomic.Bool) {
-	ctx, cancel := context.WithCancelCause(req.Context())
-	t.cancel = cancel
-	turn := t.held
+// trace receives what net/http reports of a try: that the request is written, that
+// an answer to it begins to arrive, and each connection for it. More than maxConns
+// connections end the try: an *http.Transport dials anew without a pause, for as long
+// as the context lasts, if a server accepts HTTP/2 connections and refuses every
+// request on them. Another base may have retries of its own.
+func (t *tries) trace(turn pace.Turn, heard *atomic.Bool, cancel context.CancelCauseFunc) *httptrace.ClientTrace {
 	var conns atomic.Int32
-	heard := new(atomic.Bool)
-	return req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+	return &httptrace.ClientTrace{
 		GetConn: func(string) {
 			if conns.Add(1) > maxConns && t.engine.network.IsTransport() {
 				cancel(errRefusing)
@@ -133,7 +152,7 @@ func (t *tries) bounded(req *http.Request) (*http.Request, *atomic.Bool) {
 		},
 		WroteRequest:         func(httptrace.WroteRequestInfo) { turn.Sent() },
 		GotFirstResponseByte: func() { heard.Store(true) },
-	})), heard
+	}
 }
 
 // unanswered corrects the class of a failed try by what net/http reported of it. A
@@ -171,34 +190,6 @@ func (t *tries) turn() (none pace.Turn, err error) {
 	return turn, nil
 }
 
-// read reads the body of a successful answer, and closes the body of every answer.
-// go-retryablehttp calls it within a try, so that a body that breaks off is tried
-// again.
-func (t *tries) read(*http.Response) error {
-	resp, header, limit := t.resp, t.last.header, t.engine.opts.Profile.Limit
-	c, err := call(t.retrieval.ctx, t.engine.watch.log, func(context.Context) (content, error) {
-		defer resp.Body.Close()
-		if resp.StatusCode < 200 || resp.StatusCode > 299 {
-			return content{}, nil
-		}
-		return readBody(resp, header, limit)
-	})
-	if err != nil {
-		err = classify(t.retrieval.ctx, err)
-	}
-	t.last.content = c
-	t.done(err)
-	return err
-}
-
-// done ends a try: it gives the turn back and calls the hook.
-func (t *tries) done(err error) {
-	t.last.err = err
-	t.cancel(nil)
-	t.held.Done()
-	t.engine.watch.hop(Hop{Robots: t.retrieval.robots, URL: t.url.String(), Try: t.n, Status: t.last.status, Start: t.start, Took: time.Since(t.start), Err: err})
-}
-
 // again decides on another try. It makes one only after a failure of the network,
 // and only if there is time to wait for it.
 func (t *tries) again(ctx context.Context, _ *http.Response, err error) (bool, error) {
@@ -209,15 +200,6 @@ func (t *tries) again(ctx context.Context, _ *http.Response, err error) (bool, e
 		return false, nil
 	}
 	return passing(classify(ctx, err)), nil
-}
-
-// finish keeps an error that no try has kept: one of http.Client's own, or that the
-// first try had no turn. The failure of a try counts more than the missing turn of
-// the next.
-func (t *tries) finish(err error) {
-	if err != nil && t.last.err == nil {
-		t.last = answer{err: classify(t.retrieval.ctx, err)}
-	}
 }
 
 // headerSize is about the number of bytes a header took on the wire.

@@ -22,7 +22,6 @@ func (t *tries) do(ctx context.Context, url string, header http.Header, most int
 		return err
 	}
 	req.Header = header
-	req.SetResponseHandler(t.read)
 	client := &retryablehttp.Client{
 		HTTPClient:   &http.Client{Transport: t, CheckRedirect: useLastResponse},
 		RetryMax:     most - 1,
@@ -30,7 +29,7 @@ func (t *tries) do(ctx context.Context, url string, header http.Header, most int
 		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return retryWait },
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
-	_, err = client.Do(req) //nolint:bodyclose // read closes the body; what is returned has none
+	_, err = client.Do(req) //nolint:bodyclose // try closes the body; what is returned has none
 	return err
 }
 
