@@ -107,57 +107,32 @@ func appendTriplet(dst []byte, c byte) []byte {
 // row 2. These two delimit nothing there.
 func oneInQuery(c byte) bool { return c == '/' || c == '?' }
 
-// pattern appends the normal form of a pattern. A "*", and a "$" at the end, stay
-// what they are; any other "$" becomes a literal. What follows a literal "?" is
-// a query.
-func (f form) pattern(dst []byte, p string) []byte {
+// appendNormal appends the normal form of a pattern, or of a request target. In a
+// pattern, "*", and "$" at the end, are no literals, and what follows a "?" is a
+// query. folds reports that the query of a target has a triplet that is one with its
+// byte for rules with a query.
+func (f form) appendNormal(dst []byte, s string, isPattern bool) (out []byte, folds bool) {
 	inQuery := false
-	for i := 0; i < len(p); i++ {
-		c := p[i]
-		if properties[c]&inPattern != 0 && c != '?' {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case properties[c]&inTarget != 0 && c != '?': // nearly every byte
 			dst = append(dst, c)
 			continue
-		}
-		v, ok := triplet(p, i)
-		switch {
 		case f == decodedForm:
-			dst, i = appendDecoded(dst, p, i)
-			continue
-		case ok && f == rfcForm && (properties[v]&decoded != 0 || inQuery && oneInQuery(v)):
-			dst = append(dst, v)
-		case ok:
-			dst = appendTriplet(dst, v)
-		case f == googleForm && c >= 0x80, f == rfcForm && (properties[c]&foreign != 0 || c == '$' && i+1 < len(p)):
-			dst = appendTriplet(dst, c)
-		default:
-			inQuery = inQuery || c == '?'
-			dst = append(dst, c)
-		}
-		if ok {
-			i += 2
-		}
-	}
-	return dst
-}
-
-// target appends the normal form of a request target, or of its query alone.
-// folds reports that the query has a triplet that is one with its byte for
-// rules with a query.
-func (f form) target(dst []byte, t string, inQuery bool) (out []byte, folds bool) {
-	for i := 0; i < len(t); i++ {
-		if f == decodedForm {
-			dst, i = appendDecoded(dst, t, i)
+			dst, i = appendDecoded(dst, s, i)
 			continue
 		}
-		c := t[i]
-		v, ok := triplet(t, i)
+		v, ok := triplet(s, i)
+		isOne := inQuery && ok && oneInQuery(v)
+		literal := properties[c]&special != 0 && !(isPattern && (c == '*' || i+1 == len(s)))
 		switch {
-		case ok && properties[v]&decoded != 0:
+		case ok && f == rfcForm && (properties[v]&decoded != 0 || isPattern && isOne):
 			dst = append(dst, v)
 		case ok:
-			folds = folds || inQuery && oneInQuery(v)
+			folds = folds || isOne
 			dst = appendTriplet(dst, v)
-		case properties[c]&(foreign|special) != 0:
+		case f == googleForm && c >= 0x80, f == rfcForm && (properties[c]&foreign != 0 || literal):
 			dst = appendTriplet(dst, c)
 		default:
 			inQuery = inQuery || c == '?'

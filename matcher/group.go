@@ -123,7 +123,7 @@ func (b *groupBuilder) addRule(list []rule, written Rule, pattern string) []rule
 	}
 	normal := pattern
 	if all&inPattern == 0 {
-		b.tmp = b.dialect.form.pattern(b.tmp[:0], pattern)
+		b.tmp, _ = b.dialect.form.appendNormal(b.tmp[:0], pattern, true)
 		normal, all = view(b.tmp), shared(view(b.tmp))
 	}
 	if normal != written.Pattern {
@@ -180,7 +180,7 @@ func (g *Group) Match(target string) Match {
 		return g.decide(target, false)
 	}
 	var buf [targetUsual]byte
-	t, folds := g.dialect.form.target(buf[:0], target, false)
+	t, folds := g.dialect.form.appendNormal(buf[:0], target, false)
 	return g.decide(view(t), folds)
 }
 

@@ -25,7 +25,7 @@ func TestIndex(t *testing.T) {
 		for range 40 {
 			target := "/" + r.text(r.IntN(200), of) + r.pick("", "", "?%2F"+r.text(r.IntN(80), of))
 			want := Match{Allowed: true, Agent: "bot"}
-			normal, folds := rfcForm.target(nil, target, false)
+			normal, folds := rfcForm.appendNormal(nil, target, false)
 			folded := string(normal)
 			if folds {
 				folded = string(fold(nil, folded))

@@ -116,12 +116,11 @@ func indexFrom(s string, i int, c byte) int {
 
 // read reads the record on a stripped line, and notes what it means for the group.
 func (s *scanner) read(line string) {
-	var sep byte
-	s.name, s.value, sep = s.dialect.split(line)
-	s.kind, s.odd, s.begins = junk, false, false
-	if s.name != "" {
-		s.kind, s.odd = s.dialect.kindOf(s.name)
-		s.odd = s.odd || sep != ':' && s.kind != other
+	s.odd, s.begins = false, false
+	if k, n := usualName(line); k != other {
+		s.kind, s.name, s.value = k, line[:n], s.dialect.trimLeft(line[n+1:])
+	} else {
+		s.readUnusual(line)
 	}
 	switch s.kind {
 	case agent:
@@ -132,15 +131,33 @@ func (s *scanner) read(line string) {
 	}
 }
 
+// usualName returns the kind of a line that begins with the name of a record and a
+// colon, and the length of the name. Otherwise it returns other.
+func usualName(line string) (kind, int) {
+	for k := agent; k <= delay; k++ {
+		if n := len(names[k]); len(line) > n && line[n] == ':' && equalFold(line[:n], names[k]) {
+			return k, n
+		}
+	}
+	return other, 0
+}
+
+// readUnusual reads a record that is misspelled or of no known kind.
+func (s *scanner) readUnusual(line string) {
+	var sep byte
+	s.name, s.value, sep = s.dialect.split(line)
+	if s.kind = junk; s.name != "" {
+		s.kind, s.odd = s.dialect.kindOf(s.name)
+		s.odd = s.odd || sep != ':' && s.kind != other
+	}
+}
+
 // split divides a stripped line into name and value, and returns the byte between
 // them. The name is "" if there is no colon, nor two words in a dialect that takes
 // those.
 func (d *Dialect) split(line string) (name, value string, sep byte) {
-	i := 0
-	for i < len(line) && line[i] != ':' { // a name is short
-		i++
-	}
-	if i == len(line) {
+	i := strings.IndexByte(line, ':')
+	if i < 0 {
 		if !d.twoWords {
 			return "", "", 0
 		}
