@@ -108,55 +108,44 @@ func appendTriplet(dst []byte, c byte) []byte {
 func oneInQuery(c byte) bool { return c == '/' || c == '?' }
 
 // appendNormal appends the normal form of a pattern, or of a request target. In a
-// pattern, "*", and "$" at the end, are no literals, and what follows a "?" is a
-// query. folds reports that the query of a target has a triplet that is one with its
-// byte for rules with a query.
+// pattern, "*", and "$" at the end, are no literals, and bytes that are one with
+// their triplets in a query are decoded there. folds reports that the query of a
+// target has such a triplet.
 func (f form) appendNormal(dst []byte, s string, isPattern bool) (out []byte, folds bool) {
 	inQuery := false
 	for i := 0; i < len(s); i++ {
 		c := s[i]
-		switch {
-		case properties[c]&inTarget != 0 && c != '?': // nearly every byte
+		if properties[c]&inTarget != 0 && c != '?' { // nearly every byte
 			dst = append(dst, c)
-			continue
-		case f == decodedForm:
-			dst, i = appendDecoded(dst, s, i)
 			continue
 		}
 		v, ok := triplet(s, i)
-		isOne := inQuery && ok && oneInQuery(v)
-		literal := properties[c]&special != 0 && !(isPattern && (c == '*' || i+1 == len(s)))
-		switch {
-		case ok && f == rfcForm && (properties[v]&decoded != 0 || isPattern && isOne):
-			dst = append(dst, v)
-		case ok:
-			folds = folds || isOne
-			dst = appendTriplet(dst, v)
-		case f == googleForm && c >= 0x80, f == rfcForm && (properties[c]&foreign != 0 || literal):
-			dst = appendTriplet(dst, c)
-		default:
-			inQuery = inQuery || c == '?'
-			dst = append(dst, c)
-		}
 		if ok {
-			i += 2
+			c, i = v, i+2
+		}
+		encode := false
+		switch {
+		case f == decodedForm:
+			encode = c == '%' || ok && c == '/'
+		case f == googleForm:
+			encode = ok || c >= 0x80
+		case ok:
+			isOne := inQuery && oneInQuery(c)
+			encode = properties[c]&decoded == 0 && !(isPattern && isOne)
+			folds = folds || isOne
+		case properties[c]&special != 0:
+			encode = !isPattern || c == '$' && i+1 < len(s)
+		default:
+			encode = properties[c]&foreign != 0
+		}
+		if encode {
+			dst = appendTriplet(dst, c)
+		} else {
+			dst = append(dst, c)
+			inQuery = inQuery || c == '?'
 		}
 	}
 	return dst, folds
-}
-
-// appendDecoded appends the byte at s[i], or the byte of the triplet there, in
-// decodedForm, and returns the index of the last byte it read.
-func appendDecoded(dst []byte, s string, i int) ([]byte, int) {
-	c := s[i]
-	v, ok := triplet(s, i)
-	if ok {
-		c, i = v, i+2
-	}
-	if c == '%' || ok && c == '/' {
-		return appendTriplet(dst, c), i
-	}
-	return append(dst, c), i
 }
 
 // fold appends the normal form t of a target as rules with a query see it:

@@ -226,9 +226,5 @@ func decode16(text string, high int) string {
 	for i := range units {
 		units[i] = uint16(text[2*i+high])<<8 | uint16(text[2*i+1-high])
 	}
-	var b strings.Builder
-	for _, r := range utf16.Decode(units) {
-		b.WriteRune(r)
-	}
-	return b.String()
+	return string(utf16.Decode(units))
 }
