@@ -36,8 +36,7 @@ const (
 //	passed   the flight has ended, and the ticket is for the next in line
 //	ended    the ticket is released: the store forgets it
 //
-// admit moves a ticket from state to state until its request starts. Pacer.mu
-// guards the fields.
+// admit moves a ticket on until its request starts. Pacer.mu guards the fields.
 type ticket struct {
 	host *host
 	name string
@@ -203,23 +202,10 @@ func (p *Pacer) discardUseless(h *host, now instant) {
 	}
 }
 
-// passOn gives the ticket of a flight that has ended to the first in line, if it may.
-// This saves the way to the store and back for each request.
-func (p *Pacer) passOn(t *ticket, now instant) bool {
-	if !p.mayPassOn(t, now) {
-		return false
-	}
-	if queued := t.host.ticket; queued != nil {
-		p.discard(queued)
-	}
-	t.host.ticket = t
-	return true
-}
-
-// mayPassOn reports whether the first in line may start with the ticket of a flight
-// that has ended without asking the store: nobody else can start while this process
-// has the only place, and without a gap any moment is right. quantum bounds the time,
-// so that other processes get their turn.
+// mayPassOn reports whether the first in line may start with t, the ticket of a flight
+// that has ended, without asking the store, which saves the way there and back: nobody
+// else can start while this process has the only place, and without a gap any moment is
+// right. quantum bounds the time, so that other processes get their turn.
 func (p *Pacer) mayPassOn(t *ticket, now instant) bool {
 	w, n := t.host.first(), p.limits.Parallel
 	if w == nil || p.fleet.away || n != 1 && (n == 0 || max(w.gap, t.gap, t.host.adaptive()) > 0) {

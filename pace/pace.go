@@ -78,21 +78,20 @@ import (
 	"time"
 )
 
-// Limits says how one authority may be asked. It is plain data: it may be
-// copied, compared and read from a configuration file. The zero value sets no
-// gap and no bound on parallel requests, honours Crawl-delay up to a minute,
-// and pauses after 429 and 503.
+// Limits says how often one authority may be visited. It is plain data. The zero
+// value sets no gap and no bound on parallel requests, honours Crawl-delay up to a
+// minute, and pauses after 429 and 503.
 type Limits struct {
 	// Gap is the shortest time between the starts of two requests. Zero
 	// is no gap of our own, which is not wise for a crawl of any length:
 	// most robots.txt files state no Crawl-delay.
 	Gap time.Duration
 
-	// Delay says what becomes of a Crawl-delay. Zero is Cap.
+	// Delay says how much of a Crawl-delay is obeyed. Zero is Cap.
 	Delay Mode
 
 	// DelayCap is the longest Crawl-delay obeyed in mode Cap. Zero is 60
-	// seconds; the other modes do not look at it.
+	// seconds.
 	DelayCap time.Duration
 
 	// Parallel is the number of requests in flight at once, counted from
@@ -104,17 +103,16 @@ type Limits struct {
 	// asks for. Zero is 15 minutes.
 	Pause time.Duration
 
-	// MaxWait is the longest a caller is kept waiting; one who would wait
+	// MaxWait is the longest time that a caller waits. One that would wait
 	// longer is refused at once. Zero leaves it to each caller's context,
-	// which is not wise for a crawler that has other hosts to visit. Keep
-	// the pages of a host in one line then: who is refused for one page is
-	// refused for all, and all would come back at the same moment.
+	// which is not wise for a crawler that has other hosts to visit. With
+	// MaxWait, reschedule the host of a page that is refused, not just the
+	// page: the other pages of the host would be refused as well.
 	MaxWait time.Duration
 
-	// Adapt makes slow servers rest longer: the gap is at least Adapt times
-	// the recent answer time, from the start of a turn to its Answer. Zero
-	// is off; 1 keeps a server busy half of the time or less. Gap is the
-	// lower bound of the result and AdaptMax the upper.
+	// Adapt makes the gap longer for a slow server: at least Adapt times the
+	// recent answer time, from the start of a turn to its Answer, and at most
+	// AdaptMax. Zero is off; 1 keeps a server busy at most half of the time.
 	Adapt float64
 
 	// AdaptMax is the longest gap that Adapt may ask for. Zero is 60
@@ -122,9 +120,8 @@ type Limits struct {
 	AdaptMax time.Duration
 }
 
-// Mode says what becomes of a Crawl-delay, which is not part of RFC 9309 but
-// stands in many files. Whatever is not obeyed in full is reported through
-// Options.OnDelay.
+// Mode says how much of a Crawl-delay is obeyed. RFC 9309 has no Crawl-delay, but
+// many files do. One that is not obeyed in full is reported to Options.OnDelay.
 type Mode uint8
 
 const (
@@ -133,18 +130,17 @@ const (
 	Honour             // obey it however long: a day means one request a day
 )
 
-// Options are the parts of a Pacer that are not plain data. Each hook is
-// called with no lock held, on the goroutine of the caller it concerns, and may
-// call the Pacer; several may run at once. A nil hook costs nothing.
+// Options are the parts of a Pacer that are not plain data. Hooks are called with no
+// lock held, on the goroutine of the caller they concern, and may call the Pacer;
+// several may run at once. A nil hook costs nothing.
 type Options struct {
-	// OnWait is called after each wait, however it ended: how
-	// long it took and what it waited for last. Turns given without a wait
-	// and refusals at once are not waits.
+	// OnWait is called after each wait, however it ended: how long it took and what
+	// it waited for last. Free turns and refusals at once are not waits.
 	OnWait func(authority string, wait time.Duration, why Reason)
 
-	// OnDelay is called once per authority when a Crawl-delay is cut short
-	// or ignored: what was asked and what is obeyed. (It is called again only
-	// after 65 536 other authorities.)
+	// OnDelay is called once per authority when its Crawl-delay is not obeyed in
+	// full: what was asked and what is obeyed. It may be called again after 65,536
+	// other authorities.
 	OnDelay func(authority string, asked, obeyed time.Duration)
 
 	// Shared makes all processes that use the same store keep the limits
@@ -152,13 +148,13 @@ type Options struct {
 	// alone, which is not wise for a fleet that visits the same hosts.
 	Shared Store
 
-	// OnShared is called with the error when Shared fails, and with nil when
-	// it is back, on any goroutine. In between each process keeps its share of the
-	// limits: with eight processes at the last count an eighth of Parallel and
-	// eight times the gap, and where its share of Parallel is less than one, one
-	// request at a time with a rest behind it. A process that has never reached
-	// Shared keeps all the limits alone. Requests in flight at that moment count
-	// at the store for five seconds.
+	// OnShared is called with the error when Shared fails, and with nil when it is
+	// back, on any goroutine. In between each process keeps its share of the limits:
+	// of eight processes at the last count, each has an eighth of Parallel in flight
+	// and keeps eight times the gap. If its share of Parallel is less than one, it
+	// sends one request at a time, with a longer gap. A process that has never reached
+	// Shared keeps all the limits alone. At the store, requests in flight count for
+	// five seconds more.
 	OnShared func(err error)
 }
 
@@ -172,14 +168,10 @@ const (
 	ReasonAdapt    Reason = "answer_time" // Limits.Adapt
 	ReasonPause    Reason = "pause"       // a 429 or 503
 	ReasonParallel Reason = "parallel"    // Limits.Parallel
-	ReasonShared   Reason = "fleet"       // another process of the fleet, whatever holds that one
+	ReasonShared   Reason = "fleet"       // the other processes of the fleet
 )
 
 const (
-	defaultDelayCap = 60 * time.Second
-	defaultPause    = 15 * time.Minute
-	defaultAdaptMax = 60 * time.Second
-
 	// firstPause is where doubling starts, and the level under which
 	// halving ends a pause's memory.
 	firstPause = time.Second
@@ -236,9 +228,9 @@ func (l Limits) check() error {
 // span cut to one that sums cannot overflow with.
 func (l Limits) filled() Limits {
 	l.Gap = min(l.Gap, ages)
-	l.DelayCap = min(cmp.Or(l.DelayCap, defaultDelayCap), ages)
-	l.Pause = min(cmp.Or(l.Pause, defaultPause), ages)
+	l.DelayCap = min(cmp.Or(l.DelayCap, time.Minute), ages)
+	l.Pause = min(cmp.Or(l.Pause, 15*time.Minute), ages)
 	l.MaxWait = min(cmp.Or(l.MaxWait, ages), ages)
-	l.AdaptMax = min(cmp.Or(l.AdaptMax, defaultAdaptMax), ages)
+	l.AdaptMax = min(cmp.Or(l.AdaptMax, time.Minute), ages)
 	return l
 }

@@ -91,24 +91,22 @@ func (t Turn) Answer(status int, header http.Header) {
 		p.report(f)
 	}
 	now, h := p.now(), f.host
-	before := h.level
+	before, rest := h.level, time.Duration(0)
 	h.average(now-f.started, healthy(status))
 	switch {
 	case overload:
 		h.pause(f.started, now, wait)
+		rest = h.until - now
 		p.stats.Pauses++
 		p.postpone(h, now)
 	case healthy(status):
 		h.recover(f.started)
 	}
 	p.pump(h, now)
-	level, rest := h.level, h.until-now
+	level := h.level
 	p.mu.Unlock()
-	switch {
-	case overload:
+	if overload || level != before {
 		p.pauseFleet(h.authority, rest, level)
-	case level != before:
-		p.pauseFleet(h.authority, 0, level)
 	}
 }
 

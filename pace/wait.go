@@ -288,23 +288,26 @@ func (p *Pacer) undo(f *flight, now instant) {
 		h.last, h.delay = f.before, f.beforeDelay
 	}
 	p.stats.Turns--
-	if place := p.end(f, now); place != nil {
-		go p.release(place) // ends with its call
+	if t := p.end(f, now); t != nil {
+		go p.release(t) // ends with its call
 	}
 }
 
-// end ends the turn of a flight. It returns the flight's place in the fleet unless
-// it passes to the next in line.
-func (p *Pacer) end(f *flight, now instant) (place *ticket) {
-	h := f.host
+// end ends the turn of a flight. It returns the flight's ticket for release unless the
+// ticket passes to the next in line.
+func (p *Pacer) end(f *flight, now instant) *ticket {
+	h, t := f.host, f.ticket
 	f.ended = true
 	h.flying--
 	p.stats.InFlight--
-	if f.ticket != nil && !p.passOn(f.ticket, now) {
-		place = f.ticket
+	if t != nil && p.mayPassOn(t, now) {
+		if h.ticket != nil {
+			p.discard(h.ticket)
+		}
+		h.ticket, t = t, nil
 	}
 	p.pump(h, now)
-	return place
+	return t
 }
 
 // Peek reports when a new request with this Crawl-delay could start at authority,
