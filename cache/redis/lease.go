@@ -52,7 +52,7 @@ func (s *Store) Lease(ctx context.Context, key string, ttl time.Duration) (func(
 		}
 	}
 	token := rand.Text()
-	ttl = max(min(ttl, maxKeep), time.Millisecond)
+	ttl = validTTL(ttl)
 	taken, err := s.onLease(ctx, takeScript, name, token, ttl)
 	switch {
 	case err == nil && !taken:

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/rfc9309/polite/internal/bounded"
 )
 
 // ErrDown is the error of a call that the server did not answer in time, and of the calls that are not made for
@@ -62,8 +64,7 @@ func newLink(option rueidis.ClientOption, delay time.Duration) *link {
 // do runs a command and waits for it, at most until ctx or the delay ends. After that the command continues
 // with a context of its own, and its result is dropped. The error is ctx's error, a reply of the server such as
 // nil, or ErrDown.
-func do[T any](ctx context.Context, l *link, command func(context.Context, rueidis.Client) (T, error)) (T, error) {
-	var none T
+func do[T any](ctx context.Context, l *link, command func(context.Context, rueidis.Client) (T, error)) (none T, err error) {
 	if err := ctx.Err(); err != nil {
 		return none, err
 	}
@@ -76,43 +77,33 @@ func do[T any](ctx context.Context, l *link, command func(context.Context, rueid
 	}
 	wait, cancel := context.WithTimeout(ctx, l.delay)
 	defer cancel()
-	answer := make(chan result[T], 1)
 	select {
 	case l.calls <- struct{}{}:
-		// It ends with the command: the client gives up when the command's context ends, or earlier.
-		go func() {
+		v, err := bounded.Call(wait, func(context.Context) (T, error) {
 			defer func() { <-l.calls }()
-			answer <- work(wait, l, began, command)
-		}()
-	case <-wait.Done():
-	}
-	select {
-	case a := <-answer:
-		return a.value, a.err
+			return work(wait, l, began, command)
+		})
+		if wait.Err() == nil || err != wait.Err() {
+			return v, err
+		}
 	case <-wait.Done():
 	}
 	if err := ctx.Err(); err != nil {
-		l.breaker.abandon(began)
 		return none, err
 	}
-	err := fmt.Errorf("redis: %w: no answer within %v", ErrDown, l.delay)
+	err = fmt.Errorf("redis: %w: no answer within %v", ErrDown, l.delay)
 	l.breaker.fail(began, time.Now(), err)
 	return none, err
 }
 
-type result[T any] struct {
-	value T
-	err   error
-}
-
 // work runs a command on the connected client and reports the result to the breaker. Once the caller has left,
 // which wait shows, a failure does not count: the caller has reported it, and the server may be back.
-func work[T any](wait context.Context, l *link, began time.Time, command func(context.Context, rueidis.Client) (T, error)) (r result[T]) {
+func work[T any](wait context.Context, l *link, began time.Time, command func(context.Context, rueidis.Client) (T, error)) (v T, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), workLimit)
 	defer cancel()
 	client, err := l.connect(ctx)
 	if err == nil {
-		r.value, err = command(ctx, client)
+		v, err = command(ctx, client)
 	}
 	var reply *rueidis.RedisError
 	switch {
@@ -126,8 +117,7 @@ func work[T any](wait context.Context, l *link, began time.Time, command func(co
 			l.breaker.fail(began, time.Now(), err)
 		}
 	}
-	r.err = err
-	return r
+	return v, err
 }
 
 // connect returns the client, and makes it if there is none yet. One call at a time does so.
@@ -190,14 +180,14 @@ const (
 	lastPause  = 5 * time.Second
 )
 
-// A breaker lets calls through while the server answers. After a failure it lets none through for a pause,
-// then a single one, whose end decides; with each failure in a row the pause doubles.
+// A breaker lets calls through while the server answers. After a failure it lets none through for a pause, and
+// then a single one in each pause, until one succeeds. With each failure in a row the pause doubles. The breaker
+// of package fetcher does not do for this: package pace calls the store as well.
 type breaker struct {
 	mu    sync.Mutex
 	cause error         // of the last failure; nil while the server answers
+	pause time.Duration // after the last failure
 	until time.Time     // end of the pause
-	pause time.Duration // of the next failure
-	probe bool          // a call was let through after the pause and has not ended
 	since time.Time     // calls that began before this do not count any more
 }
 
@@ -205,13 +195,12 @@ type breaker struct {
 func (b *breaker) enter(now time.Time) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.cause == nil {
-		return nil
+	if b.cause != nil {
+		if now.Before(b.until) {
+			return b.cause
+		}
+		b.since, b.until = now, now.Add(b.pause)
 	}
-	if b.probe || now.Before(b.until) {
-		return b.cause
-	}
-	b.probe, b.since = true, now
 	return nil
 }
 
@@ -219,28 +208,17 @@ func (b *breaker) enter(now time.Time) error {
 func (b *breaker) succeed() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.cause, b.pause, b.probe = nil, 0, false
+	b.cause, b.pause = nil, 0
 }
 
-// fail records at now that the server did not answer a call that began at began.
-// Calls that began before the first failure, or before the call that was let through
-// after a pause, do not count.
+// fail records at now that the server did not answer a call that began at began. Calls that began before the
+// first failure, or before the call that was let through after a pause, do not count.
 func (b *breaker) fail(began, now time.Time, cause error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if began.Before(b.since) || b.cause != nil && !b.probe {
+	if began.Before(b.since) {
 		return
 	}
 	b.pause = min(max(2*b.pause, firstPause), lastPause)
-	b.cause, b.until, b.since, b.probe = cause, now.Add(b.pause), now, false
-}
-
-// abandon records that the caller of a call that began at began left before there
-// was an answer or a failure. If the call was to test the server, the next one may.
-func (b *breaker) abandon(began time.Time) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !began.Before(b.since) {
-		b.probe = false
-	}
+	b.cause, b.since, b.until = cause, now, now.Add(b.pause)
 }

@@ -154,32 +154,32 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, keep time.Dur
 	}
 	s.watch.drop(key)
 	_, err := do(ctx, s.link, func(ctx context.Context, c rueidis.Client) (struct{}, error) {
-		set := c.B().Set().Key(s.name("copy", key)).Value(mark + string(value)).Px(bounded(keep)).Build()
+		set := c.B().Set().Key(s.name("copy", key)).Value(mark + string(value)).Px(validTTL(keep)).Build()
 		return struct{}{}, c.Do(ctx, set).Error()
 	})
 	return err
 }
 
-// bounded is a time to live that the server accepts.
-func bounded(keep time.Duration) time.Duration { return max(min(keep, maxKeep), time.Millisecond) }
+// validTTL is a time to live that the server accepts.
+func validTTL(keep time.Duration) time.Duration { return max(min(keep, maxKeep), time.Millisecond) }
 
-// swapScript replaces the string under KEYS[1] by ARGV[4], for ARGV[5] milliseconds, or deletes it if that
-// is 0. It does so only if the string is ARGV[3]; or, if ARGV[1] is 0, only if there is no string that begins
-// with the mark ARGV[2] and is at most ARGV[6] bytes long.
+// swapScript replaces the string under KEYS[1] by ARGV[3], for ARGV[4] milliseconds, or deletes it if that
+// is 0. It does so only if the string is ARGV[1]; or, if ARGV[1] is empty, only if there is no string that begins
+// with the mark ARGV[2] and is at most ARGV[5] bytes long.
 var swapScript = rueidis.NewLuaScript(`
-local key, present, mark, old = KEYS[1], ARGV[1] == "1", ARGV[2], ARGV[3]
+local key, old, mark = KEYS[1], ARGV[1], ARGV[2]
 local size = 0
 if redis.call("TYPE", key).ok == "string" then
 	size = redis.call("STRLEN", key)
 end
-if present and (size ~= #old or redis.call("GET", key) ~= old) then
+if old ~= "" and (size ~= #old or redis.call("GET", key) ~= old) then
 	return 0
-elseif not present and size > 0 and size <= tonumber(ARGV[6]) and redis.call("GETRANGE", key, 0, 0) == mark then
+elseif old == "" and size > 0 and size <= tonumber(ARGV[5]) and redis.call("GETRANGE", key, 0, 0) == mark then
 	return 0
-elseif ARGV[5] == "0" then
+elseif ARGV[4] == "0" then
 	redis.call("DEL", key)
 else
-	redis.call("SET", key, ARGV[4], "PX", ARGV[5])
+	redis.call("SET", key, ARGV[3], "PX", ARGV[4])
 end
 return 1
 `)
@@ -187,19 +187,17 @@ return 1
 // Swap is Put if the value under key is still old, in one atomic step, and reports whether it was. A nil old
 // means that there is none; a keep of zero or less deletes the value.
 func (s *Store) Swap(ctx context.Context, key string, old, value []byte, keep time.Duration) (swapped bool, err error) {
-	ttl := "0"
-	if keep > 0 {
-		ttl = strconv.FormatInt(bounded(keep).Milliseconds(), 10)
-	}
-	present := "0"
+	expected, ttl := "", "0"
 	if old != nil {
-		present = "1"
+		expected = mark + string(old)
+	}
+	if keep > 0 {
+		ttl = strconv.FormatInt(validTTL(keep).Milliseconds(), 10)
 	}
 	s.watch.drop(key)
 	return do(ctx, s.link, func(ctx context.Context, c rueidis.Client) (bool, error) {
-		return swapScript.Exec(ctx, c, []string{s.name("copy", key)}, []string{
-			present, mark, mark + string(old), mark + string(value), ttl, strconv.Itoa(maxRead),
-		}).AsBool()
+		args := []string{expected, mark, mark + string(value), ttl, strconv.Itoa(maxRead)}
+		return swapScript.Exec(ctx, c, []string{s.name("copy", key)}, args).AsBool()
 	})
 }
 

@@ -17,33 +17,21 @@ import (
 // resubscribe is the rest after a subscription that failed.
 const resubscribe = time.Second
 
-// A bell calls the watchers of the tickets of one process. The server's messages come on one channel for each
-// process, over the connection that carries everything else.
+// A bell calls the watchers of tickets. The server's messages come on one channel for each process, over the
+// connection that carries everything else.
 type bell struct {
-	mu       sync.Mutex
-	watchers map[string]func(pace.Grant) // by ticket
-	channels map[string]bool             // subscribed, by name of process
+	watchers sync.Map // ticket to func(pace.Grant)
+	channels sync.Map // names of processes whose channel is subscribed
 }
 
 // Watch implements [pace.Store].
 func (s *Store) Watch(ticket string, wake func(pace.Grant)) (stop func()) {
 	process, _, _ := strings.Cut(ticket, ".")
-	b := &s.bell
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.watchers == nil {
-		b.watchers, b.channels = make(map[string]func(pace.Grant)), make(map[string]bool)
-	}
-	b.watchers[ticket] = wake
-	if !b.channels[process] {
-		b.channels[process] = true
+	s.bell.watchers.Store(ticket, wake)
+	if _, known := s.bell.channels.LoadOrStore(process, nil); !known {
 		go s.listen(s.wakeChannel(process)) // ends with Close
 	}
-	return func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		delete(b.watchers, ticket)
-	}
+	return func() { s.bell.watchers.Delete(ticket) }
 }
 
 // listen keeps the subscription to a channel until the store is closed. While it is down, tickets ask from time to
@@ -72,11 +60,8 @@ func (b *bell) ring(message string) {
 	if _, err := fmt.Sscan(message, &ticket, &granted, &start, &level, &clock); err != nil {
 		return
 	}
-	b.mu.Lock()
-	wake := b.watchers[ticket]
-	b.mu.Unlock()
-	if wake != nil {
-		wake(grant(granted, start, level, clock))
+	if wake, ok := b.watchers.Load(ticket); ok {
+		wake.(func(pace.Grant))(grant(granted, start, level, clock))
 	}
 }
 
