@@ -137,7 +137,8 @@ func BenchmarkRealFirst(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(sites)), "ns/file")
 }
 
-// BenchmarkWarmURL asks a file of 13 rules as a transport does on each request.
+// BenchmarkWarmURL matches URLs with a group of 13 rules, as a transport does for
+// each request.
 func BenchmarkWarmURL(b *testing.B) {
 	f := Parse(generated(13), Dialect{})
 	for _, c := range []struct{ name, url string }{

@@ -65,8 +65,8 @@ func eachLine[T any](t testing.TB, name string, do func(T)) {
 	}
 }
 
-// TestCorpusGoogle compares the Google dialect with the verdicts of the parser
-// it describes.
+// TestCorpusGoogle compares the Google dialect with the verdicts of
+// google/robotstxt on real files.
 func TestCorpusGoogle(t *testing.T) {
 	files := map[string]*File{}
 	urls := map[string][]string{}

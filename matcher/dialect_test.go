@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestLegacyVectors tries the vectors that state what an older text says.
+// TestLegacyVectors checks the vectors of the older texts.
 func TestLegacyVectors(t *testing.T) {
 	koster := []string{"whole-group-only", "decode-all", "first-match", "no-wildcards", "blank-line", "first-record", "first-star", "skip-no-colon"}
 	draft := []string{"star-first", "first-star", "skip-no-colon"}
@@ -21,7 +21,7 @@ func TestLegacyVectors(t *testing.T) {
 	}
 }
 
-// A ruling is what one pattern says of one target in a dialect.
+// A ruling is the expected result for one pattern and one target in a dialect.
 type ruling struct {
 	name    string // clause and claim
 	pattern string
@@ -39,7 +39,7 @@ func (r *ruling) check(t *testing.T, d Dialect) {
 	})
 }
 
-// TestKoster1996 is the table of the 1996 draft, section 3.2.2, and more.
+// TestKoster1996 checks the table in the 1996 draft, section 3.2.2, and more rows.
 func TestKoster1996(t *testing.T) {
 	for _, r := range []ruling{
 		{"3.2.2/same", "/tmp", "/tmp", true},
@@ -67,8 +67,8 @@ func TestKoster1996(t *testing.T) {
 	}
 }
 
-// TestDraft2019 is the table of draft-koster-rep-00, section 2.2.2, each row
-// as a rule and as a target, and more.
+// TestDraft2019 checks the table in draft-koster-rep-00, section 2.2.2, with each
+// cell as a rule and as a target, and more rows.
 func TestDraft2019(t *testing.T) {
 	for _, r := range []ruling{
 		{"2.2.2/row_1", "/foo/bar?baz=quz", "/foo/bar?baz=quz", true},

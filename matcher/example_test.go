@@ -27,7 +27,7 @@ Disallow: /example/page.html
 User-Agent: quxbot
 `
 
-// A verdict says what decided.
+// A Match says which rule decided.
 func Example() {
 	f := matcher.Parse([]byte("User-agent: *\nDisallow: /private/ # for us\nAllow: /private/press\n"), matcher.Dialect{})
 	for _, target := range []string{"/private/report", "/private/press?year=2026", "/"} {
@@ -40,7 +40,7 @@ func Example() {
 	// / true * 0
 }
 
-// RFC 9309, section 5.1, asked for everything its text claims.
+// RFC 9309, section 5.1: everything that its text says of its example.
 func Example_simple() {
 	f := matcher.Parse([]byte(simple), matcher.Dialect{})
 	for _, q := range [][2]string{
@@ -64,8 +64,8 @@ func Example_simple() {
 	// quxbot /example/ true
 }
 
-// RFC 9309, section 5.2. Its text asks for disallow.gif where its rule says
-// disallowed.gif; only the latter is matched.
+// RFC 9309, section 5.2. Its text names the target disallow.gif, but its rule
+// says disallowed.gif. The rule matches only the target of that name.
 func Example_longestMatch() {
 	f := matcher.Parse([]byte("User-Agent: foobot\nAllow: /example/page/\nDisallow: /example/page/disallowed.gif\n"), matcher.Dialect{})
 	for _, target := range []string{"/example/page/disallowed.gif", "/example/page/disallow.gif"} {
@@ -125,7 +125,7 @@ func Example_figure6() {
 	// false
 }
 
-// What cannot be read is passed, and what can be is obeyed.
+// Lines that cannot be read are skipped. The other lines are obeyed.
 func ExampleParse() {
 	f := matcher.Parse([]byte("\x00\xFF<html>\r\rUSER-AGENT : *\rdisalow : /x"), matcher.Dialect{})
 	fmt.Println(f.Rules(), f.Match("ExampleBot", "/x/y").Allowed)
@@ -285,7 +285,7 @@ func ExampleFile_Size() {
 	// Output: true
 }
 
-// The parser of Google forgives a missing colon and does not decode triplets.
+// google/robotstxt accepts a missing colon and does not decode triplets.
 func ExampleGoogle() {
 	for _, d := range []matcher.Dialect{{}, matcher.Google()} {
 		f := matcher.Parse([]byte("User-agent: *\nDisallow /a\nDisallow: /%7Eb\n"), d)
@@ -296,7 +296,7 @@ func ExampleGoogle() {
 	// false true
 }
 
-// The draft of 2019 knows only one default group.
+// In the draft of 2019, only the first default group counts.
 func ExampleDraft2019() {
 	for _, d := range []matcher.Dialect{{}, matcher.Draft2019()} {
 		f := matcher.Parse([]byte("User-agent: *\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n"), d)
@@ -307,7 +307,7 @@ func ExampleDraft2019() {
 	// true
 }
 
-// In 1996, the first rule that matched decided, and a star was a star.
+// In the 1996 draft, the first rule that matches decides, and a star is a literal.
 func ExampleKoster1996() {
 	f := matcher.Parse([]byte("User-agent: examplebot\nAllow: /a\nDisallow: /a/b/c\nDisallow: /*\n"), matcher.Koster1996())
 	m := f.Match("ExampleBot", "/a/b/c")

@@ -18,8 +18,8 @@ var seeds = []string{
 	"user-agent: bot\n" + strings.Repeat("disallow: /a*a*a*a*a*b\n", 40),
 }
 
-// wellMarked reports whether what stands before text is no part of a byte order
-// mark of its own.
+// wellMarked reports whether text can follow other bytes and mean the same: it does not
+// begin with a byte that a byte order mark can begin with.
 func wellMarked(text string) bool {
 	return text == "" || text[0] != 0xEF && text[0] != 0xFE && text[0] != 0xFF
 }
@@ -27,8 +27,8 @@ func wellMarked(text string) bool {
 // oneLine returns s without line ends.
 func oneLine(s string) string { return strings.NewReplacer("\r", "", "\n", "").Replace(s) }
 
-// FuzzParse holds that any bytes make a file, and that it takes no more memory than
-// is due.
+// FuzzParse checks that any bytes make a file, and that the memory of a file is
+// bounded by its length.
 func FuzzParse(f *testing.F) {
 	for _, s := range seeds {
 		f.Add([]byte(s), "ExampleBot", "/a/b")
@@ -54,14 +54,14 @@ func FuzzParse(f *testing.F) {
 			}
 			file.Sitemaps()
 			file.CrawlDelay(token)
-			spaced(t, file, text)
+			checkSpaces(t, file, text)
 		}
 	})
 }
 
-// spaced holds that white space before a record says nothing (RFC 9309, section
-// 2.2).
-func spaced(t *testing.T, f *File, text []byte) {
+// checkSpaces checks that white space before a record changes nothing (RFC 9309,
+// section 2.2).
+func checkSpaces(t *testing.T, f *File, text []byte) {
 	t.Helper()
 	var b strings.Builder
 	for _, line := range f.Lines() {
@@ -86,7 +86,7 @@ func spaced(t *testing.T, f *File, text []byte) {
 	}
 }
 
-// FuzzOutside holds that a rule before any group changes no verdict: RFC 9309,
+// FuzzOutside checks that a rule before any group changes no verdict: RFC 9309,
 // section 2.2.1.
 func FuzzOutside(f *testing.F) {
 	for _, s := range seeds {
@@ -109,7 +109,7 @@ func FuzzOutside(f *testing.F) {
 	})
 }
 
-// FuzzUnknownRecord holds that an unknown record, wherever it stands, changes no
+// FuzzUnknownRecord checks that an unknown record, wherever it stands, changes no
 // verdict: RFC 9309, section 2.2.4.
 func FuzzUnknownRecord(f *testing.F) {
 	for i, s := range seeds {
@@ -132,7 +132,7 @@ func FuzzUnknownRecord(f *testing.F) {
 	})
 }
 
-// FuzzTokenCase holds that a token is the same in any case: RFC 9309, section
+// FuzzTokenCase checks that the case of a token changes nothing: RFC 9309, section
 // 2.2.1.
 func FuzzTokenCase(f *testing.F) {
 	for _, s := range seeds {
@@ -175,8 +175,8 @@ func FuzzReference(f *testing.F) {
 	})
 }
 
-// FuzzMatchURL holds that a URL is judged by the request target that net/http
-// sends for it.
+// FuzzMatchURL checks that a URL and the request target that net/http sends for it
+// get the same Match.
 func FuzzMatchURL(f *testing.F) {
 	for _, s := range seeds {
 		f.Add(s, "/a(b)", "/a%28b)", "q=%3A", false)

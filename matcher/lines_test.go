@@ -8,8 +8,8 @@ import (
 	"github.com/rfc9309/polite/matcher"
 )
 
-// TestLines holds the lines of a file to the numbers that rules have, in texts
-// whose first bytes the dialects read differently.
+// TestLines checks the numbers and the texts of lines, for line ends of every kind and
+// for first bytes that the dialects read differently.
 func TestLines(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestCorpusProperties holds on every fifth real file, in every dialect, what
-// the fuzz targets hold on random ones.
+// TestCorpusProperties checks every fifth real file, in every dialect, for the
+// properties that the fuzz targets check on random files.
 func TestCorpusProperties(t *testing.T) {
 	sites := corpus(t)
 	stride := 5
@@ -17,18 +17,18 @@ func TestCorpusProperties(t *testing.T) {
 	for _, d := range dialects {
 		t.Run(d.name, func(t *testing.T) {
 			for i := 0; i < len(sites); i += stride {
-				sites[i].hold(t, d.dialect)
+				sites[i].checkProperties(t, d.dialect)
 			}
 		})
 	}
 }
 
-// hold tries every property on one file.
-func (s *site) hold(t *testing.T, d Dialect) {
+// checkProperties checks every property on one file.
+func (s *site) checkProperties(t *testing.T, d Dialect) {
 	t.Helper()
 	f := Parse(s.body, d)
-	spaced(t, f, s.body)
-	s.explained(t, f)
+	checkSpaces(t, f, s.body)
+	s.checkLines(t, f)
 	changed := map[string]*File{"X-Unknown: record\n in each line": Parse(s.withUnknown(), d)}
 	if wellMarked(string(s.body)) {
 		changed["a rule before any group"] = Parse(append([]byte("disallow: /\n"), s.body...), d)
@@ -44,7 +44,7 @@ func (s *site) hold(t *testing.T, d Dialect) {
 			if got := f.Match(otherCase(token), target); got != want {
 				t.Errorf("file %s token %s target %s: in the other case\ngot  %+v\nwant %+v", s.id, token, target, got, want)
 			}
-			s.sameURL(t, f, token, target)
+			s.checkURL(t, f, token, target)
 		}
 	}
 	s.indexed(t, f)
@@ -68,8 +68,8 @@ func (s *site) withUnknown() []byte {
 	return []byte(strings.ReplaceAll(string(s.body), "\n", "\nX-Unknown: record\n"))
 }
 
-// explained holds that each rule of the default group stands in its line.
-func (s *site) explained(t *testing.T, f *File) {
+// checkLines checks that each rule of the default group stands in its line.
+func (s *site) checkLines(t *testing.T, f *File) {
 	t.Helper()
 	if !wellMarked(string(s.body)) {
 		return
@@ -82,8 +82,8 @@ func (s *site) explained(t *testing.T, f *File) {
 	}
 }
 
-// sameURL holds that a parsed URL is judged as its request target.
-func (s *site) sameURL(t *testing.T, f *File, token, target string) {
+// checkURL checks that a parsed URL and its request target get the same Match.
+func (s *site) checkURL(t *testing.T, f *File, token, target string) {
 	t.Helper()
 	u, err := url.Parse(target)
 	if err != nil {

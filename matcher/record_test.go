@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestSkipped names a line and expects what is said of it: the last line of the
-// file, "" if it has its effect.
+// TestSkipped checks what Skipped yields for the last line of a file; want is "" for a
+// line that has an effect.
 func TestSkipped(t *testing.T) {
 	const group = "user-agent: *\n"
 	long := strings.Repeat("y", 17000)
@@ -58,8 +58,8 @@ func TestSkipped(t *testing.T) {
 	}
 }
 
-// records have every kind of record that real files have beside rules, between
-// the lines of one group.
+// records is a file with every kind of record that real files have, between the lines
+// of one group.
 const records = `User-agent: a
 Content-Signal: search=yes,ai-train=no
 User-agent: b
@@ -77,8 +77,8 @@ Noindex: /y
 Disallow: /z
 `
 
-// TestOtherRecords holds RFC 9309, section 2.2.4: other records are given as
-// they are written, and none of them ends a group.
+// TestOtherRecords checks RFC 9309, section 2.2.4: other records are yielded as
+// written, and none of them ends a group.
 func TestOtherRecords(t *testing.T) {
 	f := Parse([]byte(records), Dialect{})
 	for _, c := range []struct{ field, want string }{
@@ -120,7 +120,7 @@ func TestOtherRecords(t *testing.T) {
 	}
 }
 
-// TestCrawlDelay is the table of what counts as a number of seconds.
+// TestCrawlDelay checks which values are a number of seconds.
 func TestCrawlDelay(t *testing.T) {
 	const most = time.Duration(1<<63 - 1)
 	for _, c := range []struct {

@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// This file has the matcher once more, slow and plain, to compare with. It
-// reads the texts of the dialects anew and shares only the list of misspelled
-// names with the package.
+// This file has a second matcher, slow and plain, to compare with. It is written
+// from the texts of the dialects and shares only the record names with the package.
 
 type refRule struct {
 	line    int
@@ -132,7 +131,7 @@ func (d Dialect) refFind(groups []refGroup, token string) (rules []refRule, foun
 	return rules, found
 }
 
-// refMatch reports whether a target may be asked for, and the line that says so.
+// refMatch reports whether a target is allowed, and the line of the rule that decides.
 func (d Dialect) refMatch(text, token, target string) (bool, int) {
 	groups := d.refGroups(text)
 	var rules []refRule
@@ -207,8 +206,8 @@ func (d Dialect) refLength(r refRule, target string) int {
 
 var refTriplet = regexp.MustCompile(`^%[0-9A-Fa-f]{2}`)
 
-// refNormal normalises a target or, if rule is set, a pattern. fold makes one
-// of what is one in a query.
+// refNormal normalises a target or, if rule is set, a pattern. If fold is set, bytes
+// and triplets that are equal in a query become the same byte.
 func (d Dialect) refNormal(s string, rule, fold bool) string {
 	if d.form == googleForm && !rule {
 		return s
@@ -242,9 +241,10 @@ func (d Dialect) refNormal(s string, rule, fold bool) string {
 	return out
 }
 
-// refMatches is the definition of a match, for every way to split the target.
+// refMatches reports whether a pattern matches a target. It tries every way to split
+// the target.
 func refMatches(p, t string) bool {
-	// at[i] is true if what was read of p matches t[:i].
+	// at[i] is true if the part of p before the current byte matches t[:i].
 	at := make([]bool, len(t)+1)
 	at[0] = true
 	for i := 0; i < len(p); i++ {

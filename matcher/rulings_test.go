@@ -9,12 +9,11 @@ import (
 	"github.com/rfc9309/polite/matcher"
 )
 
-// texts are the dialects that follow the text of a standard in how bytes are
-// compared.
+// texts are the dialects that compare bytes as RFC 9309 says.
 var texts = map[string]matcher.Dialect{"RFC9309": {}, "Draft2019": matcher.Draft2019()}
 
-// TestReserved is section 2.2.2, paragraph 3: a reserved byte that delimits
-// nothing and its triplet are one, in path and query, in rule and target.
+// TestReserved checks section 2.2.2, paragraph 3: a reserved byte that is no delimiter
+// equals its triplet, in path and query, in rule and target.
 func TestReserved(t *testing.T) {
 	const one, apart = ":@!&'()+,;=[]", "/?#*$"
 	spell := func(c byte) [2]string { return [2]string{string([]byte{c}), fmt.Sprintf("%%%02x", c)} }
@@ -53,7 +52,7 @@ func TestReserved(t *testing.T) {
 	check(t, matcher.Koster1996(), "1996/all_but_slash_is_decoded", "/a:b", "/a%3Ab", true)
 }
 
-// check reports whether the pattern matches the target as it must.
+// check checks whether the pattern matches the target.
 func check(t *testing.T, d matcher.Dialect, name, pattern, target string, want bool) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
@@ -69,7 +68,7 @@ func check(t *testing.T, d matcher.Dialect, name, pattern, target string, want b
 	})
 }
 
-// TestEqualRules holds that a triplet is no more specific than the byte it
+// TestEqualRules checks that a triplet is no more specific than the byte it
 // stands for: the two rules are equally long, and the allow rule decides.
 func TestEqualRules(t *testing.T) {
 	f := matcher.Parse([]byte("user-agent: *\nallow: /a:b\ndisallow: /a%3Ab\n"), matcher.Dialect{})
@@ -78,7 +77,7 @@ func TestEqualRules(t *testing.T) {
 	}
 }
 
-// TestNames1996 holds that names are compared whole, without case.
+// TestNames1996 checks that names are compared whole, without case.
 func TestNames1996(t *testing.T) {
 	const robots = "user-agent: Example\ndisallow: /part\n\nuser-agent: exampleBOT\ndisallow: /whole\n\nuser-agent: *\ndisallow: /star\n"
 	f := matcher.Parse([]byte(robots), matcher.Koster1996())
@@ -96,7 +95,7 @@ func TestNames1996(t *testing.T) {
 	}
 }
 
-// TestSlashless holds that a target without a leading slash which is no absolute
+// TestSlashless checks that a target without a leading slash which is no absolute
 // URL is a path, and never a host.
 func TestSlashless(t *testing.T) {
 	f := matcher.Parse([]byte("user-agent: *\ndisallow: /private\ndisallow: /example.com\ndisallow: /?q\ndisallow: /1:\n"), matcher.Dialect{})
@@ -131,7 +130,7 @@ func TestSlashless(t *testing.T) {
 	}
 }
 
-// TestSeveralTokens holds that of several tokens the first that has a group is
+// TestSeveralTokens checks that of several tokens the first that has a group is
 // obeyed, and "*" only if none has.
 func TestSeveralTokens(t *testing.T) {
 	const robots = "user-agent: googlebot\ndisallow: /news\ncrawl-delay: 2\n\nuser-agent: googlebot-image\ndisallow: /image\ncrawl-delay: 3\n\nuser-agent: *\ndisallow: /star\ncrawl-delay: 4\n"
@@ -164,7 +163,7 @@ func TestSeveralTokens(t *testing.T) {
 	}
 }
 
-// TestNilFile holds that a nil File is a file without a line.
+// TestNilFile checks that a nil File is a file without a line.
 func TestNilFile(t *testing.T) {
 	var f *matcher.File
 	if m := f.Match("bot", "/x"); m != (matcher.Match{Allowed: true}) {
@@ -203,7 +202,7 @@ func TestNilFile(t *testing.T) {
 	}
 }
 
-// TestGroupOther holds that a group yields the records that stand in it, of all
+// TestGroupOther checks that a group yields the records that stand in it, of all
 // groups that name the crawler.
 func TestGroupOther(t *testing.T) {
 	const robots = "Content-Usage: none=1\nuser-agent: a\nContent-Usage: ai=n\nuser-agent: b\ndisallow: /x\nContent-usage: /y ai=y\nsitemap: s\nuser-agent: *\nContent-Usage: star=1\nuser-agent: A\ncontent-usage: last=1\n"

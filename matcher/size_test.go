@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestSize compares with what the memory says, over the real files.
+// TestSize compares Size with the memory that the real files take.
 func TestSize(t *testing.T) {
 	sites := corpus(t)
 	files := make([]*File, len(sites))
@@ -14,21 +14,21 @@ func TestSize(t *testing.T) {
 		files[i] = Parse(s.body, Dialect{})
 		files[i].Match("ExampleBot", "/index.html")
 	}
-	reckoned, ready := 0, 0
+	first, ready := 0, 0
 	for _, f := range files {
-		reckoned += f.Size()
+		first += f.Size()
 		f.Match("ExampleBot", "/index.html")
 		ready += f.Size()
 	}
 	runtime.GC() // what questions left behind lasts two
 	taken := heap() - before
 	runtime.KeepAlive(sites)
-	for _, n := range []int{reckoned, ready} {
+	for _, n := range []int{first, ready} {
 		if ratio := float64(n) / float64(taken); ratio < 0.85 || ratio > 1.15 {
 			t.Errorf("%d files\ngot a size of %d bytes, %.2f of what they take\nwant %d bytes", len(files), n, ratio, taken)
 		}
 	}
-	t.Logf("sizes %d and %d, %d taken", reckoned, ready, taken)
+	t.Logf("sizes %d and %d, %d taken", first, ready, taken)
 	runtime.KeepAlive(files)
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestMatchURL compares with Match on the target that net/http builds.
+// TestMatchURL compares MatchURL with Match on the target that net/http sends.
 func TestMatchURL(t *testing.T) {
 	robots := "user-agent: *\nallow: /a\ndisallow: /\nallow: /*q=1\ndisallow: /*(\nallow: /*%28\ndisallow: /*%2F\nallow: /*$\ndisallow: /*%24$\nallow: /*é\nallow: /*%25\ndisallow: /*?*:\nallow: /*!\n"
 	list := []*url.URL{

@@ -69,7 +69,7 @@ func readVectors(t *testing.T, path string) []vector {
 	return list
 }
 
-// TestVectors tries every vector that is a pass mark of a dialect.
+// TestVectors checks every vector that a dialect must pass.
 func TestVectors(t *testing.T) {
 	for _, v := range vectors(t) {
 		switch v.Class {
