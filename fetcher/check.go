@@ -58,10 +58,13 @@ func (t *Transport) withoutRecord(target *url.URL, key string) (policy.Decision,
 	if d, ok := t.overridden(target); ok {
 		return d, true
 	}
-	if isRobots(target) {
-		return t.withTurn(t.ofRobots(target), key, nil), true
+	var none *policy.Record // allows robots.txt itself, and nothing else
+	if !none.Allows(t.token, target, time.Time{}) {
+		return policy.Decision{}, false
 	}
-	return policy.Decision{}, false
+	d := none.Decide(t.token, target, time.Time{})
+	d.Profile = t.engine.opts.Profile.Name
+	return t.withTurn(d, key, none), true
 }
 
 // decision is what a record, or the error in its place, means for a URL.
@@ -77,13 +80,6 @@ func (t *Transport) decision(target *url.URL, key string, rec *policy.Record, er
 		return policy.Decision{}, err
 	}
 	return t.withTurn(rec.Decide(t.token, target, time.Now()), key, rec), nil
-}
-
-// ofRobots is the decision on a robots.txt itself, which needs no record.
-func (t *Transport) ofRobots(target *url.URL) policy.Decision {
-	d := (*policy.Record)(nil).Decide(t.token, target, time.Now())
-	d.Profile = t.engine.opts.Profile.Name
-	return d
 }
 
 // overridden is the decision of Options.Override on a URL, if there is one.

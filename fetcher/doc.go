@@ -23,7 +23,8 @@
 // URL. [ErrDeferred] means that there is no answer yet, because robots.txt could
 // not be fetched or because the host's next turn is too far away: keep the URL
 // and retry at Decision.RetryAt. Both give the reason in one line, see
-// [policy.Decision].
+// [policy.Decision]. A refused redirect is about the URL that it leads to:
+// Decision.URL is then not the URL of the first request.
 //
 // A request waits as long as its context permits, so give it a deadline. The
 // error of a wait that was cut short has the context's cause. The fetch of
@@ -41,9 +42,6 @@
 // twice. After a 429 or 503 Options.Pace makes the host's next request wait, so a
 // simple retry is enough.
 //
-// A refused redirect is about the URL that it leads to: Decision.URL is then not
-// the URL of the first request.
-//
 // # What an answer means
 //
 // The profile decides; this is the default, policy.RFC9309:
@@ -58,6 +56,11 @@
 //   - the 4xx just named, 5xx, no answer, a broken or unreadable one: the cached
 //     copy governs, even after it has expired. Without a copy everything is
 //     deferred; after 30 days it is allowed if the server answers at all.
+//
+// Nothing that a site sends is an error. Bodies over the limit are cut at a line
+// end, broken ones count as failures, headers are bounded at 64 KiB, and a fetch as
+// a whole by Options.Timeout. A body that ends with the connection, without a
+// length, and was cut on the way cannot be told from a whole one.
 //
 // # Restarts, fleets and pace
 //
@@ -75,35 +78,28 @@
 //		Pace:  &pace.Limits{Gap: time.Second, Parallel: 1, MaxWait: time.Second},
 //	})
 //
-// With MaxWait a worker whose turn is far away gets ErrDeferred at once and can
-// visit another host. RetryAt applies to the whole host: reschedule the host, not
-// just this URL. With the store of cache/redis all processes that share it fetch
-// each robots.txt once and keep one pace. [Options] describes every choice, and
-// when zero is not wise.
-//
-// # Seeing what it does
-//
-// [Options].Trace has typed hooks, for metrics and traces; the examples connect
-// them to OpenTelemetry and Prometheus. Options.Logger takes a log/slog logger,
-// [Transport.Stats] has counts, and package inspect is a page for operators.
-//
-// # Pacing
+// With the store of cache/redis all processes that share it fetch each robots.txt
+// once and keep one pace. A store that fails, is slow or returns the wrong thing is a
+// miss and is reported through [Trace]; it never changes a decision. Trace has hooks
+// for metrics and traces, Options.Logger takes a log/slog logger, [Transport.Stats]
+// has counts, and package inspect is a page for operators.
 //
 // With Options.Pace every request to a host waits for its turn there: pages,
 // robots.txt, and each redirect and second try of robots.txt. Turns come in order
 // of arrival and at least the gap apart, counted from when the request was
 // written. The first page waits the gap, or the Crawl-delay, after its
-// robots.txt. A page is in flight until its body is closed or read to its end. An
-// answer 429 or 503 pauses the host for all callers.
+// robots.txt. A page is in flight until its body is closed or read to its end.
+// Decision.Turn is when an allowed page would have its turn, and Decision.Pacing
+// says why. Package pace has the numbers.
 //
 // A turn that cannot come before the caller's deadline, or within
-// Limits.MaxWait, is refused at once with Defer and RetryAt. MaxWait does not
-// apply to a redirect, which http.Client marks by Request.Response: it continues a
-// request that was let in, and would begin again from its first hop. Nor does it
-// apply to a page whose request fetched a robots.txt that expires before the page's
-// turn: the next request would have to fetch it again, without end. Decision.Turn
-// is when an allowed page would have its turn. Decision.Pacing says why, and
-// whether a Crawl-delay is cut short or ignored. Package pace has the numbers.
+// Limits.MaxWait, is refused at once with Defer and RetryAt, so that a worker can
+// visit another host. RetryAt applies to the whole host: reschedule the host, not
+// just this URL. MaxWait does not apply to a redirect, which http.Client marks by
+// Request.Response: it continues a request that was let in, and would begin again
+// from its first hop. Nor does it apply to a page whose request fetched a robots.txt
+// that expires before the page's turn: the next request would have to fetch it
+// again, without end.
 //
 // # Under and over other clients
 //
@@ -129,16 +125,16 @@
 // # Redirects to private addresses
 //
 // A site that is private itself may redirect its robots.txt within its network.
-// Once a retrieval has had an answer from a public address, no later redirect may
+// Once a fetch has had an answer from a public address, no later redirect may
 // lead it to a private, loopback, link-local or otherwise special address; the
-// file then counts as unreachable. Options.PageEgress makes the rule hold for pages,
-// too, and for the robots.txt of every authority, whatever led there.
+// file then counts as unreachable. Options.PageEgress applies the rule to pages,
+// too, and to the robots.txt of every authority, whatever led there.
 //
 // With an *http.Transport as base every address is checked before a connection is
 // made to it. Where that transport has a dialer of its own, names are resolved
-// here and the dialer is given literal addresses; a TLS dialer makes no
-// connection under the rule, because it would not know the name to verify:
-// the plain dialer makes it, and net/http does TLS with TLSClientConfig.
+// here and the dialer is given literal addresses. A TLS dialer makes no connection
+// under the rule, because it would not know the name to verify: the plain dialer
+// makes it, and net/http does TLS with TLSClientConfig.
 //
 // Through a proxy, or with another kind of RoundTripper, the host of a redirect
 // is checked before the request: a literal address, what this machine resolves a
@@ -148,14 +144,4 @@
 // one is ended before it is written. What then remains unseen is where a proxy
 // connects to, where a base connects to that does not report it, and what is
 // behind a name that only the base's own dialer can resolve until it has connected.
-//
-// # Bad input
-//
-// Nothing that a site sends is an error. Bodies over the limit are cut at a line
-// end, broken ones count as failures, headers are bounded at 64 KiB, and a
-// retrieval as a whole by Options.Timeout. A body that ends with the connection,
-// without a length, and was cut on the way cannot be told from a whole one.
-//
-// A store that fails, is slow or returns the wrong thing is a miss and is
-// reported through [Trace]; it never changes a decision.
 package fetcher

@@ -43,9 +43,3 @@ func canonical(u *url.URL) (*url.URL, error) {
 	c.User, c.Fragment, c.RawFragment = nil, "", ""
 	return &c, nil
 }
-
-// isRobots reports whether u is a robots.txt itself, which is always allowed
-// (section 2.2.2).
-func isRobots(u *url.URL) bool {
-	return u.Path == robotsPath && u.RawQuery == "" && !u.ForceQuery && u.Opaque == ""
-}

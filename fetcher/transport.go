@@ -1,6 +1,7 @@
 package fetcher
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"net/url"
@@ -105,9 +106,7 @@ func (t *Transport) Prefetch(ctx context.Context, targets iter.Seq[*url.URL]) er
 		}
 		key, err := Authority(target)
 		if err != nil {
-			if bad == nil {
-				bad = err
-			}
+			bad = cmp.Or(bad, err)
 			continue
 		}
 		if t.engine.inForce(key) != nil {
@@ -120,10 +119,7 @@ func (t *Transport) Prefetch(ctx context.Context, targets iter.Seq[*url.URL]) er
 		})
 	}
 	g.Wait()
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return bad
+	return cmp.Or(ctx.Err(), bad)
 }
 
 // All yields what the memory holds, by authority, in no order. Records may come
