@@ -26,20 +26,20 @@ const day = 24 * time.Hour
 // start is the time at which every case begins.
 var start = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 
-// A printed case is a web and a URL, whose decision is printed.
-type printed struct {
+// A printedCase is a web and a URL, whose decision is printed.
+type printedCase struct {
 	name    string
 	robots  []httptest.Step                         // answers of https://example.com/robots.txt
 	web     func(w *httptest.Web, s *httptest.Site) // changes the web if it is not nil
 	options fetcher.Options
 	url     string        // after https://example.com
-	later   time.Duration // how long the case first checks the URL once an hour
+	later   time.Duration // the URL is first checked once an hour for this long
 	request bool          // make a request and print its refusal, instead of a Check
 }
 
 var rules = httptest.Text("# Please be kind.\nUser-agent: *\nDisallow: /private\nAllow: /private/open\n")
 
-func printedCases() []printed {
+func printedCases() []printedCase {
 	profile := func(name string) fetcher.Options {
 		p, _ := policy.ByName(name)
 		return fetcher.Options{Profile: p}
@@ -51,7 +51,7 @@ func printedCases() []printed {
 	ours := fetcher.Options{Override: func(*url.URL) (policy.Verdict, string, bool) {
 		return policy.Disallow, "the webmaster wrote to us on 2026-04-30", true
 	}}
-	return []printed{
+	return []printedCase{
 		{name: "a rule for all", robots: steps(rules), url: "/private/diary"},
 		{name: "a rule for us", robots: steps(httptest.Text("User-agent: *\nDisallow:\n\nUser-agent: ExampleBot\nDisallow: /\n")), url: "/"},
 		{name: "another file", robots: steps(httptest.Redirect(301, "https://www.example.com/robots.txt")), url: "/private",
@@ -101,7 +101,7 @@ func printedCases() []printed {
 }
 
 // print runs a case and returns what is printed.
-func (c printed) print(t *testing.T) (text string) {
+func (c printedCase) print(t *testing.T) (text string) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(start))
 		web := httptest.New(t)

@@ -61,21 +61,21 @@ func TestActions(t *testing.T) {
 	for _, row := range actionTests {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				base := &counting{}
+				base := &countingBase{}
 				page := New(&Options{Actions: !row.disabled})
 				ft, err := fetcher.New(agent, &fetcher.Options{Base: base, Attempts: 1})
 				if err != nil {
 					t.Fatal(err)
 				}
-				check(t, ft, siteOne+"/")
+				checkURL(t, ft, siteOne+"/")
 				base.n.Store(0)
 				name, value, _ := strings.Cut(row.header, ": ")
-				res := send(page.Handler(ft), "POST", "http://example.com/debug/polite?url="+siteOne, row.form, name, value)
+				res := sendRequest(page.Handler(ft), "POST", "http://example.com/debug/polite?url="+siteOne, row.form, name, value)
 				got := res.Header.Get("Location")
 				if got == "" {
-					got = body(t, res)
+					got = readBody(t, res)
 					if value != "application/json" {
-						got = words(t, got)
+						got = visibleWords(t, got)
 					}
 				}
 				if res.StatusCode != row.status || !strings.Contains(got, row.want) {
@@ -92,7 +92,7 @@ func TestActions(t *testing.T) {
 	}
 }
 
-func check(t *testing.T, ft *fetcher.Transport, u string) policy.Decision {
+func checkURL(t *testing.T, ft *fetcher.Transport, u string) policy.Decision {
 	t.Helper()
 	target, err := url.Parse(u)
 	if err != nil {
@@ -112,10 +112,10 @@ func (brokenStore) Delete(context.Context, string) error {
 	return errors.New("the disk is <b>gone</b>")
 }
 
-// hanging is a base that never answers.
-type hanging struct{}
+// hangingBase is a base that never answers.
+type hangingBase struct{}
 
-func (hanging) RoundTrip(r *http.Request) (*http.Response, error) {
+func (hangingBase) RoundTrip(r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()
 	return nil, r.Context().Err()
 }
@@ -131,10 +131,10 @@ func TestActionsThatFail(t *testing.T) {
 		status    int
 		want      string
 	}{
-		{"store_fails", "forget", fetcher.Options{Base: canned{}, Store: brokenStore{cache.NewMemory(1 << 20)}}, 502, "the disk is <b>gone</b>"},
-		{"no_answer_in_time", "ask", fetcher.Options{Base: hanging{}, Timeout: time.Hour}, 504, "There was no answer in time."},
-		{"operator_rules_when_refreshed", "refresh", fetcher.Options{Base: canned{}, Override: order}, 200, "by order of the operator: we are <i>not</i> welcome"},
-		{"turn_too_late", "refresh", fetcher.Options{Base: canned{}, Pace: &pace.Limits{Gap: time.Hour, MaxWait: time.Minute}}, 200, "no turn in time"},
+		{"store_fails", "forget", fetcher.Options{Base: cannedBase{}, Store: brokenStore{cache.NewMemory(1 << 20)}}, 502, "the disk is <b>gone</b>"},
+		{"no_answer_in_time", "ask", fetcher.Options{Base: hangingBase{}, Timeout: time.Hour}, 504, "There was no answer in time."},
+		{"operator_rules_when_refreshed", "refresh", fetcher.Options{Base: cannedBase{}, Override: order}, 200, "by order of the operator: we are <i>not</i> welcome"},
+		{"turn_too_late", "refresh", fetcher.Options{Base: cannedBase{}, Pace: &pace.Limits{Gap: time.Hour, MaxWait: time.Minute}}, 200, "no turn in time"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -144,10 +144,10 @@ func TestActionsThatFail(t *testing.T) {
 					t.Fatal(err)
 				}
 				if row.o.Pace != nil {
-					check(t, ft, siteOne+"/")
+					checkURL(t, ft, siteOne+"/")
 				}
-				res := send(New(&Options{Actions: true}).Handler(ft), "POST", "/", fmt.Sprintf("act=%s&url=%s", row.act, siteOne))
-				if got := words(t, body(t, res)); res.StatusCode != row.status || !strings.Contains(got, row.want) {
+				res := sendRequest(New(&Options{Actions: true}).Handler(ft), "POST", "/", fmt.Sprintf("act=%s&url=%s", row.act, siteOne))
+				if got := visibleWords(t, readBody(t, res)); res.StatusCode != row.status || !strings.Contains(got, row.want) {
 					t.Errorf("%s: got %d %q, want %d %q", row.act, res.StatusCode, got, row.status, row.want)
 				}
 				time.Sleep(2 * time.Hour) // let the flight end that no caller waits for

@@ -16,8 +16,8 @@ import (
 
 var schemes = []string{"light", "dark"}
 
-// mounted serves a page on a loopback port below /debug.
-func mounted(t *testing.T, page *Page, ft *fetcher.Transport) string {
+// servePage serves a page on a loopback port below /debug.
+func servePage(t *testing.T, page *Page, ft *fetcher.Transport) string {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.Handle("/debug/polite", page.Handler(ft))
@@ -66,8 +66,8 @@ const wide = `[...document.querySelectorAll("body *")].filter(e => e.getBounding
 // names a folder for them.
 func TestBrowserLooks(t *testing.T) {
 	b := newBrowser(t)
-	page, ft := demo(t, &Options{Actions: true}, 150)
-	at := mounted(t, page, ft)
+	page, ft := demoPage(t, &Options{Actions: true}, 150)
+	at := servePage(t, page, ft)
 	dir := os.Getenv("POLITE_SCREENSHOTS")
 	grounds := map[string]bool{}
 	for _, scheme := range schemes {
@@ -98,13 +98,13 @@ func TestBrowserLooks(t *testing.T) {
 // TestBrowserActs presses the buttons in a browser.
 func TestBrowserActs(t *testing.T) {
 	b := newBrowser(t)
-	base := &counting{}
+	base := &countingBase{}
 	page := New(&Options{Actions: true})
 	ft, err := fetcher.New(agent, &fetcher.Options{Base: base, Trace: page.Trace(nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := mounted(t, page, ft)
+	at := servePage(t, page, ft)
 	press := func(button string) string {
 		b.loading(func() { b.eval(fmt.Sprintf("document.querySelector(%q).click()", button), nil) })
 		return b.text("document.querySelector('main').innerText")
@@ -156,8 +156,8 @@ func TestBrowserActs(t *testing.T) {
 // TestBrowserHostile opens pages that show hostile text.
 func TestBrowserHostile(t *testing.T) {
 	b := newBrowser(t)
-	page, ft := hostile(t)
-	at := mounted(t, page, ft)
+	page, ft := hostilePage(t)
+	at := servePage(t, page, ft)
 	b.setWindow(390, 900, "light")
 	for _, query := range hostilePages() {
 		b.visit(at + query)

@@ -19,11 +19,11 @@ import (
 
 const agent = "ExampleBot/0.1 (+https://example.com/bot)"
 
-// canned is a base whose answers depend on the number in the site's name. It opens
+// cannedBase is a base whose answers depend on the number in the site's name. It opens
 // no connection.
-type canned struct{}
+type cannedBase struct{}
 
-func (canned) RoundTrip(r *http.Request) (*http.Response, error) {
+func (cannedBase) RoundTrip(r *http.Request) (*http.Response, error) {
 	var n int
 	if _, err := fmt.Sscanf(r.URL.Host, "site-%d.example.com", &n); err != nil {
 		return nil, fmt.Errorf("no such site in this test: %.100q", r.URL)
@@ -119,12 +119,12 @@ func (s demoSite) learn(now time.Time) (*policy.Record, policy.Attempt) {
 	return p.Learn(rec, a), a
 }
 
-// demo returns a crawler that seems to have run for some days, and its page.
-func demo(t *testing.T, o *Options, fillers int) (*Page, *fetcher.Transport) {
+// demoPage returns a crawler that seems to have run for some days, and its page.
+func demoPage(t *testing.T, o *Options, fillers int) (*Page, *fetcher.Transport) {
 	t.Helper()
 	now := time.Now()
 	page, store := New(o), cache.NewMemory(1<<26)
-	ft, err := fetcher.New(agent, &fetcher.Options{Base: canned{}, Store: store, Trace: page.Trace(nil)})
+	ft, err := fetcher.New(agent, &fetcher.Options{Base: cannedBase{}, Store: store, Trace: page.Trace(nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func demo(t *testing.T, o *Options, fillers int) (*Page, *fetcher.Transport) {
 			check(fmt.Sprintf("https://site-%04d.example.com%s", i, path))
 		}
 	}
-	page.history.past(now)
+	page.history.addPastWeek(now)
 	sites := slices.SortedFunc(slices.Values(demoSites), func(a, b demoSite) int { return cmp.Compare(b.age, a.age) })
 	for _, s := range sites {
 		rec, a := s.learn(now)
@@ -162,9 +162,9 @@ func demo(t *testing.T, o *Options, fillers int) (*Page, *fetcher.Transport) {
 	return page, ft
 }
 
-// past fills the rates with a week of crawling that had a quarter of an hour with
+// addPastWeek fills the rates with a week of crawling that had a quarter of an hour with
 // many failures.
-func (h *history) past(now time.Time) {
+func (h *history) addPastWeek(now time.Time) {
 	fresh := newHistory(cap(h.decisions.items))
 	h.mu.Lock()
 	defer h.mu.Unlock()

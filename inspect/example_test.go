@@ -16,15 +16,15 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// site starts a web site.
-func site() *httptest.Server {
+// startSite starts a web site.
+func startSite() *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "User-agent: *\nDisallow: /private/\n")
 	}))
 }
 
-// get reads a page as JSON.
-func get(at string, query url.Values, into any) {
+// getJSON reads a page as JSON.
+func getJSON(at string, query url.Values, into any) {
 	query.Set("format", "json")
 	res, err := http.Get(at + "?" + query.Encode())
 	if err != nil {
@@ -49,7 +49,7 @@ func Example() {
 	operators := httptest.NewServer(mux)
 	defer operators.Close()
 
-	web := site()
+	web := startSite()
 	defer web.Close()
 	client := &http.Client{Transport: t}
 	for _, path := range []string{"/", "/private/plan"} {
@@ -63,7 +63,7 @@ func Example() {
 			Decision struct{ Verdict, Clause string }
 		}
 	}
-	get(operators.URL+"/debug/polite", url.Values{"view": {"recent"}}, &recent)
+	getJSON(operators.URL+"/debug/polite", url.Values{"view": {"recent"}}, &recent)
 	for _, r := range recent.Decisions {
 		fmt.Println(r.Decision.Verdict, "by section", r.Decision.Clause)
 	}
@@ -115,7 +115,7 @@ func ExamplePage_Trace() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	web := site()
+	web := startSite()
 	defer web.Close()
 	target, err := url.Parse(web.URL + "/private/plan")
 	if err != nil {
@@ -130,7 +130,7 @@ func ExamplePage_Trace() {
 // The page answers "may I fetch this URL?" from memory. A script reads the answer as
 // JSON.
 func ExamplePage_Handler() {
-	web := site()
+	web := startSite()
 	defer web.Close()
 	page := inspect.New(nil)
 	t, err := fetcher.New("ExampleBot/0.1", nil) // without hooks: no decisions and no rates
@@ -154,7 +154,7 @@ func ExamplePage_Handler() {
 				Decides bool
 			}
 		}
-		get(operators.URL, url.Values{"url": {target.String()}}, &asked)
+		getJSON(operators.URL, url.Values{"url": {target.String()}}, &asked)
 		fmt.Printf("known: %t, verdict: %q\n", asked.Known, asked.Decision.Verdict)
 		for _, l := range asked.Lines {
 			if l.Decides {

@@ -95,7 +95,7 @@ func TestTrace(t *testing.T) {
 			Hop:     func(h fetcher.Hop) { events = append(events, "hop") },
 		}
 		page := New(&Options{Recent: 3})
-		ft, err := fetcher.New(agent, &fetcher.Options{Base: canned{}, Trace: page.Trace(next)})
+		ft, err := fetcher.New(agent, &fetcher.Options{Base: cannedBase{}, Trace: page.Trace(next)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestTrace(t *testing.T) {
 				res.Body.Close()
 			}
 		}
-		check(t, ft, "https://site-0031.example.com/")
+		checkURL(t, ft, "https://site-0031.example.com/")
 		if got, want := strings.Join(events, " "), "hop 200 allow disallow allow hop 503 defer"; got != want {
 			t.Errorf("hooks behind: got %q, want %q", got, want)
 		}
@@ -133,7 +133,7 @@ func TestTrace(t *testing.T) {
 
 // TestRecentNone checks that a page without a history still counts the rates.
 func TestRecentNone(t *testing.T) {
-	page, _ := demo(t, &Options{Recent: -1}, 1)
+	page, _ := demoPage(t, &Options{Recent: -1}, 1)
 	decisions, retrievals, _ := page.history.recent(9)
 	if len(decisions) > 0 || len(retrievals) > 0 {
 		t.Errorf("got %d decisions and %d retrievals, want none", len(decisions), len(retrievals))
@@ -142,17 +142,17 @@ func TestRecentNone(t *testing.T) {
 
 // TestTogether shows all pages while the crawler runs, for the race detector.
 func TestTogether(t *testing.T) {
-	page, ft := demo(t, &Options{Actions: true}, 20)
+	page, ft := demoPage(t, &Options{Actions: true}, 20)
 	h := page.Handler(ft)
 	var wg sync.WaitGroup
 	for i := range 3 {
 		wg.Go(func() {
 			for n := range 4 {
-				check(t, ft, fmt.Sprintf("https://site-%d.example.com/%d", 100*i+n, n))
+				checkURL(t, ft, fmt.Sprintf("https://site-%d.example.com/%d", 100*i+n, n))
 				for _, look := range browserPages {
-					send(h, "GET", "/"+look.query, "")
+					sendRequest(h, "GET", "/"+look.query, "")
 				}
-				send(h, "POST", "/", "act=forget&url="+siteOne)
+				sendRequest(h, "POST", "/", "act=forget&url="+siteOne)
 			}
 		})
 	}

@@ -30,12 +30,12 @@ var hostileRobots = strings.NewReplacer("MARKUP", strings.NewReplacer("#", "", "
 	"User-agent: ExampleBot MARKUP\nDisallow: /MARKUP\nAllow: MARKUP\nDisallow: /x\nMARKUP: MARKUP\nMARKUP\n" +
 		"Crawl-delay: MARKUP\nSitemap: javascript:window.hit=3\nSitemap: MARKUP\nUser-agent: MARKUP\nDisallow: /\n")
 
-// hostile returns a crawler that has visited only hostile sites, and its page.
-func hostile(t *testing.T) (*Page, *fetcher.Transport) {
+// hostilePage returns a crawler that has visited only hostile sites, and its page.
+func hostilePage(t *testing.T) (*Page, *fetcher.Transport) {
 	t.Helper()
 	now, p, store := time.Now(), policy.RFC9309(), cache.NewMemory(1<<26)
 	page := New(&Options{Actions: true})
-	ft, err := fetcher.New(agent, &fetcher.Options{Base: canned{}, Store: store, Trace: page.Trace(nil),
+	ft, err := fetcher.New(agent, &fetcher.Options{Base: cannedBase{}, Store: store, Trace: page.Trace(nil),
 		Override: func(u *url.URL) (policy.Verdict, string, bool) { return 0, markup, u.Host == "override.example.com" }})
 	if err != nil {
 		t.Fatal(err)
@@ -103,10 +103,10 @@ var known = func() map[string]bool {
 func TestHostile(t *testing.T) {
 	const most = 3 << 20 // size of a page in bytes: 500 lines of 1 KiB with each byte escaped
 	synctest.Test(t, func(t *testing.T) {
-		page, ft := hostile(t)
+		page, ft := hostilePage(t)
 		for _, at := range hostilePages() {
-			res := send(page.Handler(ft), "GET", "/debug/polite"+at, "")
-			got := body(t, res)
+			res := sendRequest(page.Handler(ft), "GET", "/debug/polite"+at, "")
+			got := readBody(t, res)
 			if res.StatusCode >= 500 {
 				t.Errorf("%s: got status %d", at, res.StatusCode)
 			}
@@ -121,7 +121,7 @@ func TestHostile(t *testing.T) {
 				t.Fatal(err)
 			}
 			for n := range root.Descendants() {
-				for _, fault := range faults(n) {
+				for _, fault := range unknownMarkup(n) {
 					t.Errorf("%s: got %s, want only known elements and attributes", at, fault)
 				}
 			}
@@ -129,8 +129,8 @@ func TestHostile(t *testing.T) {
 	})
 }
 
-// faults returns the elements and attributes of a node that the page does not use.
-func faults(n *html.Node) []string {
+// unknownMarkup returns the elements and attributes of a node that the page does not use.
+func unknownMarkup(n *html.Node) []string {
 	if n.Type == html.CommentNode {
 		return []string{"a comment " + n.Data}
 	}
@@ -154,9 +154,9 @@ func faults(n *html.Node) []string {
 func TestHostileIsShown(t *testing.T) {
 	const harmless = `><script>window.hit=1</script>`
 	synctest.Test(t, func(t *testing.T) {
-		page, ft := hostile(t)
+		page, ft := hostilePage(t)
 		for _, at := range []string{"?authority=" + hostileSite, "?view=recent", "?url=https://override.example.com/", "?authority=https://down.example.com"} {
-			got := words(t, body(t, send(page.Handler(ft), "GET", "/"+at, "")))
+			got := visibleWords(t, readBody(t, sendRequest(page.Handler(ft), "GET", "/"+at, "")))
 			for _, want := range []string{harmless, `\u202e\x00\x1b[31m`} {
 				if !strings.Contains(got, want) {
 					t.Errorf("%s: got %q, want %q in it", at, got, want)

@@ -15,8 +15,8 @@ import (
 	"github.com/rfc9309/polite/fetcher"
 )
 
-// send sends one request to a handler, with a form unless form is "".
-func send(h http.Handler, method, target, form string, header ...string) *http.Response {
+// sendRequest sends one request to a handler, with a form unless form is "".
+func sendRequest(h http.Handler, method, target, form string, header ...string) *http.Response {
 	r := httptest.NewRequest(method, target, strings.NewReader(form))
 	if form != "" {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -29,8 +29,8 @@ func send(h http.Handler, method, target, form string, header ...string) *http.R
 	return w.Result()
 }
 
-// body reads the body of a response.
-func body(t *testing.T, res *http.Response) string {
+// readBody reads the body of a response.
+func readBody(t *testing.T, res *http.Response) string {
 	t.Helper()
 	b, err := io.ReadAll(res.Body)
 	if err != nil {
@@ -39,8 +39,8 @@ func body(t *testing.T, res *http.Response) string {
 	return string(b)
 }
 
-// words returns the visible words of a page, separated by single spaces.
-func words(t *testing.T, page string) string {
+// visibleWords returns the visible words of a page, separated by single spaces.
+func visibleWords(t *testing.T, page string) string {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(page))
 	if err != nil {
@@ -109,14 +109,14 @@ func TestPages(t *testing.T) {
 	for _, row := range pageTests {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				page, ft := demo(t, nil, 10)
+				page, ft := demoPage(t, nil, 10)
 				h := page.Handler(ft)
 				before := ft.Stats().Requests
-				res := send(h, row.method, row.target, "")
+				res := sendRequest(h, row.method, row.target, "")
 				if res.StatusCode != row.status {
 					t.Errorf("%s %s: got status %d, want %d", row.method, row.target, res.StatusCode, row.status)
 				}
-				got := words(t, body(t, res))
+				got := visibleWords(t, readBody(t, res))
 				rest := got
 				for _, want := range row.want {
 					_, after, ok := strings.Cut(rest, want)
@@ -155,13 +155,13 @@ func TestRules(t *testing.T) {
 		{"?url=" + shop + "/private/x", []int{14, 15, 16, 19}, 16},
 	}
 	synctest.Test(t, func(t *testing.T) {
-		page, ft := demo(t, nil, 0)
+		page, ft := demoPage(t, nil, 0)
 		for _, row := range rows {
 			var v struct {
 				Source struct{ Lines []line }
 				Lines  []line
 			}
-			decode(t, send(page.Handler(ft), "GET", "/"+row.target+"&format=json", ""), &v)
+			decode(t, sendRequest(page.Handler(ft), "GET", "/"+row.target+"&format=json", ""), &v)
 			var obeyed []int
 			decides := 0
 			for _, l := range append(v.Source.Lines, v.Lines...) {
@@ -213,13 +213,13 @@ func TestJSON(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				page, ft := demo(t, nil, 0)
+				page, ft := demoPage(t, nil, 0)
 				var got, want any
-				decode(t, send(page.Handler(ft), "GET", row.target, "", "Accept", row.accept), &got)
+				decode(t, sendRequest(page.Handler(ft), "GET", row.target, "", "Accept", row.accept), &got)
 				if err := json.Unmarshal([]byte(row.want), &want); err != nil {
 					t.Fatal(err)
 				}
-				if !contains(got, want) {
+				if !containsAll(got, want) {
 					t.Errorf("%s: got %s, want at least %s", row.target, mustJSON(got), row.want)
 				}
 			})
@@ -227,9 +227,9 @@ func TestJSON(t *testing.T) {
 	}
 	t.Run("html_for_a_browser", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			page, ft := demo(t, nil, 0)
+			page, ft := demoPage(t, nil, 0)
 			accept := "text/html,application/xhtml+xml,application/json;q=0.9"
-			res := send(page.Handler(ft), "GET", "/", "", "Accept", accept)
+			res := sendRequest(page.Handler(ft), "GET", "/", "", "Accept", accept)
 			if got := res.Header.Get("Content-Type"); got != "text/html; charset=utf-8" {
 				t.Errorf("Accept: %s: got %q, want HTML", accept, got)
 			}
@@ -237,14 +237,14 @@ func TestJSON(t *testing.T) {
 	})
 }
 
-// contains reports whether got has all members of want. A list in want may be shorter
+// containsAll reports whether got has all members of want. A list in want may be shorter
 // than the list in got.
-func contains(got, want any) bool {
+func containsAll(got, want any) bool {
 	switch want := want.(type) {
 	case map[string]any:
 		g, ok := got.(map[string]any)
 		for name, w := range want {
-			ok = ok && contains(g[name], w)
+			ok = ok && containsAll(g[name], w)
 		}
 		return ok
 	case []any:
@@ -253,7 +253,7 @@ func contains(got, want any) bool {
 			return false
 		}
 		for i, w := range want {
-			if !contains(g[i], w) {
+			if !containsAll(g[i], w) {
 				return false
 			}
 		}
@@ -266,24 +266,24 @@ func contains(got, want any) bool {
 // http.StripPrefix, because no link on it has a path.
 func TestMounting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		page, ft := demo(t, &Options{Actions: true}, 3)
+		page, ft := demoPage(t, &Options{Actions: true}, 3)
 		mux := http.NewServeMux()
 		mux.Handle("/debug/polite", page.Handler(ft))
 		mux.Handle("/a/b/", http.StripPrefix("/a/b", page.Handler(ft)))
 		for _, prefix := range []string{"/debug/polite", "/a/b/", "/a/b/c"} {
 			for _, query := range []string{"", "?view=authorities&rows=2", "?authority=" + shop, "?view=recent", "?url=https://nobody.example"} {
-				res := send(mux, "GET", prefix+query, "")
-				page := body(t, res)
+				res := sendRequest(mux, "GET", prefix+query, "")
+				page := readBody(t, res)
 				if res.StatusCode != http.StatusOK {
 					t.Errorf("%s%s: got status %d, want 200", prefix, query, res.StatusCode)
 				}
-				for _, at := range links(t, page) {
+				for _, at := range pageLinks(t, page) {
 					if !strings.HasPrefix(at, "?") && !strings.HasPrefix(at, "#") {
 						t.Errorf("%s%s: got a link to %q, want only queries", prefix, query, at)
 					}
 				}
 			}
-			res := send(mux, "POST", prefix, "act=forget&url="+siteOne, "Sec-Fetch-Site", "same-origin")
+			res := sendRequest(mux, "POST", prefix, "act=forget&url="+siteOne, "Sec-Fetch-Site", "same-origin")
 			if got, want := res.Header.Get("Location"), "?did=forgotten&view=authorities"; got != want {
 				t.Errorf("POST %s: got Location %q, want %q", prefix, got, want)
 			}
@@ -291,8 +291,8 @@ func TestMounting(t *testing.T) {
 	})
 }
 
-// links returns the targets of the links and forms of a page.
-func links(t *testing.T, page string) []string {
+// pageLinks returns the targets of the links and forms of a page.
+func pageLinks(t *testing.T, page string) []string {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(page))
 	if err != nil {
@@ -310,25 +310,25 @@ func links(t *testing.T, page string) []string {
 }
 
 func TestUnhooked(t *testing.T) {
-	ft, err := fetcher.New(agent, &fetcher.Options{Base: canned{}})
+	ft, err := fetcher.New(agent, &fetcher.Options{Base: cannedBase{}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, at := range []string{"/", "/?view=recent"} {
-		got := words(t, body(t, send(New(nil).Handler(ft), "GET", at, "")))
+		got := visibleWords(t, readBody(t, sendRequest(New(nil).Handler(ft), "GET", at, "")))
 		if want := "pass page.Trace(nil) as fetcher.Options.Trace to see them here."; !strings.Contains(got, want) {
 			t.Errorf("%s: got %q, want %q", at, got, want)
 		}
 	}
 }
 
-// counting is a base that counts the requests.
-type counting struct {
-	canned
+// countingBase is a base that counts the requests.
+type countingBase struct {
+	cannedBase
 	n atomic.Int64
 }
 
-func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c *countingBase) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.n.Add(1)
-	return c.canned.RoundTrip(r)
+	return c.cannedBase.RoundTrip(r)
 }

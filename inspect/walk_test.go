@@ -19,9 +19,9 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// web returns the records of more than a hundred authorities, in all states and with
+// manyRecords returns the records of more than a hundred authorities, in all states and with
 // many equal times.
-func web(now time.Time) map[string]*policy.Record {
+func manyRecords(now time.Time) map[string]*policy.Record {
 	all := make(map[string]*policy.Record)
 	for i := range 137 {
 		site := fmt.Sprintf("https://www-%d.example.%s", i, []string{"com", "net", "org"}[i%3])
@@ -37,8 +37,8 @@ func web(now time.Time) map[string]*policy.Record {
 	return all
 }
 
-// sorted returns the whole list, made in the simplest way.
-func sorted(s search, all map[string]*policy.Record, now time.Time) []string {
+// sortedRows returns the whole list, made in the simplest way.
+func sortedRows(s search, all map[string]*policy.Record, now time.Time) []string {
 	type known struct {
 		name string
 		at   time.Time
@@ -88,13 +88,13 @@ func sorted(s search, all map[string]*policy.Record, now time.Time) []string {
 // the whole list.
 func TestPaging(t *testing.T) {
 	now := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
-	all := web(now)
+	all := manyRecords(now)
 	for _, order := range slices.Sorted(maps.Keys(orders)) {
 		for _, state := range states {
 			for _, s := range []search{{rows: 10}, {rows: 10, down: true}, {rows: 1, text: "-1"}, {rows: 137}, {rows: 500, down: true}, {rows: 9, text: "example.net"}} {
 				s.order, s.state = order, state
 				name := fmt.Sprintf("order %s, falling %v, state %q, text %q, %d rows", s.order, s.down, s.state, s.text, s.rows)
-				want := sorted(s, all, now)
+				want := sortedRows(s, all, now)
 				if got := readPages(t, s, all, now, false); !slices.Equal(got, want) {
 					t.Errorf("%s, forth:\n got %v\nwant %v", name, got, want)
 				}
@@ -157,7 +157,7 @@ func readPages(t *testing.T, s search, all map[string]*policy.Record, now time.T
 // TestPagingByLinks follows the links on the pages to the end and back.
 func TestPagingByLinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		page, ft := demo(t, nil, 40)
+		page, ft := demoPage(t, nil, 40)
 		type list struct {
 			Prev, Next string
 			Matched    int
@@ -168,7 +168,7 @@ func TestPagingByLinks(t *testing.T) {
 		var forth, back [][]struct{ Authority string }
 		for at != "" {
 			var v list
-			decode(t, send(page.Handler(ft), "GET", "/"+at+"&format=json", ""), &v)
+			decode(t, sendRequest(page.Handler(ft), "GET", "/"+at+"&format=json", ""), &v)
 			forth = append(forth, v.Rows)
 			if at = v.Next; at == "" {
 				at = v.Prev
@@ -177,7 +177,7 @@ func TestPagingByLinks(t *testing.T) {
 		}
 		for at != "" {
 			var v list
-			decode(t, send(page.Handler(ft), "GET", "/"+at+"&format=json", ""), &v)
+			decode(t, sendRequest(page.Handler(ft), "GET", "/"+at+"&format=json", ""), &v)
 			back = append(back, v.Rows)
 			at = v.Prev
 		}
@@ -196,7 +196,7 @@ func TestPagingByLinks(t *testing.T) {
 // shown twice or left out.
 func TestPagesMove(t *testing.T) {
 	now := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
-	all := web(now)
+	all := manyRecords(now)
 	s := search{rows: 20, order: "authority", state: everything}
 	first, _ := s.walk(context.Background(), maps.All(all), now)
 	last := first.entries[19]
@@ -206,7 +206,7 @@ func TestPagesMove(t *testing.T) {
 	all["https://aaa.example"] = rec
 	s.from = &last
 	second, _ := s.walk(context.Background(), maps.All(all), now)
-	want := sorted(search{state: everything}, web(now), now)[20:40]
+	want := sortedRows(search{state: everything}, manyRecords(now), now)[20:40]
 	for i, e := range second.entries {
 		if e.authority != want[i] {
 			t.Errorf("row %d: got %s, want %s", i, e.authority, want[i])
@@ -219,14 +219,14 @@ func TestPagesMove(t *testing.T) {
 
 func TestCensus(t *testing.T) {
 	now := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
-	all := web(now)
+	all := manyRecords(now)
 	s := search{order: "authority", rows: 5, state: "stale"}
 	f, err := s.walk(context.Background(), maps.All(all), now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, state := range states {
-		want := len(sorted(search{state: state}, all, now))
+		want := len(sortedRows(search{state: state}, all, now))
 		if got := f.census[state]; got != want || want == 0 && state != "restricted" {
 			t.Errorf("%q: got %d, want %d and not none", state, got, want)
 		}
@@ -249,7 +249,7 @@ func TestWalkEnds(t *testing.T) {
 	if _, err := s.walk(ctx, endless, time.Now()); !errors.Is(err, context.Canceled) || seen > 7000 {
 		t.Errorf("got %v after %d records, want the end of the request soon after 5000", err, seen)
 	}
-	page, ft := demo(t, nil, 0)
+	page, ft := demoPage(t, nil, 0)
 	k := page.Handler(ft).(*handler)
 	page.walking <- struct{}{}
 	if _, err := k.walk(ctx, &s); !errors.Is(err, context.Canceled) {
@@ -260,13 +260,13 @@ func TestWalkEnds(t *testing.T) {
 	}
 }
 
-// million returns a crawler with a million authorities in memory.
-func million(b *testing.B) *fetcher.Transport {
+// millionSites returns a crawler with a million authorities in memory.
+func millionSites(b *testing.B) *fetcher.Transport {
 	b.Helper()
 	if os.Getenv("POLITE_MILLION") == "" {
 		b.Skip("POLITE_MILLION is not set: a million authorities take a while to retrieve")
 	}
-	ft, err := fetcher.New(agent, &fetcher.Options{Base: canned{}, MaxBytes: 2 << 30})
+	ft, err := fetcher.New(agent, &fetcher.Options{Base: cannedBase{}, MaxBytes: 2 << 30})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -289,7 +289,7 @@ func million(b *testing.B) *fetcher.Transport {
 
 // BenchmarkMillion makes pages for a crawler with a million authorities.
 func BenchmarkMillion(b *testing.B) {
-	ft := million(b)
+	ft := millionSites(b)
 	h := New(nil).Handler(ft)
 	for _, row := range []struct{ name, query string }{
 		{"list", "?view=authorities"},
@@ -304,7 +304,7 @@ func BenchmarkMillion(b *testing.B) {
 		b.Run(row.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if res := send(h, "GET", "/"+row.query, ""); res.StatusCode != 200 {
+				if res := sendRequest(h, "GET", "/"+row.query, ""); res.StatusCode != 200 {
 					b.Fatal(res.Status)
 				}
 			}

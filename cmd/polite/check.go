@@ -19,9 +19,9 @@ import (
 type checking struct {
 	siteFlags
 	*cli
-	from     string
-	explain  bool
-	parallel int
+	from     string // --from
+	explain  bool   // --explain
+	parallel int    // --parallel
 
 	crawler      *fetcher.Transport
 	explanations *explain.Log // nil without --explain

@@ -41,9 +41,12 @@ func profileByName(name string) (*policy.Profile, error) {
 
 // siteFlags are the flags of the commands that fetch robots.txt.
 type siteFlags struct {
-	agent, token, profile, store string
-	timeout                      time.Duration
-	json                         bool
+	agent   string        // --agent
+	token   string        // --token
+	profile string        // --profile
+	store   string        // --store
+	timeout time.Duration // --timeout
+	json    bool          // --json
 }
 
 // flags adds the flags that all of these commands have.

@@ -23,9 +23,9 @@ import (
 type getting struct {
 	siteFlags
 	*cli
-	file    string // --output
-	gap     time.Duration
-	fail    bool            // an error status is an error
+	file    string          // --output
+	gap     time.Duration   // --gap
+	fail    bool            // --fail
 	page    io.Writer       // gets the pages
 	results *display.Writer // gets the --json objects
 	tally   tally

@@ -23,7 +23,8 @@ import (
 type linting struct {
 	siteFlags
 	*cli
-	remarksOnly, exitCode bool
+	remarksOnly bool // --remarks
+	exitCode    bool // --exit-code
 }
 
 func (c *cli) lintCommand() *cobra.Command {

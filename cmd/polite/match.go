@@ -20,10 +20,12 @@ import (
 // matching is one run of polite match.
 type matching struct {
 	*cli
-	token, profileName string
-	json, jsonl        bool
-	profile            *policy.Profile
-	disallowAll        *matcher.File // allows only URLs that no file can disallow
+	token       string // --token
+	profileName string // --profile
+	json        bool   // --json
+	jsonl       bool   // --jsonl
+	profile     *policy.Profile
+	disallowAll *matcher.File // allows only URLs that no file can disallow
 }
 
 func (c *cli) matchCommand() *cobra.Command {

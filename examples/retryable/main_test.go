@@ -24,11 +24,11 @@ func TestRun(t *testing.T) {
 		"requests for shop.example/page/1: 2\n",
 		"requests for shop.example/cart: 0\n",
 	}
-	check(t, below, append(both, "requests for busy.example/robots.txt: 1\n"))
-	check(t, above, append(both, "requests for busy.example/robots.txt: 3\n"))
+	checkLines(t, below, append(both, "requests for busy.example/robots.txt: 1\n"))
+	checkLines(t, above, append(both, "requests for busy.example/robots.txt: 3\n"))
 }
 
-func check(t *testing.T, text string, lines []string) {
+func checkLines(t *testing.T, text string, lines []string) {
 	t.Helper()
 	for _, want := range lines {
 		if !strings.Contains(text, want) {
