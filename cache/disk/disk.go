@@ -17,8 +17,7 @@
 //
 // # One process
 //
-// Only one process at a time can open the file. In a second process Open returns [ErrInUse], at once or after
-// Options.Wait. A fleet needs package redis.
+// Only one process at a time can open the file: see [ErrInUse] and Options.Wait. A fleet needs package redis.
 //
 // # Damage
 //
@@ -134,7 +133,6 @@ func (s *Store) Close() (err error) {
 		s.mu.Unlock()
 		close(s.quit)
 		s.writer.Wait()
-
 		s.mu.Lock()
 		failed, broken := s.failed, s.broken
 		s.mu.Unlock()

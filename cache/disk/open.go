@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,10 +24,7 @@ func Open(path string, o *Options) (*Store, error) {
 
 // openWith is Open with options for the database, which tests set.
 func openWith(path string, o *Options, base bbolt.Options) (*Store, error) {
-	if o == nil {
-		o = &Options{}
-	}
-	end := time.Now().Add(o.Wait)
+	end := time.Now().Add(cmp.Or(o, &Options{}).Wait)
 	err := inspect(path, end)
 	var db *bbolt.DB
 	if err == nil {

@@ -96,7 +96,6 @@ func (s *Store) flush() {
 		err = s.guard(func() error { return s.commit(entries) })
 	}
 	took := time.Since(start)
-
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	close(s.room)

@@ -11,9 +11,7 @@
 // The order is least recently used with lazy promotion, as in memcached: a hit moves its entry to the front
 // only if the entry is older than the newest 1/64 of the map. So most hits take only a read lock, and the order
 // is exact up to 1/64 of the map. All shards share one bound: the shards compare the stamps of their last
-// entries, and the oldest entry of the whole map goes.
-//
-// Values may share content by hash consing; see [Part]. A million hosts of one platform serve one file.
+// entries, and the oldest entry of the whole map goes. Values may share content by hash consing; see [Part].
 //
 // # What is counted
 //
@@ -81,14 +79,13 @@ func New[V, S any](max int64) *Cache[V, S] {
 }
 
 // Get returns the value of key and counts as a use. It allocates nothing.
-func (c *Cache[V, S]) Get(key string) (V, bool) {
+func (c *Cache[V, S]) Get(key string) (value V, ok bool) {
 	hash, s := c.home(key)
 	s.mu.RLock()
 	id, ok := s.find(hash, key)
 	if !ok {
 		s.mu.RUnlock()
-		var none V
-		return none, false
+		return value, false
 	}
 	e, now := &s.entries[id], c.now()
 	value, old := e.value, now-e.stamp > c.fresh(s)
@@ -237,8 +234,7 @@ func (c *Cache[V, S]) evict() {
 // oldest returns the shard whose last entry was used least recently, or nil if the map is empty.
 func (c *Cache[V, S]) oldest() *shard[V, S] {
 	var found *shard[V, S]
-	var oldest uint32
-	now := c.now()
+	oldest, now := uint32(0), c.now()
 	for i := range c.shards {
 		s := &c.shards[i]
 		last := s.last.Load()

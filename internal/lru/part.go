@@ -84,6 +84,5 @@ func (c *Cache[V, S]) Drop(p *Part[S]) {
 // partCost returns the cost of a part besides its content: the Part itself, and its element of a map that is two
 // thirds full.
 func partCost[S any]() int64 {
-	const place = 17 // hash, pointer, and a control byte of the map
-	return int64(unsafe.Sizeof(Part[S]{})) + place*3/2
+	return int64(unsafe.Sizeof(Part[S]{})) + 17*3/2 // a hash, a pointer, and a control byte of the map
 }
