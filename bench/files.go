@@ -18,8 +18,8 @@ type job struct {
 	targets []string
 }
 
-// lines returns a file whose default group has n lines, made by line.
-func lines(n int, line func(i int) string) []byte {
+// fileOfLines returns a file whose default group has n lines. line makes each of them.
+func fileOfLines(n int, line func(i int) string) []byte {
 	var b strings.Builder
 	b.WriteString("User-agent: *\n")
 	for i := range n {
@@ -52,8 +52,8 @@ func ruleFiles(n int) []job {
 	for i, target := range targets {
 		name := fmt.Sprintf("%d rules, %s", n, []string{"hit", "miss"}[i])
 		jobs = append(jobs,
-			job{name, lines(n, plainRule), []string{target}},
-			job{name + ", wildcards", lines(n, mixedRule), []string{target}})
+			job{name, fileOfLines(n, plainRule), []string{target}},
+			job{name + ", wildcards", fileOfLines(n, mixedRule), []string{target}})
 	}
 	return jobs
 }
@@ -68,8 +68,8 @@ func agents() job {
 	return job{"5,000 agents", []byte(b.String()), []string{"/x/y", "/y/x"}}
 }
 
-// full returns a file of 500 KiB.
-func full(line func(i int) string) []byte {
+// fileOf500KiB returns a file of 500 KiB.
+func fileOf500KiB(line func(i int) string) []byte {
 	var b strings.Builder
 	b.WriteString("User-agent: *\n")
 	for i := 0; ; i++ {
@@ -81,8 +81,8 @@ func full(line func(i int) string) []byte {
 	}
 }
 
-// gram returns the i-th of 46,656 different strings of three bytes.
-func gram(i int) string {
+// threeBytes returns the i-th of 46,656 different strings of three bytes.
+func threeBytes(i int) string {
 	const abc = "abcdefghijklmnopqrstuvwxyz0123456789"
 	return string([]byte{abc[i%36], abc[i/36%36], abc[i/36/36%36]})
 }
@@ -92,51 +92,51 @@ func hostile() []job {
 	long := func(s string) string { return "/" + strings.Repeat(s, 2048/len(s))[:2047] }
 	var grams strings.Builder
 	for i := 0; grams.Len() < 2040; i++ {
-		grams.WriteString(gram(i))
+		grams.WriteString(threeBytes(i))
 	}
 	target := "/" + grams.String()
 	repeat := strings.Repeat
 	return []job{
-		{"500 KiB of /*xyz", full(func(i int) string { return "Disallow: /*" + gram(i) + gram(i/7) }), []string{target, long("a")}},
-		{"25,000 equal /*xyz", lines(25000, func(int) string { return "Disallow: /*xyz" }), []string{long("xy"), long("a")}},
-		{"one rule of 500 stars", lines(1, func(int) string { return "Disallow: /" + repeat("*a", 500) + "b" }), []string{long("a")}},
-		{"one rule of 200,000 stars", lines(1, func(int) string { return "Disallow: /" + repeat("*a", 200000) + "b" }), []string{long("a")}},
-		{"rules of 1,000 stars", full(func(i int) string { return "Disallow: /" + repeat("*a", 1000) + gram(i) }), []string{long("a")}},
-		{"shared prefixes", full(func(i int) string { return "Disallow: /" + repeat("a", i%1000) + gram(i) }), []string{long("a")}},
-		{"nested prefixes", full(func(i int) string { return "Allow: /" + repeat("a", i%1000) }), []string{long("a")}},
-		{"nested pieces", full(func(i int) string { return "Disallow: /*" + repeat("a", i%1000) + "b" }), []string{long("a")}},
-		{"nested pieces never reached", full(func(i int) string { return "Disallow: /*z*" + repeat("a", i%1000) }), []string{long("a")}},
-		{"nested pieces reached", full(func(i int) string { return "Disallow: /*" + repeat("a", i%1000) + "*c" }), []string{long("a")}},
-		{"states for every place", full(func(i int) string { return "Disallow: /*" + target[1+i%2000:1+i%2000+2+i/2000] + "*~" }), []string{target}},
-		{"states with one piece", full(func(i int) string { return "Disallow: /*" + target[1+i%2000:1+i%2000+2+i/2000] + "*a$" }), []string{target, long("a")}},
-		{"nested after nested pieces", full(func(i int) string { return "Disallow: /*" + repeat("a", 1+i%680) + "*" + repeat("a", 1+i%680) + "*b" }), []string{long("a")}},
-		{"nested pieces nearly", full(func(i int) string { return "Disallow: /*" + repeat("a", 1+i%980) + "*b" }), []string{long("aaab"), long("a")}},
-		{"a state at every place", full(func(i int) string {
+		{"500 KiB of /*xyz", fileOf500KiB(func(i int) string { return "Disallow: /*" + threeBytes(i) + threeBytes(i/7) }), []string{target, long("a")}},
+		{"25,000 equal /*xyz", fileOfLines(25000, func(int) string { return "Disallow: /*xyz" }), []string{long("xy"), long("a")}},
+		{"one rule of 500 stars", fileOfLines(1, func(int) string { return "Disallow: /" + repeat("*a", 500) + "b" }), []string{long("a")}},
+		{"one rule of 200,000 stars", fileOfLines(1, func(int) string { return "Disallow: /" + repeat("*a", 200000) + "b" }), []string{long("a")}},
+		{"rules of 1,000 stars", fileOf500KiB(func(i int) string { return "Disallow: /" + repeat("*a", 1000) + threeBytes(i) }), []string{long("a")}},
+		{"shared prefixes", fileOf500KiB(func(i int) string { return "Disallow: /" + repeat("a", i%1000) + threeBytes(i) }), []string{long("a")}},
+		{"nested prefixes", fileOf500KiB(func(i int) string { return "Allow: /" + repeat("a", i%1000) }), []string{long("a")}},
+		{"nested pieces", fileOf500KiB(func(i int) string { return "Disallow: /*" + repeat("a", i%1000) + "b" }), []string{long("a")}},
+		{"nested pieces never reached", fileOf500KiB(func(i int) string { return "Disallow: /*z*" + repeat("a", i%1000) }), []string{long("a")}},
+		{"nested pieces reached", fileOf500KiB(func(i int) string { return "Disallow: /*" + repeat("a", i%1000) + "*c" }), []string{long("a")}},
+		{"states for every place", fileOf500KiB(func(i int) string { return "Disallow: /*" + target[1+i%2000:1+i%2000+2+i/2000] + "*~" }), []string{target}},
+		{"states with one piece", fileOf500KiB(func(i int) string { return "Disallow: /*" + target[1+i%2000:1+i%2000+2+i/2000] + "*a$" }), []string{target, long("a")}},
+		{"nested after nested pieces", fileOf500KiB(func(i int) string { return "Disallow: /*" + repeat("a", 1+i%680) + "*" + repeat("a", 1+i%680) + "*b" }), []string{long("a")}},
+		{"nested pieces nearly", fileOf500KiB(func(i int) string { return "Disallow: /*" + repeat("a", 1+i%980) + "*b" }), []string{long("aaab"), long("a")}},
+		{"a state at every place", fileOf500KiB(func(i int) string {
 			if i == 0 {
 				return "Disallow: /" + repeat("*a", 2040) + "*b"
 			}
 			return "Disallow: /*x*" + repeat("a", 1+i%960) + "*b"
 		}), []string{long("a")}},
-		{"1,000 stars at random", full(stars(1000, "ab", "*~")), []string{long("ab")}},
-		{"100 stars at random", full(stars(100, "ab", "*~")), []string{long("ab"), "/?%2F" + repeat("ab", 1000)}},
-		{"15 stars at random", full(stars(15, "abcd", "*~")), []string{long("abcd")}},
-		{"300 pieces of the target", full(pieces(300, target)), []string{target}},
-		{"100 pieces of the target", full(pieces(100, target)), []string{target}},
-		{"10 pieces of the target", full(pieces(10, target)), []string{target}},
-		{"2 pieces of the target", full(pieces(2, target)), []string{target}},
+		{"1,000 stars at random", fileOf500KiB(starRules(1000, "ab", "*~")), []string{long("ab")}},
+		{"100 stars at random", fileOf500KiB(starRules(100, "ab", "*~")), []string{long("ab"), "/?%2F" + repeat("ab", 1000)}},
+		{"15 stars at random", fileOf500KiB(starRules(15, "abcd", "*~")), []string{long("abcd")}},
+		{"300 pieces of the target", fileOf500KiB(pieceRules(300, target)), []string{target}},
+		{"100 pieces of the target", fileOf500KiB(pieceRules(100, target)), []string{target}},
+		{"10 pieces of the target", fileOf500KiB(pieceRules(10, target)), []string{target}},
+		{"2 pieces of the target", fileOf500KiB(pieceRules(2, target)), []string{target}},
 		{"one long line", []byte("User-agent: *\nDisallow: /" + repeat("a", 500<<10)), []string{long("a")}},
 		{"one long line of %41", []byte("User-agent: *\nDisallow: /" + repeat("%41", 170<<10)), []string{long("A")}},
-		{"agents", full(func(i int) string { return fmt.Sprintf("User-agent: a%d\nDisallow: /*%s", i, gram(i)) }), []string{target}},
-		{"agents of one name", full(func(i int) string { return fmt.Sprintf("User-agent: *\nDisallow: /*%s", gram(i)) }), []string{target}},
-		{"agents without rules", full(func(i int) string { return fmt.Sprintf("User-agent: a%d", i) }), []string{target}},
+		{"agents", fileOf500KiB(func(i int) string { return fmt.Sprintf("User-agent: a%d\nDisallow: /*%s", i, threeBytes(i)) }), []string{target}},
+		{"agents of one name", fileOf500KiB(func(i int) string { return fmt.Sprintf("User-agent: *\nDisallow: /*%s", threeBytes(i)) }), []string{target}},
+		{"agents without rules", fileOf500KiB(func(i int) string { return fmt.Sprintf("User-agent: a%d", i) }), []string{target}},
 		{"line ends", []byte(repeat("\r", 500<<10)), []string{target}},
-		{"other records", full(func(int) string { return "x:" }), []string{target}},
-		{"no records", full(func(int) string { return "x" }), []string{target}},
+		{"other records", fileOf500KiB(func(int) string { return "x:" }), []string{target}},
+		{"no records", fileOf500KiB(func(int) string { return "x" }), []string{target}},
 	}
 }
 
-// stars returns random rules of n stars, each followed by one of the letters.
-func stars(n int, letters, end string) func(i int) string {
+// starRules returns random rules of n stars, each followed by one of the letters.
+func starRules(n int, letters, end string) func(i int) string {
 	return func(i int) string {
 		r := rand.New(rand.NewPCG(uint64(i), 0))
 		var b strings.Builder
@@ -148,9 +148,9 @@ func stars(n int, letters, end string) func(i int) string {
 	}
 }
 
-// pieces returns random rules that want n pieces of two bytes, in the order in which
+// pieceRules returns random rules. Each has n pieces of two bytes, in the order in which
 // the target has them, and then a byte that the target does not have.
-func pieces(n int, target string) func(i int) string {
+func pieceRules(n int, target string) func(i int) string {
 	return func(i int) string {
 		places := rand.New(rand.NewPCG(uint64(i), 0)).Perm(len(target) / 2)[:n]
 		slices.Sort(places)
@@ -167,7 +167,7 @@ func pieces(n int, target string) func(i int) string {
 func realFiles(dir string, most int) ([]job, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
 	var jobs []job
-	for _, name := range every(names, len(names)/most) {
+	for _, name := range everyNth(names, len(names)/most) {
 		body, err := os.ReadFile(name)
 		if err != nil {
 			return nil, err
@@ -180,8 +180,8 @@ func realFiles(dir string, most int) ([]job, error) {
 	return jobs, err
 }
 
-// every returns every nth of list.
-func every[T any](list []T, n int) []T {
+// everyNth returns every n-th element of list.
+func everyNth[T any](list []T, n int) []T {
 	var some []T
 	for i := 0; i < len(list); i += max(n, 1) {
 		some = append(some, list[i])

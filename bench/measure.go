@@ -163,7 +163,7 @@ func (b *bench) worst(jobs []job) {
 		for _, t := range j.targets {
 			f := matcher.Parse(j.body, matcher.Dialect{})
 			ask := func() { f.Match(token, t) }
-			first, second := once(ask), once(ask)
+			first, second := timeOf(ask), timeOf(ask)
 			m := fastest(ask, 1)
 			fmt.Fprintf(b.out, "    %-28s %12v %12v %12v\n", j.name, first, second, m)
 			slowest, match = max(slowest, first, second), max(match, m)
@@ -172,8 +172,8 @@ func (b *bench) worst(jobs []job) {
 	fmt.Fprintf(b.out, "    %-28s %12v %12s %12v\n", "the longest", slowest, "", match)
 }
 
-// once returns the time of one call.
-func once(do func()) time.Duration {
+// timeOf returns the time of one call.
+func timeOf(do func()) time.Duration {
 	start := time.Now()
 	do()
 	return time.Since(start)

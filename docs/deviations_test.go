@@ -23,7 +23,7 @@ func TestDeviationsName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := strings.Split(read(t, "deviations.md"), "\n## ")[1:]
+	parts := strings.Split(readPage(t, "deviations.md"), "\n## ")[1:]
 	last := 0
 	for _, part := range parts {
 		title, _, _ := strings.Cut(part, "\n")
@@ -47,9 +47,9 @@ func TestDeviationsName(t *testing.T) {
 	}
 }
 
-// page returns the URL of a path of https://example.com. The paths are our own,
+// pageURL returns the URL of a path of https://example.com. The paths are our own,
 // so they parse.
-func page(path string) *url.URL {
+func pageURL(path string) *url.URL {
 	u, err := url.Parse("https://example.com" + path)
 	if err != nil {
 		panic(err)
@@ -69,8 +69,8 @@ func TestDeviations(t *testing.T) {
 		{"2.2/a_rule_may_begin_with_a_star", all, "User-agent: *\nDisallow: x\n", "/x", "allow"},
 		{"2.2/misspelled_records_are_read", "rfc9309 strict google google2019 draft2019", "Useragent: *\nDissallow: /x\n", "/x", "disallow"},
 		{"2.2/a_control_character_voids_a_rule", "rfc9309 strict draft2019", "User-agent: *\nDisallow: /x\x01\n", "/x%01", "allow"},
-		{"2.5/half_a_rule_does_not_count", all, long("User-agent: *\nDisallow: /x", "yyy\n"), "/xz", "allow"},
-		{"2.5/half_a_rule_does_not_count", all, long("User-agent: *\nDisallow: /x\n", ""), "/xz", "disallow"},
+		{"2.5/half_a_rule_does_not_count", all, fileUpToLimit("User-agent: *\nDisallow: /x", "yyy\n"), "/xz", "allow"},
+		{"2.5/half_a_rule_does_not_count", all, fileUpToLimit("User-agent: *\nDisallow: /x\n", ""), "/xz", "disallow"},
 		{"3/bytes_outside_the_grammar_are_encoded", "rfc9309 strict draft2019", "User-agent: *\nDisallow: /x y\n", "/x%20y", "disallow"},
 		{"3/bytes_outside_the_grammar_are_encoded", "rfc9309 strict draft2019", "User-agent: *\nDisallow: /\xFF\n", "/%FF", "disallow"},
 		{"2.2.1/the_first_default_group_alone", "draft2019 koster1996", "User-agent: *\nDisallow: /a\n\nUser-agent: *\nDisallow: /x\n", "/x", "allow"},
@@ -90,7 +90,7 @@ func TestDeviations(t *testing.T) {
 			for name := range strings.FieldsSeq(tt.profiles) {
 				p, _ := policy.ByName(name)
 				a := policy.Attempt{Robots: "https://example.com/robots.txt", Status: 200, Body: []byte(tt.robots), Sent: start, Received: start}
-				if got := p.Learn(nil, a).Decide("MJ12bot, ExampleBot", page(tt.path), start).Verdict.String(); got != tt.want {
+				if got := p.Learn(nil, a).Decide("MJ12bot, ExampleBot", pageURL(tt.path), start).Verdict.String(); got != tt.want {
 					t.Errorf("%s: %.60q, %s\ngot  %s\nwant %s", name, tt.robots, tt.path, got, tt.want)
 				}
 			}
@@ -98,8 +98,8 @@ func TestDeviations(t *testing.T) {
 	}
 }
 
-// long returns a file with rules, then filling up to the limit of 500 KiB, then rest.
-func long(rules, rest string) string {
+// fileUpToLimit returns a file whose rules end at the limit of 500 KiB, followed by rest.
+func fileUpToLimit(rules, rest string) string {
 	return strings.Repeat("#", 500<<10-len(rules)-1) + "\n" + rules + rest
 }
 
@@ -125,7 +125,7 @@ func TestServerErrorForAll(t *testing.T) {
 	t.Run("google/a_5xx_in_place_of_a_404_is_not_detected", func(t *testing.T) {
 		for _, p := range []*policy.Profile{policy.Google(), policy.Google2019()} {
 			a := policy.Attempt{Robots: "https://example.com/robots.txt", Status: 500, Sent: start, Received: start}
-			if got := p.Learn(nil, a).Decide("ExampleBot", page("/"), start).Verdict; got != policy.Defer {
+			if got := p.Learn(nil, a).Decide("ExampleBot", pageURL("/"), start).Verdict; got != policy.Defer {
 				t.Errorf("%s, 500\ngot  %v\nwant %v", p.Name, got, policy.Defer)
 			}
 		}

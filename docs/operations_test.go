@@ -16,7 +16,7 @@ var (
 
 // TestLogMessages checks that operations.md has every message that can be logged.
 func TestLogMessages(t *testing.T) {
-	page := read(t, "operations.md")
+	page := readPage(t, "operations.md")
 	n := 0
 	for _, text := range sources(t, "../fetcher/*.go") {
 		for _, m := range logged.FindAllStringSubmatch(text, -1) {
@@ -35,7 +35,7 @@ func TestLogMessages(t *testing.T) {
 // metrics.
 func TestMetricNames(t *testing.T) {
 	page := map[string]bool{}
-	for _, name := range metric.FindAllString(read(t, "operations.md"), -1) {
+	for _, name := range metric.FindAllString(readPage(t, "operations.md"), -1) {
 		page[name] = true
 	}
 	code := map[string]bool{}
@@ -54,7 +54,7 @@ func TestMetricNames(t *testing.T) {
 	}
 }
 
-func read(t *testing.T, name string) string {
+func readPage(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -72,7 +72,7 @@ func sources(t *testing.T, pattern string) []string {
 	}
 	var texts []string
 	for _, name := range names {
-		texts = append(texts, read(t, name))
+		texts = append(texts, readPage(t, name))
 	}
 	return texts
 }

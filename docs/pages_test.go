@@ -18,14 +18,14 @@ func TestLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, page := range append(pages, "../README.md", "../CHANGELOG.md", "../examples/README.md") {
-		for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {
+		for _, m := range link.FindAllStringSubmatch(readPage(t, page), -1) {
 			target, heading := filepath.Join(filepath.Dir(page), m[1]), strings.TrimPrefix(m[2], "#")
 			if m[1] == "" {
 				target = page
 			}
 			if _, err := os.Stat(target); err != nil {
 				t.Errorf("%s links to %s: %v", page, m[1], err)
-			} else if heading != "" && !headings(read(t, target))[heading] {
+			} else if heading != "" && !headings(readPage(t, target))[heading] {
 				t.Errorf("%s links to %s: no heading %q there", page, target, heading)
 			}
 		}
@@ -46,7 +46,7 @@ func headings(page string) map[string]bool {
 
 // TestReadme checks that the README is short and that its program is valid.
 func TestReadme(t *testing.T) {
-	text := read(t, "../README.md")
+	text := readPage(t, "../README.md")
 	if got := strings.Count(text, "\n"); got > 150 {
 		t.Errorf("README.md\ngot  %d lines\nwant at most 150", got)
 	}
@@ -66,7 +66,7 @@ func TestExamples(t *testing.T) {
 		t.Fatal(programs, err)
 	}
 	for _, page := range []string{"../README.md", "../examples/README.md"} {
-		text := read(t, page)
+		text := readPage(t, page)
 		for _, p := range programs {
 			if name := "`" + filepath.Base(filepath.Dir(p)) + "`"; !strings.Contains(text, name) {
 				t.Errorf("%s\ngot  no %s\nwant a word on it", page, name)

@@ -51,11 +51,11 @@ func TestReadmeTable(t *testing.T) {
 				a.Sent, a.Received = r.NextTry(), r.NextTry()
 				r = p.Learn(r, a)
 			}
-			d := r.Decide("ExampleBot", page("/x"), a.Received)
-			if !strings.HasPrefix(row[1], means(d)) {
-				t.Errorf("README: %s, %d\ngot  %q\nwant it to begin with %q", row[0], a.Status, row[1], means(d))
+			d := r.Decide("ExampleBot", pageURL("/x"), a.Received)
+			if !strings.HasPrefix(row[1], readmeWords(d)) {
+				t.Errorf("README: %s, %d\ngot  %q\nwant it to begin with %q", row[0], a.Status, row[1], readmeWords(d))
 			}
-			next, err := time.ParseDuration(short(row[2]))
+			next, err := time.ParseDuration(leadingDuration(row[2]))
 			if err == nil && r.NextTry().Sub(a.Received).Round(time.Hour) != next {
 				t.Errorf("README: %s, %d\ngot  %q\nwant %v", row[0], a.Status, row[2], r.NextTry().Sub(a.Received))
 			}
@@ -69,8 +69,8 @@ func TestReadmeTable(t *testing.T) {
 	}
 }
 
-// means returns the words with which the README's table begins a decision.
-func means(d policy.Decision) string {
+// readmeWords returns the words with which the README's table begins a decision.
+func readmeWords(d policy.Decision) string {
 	switch {
 	case d.Match.Rule.Line > 0:
 		return "what the rules say"
@@ -80,9 +80,9 @@ func means(d policy.Decision) string {
 	return "nothing yet"
 }
 
-// short returns the duration at the beginning of a cell, in the format of
+// leadingDuration returns the duration at the beginning of a cell, in the format of
 // time.ParseDuration.
-func short(cell string) string {
+func leadingDuration(cell string) string {
 	words := strings.Fields(cell)
 	if len(words) < 2 {
 		return ""
@@ -93,7 +93,7 @@ func short(cell string) string {
 // tableUnder returns the cells of the first table under a heading, without the row of
 // column names.
 func tableUnder(t *testing.T, page, heading string) [][]string {
-	_, text, _ := strings.Cut(read(t, page), heading+"\n")
+	_, text, _ := strings.Cut(readPage(t, page), heading+"\n")
 	_, text, _ = strings.Cut(text, "|---|")
 	var rows [][]string
 	for line := range strings.Lines(text) {

@@ -87,9 +87,9 @@ func hostilePages() []string {
 	}
 }
 
-// known are the elements and attributes that the page uses. None of them runs a
+// knownMarkup are the elements and attributes that the page uses. None of them runs a
 // script, loads a file or links to another site.
-var known = func() map[string]bool {
+var knownMarkup = func() map[string]bool {
 	m := make(map[string]bool)
 	for _, name := range strings.Fields(`html head meta title style body a svg path header nav span time main p h1 h2 form label div input button section
 		figure figcaption ul ol li i b g rect table thead tbody tr th td code dl dt dd
@@ -138,12 +138,12 @@ func unknownMarkup(n *html.Node) []string {
 		return nil
 	}
 	var out []string
-	if !known[n.Data] || n.Data == "style" && n.FirstChild.Data != styleSheet {
+	if !knownMarkup[n.Data] || n.Data == "style" && n.FirstChild.Data != styleSheet {
 		out = append(out, "<"+n.Data+">")
 	}
 	for _, a := range n.Attr {
 		leads := a.Key == "href" || a.Key == "action"
-		if !known["@"+a.Key] || leads && !strings.HasPrefix(a.Val, "?") && !strings.HasPrefix(a.Val, "#") {
+		if !knownMarkup["@"+a.Key] || leads && !strings.HasPrefix(a.Val, "?") && !strings.HasPrefix(a.Val, "#") {
 			out = append(out, fmt.Sprintf("<%s %s=%q>", n.Data, a.Key, a.Val))
 		}
 	}

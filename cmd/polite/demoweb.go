@@ -52,7 +52,7 @@ func startDemoWeb() (*demoWeb, error) {
 		robots http.HandlerFunc // nil if no server listens
 		paths  []string
 	}{
-		{"a site that works", text("text/plain", demoRobots),
+		{"a site that works", answerText("text/plain", demoRobots),
 			[]string{"/", "/me/", "/me/cv", "/a.pdf"}},
 		{"a site that redirects to the robots.txt of the first site", func(rw http.ResponseWriter, r *http.Request) {
 			http.Redirect(rw, r, w.sites[0].base+"/robots.txt", http.StatusMovedPermanently)
@@ -63,9 +63,9 @@ func startDemoWeb() (*demoWeb, error) {
 			http.Error(rw, "later", http.StatusServiceUnavailable)
 		}, []string{"/"}},
 		{"a site that is down: no server listens at the port", nil, []string{"/"}},
-		{"a site that answers an HTML page for everything", text("text/html", "<!doctype html><title>Hello</title>"), []string{"/me/"}},
+		{"a site that answers an HTML page for everything", answerText("text/html", "<!doctype html><title>Hello</title>"), []string{"/me/"}},
 		{"a site that is too slow: no answer in time", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, []string{"/"}},
-		{"a site that breaks off in the middle of the file", truncated, []string{"/me/"}},
+		{"a site that breaks off in the middle of the file", answerTruncated, []string{"/me/"}},
 		{"a site that redirects in a loop", func(rw http.ResponseWriter, r *http.Request) {
 			http.Redirect(rw, r, "/robots.txt", http.StatusFound)
 		}, []string{"/"}},
@@ -94,7 +94,7 @@ func newSite(robots http.HandlerFunc) (*demoSite, error) {
 	if robots != nil {
 		mux := http.NewServeMux()
 		mux.HandleFunc("/robots.txt", robots)
-		mux.HandleFunc("/", text("text/plain", "Welcome, "+demoAgent[:10]+"."))
+		mux.HandleFunc("/", answerText("text/plain", "Welcome, "+demoAgent[:10]+"."))
 		site.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	}
 	return site, nil
@@ -119,17 +119,17 @@ func (w *demoWeb) stop() {
 	}
 }
 
-// text returns a handler that answers with a body.
-func text(kind, body string) http.HandlerFunc {
+// answerText returns a handler that answers with a body.
+func answerText(kind, body string) http.HandlerFunc {
 	return func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Content-Type", kind)
 		io.WriteString(rw, body)
 	}
 }
 
-// truncated announces a longer file than it sends: the Disallow rule at the end
+// answerTruncated declares a longer file than it sends: the Disallow rule at the end
 // is missing.
-func truncated(rw http.ResponseWriter, _ *http.Request) {
+func answerTruncated(rw http.ResponseWriter, _ *http.Request) {
 	rw.Header().Set("Content-Type", "text/plain")
 	rw.Header().Set("Content-Length", "500")
 	io.WriteString(rw, "User-agent: *\nAllow: /pri")

@@ -167,17 +167,17 @@ func (g *getting) fetch(ctx context.Context, client *http.Client, target string)
 		page = display.NewPageWriter(g.results)
 	}
 	// Hide ReadFrom: a bufio.Writer would keep the body's error as its own.
-	r.Bytes, err = io.Copy(struct{ io.Writer }{page}, &body{r: resp.Body})
+	r.Bytes, err = io.Copy(struct{ io.Writer }{page}, &pageBody{r: resp.Body})
 	return r, err
 }
 
-// body reads a page and explains an error in the middle of it.
-type body struct {
+// pageBody reads a page and explains an error in the middle of it.
+type pageBody struct {
 	r io.Reader
 	n int64
 }
 
-func (b *body) Read(p []byte) (int, error) {
+func (b *pageBody) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	b.n += int64(n)
 	if err != nil && err != io.EOF {

@@ -46,7 +46,7 @@ type answer struct {
 	Pattern string `json:"pattern"`
 }
 
-func answers(t *testing.T, out string) []answer {
+func readAnswers(t *testing.T, out string) []answer {
 	t.Helper()
 	var list []answer
 	lines := bufio.NewScanner(strings.NewReader(out))
@@ -61,7 +61,7 @@ func answers(t *testing.T, out string) []answer {
 	return list
 }
 
-// TestVectors runs the command on every vector that a profile must answer rightly.
+// TestVectors runs the command on the vectors that a profile must answer correctly.
 func TestVectors(t *testing.T) {
 	all := readVectors(t, filepath.Join("..", "..", "vectors", "ours.jsonl"))
 	if dir := os.Getenv("POLITE_CONFORMANCE"); dir != "" {
@@ -83,7 +83,7 @@ func TestVectors(t *testing.T) {
 			if code != 0 || errs != "" {
 				t.Errorf("exit %d, stderr %q; want 0 and nothing", code, errs)
 			}
-			got := answers(t, out)
+			got := readAnswers(t, out)
 			if len(got) != len(want) {
 				t.Fatalf("%d cases, %d answers", len(want), len(got))
 			}

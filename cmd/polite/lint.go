@@ -99,7 +99,7 @@ func (l *linting) write(p *display.Writer, text []byte, profile *policy.Profile)
 				p.JSON(remark{n, clean.Text(line, 1<<10), why})
 			}
 		} else if len(remarks[n]) > 0 || !l.remarksOnly {
-			show(p, n, line, remarks[n])
+			showLine(p, n, line, remarks[n])
 		}
 	}
 	if !l.json {
@@ -110,8 +110,8 @@ func (l *linting) write(p *display.Writer, text []byte, profile *policy.Profile)
 	return total
 }
 
-// show writes a line and its remarks.
-func show(p *display.Writer, n int, line string, remarks []string) {
+// showLine writes a line and its remarks.
+func showLine(p *display.Writer, n int, line string, remarks []string) {
 	shown := clean.Text(strings.ReplaceAll(line, "\t", "    "), longShown)
 	if len(line) > longShown {
 		shown += fmt.Sprintf(" (%s)", display.Count(len(line), "byte", "bytes"))

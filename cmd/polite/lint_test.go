@@ -13,7 +13,7 @@ import (
 // that lint and matcher number the lines alike, and the output must be clean.
 func FuzzLint(f *testing.F) {
 	for _, text := range []string{
-		orderly, hostile, "\xef\xbb\xbfUser-agent: *\r\rDisallow: x\r\n\nx", "\xff\xfea\x00\n\x00b\x00", "\xfe\xff\x00a\x00\r\x00", "\xff\xfe\x00\xd8x", "\xff\xfe", "",
+		simpleRobots, hostileRobots, "\xef\xbb\xbfUser-agent: *\r\rDisallow: x\r\n\nx", "\xff\xfea\x00\n\x00b\x00", "\xfe\xff\x00a\x00\r\x00", "\xff\xfe\x00\xd8x", "\xff\xfe", "",
 	} {
 		f.Add([]byte(text), uint8(0))
 		f.Add([]byte(text), uint8(3))

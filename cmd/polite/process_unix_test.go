@@ -44,7 +44,7 @@ type process struct {
 	errs  bytes.Buffer  // standard error
 }
 
-func start(t *testing.T, stdin string, args ...string) *process {
+func startProcess(t *testing.T, stdin string, args ...string) *process {
 	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
@@ -83,14 +83,14 @@ func (p *process) line(t *testing.T) string {
 func TestInterrupt(t *testing.T) {
 	for _, with := range []string{"--from", "arguments"} {
 		t.Run(with, func(t *testing.T) {
-			site, _ := countingSite(t, orderly)
+			site, _ := countingSite(t, simpleRobots)
 			mute, _ := countingSite(t, "")
 			urls := []string{site + "/private", mute + "/a"}
 			args, stdin := append([]string{"check", "--timeout", "1h"}, urls...), ""
 			if with == "--from" {
 				args, stdin = []string{"check", "--timeout", "1h", "--from", "-"}, strings.Join(urls, "\n")
 			}
-			p := start(t, stdin, args...)
+			p := startProcess(t, stdin, args...)
 			if got, want := p.line(t), "DISALLOW  "+urls[0]; !strings.HasPrefix(got, want) {
 				t.Errorf("first line\ngot  %q\nwant %q ...", got, want)
 			}
@@ -110,8 +110,8 @@ func TestInterrupt(t *testing.T) {
 // TestBrokenPipe closes the reader of the results, as "| head -1" does. The program
 // must end without a message.
 func TestBrokenPipe(t *testing.T) {
-	site, _ := countingSite(t, orderly)
-	p := start(t, strings.Repeat(site+"/private\n", 100_000), "check", "--from", "-")
+	site, _ := countingSite(t, simpleRobots)
+	p := startProcess(t, strings.Repeat(site+"/private\n", 100_000), "check", "--from", "-")
 	p.line(t)
 	p.out.Close()
 	err := p.Wait()
@@ -133,7 +133,7 @@ func TestStore(t *testing.T) {
 	} {
 		t.Run(tt.kind, func(t *testing.T) {
 			where := tt.where(t)
-			site, requests := countingSite(t, orderly)
+			site, requests := countingSite(t, simpleRobots)
 			for run := range 2 {
 				code, out, errs := polite(t, "", "check", "--json", "--store", where, site+"/private")
 				if code != 1 || !strings.Contains(out, `"line":4`) || errs != "" {
@@ -150,7 +150,7 @@ func TestStore(t *testing.T) {
 // TestStoreDown names a server in --store that is down. There must be one warning
 // and the usual decisions.
 func TestStoreDown(t *testing.T) {
-	site, requests := countingSite(t, orderly)
+	site, requests := countingSite(t, simpleRobots)
 	socket := filepath.Join(t.TempDir(), "none.sock")
 	code, out, errs := polite(t, "", "check", "--store", "unix://"+socket, site+"/private", site+"/public")
 	if code != 1 || strings.Count(out, "\n") != 2 || strings.Count(errs, "polite: the store failed ") != 1 {

@@ -29,13 +29,13 @@ func newTerminal(t *testing.T, columns int) *terminal {
 	}
 	var number, unlocked uint32
 	size := [4]uint16{24, uint16(columns)}
-	control(t, far, syscall.TIOCSPTLCK, unsafe.Pointer(&unlocked))
-	control(t, far, syscall.TIOCGPTN, unsafe.Pointer(&number))
+	ioctl(t, far, syscall.TIOCSPTLCK, unsafe.Pointer(&unlocked))
+	ioctl(t, far, syscall.TIOCGPTN, unsafe.Pointer(&number))
 	near, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	control(t, near, syscall.TIOCSWINSZ, unsafe.Pointer(&size))
+	ioctl(t, near, syscall.TIOCSWINSZ, unsafe.Pointer(&size))
 	if _, err := term.MakeRaw(int(near.Fd())); err != nil { // so that bytes pass unchanged
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func newTerminal(t *testing.T, columns int) *terminal {
 	}}
 }
 
-func control(t *testing.T, f *os.File, request uintptr, argument unsafe.Pointer) {
+func ioctl(t *testing.T, f *os.File, request uintptr, argument unsafe.Pointer) {
 	t.Helper()
 	if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), request, uintptr(argument)); e != 0 {
 		t.Fatalf("ioctl %#x: %v", request, e)

@@ -119,7 +119,7 @@ func (p *player) play(script string) string {
 }
 
 func (p *player) run(command string) string {
-	words := split(command)
+	words := splitCommand(command)
 	switch words[0] {
 	case "wait":
 		d, err := time.ParseDuration(words[1])
@@ -207,8 +207,8 @@ func (p *player) checkPrintable(text string) {
 	}
 }
 
-// split splits a command at spaces outside single quotes.
-func split(command string) []string {
+// splitCommand splits a command at spaces outside single quotes.
+func splitCommand(command string) []string {
 	var words []string
 	for i, part := range strings.Split(command, "'") {
 		if i%2 == 1 {

@@ -9,8 +9,8 @@ import (
 	"github.com/rfc9309/polite/internal/httptest"
 )
 
-// orderly is the robots.txt of a site that works.
-const orderly = `# Robots, be welcome.
+// simpleRobots is the robots.txt of a site that works.
+const simpleRobots = `# Robots, be welcome.
 User-agent: *
 Allow: /public
 Disallow: /private
@@ -19,8 +19,9 @@ Sitemap: https://example.com/sitemap.xml
 Sitemap: https://example.com/news/map.xml
 `
 
-// hostile is a robots.txt that tries to control a terminal: escape sequences, a
-const hostile = "User-agent: *\n" +
+// hostileRobots is a robots.txt that tries to control a terminal: it has escape
+// sequences, characters that change the direction of a line, and broken UTF-8.
+const hostileRobots = "User-agent: *\n" +
 	"Disallow: /\x1b[31mred\x1b]0;title\x07\n" +
 	"Disallow: /\u202egnp.exe\u2066\n" +
 	"\x1b[2J\x1b[HAllow: /\n" +
@@ -28,8 +29,8 @@ const hostile = "User-agent: *\n" +
 	"Disallow: /\xff\xfe\b\b\b\r" +
 	"Sitemap: https://hostile.example/\x1b[2J\u202e.xml\n"
 
-// many is a robots.txt with a long group and other crawlers by name.
-func many() string {
+// manyRules returns a robots.txt with a long group and groups for other crawlers.
+func manyRules() string {
 	var b strings.Builder
 	b.WriteString("User-agent: *\nCrawl-delay: 5\n")
 	for i := range 40 {
@@ -39,8 +40,8 @@ func many() string {
 	return b.String()
 }
 
-// named is a robots.txt that names more crawlers than are shown.
-func named() string {
+// manyCrawlers returns a robots.txt that names more crawlers than --explain shows.
+func manyCrawlers() string {
 	var b strings.Builder
 	for i := range 20 {
 		fmt.Fprintf(&b, "User-agent: Bot%c\nDisallow: /x\n", 'A'+i)
@@ -56,22 +57,22 @@ func named() string {
 func newWeb(t *testing.T) *httptest.Web {
 	web := httptest.New(t)
 	robots := func(origin string, steps ...httptest.Step) *httptest.Site { return web.Site(origin).Robots(steps...) }
-	robots("https://example.com", httptest.Text(orderly)).
+	robots("https://example.com", httptest.Text(simpleRobots)).
 		Path("/public", httptest.Text("Welcome.\n")).
 		Path("/moved", httptest.Redirect(302, "/private")).
 		Path("/gone", httptest.Text("Gone.\n").Status(410)).
 		Path("/controls", httptest.Text("\x1b[2Jpage\x9b\u009b1m\n")).
 		Path("/broken", httptest.Text(strings.Repeat("page ", 99)).Cut(100))
 	robots("https://www.example.com", httptest.Redirect(301, "https://example.com/robots.txt").After(120*time.Millisecond))
-	robots("https://many.example", httptest.Text(many()).Header("Cache-Control", "max-age=7200").ETag(`"v1"`).After(45*time.Millisecond))
-	robots("https://named.example", httptest.Text(named()))
+	robots("https://many.example", httptest.Text(manyRules()).Header("Cache-Control", "max-age=7200").ETag(`"v1"`).After(45*time.Millisecond))
+	robots("https://named.example", httptest.Text(manyCrawlers()))
 	robots("https://missing.example", httptest.Status(404))
 	robots("https://busy.example", httptest.Status(503).Header("Retry-After", "120"))
 	robots("https://late.example", httptest.Text("User-agent: *\nDisallow: /a\n").After(900*time.Millisecond))
-	robots("https://failing.example", httptest.Text(orderly), httptest.Status(500))
+	robots("https://failing.example", httptest.Text(simpleRobots), httptest.Status(500))
 	robots("https://slow.example", httptest.Hang())
 	robots("https://html.example", httptest.Text("<!doctype html>\n<title>Hello</title>\n").Header("Content-Type", "text/html"))
-	robots("https://hostile.example", httptest.Text(hostile))
+	robots("https://hostile.example", httptest.Text(hostileRobots))
 	robots("https://long.example", httptest.Text("User-agent: *\nDisallow: /"+strings.Repeat("A", 500<<10)+"\nDisallow: /b\n"))
 	web.Site("https://dead.example").At("203.0.113.7").Connect(httptest.Refused)
 	return web

@@ -20,7 +20,7 @@ const root = "../.."
 // TestPage compares docs/conformance.md with what the profiles do.
 func TestPage(t *testing.T) {
 	page := filepath.Join(root, "docs", "conformance.md")
-	diff, err := golden.Diff(page, write(anchors(t)), *update)
+	diff, err := golden.Diff(page, writePage(anchors(t)), *update)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func spec(t *testing.T, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fold(string(text))
+	return oneLine(string(text))
 }
 
 // TestQuotations compares each quotation with its text, word for word.
@@ -125,7 +125,7 @@ func TestQuotations(t *testing.T) {
 			text := spec(t, x.source)
 			for _, s := range x.sections {
 				for _, r := range s.requirements {
-					if r.quote == "" || locate(text, fold(r.quote)) == nil {
+					if r.quote == "" || locate(text, oneLine(r.quote)) == nil {
 						t.Errorf("%s, section %s\ngot  %q\nwant words of %s", x.title, s.number, r.quote, x.source)
 					}
 				}
@@ -147,7 +147,7 @@ func TestPhrases(t *testing.T) {
 	for _, m := range found {
 		known := false
 		for _, x := range texts() {
-			known = known || x.source != "" && locate(spec(t, x.source), fold(m[1])) != nil
+			known = known || x.source != "" && locate(spec(t, x.source), oneLine(m[1])) != nil
 		}
 		if !known {
 			t.Errorf("docs/deviations.md\ngot  %q\nwant words of a text", m[1])
@@ -168,7 +168,7 @@ func TestKeyWords(t *testing.T) {
 	var quoted []span
 	for _, s := range rfc9309() {
 		for _, r := range s.requirements {
-			quoted = append(quoted, locate(text, fold(r.quote))...)
+			quoted = append(quoted, locate(text, oneLine(r.quote))...)
 		}
 	}
 	n := 0
@@ -194,7 +194,7 @@ func covers(spans []span, pos int) bool {
 
 // TestLocate checks what counts as a quotation.
 func TestLocate(t *testing.T) {
-	text := fold(">> One or\n>> more lines.\n\n>> Two lines.\n")
+	text := oneLine(">> One or\n>> more lines.\n\n>> Two lines.\n")
 	for _, tt := range []struct {
 		quote string
 		found bool

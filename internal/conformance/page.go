@@ -7,7 +7,7 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-const head = `# Conformance
+const pageHead = `# Conformance
 
 This page is written by ` + "`go test ./internal/conformance -update`" + `. Do not edit it.
 
@@ -20,10 +20,10 @@ Under each table are the tests that prove its lines, as folder and subtest. ` + 
 [vectors/ours.jsonl](../vectors/ours.jsonl), which the tests of ` + "`matcher`" + ` run.
 `
 
-// write returns the page. anchors has the anchors of the deviations by number.
-func write(anchors map[int]string) string {
+// writePage returns the page. anchors has the anchors of the deviations by number.
+func writePage(anchors map[int]string) string {
 	var b strings.Builder
-	b.WriteString(head)
+	b.WriteString(pageHead)
 	for _, t := range texts() {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n", t.title, t.about)
 		for _, s := range t.sections {
@@ -31,7 +31,7 @@ func write(anchors map[int]string) string {
 				fmt.Fprintf(&b, "\n### %s\n", escape(title))
 			}
 			t.table(&b, s, anchors)
-			proved(&b, s)
+			writeProofs(&b, s)
 		}
 	}
 	return b.String()
@@ -44,14 +44,14 @@ func (t text) table(b *strings.Builder, s section, anchors map[int]string) {
 		cells = append(cells, p.Name)
 	}
 	b.WriteString("\n")
-	line(b, cells)
+	writeRow(b, cells)
 	b.WriteString(strings.Repeat("|---", len(cells)) + "|\n")
 	for i, r := range s.requirements {
 		cells = []string{fmt.Sprint(i + 1), r.level, quoted(r.quote), r.asks}
 		for _, p := range t.columns {
 			cells = append(cells, t.cell(r, p, anchors))
 		}
-		line(b, cells)
+		writeRow(b, cells)
 	}
 }
 
@@ -81,17 +81,17 @@ func (t text) follows(profile string) bool {
 	return false
 }
 
-// proved lists the proofs of a section's requirements.
-func proved(b *strings.Builder, s section) {
+// writeProofs lists the proofs of a section's requirements.
+func writeProofs(b *strings.Builder, s section) {
 	b.WriteString("\nProved by\n\n")
 	for i, r := range s.requirements {
 		if r.probe != nil {
-			fmt.Fprintf(b, "%d. %s\n", i+1, cite(r.proofs))
+			fmt.Fprintf(b, "%d. %s\n", i+1, listProofs(r.proofs))
 		}
 	}
 }
 
-func line(b *strings.Builder, cells []string) {
+func writeRow(b *strings.Builder, cells []string) {
 	fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
 }
 
@@ -106,8 +106,8 @@ func quoted(s string) string {
 // escape escapes the characters that have a meaning in Markdown.
 var escape = strings.NewReplacer(`*`, `\*`, `_`, `\_`, `|`, `\|`, `<`, `\<`, `[`, `\[`, `]`, `\]`).Replace
 
-// cite lists proofs, each after its folder.
-func cite(proofs []string) string {
+// listProofs lists proofs, each after its folder.
+func listProofs(proofs []string) string {
 	var list []string
 	for _, p := range proofs {
 		folder, name, _ := strings.Cut(p, "/")

@@ -5,9 +5,9 @@ import "strings"
 // span is a part of a text between two offsets.
 type span struct{ from, to int }
 
-// fold returns a text as one line. It removes the marks of a quoted message at the
+// oneLine returns a text as one line. It removes the marks of a quoted message at the
 // start of lines, and writes one space for any white space.
-func fold(text string) string {
+func oneLine(text string) string {
 	var words []string
 	for line := range strings.Lines(text) {
 		words = append(words, strings.Fields(strings.TrimLeft(line, ">"))...)

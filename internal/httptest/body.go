@@ -39,7 +39,7 @@ func (b *body) Write(p []byte) (n int, err error) {
 		if b.end != whole {
 			size = min(size, b.keep-b.sent)
 		}
-		some, err := b.to.Write(b.coated(p[:size]))
+		some, err := b.to.Write(b.framed(p[:size]))
 		if err != nil {
 			return n + min(some, size), err
 		}
@@ -48,11 +48,11 @@ func (b *body) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-func (b *body) coated(p []byte) []byte {
-	if b.coat == nil {
+func (b *body) framed(p []byte) []byte {
+	if b.frame == nil {
 		return p
 	}
-	return b.coat(p)
+	return b.frame(p)
 }
 
 // pause waits for the gap of [Step.Drip], before every piece except the first.

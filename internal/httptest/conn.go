@@ -16,16 +16,16 @@ const window = 16 << 10
 
 // A link is the state that the two ends of a connection share: its number, and whether an end has closed it.
 type link struct {
-	web  *Web
-	id   int
-	once sync.Once
-	gone chan struct{} // closed when either end has closed or reset the connection
-	bye  func()        // called once, just before gone is closed
+	web   *Web
+	id    int
+	once  sync.Once
+	gone  chan struct{} // closed when either end has closed or reset the connection
+	onEnd func()        // called once, just before gone is closed
 }
 
 func (l *link) end() {
 	l.once.Do(func() {
-		l.bye()
+		l.onEnd()
 		close(l.gone)
 	})
 }

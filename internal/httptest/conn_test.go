@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// ends returns the two ends of a connection without a web.
-func ends(t *testing.T) (client, server *conn) {
-	l := &link{gone: make(chan struct{}), bye: func() {}}
+// pipeEnds returns the two ends of a connection without a web.
+func pipeEnds(t *testing.T) (client, server *conn) {
+	l := &link{gone: make(chan struct{}), onEnd: func() {}}
 	client, server = pipe(l, &net.TCPAddr{Port: 1}, &net.TCPAddr{Port: 2})
 	t.Cleanup(func() { client.Close(); server.Close() })
 	return client, server
@@ -22,7 +22,7 @@ func ends(t *testing.T) (client, server *conn) {
 
 func TestConnCarriesMoreThanItHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, server := ends(t)
+		client, server := pipeEnds(t)
 		sent := bytes.Repeat([]byte("0123456789"), window)
 		go func() {
 			server.Write(sent)
@@ -54,7 +54,7 @@ func TestConnDeadlines(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client, _ := ends(t)
+				client, _ := pipeEnds(t)
 				began := time.Now()
 				row.set(client, began.Add(time.Hour))
 				go func() {
@@ -89,7 +89,7 @@ func TestConnEnds(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client, server := ends(t)
+				client, server := pipeEnds(t)
 				server.Write([]byte("sent before"))
 				row.end(client, server)
 				if row.readErr != net.ErrClosed {
@@ -101,19 +101,19 @@ func TestConnEnds(t *testing.T) {
 					}
 				}
 				_, err := client.Read(make([]byte, 1))
-				check(t, "client reads", err, row.readErr)
+				checkError(t, "client reads", err, row.readErr)
 				_, err = client.Write([]byte("x"))
-				check(t, "client writes", err, row.writeErr)
+				checkError(t, "client writes", err, row.writeErr)
 				_, err = server.Read(make([]byte, 1))
-				check(t, "server reads", err, row.serverRead)
+				checkError(t, "server reads", err, row.serverRead)
 				_, err = server.Write([]byte("x"))
-				check(t, "server writes", err, row.server)
+				checkError(t, "server writes", err, row.server)
 			})
 		})
 	}
 }
 
-func check(t *testing.T, what string, got, want error) {
+func checkError(t *testing.T, what string, got, want error) {
 	t.Helper()
 	if !errors.Is(got, want) {
 		t.Errorf("%s: got %v, want %v", what, got, want)

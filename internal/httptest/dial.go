@@ -174,7 +174,7 @@ func (w *Web) newPipe(site *Site, to netip.AddrPort) (client, server *conn) {
 	l := &link{web: w, id: w.lastConn, gone: make(chan struct{})}
 	from := netip.AddrPortFrom(w.crawler, uint16(32768+l.id%28000))
 	client, server = pipe(l, net.TCPAddrFromAddrPort(from), net.TCPAddrFromAddrPort(to))
-	l.bye = func() {
+	l.onEnd = func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		delete(w.open, client)

@@ -130,7 +130,7 @@ func (s Step) HTTP10() Step {
 // BrokenChunk sends the body as one chunk, followed by bytes that are not a chunk.
 func (s Step) BrokenChunk() Step {
 	s.wire = func(s Step) []byte { return s.head("HTTP/1.1", "Transfer-Encoding: chunked") }
-	s.coat = func(p []byte) []byte { return fmt.Appendf(nil, "%x\r\n%s\r\nnot hexadecimal\r\n", len(p), p) }
+	s.frame = func(p []byte) []byte { return fmt.Appendf(nil, "%x\r\n%s\r\nnot hexadecimal\r\n", len(p), p) }
 	return s
 }
 

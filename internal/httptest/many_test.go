@@ -87,19 +87,19 @@ func TestOutsideABubble(t *testing.T) {
 }
 
 // A witness is a testing.TB that records the failures of a test.
-type witness struct {
+type recordingTB struct {
 	testing.TB
 	mu     sync.Mutex
 	failed []string
 }
 
-func (w *witness) Errorf(format string, args ...any) {
+func (w *recordingTB) Errorf(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.failed = append(w.failed, fmt.Sprintf(format, args...))
 }
 
-func (w *witness) Fatalf(format string, args ...any) {
+func (w *recordingTB) Fatalf(format string, args ...any) {
 	w.Errorf(format, args...)
 	panic(w)
 }
@@ -125,7 +125,7 @@ func TestMistakes(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				seen := &witness{TB: t}
+				seen := &recordingTB{TB: t}
 				func() {
 					defer func() {
 						if p := recover(); p != nil && p != seen {

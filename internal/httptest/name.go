@@ -27,7 +27,7 @@ type Name struct {
 	addrs     []netip.Addr
 	err       string // error of the resolver, or "" if addrs is the answer
 	temporary bool   // the failure is temporary (SERVFAIL), unlike NXDOMAIN
-	mute      bool   // the resolver never answers
+	silent    bool   // the resolver never answers
 }
 
 // Addrs answers with these addresses, in this order. It panics if a literal is not an address.
@@ -47,7 +47,7 @@ func ServFail() Name { return Name{err: "server misbehaving", temporary: true} }
 
 // NoAnswer never answers: the lookup waits until its context ends, or gives up after 10 s with a *net.DNSError
 // whose IsTimeout is set.
-func NoAnswer() Name { return Name{mute: true} }
+func NoAnswer() Name { return Name{silent: true} }
 
 // resolverTimeout is how long a lookup waits for a silent name server: two tries of 5 s, as in resolv.conf(5).
 const resolverTimeout = 10 * time.Second
@@ -65,7 +65,7 @@ type Lookup struct {
 type host struct {
 	name   string
 	home   []netip.Addr // addresses at which its servers listen
-	script list[Name]   // answers of the resolver; if empty, the answer is home
+	script script[Name] // answers of the resolver; if empty, the answer is home
 }
 
 // Names scripts what the resolver answers for a host: the answers are used in order and the last one repeats.
@@ -105,7 +105,7 @@ func (w *Web) lookup(ctx context.Context, via, network, name string) ([]netip.Ad
 func (w *Web) resolve(ctx context.Context, name string) ([]netip.Addr, error) {
 	answer := w.answerFor(name)
 	switch {
-	case answer.mute:
+	case answer.silent:
 		return nil, w.noAnswer(ctx, name)
 	case ctx.Err() != nil:
 		return nil, &net.DNSError{Err: ctx.Err().Error(), UnwrapErr: ctx.Err(), Name: name}
@@ -185,15 +185,15 @@ func ofFamily(network string, addrs []netip.Addr) []netip.Addr {
 }
 
 // A list is a script: its elements are used in order and the last one repeats.
-type list[E any] struct {
+type script[E any] struct {
 	elems []E
 	used  int
 }
 
-func (l *list[E]) set(elems []E) { l.elems, l.used = slices.Clone(elems), 0 }
+func (l *script[E]) set(elems []E) { l.elems, l.used = slices.Clone(elems), 0 }
 
 // next returns the next element. ok is false for an empty script.
-func (l *list[E]) next() (e E, ok bool) {
+func (l *script[E]) next() (e E, ok bool) {
 	if len(l.elems) == 0 {
 		return e, false
 	}

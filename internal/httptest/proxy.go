@@ -13,7 +13,7 @@ type proxy struct {
 	web     *Web
 	origin  string
 	forward *httputil.ReverseProxy
-	script  list[Step] // answers to send instead of forwarding, guarded by web.mu
+	script  script[Step] // answers to send instead of forwarding, guarded by web.mu
 }
 
 // Proxy makes the site an HTTP proxy as well, for absolute request targets and CONNECT. [Site.Requests] of the proxy has
@@ -74,7 +74,7 @@ func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	}
 	defer near.Close()
 	io.WriteString(near, "HTTP/1.1 200 OK\r\n\r\n")
-	go func() { // ends when either connection ends, because both are closed then
+	go func() { // ends when one of the connections ends, because then both are closed
 		defer near.Close()
 		defer far.Close()
 		io.Copy(near, far)

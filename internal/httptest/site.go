@@ -28,8 +28,8 @@ type Site struct {
 	port   uint16
 
 	// The following fields are guarded by web.mu.
-	paths map[string]*list[Step]
-	lines list[Line]
+	paths map[string]*script[Step]
+	lines script[Line]
 	down  bool
 	cert  Certificate
 	http2 bool
@@ -53,7 +53,7 @@ func (w *Web) Site(origin string) *Site {
 	if len(h.home) == 0 {
 		h.home = []netip.Addr{w.addressLocked(name)}
 	}
-	s := &Site{web: w, origin: key, scheme: scheme, host: h, port: port, paths: map[string]*list[Step]{}}
+	s := &Site{web: w, origin: key, scheme: scheme, host: h, port: port, paths: map[string]*script[Step]{}}
 	w.sites[key] = s
 	w.order = append(w.order, s)
 	return s
@@ -129,7 +129,7 @@ func (s *Site) Path(path string, steps ...Step) *Site {
 	}
 	s.web.mu.Lock()
 	defer s.web.mu.Unlock()
-	script := new(list[Step])
+	script := new(script[Step])
 	script.set(steps)
 	s.paths[path] = script
 	return s
@@ -270,7 +270,7 @@ func (w *Web) stepLocked(r Request) Step {
 
 // scriptLocked returns the script for a request target: the script of the target, of its path, or of the longest
 // matching path that ends in "*".
-func (s *Site) scriptLocked(target string) *list[Step] {
+func (s *Site) scriptLocked(target string) *script[Step] {
 	if script := s.paths[target]; script != nil {
 		return script
 	}

@@ -33,7 +33,7 @@ type Step struct {
 	matching bool                // answer 304 to a matching validator
 	handler  http.HandlerFunc    // answers instead of the step, after delay and with fields set
 	wire     func(Step) []byte   // returns the bytes to write to the bare connection before the body
-	coat     func([]byte) []byte // frames each piece that is written to the bare connection
+	frame    func([]byte) []byte // frames each piece that is written to the bare connection
 }
 
 // A field is one header field. [Step.Header] replaces a field that a constructor sets by default.

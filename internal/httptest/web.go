@@ -121,7 +121,7 @@ func New(t testing.TB) *Web {
 		MaxHeaderBytes: 1 << 20,
 	}
 	served := make(chan struct{})
-	go func() { // ends when ctx does, by listener.Accept
+	go func() { // ends when ctx ends, by listener.Accept
 		defer close(served)
 		server.Serve(listener{w})
 	}()

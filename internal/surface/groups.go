@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// most is the largest number of names in everyone.
-const most = 60
+// maxEveryone is the largest number of names in everyone.
+const maxEveryone = 60
 
 // everyone are the names that a crawler with an http.Client needs: the names in the
 // README's program, its errors and its options.
@@ -33,8 +33,8 @@ var everyone = strings.Fields(`
 var older = strings.Fields(`
 	matcher.Draft2019 matcher.Koster1996 policy.Draft2019 policy.Google2019 policy.Koster1996 policy.Restricted`)
 
-// page returns docs/api.txt: the lines in three groups, each under its title.
-func page(lines []string) string {
+// writePage returns docs/api.txt: the lines in three groups, each under its title.
+func writePage(lines []string) string {
 	groups := []struct {
 		title string
 		has   func(name string) bool
@@ -49,7 +49,7 @@ func page(lines []string) string {
 	for i, g := range groups {
 		var in []string
 		for _, l := range lines {
-			if g.has(name(l)) {
+			if g.has(nameOf(l)) {
 				in = append(in, l)
 			}
 		}
@@ -63,8 +63,8 @@ func page(lines []string) string {
 
 var declared = regexp.MustCompile(`^(\S+): (?:(?:func|type|var|const) |method \(\*?([^)]*)\) )?([\w.]+)`)
 
-// name returns the name that a line describes, such as "fetcher.Transport.Check".
-func name(line string) string {
+// nameOf returns the name that a line describes, such as "fetcher.Transport.Check".
+func nameOf(line string) string {
 	m := declared.FindStringSubmatch(line)
 	switch {
 	case m == nil:

@@ -23,15 +23,15 @@ import (
 	"strings"
 )
 
-// list returns the lines of all public packages of the module, sorted.
-func list(module fs.FS) ([]string, error) {
+// listNames returns the lines of all public packages of the module, sorted.
+func listNames(module fs.FS) ([]string, error) {
 	var lines []string
 	err := fs.WalkDir(module, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case d.IsDir():
-			return enter(module, name)
+			return skipOrEnter(module, name)
 		case !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
 			return nil
 		}
@@ -55,9 +55,9 @@ func list(module fs.FS) ([]string, error) {
 	return slices.Compact(lines), err
 }
 
-// enter returns fs.SkipDir for folders whose packages cannot be imported from
+// skipOrEnter returns fs.SkipDir for folders whose packages cannot be imported from
 // outside: internal packages, folders that the go command ignores, and other modules.
-func enter(module fs.FS, dir string) error {
+func skipOrEnter(module fs.FS, dir string) error {
 	base := path.Base(dir)
 	_, err := fs.Stat(module, path.Join(dir, "go.mod"))
 	nested := err == nil && dir != "."
@@ -116,7 +116,7 @@ func (s *source) group(d *ast.GenDecl) {
 				kind = spec.Type
 			}
 			for _, n := range spec.Names {
-				s.add(n.Name, "%s", strings.TrimSpace(fmt.Sprintf("%s %s %s", d.Tok, n.Name, show(kind))))
+				s.add(n.Name, "%s", strings.TrimSpace(fmt.Sprintf("%s %s %s", d.Tok, n.Name, exprText(kind))))
 			}
 		}
 	}
@@ -134,7 +134,7 @@ func (s *source) kind(t *ast.TypeSpec) {
 		s.add(name, "type %s interface", name)
 		members = k.Methods
 	default:
-		s.add(name, "type %s %s", name, show(k))
+		s.add(name, "type %s %s", name, exprText(k))
 	}
 	if ast.IsExported(name) {
 		s.members(name, members)
@@ -145,11 +145,11 @@ func (s *source) kind(t *ast.TypeSpec) {
 func (s *source) members(of string, list *ast.FieldList) {
 	for _, f := range list.List {
 		if len(f.Names) == 0 {
-			embedded := show(f.Type)
+			embedded := exprText(f.Type)
 			s.add(embedded[strings.LastIndexAny(embedded, "*.")+1:], "%s embeds %s", of, embedded)
 		}
 		for _, n := range f.Names {
-			what := " " + show(f.Type)
+			what := " " + exprText(f.Type)
 			if m, ok := f.Type.(*ast.FuncType); ok && m.Func == token.NoPos {
 				what = signature(m)
 			}
@@ -179,8 +179,8 @@ func unnamed(list *ast.FieldList) *ast.FieldList {
 	return bare
 }
 
-// show returns an expression as text, or "" for nil.
-func show(e ast.Expr) string {
+// exprText returns an expression as text, or "" for nil.
+func exprText(e ast.Expr) string {
 	if e == nil {
 		return ""
 	}

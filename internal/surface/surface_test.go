@@ -19,11 +19,11 @@ const root = "../.."
 // TestSurface compares docs/api.txt with the sources.
 func TestSurface(t *testing.T) {
 	file := filepath.Join(root, "docs", "api.txt")
-	names, err := list(os.DirFS(root))
+	names, err := listNames(os.DirFS(root))
 	if err != nil {
 		t.Fatal(err)
 	}
-	diff, err := golden.Diff(file, page(names), *update)
+	diff, err := golden.Diff(file, writePage(names), *update)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,16 +35,16 @@ func TestSurface(t *testing.T) {
 // TestGroups checks that the group everyone is small and that each name of a group is
 // exported.
 func TestGroups(t *testing.T) {
-	lines, err := list(os.DirFS(root))
+	lines, err := listNames(os.DirFS(root))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var names []string
 	for _, l := range lines {
-		names = append(names, name(l))
+		names = append(names, nameOf(l))
 	}
-	if len(everyone) > most {
-		t.Errorf("names in the group everyone\ngot  %d\nwant at most %d", len(everyone), most)
+	if len(everyone) > maxEveryone {
+		t.Errorf("names in the group everyone\ngot  %d\nwant at most %d", len(everyone), maxEveryone)
 	}
 	for _, n := range slices.Concat(everyone, older) {
 		if !slices.Contains(names, n) {
@@ -55,7 +55,7 @@ func TestGroups(t *testing.T) {
 
 // TestPage checks that each line is put into its group.
 func TestPage(t *testing.T) {
-	got := page([]string{
+	got := writePage([]string{
 		"cache/disk: func Open(string) error",
 		"fetcher: Options.Token string",
 		"fetcher: method (*Transport) Check(string) error",
@@ -144,7 +144,7 @@ var listedNames = []string{
 
 // TestList checks which names of a source are listed and which are left out.
 func TestList(t *testing.T) {
-	got, err := list(fstest.MapFS{
+	got, err := listNames(fstest.MapFS{
 		"p/p.go":              {Data: []byte(listedCode)},
 		"p/p_windows.go":      {Data: []byte("package p\nconst A = 1\n")},
 		"p/p_test.go":         {Data: []byte("package p\nfunc OfTests() {}\n")},

@@ -28,7 +28,7 @@ func Reason(d policy.Decision, now time.Time) string {
 // unreachable, and when the next fetch is due. It returns "" if none of these apply.
 func Lifetime(d policy.Decision, now time.Time) string {
 	var parts []string
-	if down := outage(d, now); down != "" {
+	if down := outageText(d, now); down != "" {
 		parts = append(parts, down)
 	}
 	var times []string
@@ -49,9 +49,9 @@ func Lifetime(d policy.Decision, now time.Time) string {
 	return strings.Join(parts, "; ")
 }
 
-// outage returns how long the file has been unreachable. If an expired copy decided,
+// outageText returns how long the file has been unreachable. If an expired copy decided,
 // it adds the reason of the failure, which Cause leaves out.
-func outage(d policy.Decision, now time.Time) string {
+func outageText(d policy.Decision, now time.Time) string {
 	long := now.Sub(d.DownSince) >= time.Second
 	if d.DownSince.IsZero() || !long && !d.Stale {
 		return ""

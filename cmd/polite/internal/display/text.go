@@ -33,11 +33,11 @@ func Fold(s string, width int) []string {
 	var lines []string
 	for _, clause := range strings.SplitAfter(s, "; ") {
 		if Columns(strings.TrimRight(clause, " ")) <= width {
-			lines = fill(lines, clause, width)
+			lines = appendPart(lines, clause, width)
 			continue
 		}
 		for _, word := range strings.SplitAfter(clause, " ") {
-			lines = fill(lines, word, width)
+			lines = appendPart(lines, word, width)
 		}
 	}
 	for i := range lines {
@@ -46,8 +46,8 @@ func Fold(s string, width int) []string {
 	return lines
 }
 
-// fill appends part to the last line, or to a new line if the last one is full.
-func fill(lines []string, part string, width int) []string {
+// appendPart appends part to the last line, or to a new line if the last one is full.
+func appendPart(lines []string, part string, width int) []string {
 	if n := len(lines); n > 0 && Columns(lines[n-1])+Columns(strings.TrimRight(part, " ")) <= width {
 		lines[n-1] += part
 		return lines

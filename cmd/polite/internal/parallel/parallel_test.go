@@ -19,8 +19,8 @@ type item struct {
 	took time.Duration
 }
 
-// list yields total items of a number of sites. The first site is slow.
-func list(total, sites int, slow time.Duration, read *atomic.Int64) func(func(item) bool) error {
+// items yields total items of a number of sites. The first site is slow.
+func items(total, sites int, slow time.Duration, read *atomic.Int64) func(func(item) bool) error {
 	return func(yield func(item) bool) error {
 		for n := range total {
 			i := item{n: n, site: fmt.Sprint("site ", n%sites)}
@@ -48,9 +48,9 @@ func waitForItem(ctx context.Context, i item) bool {
 	}
 }
 
-func never() error { return nil }
+func idleNothing() error { return nil }
 
-func one(item) int { return 1 }
+func oneSlot(item) int { return 1 }
 
 // TestOrder checks that the results have the order of the list however long each
 // item takes, and that the reader stays within the window.
@@ -73,7 +73,7 @@ func TestOrder(t *testing.T) {
 				var read atomic.Int64
 				next, ahead := 0, int64(0)
 				w := Work[item]{
-					Workers: tt.workers, Key: func(i item) string { return i.site }, Slots: func(item) int { return tt.slots }, Do: waitForItem, Idle: never,
+					Workers: tt.workers, Key: func(i item) string { return i.site }, Slots: func(item) int { return tt.slots }, Do: waitForItem, Idle: idleNothing,
 					Result: func(i item) error {
 						if i.n != next {
 							t.Fatalf("got item %d, want %d", i.n, next)
@@ -83,7 +83,7 @@ func TestOrder(t *testing.T) {
 						return nil
 					},
 				}
-				if err := w.Run(t.Context(), list(tt.total, tt.sites, tt.slow, &read)); err != nil || next != tt.total {
+				if err := w.Run(t.Context(), items(tt.total, tt.sites, tt.slow, &read)); err != nil || next != tt.total {
 					t.Errorf("got %d results, error %v; want %d and none", next, err, tt.total)
 				}
 				if most := int64(Window/tt.slots + 1); ahead > most { // one more item waits for a slot
@@ -114,7 +114,7 @@ func TestOneWorkerAKey(t *testing.T) {
 		}
 		var read atomic.Int64
 		w := Work[item]{
-			Workers: workers, Key: func(i item) string { return i.site }, Slots: one, Idle: never,
+			Workers: workers, Key: func(i item) string { return i.site }, Slots: oneSlot, Idle: idleNothing,
 			Do: func(ctx context.Context, i item) bool {
 				enter(i.site, 1)
 				defer enter(i.site, -1)
@@ -124,7 +124,7 @@ func TestOneWorkerAKey(t *testing.T) {
 			Result: func(item) error { return nil },
 		}
 		start := time.Now()
-		if err := w.Run(t.Context(), list(60, sites, 0, &read)); err != nil {
+		if err := w.Run(t.Context(), items(60, sites, 0, &read)); err != nil {
 			t.Fatal(err)
 		}
 		if most != workers {
@@ -167,7 +167,7 @@ func TestEnd(t *testing.T) {
 				var read atomic.Int64
 				var results []int
 				w := Work[item]{
-					Workers: 3, Key: func(i item) string { return i.site }, Slots: one, Do: waitForItem,
+					Workers: 3, Key: func(i item) string { return i.site }, Slots: oneSlot, Do: waitForItem,
 					Idle: func() error { return tt.idle },
 					Result: func(i item) error {
 						results = append(results, i.n)
@@ -176,7 +176,7 @@ func TestEnd(t *testing.T) {
 				}
 				start := time.Now()
 				err := w.Run(ctx, func(yield func(item) bool) error {
-					list(6, 3, time.Hour, &read)(yield)
+					items(6, 3, time.Hour, &read)(yield)
 					return tt.after
 				})
 				if !errors.Is(err, tt.want) || !slices.Equal(results, tt.results) || time.Since(start) != tt.took {
