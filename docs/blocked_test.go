@@ -152,7 +152,7 @@ func ask(t *testing.T, tr *fetcher.Transport, page string) policy.Decision {
 // TestBlocked compares the decisions on the page with those that the cases print, in
 // order.
 func TestBlocked(t *testing.T) {
-	page := read(t, "blocked.md")
+	page := readPage(t, "blocked.md")
 	shown := decision.FindAllString(page, -1)
 	cases := printedCases()
 	if len(shown) != len(cases) {
