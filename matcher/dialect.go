@@ -46,7 +46,7 @@ func Google() Dialect {
 // Draft2019 returns the dialect of draft-koster-rep-00 of July 2019. It is
 // RFC 9309 but for the default group: of several, only the first is obeyed.
 func Draft2019() Dialect {
-	return Dialect{firstStar: true}
+	return Dialect{firstStar: true, form: rfcForm}
 }
 
 // Koster1996 returns the dialect of the draft "A Method for Robots Exclusion"

@@ -4,8 +4,41 @@ import "strings"
 
 // This file compares one pattern with a target: RFC 9309, section 2.2.3.
 
-// matchStars reports whether the pattern p matches a beginning of t, or all of t
-// if anchored is set.
+// setPattern notes what kind of pattern in normal form r has, and returns the
+// pattern with the stars that mean nothing at its end, where they only count in its
+// length: stars after a star, or at the end, and a "$" after a star.
+func (d *Dialect) setPattern(r *rule, pattern string, hasStar bool) string {
+	if d.literal {
+		return pattern
+	}
+	p, hasEnd := strings.CutSuffix(pattern, "$")
+	r.anchored = hasEnd && !strings.HasSuffix(p, "*")
+	if !hasStar {
+		return pattern
+	}
+	literal := strings.TrimRight(p, "*")
+	r.starred, r.padded = strings.Contains(literal, "*"), len(literal) < len(p)
+	if !strings.Contains(literal, "**") && !(hasEnd && r.padded) {
+		return pattern
+	}
+	r.padded = true
+	b := make([]byte, 0, len(pattern))
+	for i := range len(literal) {
+		if c := literal[i]; c != '*' || literal[max(i-1, 0)] != '*' || i == 0 {
+			b = append(b, c)
+		}
+	}
+	if r.anchored {
+		b = append(b, '$')
+	}
+	for len(b) < len(pattern) {
+		b = append(b, '*')
+	}
+	return view(b)
+}
+
+// matchStars reports whether the literal p matches a beginning of t, or all of t
+// if anchored is set. p has a star, none beside another and none at its end.
 //
 // Invariant: the pieces of p between stars are placed from left to right, each
 // at its earliest position after the one before. If any placing of the pieces
@@ -16,13 +49,13 @@ func matchStars(p, t string, anchored bool) bool {
 	if len(t) < star || t[:star] != p[:star] {
 		return false
 	}
-	t, p = t[star:], strings.TrimLeft(p[star:], "*")
+	t, p = t[star:], p[star+1:]
 	for star = strings.IndexByte(p, '*'); star >= 0; star = strings.IndexByte(p, '*') {
 		at := strings.Index(t, p[:star])
 		if at < 0 {
 			return false
 		}
-		t, p = t[at+star:], strings.TrimLeft(p[star:], "*")
+		t, p = t[at+star:], p[star+1:]
 	}
 	if anchored {
 		return strings.HasSuffix(t, p)

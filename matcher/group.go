@@ -17,12 +17,11 @@ import (
 type Group struct {
 	agent    string        // first user-agent value that names the crawler
 	dialect  Dialect       // dialect of the file
-	rules    []rule        // rules that can match something, by rank
 	written  []Rule        // rules whose pattern normalising changed, as written, by line
 	delay    time.Duration // the crawl-delay
 	hasDelay bool          // there is a crawl-delay
-	indexes  atomic.Pointer[indexes]
-	asked    atomic.Bool // a question has come
+	asked    atomic.Bool   // a question has come
+	rules    atomic.Pointer[rules]
 
 	// Other records, in the order of the file. They are kept as text: a file can have
 	// 170,000 of them, and a list of structs takes twenty times the memory of the file.
@@ -36,28 +35,38 @@ func (d *Dialect) newGroup(agent, text string, records []kept) *Group {
 	if d.isDefault(agent) {
 		agent = "*"
 	}
-	size, rules := len(agent), 0
+	n, size, others := 0, 0, 0
 	for i := range records {
-		r := &records[i]
-		size += r.to - r.from + 1
-		if r.kind.isRule() {
-			rules++
+		if r := &records[i]; r.kind.isRule() {
+			n++
+			size += r.to - r.from
+		} else {
+			others += r.to - r.from + 1
 		}
 	}
-	b := groupBuilder{Group: &Group{dialect: *d}, text: make([]byte, 0, size)}
-	b.agent = b.keep(agent)
-	if rules < len(records) {
-		b.addOthers(text, records, len(records)-rules)
+	b := groupBuilder{Group: &Group{agent: "*", dialect: *d}}
+	if agent != "*" || others > 0 {
+		b.text = make([]byte, 0, len(agent)+others)
+		b.agent = b.keep(agent)
 	}
-	b.addRules(text, records, rules)
+	if n < len(records) {
+		b.addOthers(text, records, len(records)-n)
+	}
+	if n > 0 {
+		b.patterns, b.list = make([]byte, 0, size), make([]rule, 0, n)
+		b.addRules(text, records)
+		b.rules.Store(&rules{text: view(b.patterns), list: b.list, inOrder: d.inOrder})
+	}
 	return b.Group
 }
 
 // groupBuilder fills a group.
 type groupBuilder struct {
 	*Group
-	text []byte // memory for the strings of the group
-	tmp  []byte // the pattern being normalised
+	text     []byte // memory for the strings of the group, but for the patterns in normal form
+	patterns []byte // the patterns in normal form, one after another
+	list     []rule
+	tmp      []byte // the pattern being normalised
 }
 
 // keep returns a copy of s in the memory of the group.
@@ -89,49 +98,43 @@ func (b *groupBuilder) addOthers(text string, records []kept, n int) {
 	b.others = view(b.text[start:])
 }
 
-// addRules adds the n rules, without those that can match nothing.
-func (b *groupBuilder) addRules(text string, records []kept, n int) {
-	var buf [64]rule
-	list := buf[:0]
-	if n > len(buf) {
-		list = make([]rule, 0, n)
-	}
+// addRules adds the rules, without those that can match nothing.
+func (b *groupBuilder) addRules(text string, records []kept) {
 	for i := range records {
 		r := &records[i]
 		if !r.kind.isRule() {
 			continue
 		}
 		written := Rule{int(r.line), r.kind == allow, text[r.from:r.to]}
-		list = b.addRule(list, written, written.Pattern)
+		b.addRule(written, written.Pattern)
 		if b.dialect.indexHTML && written.Allow {
 			// A rule with an index page stands for its folder, too.
 			slash := strings.LastIndexByte(written.Pattern, '/')
 			if slash >= 0 && strings.HasPrefix(written.Pattern[slash:], "/index.htm") {
-				list = b.addRule(list, written, written.Pattern[:slash+1]+"$")
+				b.addRule(written, written.Pattern[:slash+1]+"$")
 			}
 		}
 	}
-	b.rules = b.dialect.rank(list)
 }
 
-// addRule appends a rule with the given pattern, brought to normal form, if it can
+// addRule adds a rule with the given pattern, brought to normal form, if it can
 // match something.
-func (b *groupBuilder) addRule(list []rule, written Rule, pattern string) []rule {
+func (b *groupBuilder) addRule(written Rule, pattern string) {
 	all := shared(strings.TrimSuffix(pattern, "$"))
 	if all&notControl == 0 && !b.dialect.loose {
-		return list
+		return
 	}
 	normal := pattern
 	if all&inPattern == 0 {
 		b.tmp, _ = b.dialect.form.appendNormal(b.tmp[:0], pattern, true)
 		normal, all = view(b.tmp), shared(view(b.tmp))
 	}
+	r := rule{begin: int32(len(b.patterns)), line: int32(written.Line), allow: written.Allow}
+	normal = b.dialect.setPattern(&r, normal, all&notStar == 0)
 	if normal != written.Pattern {
 		b.keepWritten(written)
 	}
-	r := rule{line: int32(written.Line), allow: written.Allow}
-	b.dialect.setPattern(&r, b.keep(normal), all)
-	return append(list, r)
+	b.patterns, b.list = append(b.patterns, normal...), append(b.list, r)
 }
 
 // keepWritten keeps a rule as it is written.
@@ -149,25 +152,33 @@ func (g *Group) Agent() string { return g.agent }
 // Rules returns the rules that can match something, in the order of the file.
 func (g *Group) Rules() iter.Seq[Rule] {
 	return func(yield func(Rule) bool) {
-		list := slices.Clone(g.rules)
-		slices.SortFunc(list, func(a, b rule) int { return int(a.line) - int(b.line) })
+		s := g.rules.Load()
+		if s == nil {
+			return
+		}
+		byLine := make([]int, len(s.list))
+		for i := range byLine {
+			byLine[i] = i
+		}
+		slices.SortFunc(byLine, func(i, j int) int { return int(s.list[i].line - s.list[j].line) })
 		last := int32(0)
-		for i := range list {
-			if r := &list[i]; r.line != last && !yield(g.explain(r)) {
+		for _, i := range byLine {
+			if s.list[i].line != last && !yield(g.explain(s, i)) {
 				return
 			}
-			last = list[i].line
+			last = s.list[i].line
 		}
 	}
 }
 
-// explain returns a rule as it is written.
-func (g *Group) explain(r *rule) Rule {
+// explain returns rule i as it is written.
+func (g *Group) explain(s *rules, i int) Rule {
+	r := &s.list[i]
 	n := sort.Search(len(g.written), func(i int) bool { return g.written[i].Line >= int(r.line) })
 	if n < len(g.written) && g.written[n].Line == int(r.line) {
 		return g.written[n]
 	}
-	return Rule{int(r.line), r.allow, r.pattern}
+	return Rule{int(r.line), r.allow, s.pattern(i)}
 }
 
 // Match is as [File.Match], for the crawler the group was made for.
@@ -192,89 +203,50 @@ const targetUsual = 512
 func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // decide returns the verdict on a target in normal form. folds says that rules
-// with a query see the target otherwise.
+// with a query see the target folded.
 func (g *Group) decide(t string, folds bool) Match {
 	m := Match{Allowed: true, Agent: g.agent}
-	if len(g.rules) == 0 || !g.dialect.noExempt && t == "/robots.txt" {
+	s := g.readyRules()
+	if s == nil || !g.dialect.noExempt && t == "/robots.txt" {
 		return m
 	}
-	folded := t
-	var buf [targetUsual]byte
+	best := -1
 	if folds {
-		folded = view(fold(buf[:0], t))
+		var buf [targetUsual]byte
+		best = s.best(t, rulesWithoutQuery)
+		if i := s.best(view(fold(buf[:0], t)), rulesWithQuery); i >= 0 && (best < 0 || s.outranks(i, best)) {
+			best = i
+		}
+	} else {
+		best = s.best(t, allRules)
 	}
-	if n := g.first(t, folded); n >= 0 {
-		m.Rule = g.explain(&g.rules[n])
+	if best >= 0 {
+		m.Rule = g.explain(s, best)
 		m.Allowed = m.Rule.Allow
 	}
 	return m
 }
 
-// Rules are tried one after another, in order of rank, up to a number. Beyond it
-// an index is quicker, but to make one takes as long as many questions; so
-// it is made for the second question, or for the first if there are very many
-// rules with stars, which take longest to try.
-const (
-	rulesFew  = 32
-	starsMany = 4000
-)
-
-// first returns the number of the first rule that matches, or -1. Rules with a
-// query see the target folded.
-func (g *Group) first(t, folded string) int {
-	if x := g.index(); x != nil {
-		if n, ok := x.first(t, folded); ok {
-			return n
-		}
+// readyRules returns the rules, nil if there are none. Many rules are sorted for the
+// second question, or for the first if very many have stars.
+func (g *Group) readyRules() *rules {
+	s := g.rules.Load()
+	if s == nil || s.sorted || len(s.list) <= rulesFew || !g.asked.Swap(true) && s.stars() <= starsMany {
+		return s
 	}
-	for i := range g.rules {
-		r, target := &g.rules[i], t
-		if r.query {
-			target = folded
-		}
-		if r.matches(target) {
-			return i
-		}
-	}
-	return -1
+	g.rules.CompareAndSwap(s, s.index(starsFew))
+	return g.rules.Load()
 }
 
-// index returns the indexes of the rules, or nil if the rules are to be tried one
-// after another.
-func (g *Group) index() *indexes {
-	x := g.indexes.Load()
-	if x != nil || len(g.rules) <= rulesFew || !g.asked.Swap(true) && g.starred() <= starsMany {
-		return x
-	}
-	g.indexes.CompareAndSwap(nil, newIndexes(g.rules))
-	return g.indexes.Load()
-}
-
-// starred returns the number of rules with stars.
-func (g *Group) starred() int {
-	n := 0
-	for i := range g.rules {
-		if g.rules[i].starred {
-			n++
-		}
-	}
-	return n
-}
-
-// Size returns about how many bytes of memory g retains, with the index that a
-// group of many rules gets at its second question.
+// Size returns about how many bytes of memory g retains, with the trie that a group
+// of many rules with stars gets at its second question.
 func (g *Group) Size() int {
-	n := int(unsafe.Sizeof(*g)) + len(g.agent) + bytesOf(g.rules) + bytesOf(g.written) + len(g.others) + bytesOf(g.otherLines)
-	for i := range g.rules {
-		n += len(g.rules[i].pattern)
-	}
+	n := int(unsafe.Sizeof(*g)) + len(g.agent) + bytesOf(g.written) + len(g.others) + bytesOf(g.otherLines)
 	for i := range g.written {
 		n += len(g.written[i].Pattern)
 	}
-	if x := g.indexes.Load(); x != nil {
-		n += x.size()
-	} else if len(g.rules) > rulesFew {
-		n += indexSize(g.rules)
+	if s := g.rules.Load(); s != nil {
+		n += s.size()
 	}
 	return n
 }

@@ -2,6 +2,7 @@ package matcher
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"regexp"
 	"strings"
@@ -367,26 +368,31 @@ func TestReferenceAlike(t *testing.T) {
 func compare(t *testing.T, d Dialect, robots, token string, targets ...string) (hits int) {
 	t.Helper()
 	f := Parse([]byte(robots), d)
-	g, indexed := f.Group(token), indexedGroup(f, token)
+	groups := append(sortedGroups(f, token), f.Group(token))
 	for _, target := range targets {
 		allowed, line := d.refMatch(robots, token, target)
-		if m := g.Match(target); m.Allowed != allowed || m.Rule.Line != line {
-			t.Fatalf("file %q token %q target %q\ngot %+v\nwant allowed %v line %d", robots, token, target, m, allowed, line)
-		}
 		if line > 0 {
 			hits++
 		}
-		if m := indexed.Match(target); m.Allowed != allowed || m.Rule.Line != line {
-			t.Fatalf("with index: file %q token %q target %q\ngot %+v\nwant allowed %v line %d", robots, token, target, m, allowed, line)
+		for i, g := range groups {
+			if m := g.Match(target); m.Allowed != allowed || m.Rule.Line != line {
+				t.Fatalf("file %q token %q target %q\ngot %+v from group %d\nwant allowed %v line %d", robots, token, target, m, i, allowed, line)
+			}
 		}
 	}
 	return hits
 }
 
-// indexedGroup returns the group of a token with an index, however few rules it
-// has.
-func indexedGroup(f *File, token string) *Group {
-	g := f.choose(token)
-	g.indexes.Store(newIndexes(g.rules))
-	return g
+// sortedGroups returns the group of a token with sorted rules, however few it has:
+// first with a trie of all rules with stars, then without a trie.
+func sortedGroups(f *File, token string) []*Group {
+	var groups []*Group
+	for _, starsFew := range []int{0, math.MaxInt} {
+		g := f.choose(token)
+		if s := g.rules.Load(); s != nil {
+			g.rules.Store(s.index(starsFew))
+		}
+		groups = append(groups, g)
+	}
+	return groups
 }

@@ -1,9 +1,6 @@
 package matcher
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // This file orders the rules of a group and tries them: RFC 9309, section 2.2.2.
 
@@ -23,82 +20,128 @@ type Rule struct {
 
 // A rule is ready to be compared with targets in normal form.
 type rule struct {
-	pattern  string // in normal form
-	line     int32  // number of the line, from 1
-	allow    bool   // an allow line
-	anchored bool   // the pattern ends in a "$" that stands for the end of the target
-	starred  bool   // the pattern has a "*" that stands for any bytes
-	query    bool   // the pattern has a "?", and "/" and "?" are one with their triplets after it
+	begin    int32 // where the pattern begins in the text of the rules; it ends where the next one begins
+	line     int32 // number of the line, from 1
+	allow    bool  // an allow line
+	anchored bool  // the match ends at the end of the target
+	starred  bool  // the literal has a "*" that stands for any bytes
+	padded   bool  // the pattern ends in stars, which count in its length and mean nothing
 }
 
-// setPattern gives r a pattern in normal form, all bytes of which have the
-// properties.
-func (d *Dialect) setPattern(r *rule, pattern string, properties uint8) {
-	r.pattern = pattern
-	r.query = d.form == rfcForm && properties&notQuery == 0
-	r.anchored = !d.literal && strings.HasSuffix(pattern, "$")
-	r.starred = !d.literal && properties&notStar == 0
+// rules are the rules of a group.
+type rules struct {
+	text     string // the patterns in normal form, one after another
+	list     []rule // in the order of the file, or sorted
+	inOrder  bool   // the first rule that matches decides, not the longest
+	sorted   bool   // list[:plain] is sorted by head
+	shortest int32  // length of the shortest literal of list[:plain]
+	plain    int32  // number of rules outside the trie, if sorted
+	trie     *trie  // of list[plain:], or nil
 }
 
-// matches reports whether the rule matches a target in normal form.
-func (r *rule) matches(t string) bool {
-	p := r.literal()
+// pattern returns the pattern of a rule.
+func (s *rules) pattern(i int) string {
+	if i+1 < len(s.list) {
+		return s.text[s.list[i].begin:s.list[i+1].begin]
+	}
+	return s.text[s.list[i].begin:]
+}
+
+// literal returns the pattern of a rule without its anchor and the stars at its end.
+func (s *rules) literal(i int) string {
+	if r := &s.list[i]; r.anchored || r.padded {
+		return s.trimmed(i)
+	}
+	return s.pattern(i)
+}
+
+// trimmed is literal for a pattern that has an anchor or stars at its end.
+func (s *rules) trimmed(i int) string {
+	p := s.pattern(i)
+	if s.list[i].padded {
+		p = strings.TrimRight(p, "*")
+	}
+	if s.list[i].anchored {
+		p = p[:len(p)-1]
+	}
+	return p
+}
+
+// head returns what a rule's literal has before the first star.
+func (s *rules) head(i int) string {
+	if s.list[i].starred {
+		return until(s.literal(i), '*')
+	}
+	return s.literal(i)
+}
+
+// outranks reports whether rule i decides if the rules i and j match: it has the
+// longer pattern, "*" and "$" counted; or a pattern of that length and allows,
+// which j does not; or is alike in both and comes first in the file.
+func (s *rules) outranks(i, j int) bool {
+	a, b := &s.list[i], &s.list[j]
+	if m, n := len(s.pattern(i)), len(s.pattern(j)); m != n && !s.inOrder {
+		return m > n
+	}
+	if a.allow != b.allow && !s.inOrder {
+		return a.allow
+	}
+	return a.line < b.line
+}
+
+// matches reports whether a rule matches a target in normal form.
+func (s *rules) matches(i int, t string) bool {
+	p, r := s.literal(i), &s.list[i]
 	if r.starred {
 		return matchStars(p, t, r.anchored)
 	}
-	// The last byte is compared first since many patterns begin alike.
-	return len(p) <= len(t) && t[len(p)-1] == p[len(p)-1] && t[:len(p)] == p && !(r.anchored && len(p) < len(t))
+	return beginsWith(t, p) && !(r.anchored && len(p) < len(t))
 }
 
-// literal returns the pattern without its anchor.
-func (r *rule) literal() string {
-	if r.anchored {
-		return r.pattern[:len(r.pattern)-1]
-	}
-	return r.pattern
+// beginsWith reports whether t begins with p. The last byte is compared first since
+// many patterns begin alike.
+func beginsWith(t, p string) bool {
+	n := len(p) - 1
+	return n < len(t) && (n < 0 || t[n] == p[n] && t[:n] == p[:n])
 }
 
-// weight is larger for a rule that goes first: the longer pattern, "*" and "$"
-// counted, of equally long ones that of an allow rule.
-func (r *rule) weight() int {
-	if r.allow {
-		return 2*len(r.pattern) + 1
+// A target can be one thing for rules with a query and another for the other rules.
+const (
+	allRules = iota
+	rulesWithoutQuery
+	rulesWithQuery
+)
+
+// hasQuery reports whether the pattern of a rule has a query.
+func (s *rules) hasQuery(i int) bool { return strings.Contains(s.pattern(i), "?") }
+
+// best returns the number of the rule that decides on a target, or -1.
+func (s *rules) best(t string, which int) int {
+	if s.sorted {
+		return s.find(t, which)
 	}
-	return 2 * len(r.pattern)
+	best, end := -1, len(s.text)
+	for i := len(s.list) - 1; i >= 0; i-- {
+		r := &s.list[i]
+		p := s.text[r.begin:end]
+		end = int(r.begin)
+		if r.starred || r.padded || r.anchored || beginsWith(t, p) {
+			best = s.better(best, i, t, which)
+		}
+	}
+	return best
 }
 
-// rank returns rules, which are in the order of the file, so that the first one
-// that matches decides: by weight, and of one weight in the order of the file. In
-// dialects that go by the order of the file, they stay in that order.
-func (d *Dialect) rank(list []rule) []rule {
-	most := 0
-	for i := range list {
-		most = max(most, list[i].weight())
+// better returns i if that rule matches and decides, or else best.
+func (s *rules) better(best, i int, t string, which int) int {
+	if s.matches(i, t) && s.outranksIn(i, best, which) {
+		return i
 	}
-	if d.inOrder {
-		return slices.Clone(list)
-	}
-	if most > 256+8*len(list) { // a few very long patterns
-		slices.SortStableFunc(list, func(a, b rule) int { return b.weight() - a.weight() })
-		return slices.Clone(list)
-	}
-	ranked := make([]rule, len(list))
-	// Counting sort: place[most-w] is where the next rule of weight w goes.
-	var buf [256]int32
-	place := buf[:]
-	if most+2 > len(place) {
-		place = make([]int32, most+2)
-	}
-	for i := range list {
-		place[most-list[i].weight()+1]++
-	}
-	for i := range most {
-		place[i+1] += place[i]
-	}
-	for i := range list {
-		at := &place[most-list[i].weight()]
-		ranked[*at] = list[i]
-		*at++
-	}
-	return ranked
+	return best
+}
+
+// outranksIn reports whether rule i is one of which and outranks best, which can be
+// -1.
+func (s *rules) outranksIn(i, best, which int) bool {
+	return (best < 0 || s.outranks(i, best)) && (which == allRules || s.hasQuery(i) == (which == rulesWithQuery))
 }
