@@ -16,8 +16,8 @@ func (s *Explanation) Write(p *display.Writer, d policy.Decision, now time.Time)
 	p.WriteString("\n")
 	w := &sectionWriter{Writer: p}
 	w.begin("why")
-	w.prose(display.Cause(d))
-	w.prose(display.Citation(d))
+	w.prose(0, display.Cause(d))
+	w.prose(0, display.Citation(d))
 	w.begin("requests")
 	s.writeRequests(w, d)
 	w.begin("lifetime")
@@ -25,7 +25,7 @@ func (s *Explanation) Write(p *display.Writer, d policy.Decision, now time.Time)
 		w.line("%s", h)
 	}
 	if life := display.Lifetime(d, now); life != "" {
-		w.prose(life)
+		w.prose(0, life)
 	} else {
 		w.line("none: the file is not needed")
 	}
@@ -53,7 +53,7 @@ func (s *Explanation) writeRequests(w *sectionWriter, d policy.Decision) {
 		}
 		w.line("%s  %7s  %s", status, millis(q.Millis), q.URL)
 		if q.Error != "" {
-			w.line("%14s%s", "", q.Error)
+			w.prose(14, q.Error)
 		}
 	}
 }
@@ -131,14 +131,14 @@ func (c *sectionWriter) line(format string, args ...any) {
 	c.name = ""
 }
 
-// prose writes a text, folded on a terminal.
-func (c *sectionWriter) prose(s string) {
-	if c.Width == 0 {
-		c.line("%s", s)
-		return
+// prose writes a text behind so many spaces, folded on a terminal.
+func (c *sectionWriter) prose(indent int, s string) {
+	lines := []string{s}
+	if c.Width > 0 {
+		lines = display.Fold(s, c.Width-12-indent)
 	}
-	for _, part := range display.Fold(s, c.Width-12) {
-		c.line("%s", part)
+	for _, l := range lines {
+		c.line("%*s%s", indent, "", l)
 	}
 }
 
