@@ -12,7 +12,7 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// longURL has 8 KiB.
+// longURL is a URL of 8 KiB.
 var longURL = "https://example.com/" + strings.Repeat("x", 8<<10-20)
 
 // locations are the rows of TestLocation.
@@ -58,8 +58,8 @@ var locations = []struct {
 	{"2.3.1.4/201", 201, []string{"/r"}, ""},
 }
 
-// TestLocation resolves the Location of a redirect that https://example.com/a/b
-// sent. An empty want means that it cannot be used.
+// TestLocation checks where a redirect that https://example.com/a/b sent leads. An
+// empty want means that its Location cannot be used.
 func TestLocation(t *testing.T) {
 	for _, tt := range locations {
 		t.Run(tt.name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestLocation(t *testing.T) {
 				t.Errorf("%d with Location %.100q:\ngot  %.100q, %v\nwant %.100q", tt.status, tt.lines, got, err, tt.want)
 			}
 			if err != nil && (len(err.Error()) > 400 || strings.ContainsAny(err.Error(), "\x00\n")) {
-				t.Errorf("an error of %d bytes that quotes a server: %q", len(err.Error()), err)
+				t.Errorf("the error has %d bytes: %q\nwant at most 400, without control characters", len(err.Error()), err)
 			}
 		})
 	}
@@ -95,8 +95,8 @@ func TestRedirects(t *testing.T) {
 // redirects reports whether section 2.3.1.2 speaks of the status.
 func redirects(status int) bool { return slices.Contains([]int{301, 302, 303, 307, 308}, status) }
 
-// TestLocationOfAnotherScheme: what the initial authority was asked over may be
-// followed, wherever the chain has been in between.
+// TestLocationOfAnotherScheme checks that a redirect may lead to the scheme of the
+// initial authority, also after a hop over another scheme.
 func TestLocationOfAnotherScheme(t *testing.T) {
 	a := policy.Attempt{
 		Robots: "ftp://example.com/robots.txt", Status: 302, Header: http.Header{"Location": {"ftp://example.com/r"}},
@@ -119,8 +119,8 @@ func TestLocationOfAnotherScheme(t *testing.T) {
 	}
 }
 
-// TestLoop asks whether a redirect leads back to where it came from: two URLs
-// of one place may be spelt in many ways.
+// TestLoop checks whether a redirect is found to lead back to its own URL, which
+// servers spell in many ways.
 func TestLoop(t *testing.T) {
 	for _, tt := range []struct {
 		name, robots, location string

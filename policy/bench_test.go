@@ -8,7 +8,7 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// sized is a file with n rules, the last of which closes /private.
+// sized returns a file with n rules. The last one disallows /private.
 func sized(n int) string {
 	var b strings.Builder
 	b.WriteString("User-agent: *\n")
@@ -23,12 +23,12 @@ func warm(b *testing.B, rules int) *policy.Record {
 	a.Body = []byte(sized(rules))
 	r := policy.RFC9309().Learn(nil, a)
 	if r.Allows("ExampleBot", private, start) {
-		b.Fatal("the last rule is not there")
+		b.Fatal("/private is allowed, want the last rule to disallow it")
 	}
 	return r
 }
 
-// BenchmarkAllows is the question of nearly every request.
+// BenchmarkAllows measures what nearly every request asks.
 func BenchmarkAllows(b *testing.B) {
 	for _, rules := range []int{1, 13, 1000} {
 		b.Run(fmt.Sprintf("rules=%d", rules), func(b *testing.B) {
@@ -36,7 +36,7 @@ func BenchmarkAllows(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if !r.Allows("ExampleBot", public, start) {
-					b.Fatal("closed")
+					b.Fatal("/public is disallowed, want it allowed")
 				}
 			}
 		})

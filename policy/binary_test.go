@@ -9,7 +9,7 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// samples are records of every kind.
+// samples returns a record of every kind.
 func samples(t testing.TB, p *policy.Profile) map[string]*policy.Record {
 	t.Helper()
 	learn := func(events ...string) (r *policy.Record) {
@@ -32,8 +32,8 @@ func samples(t testing.TB, p *policy.Profile) map[string]*policy.Record {
 	}
 }
 
-// TestDamage stores records of every kind and spoils them in every way: each
-// bit turned, each length short of the whole, something added. None loads.
+// TestDamage damages stored records of every kind: each bit is inverted, the data are
+// cut to each shorter length, and bytes are added. Load must refuse all of them.
 func TestDamage(t *testing.T) {
 	p := policy.RFC9309()
 	for name, r := range samples(t, p) {
@@ -41,9 +41,9 @@ func TestDamage(t *testing.T) {
 			data := stored(t, r)
 			for i := range data {
 				for bit := range 8 {
-					spoiled := []byte(string(data))
-					spoiled[i] ^= 1 << bit
-					refuse(t, p, spoiled, fmt.Sprintf("bit %d of byte %d turned", bit, i))
+					damaged := []byte(string(data))
+					damaged[i] ^= 1 << bit
+					refuse(t, p, damaged, fmt.Sprintf("bit %d of byte %d inverted", bit, i))
 				}
 				refuse(t, p, data[:i], fmt.Sprintf("cut to %d bytes", i))
 			}
@@ -54,7 +54,7 @@ func TestDamage(t *testing.T) {
 	refuse(t, p, nil, "nothing")
 	refuse(t, p, make([]byte, 1<<16), "64 KiB of zeros")
 	if _, err := (*policy.Record)(nil).MarshalBinary(); err == nil {
-		t.Errorf("a nil record was stored")
+		t.Error("MarshalBinary of a nil record: got nil, want an error")
 	}
 }
 
@@ -65,15 +65,15 @@ func refuse(t *testing.T, p *policy.Profile, data []byte, how string) {
 	}
 }
 
-// reseal gives altered data a checksum that fits, as a store that lies would.
+// reseal returns altered data with a valid checksum, as a hostile store might.
 func reseal(data []byte) []byte {
 	body := data[:len(data)-16]
 	sum := sha256.Sum256(body)
 	return append([]byte(string(body)), sum[:16]...)
 }
 
-// TestForged alters records and makes the checksum fit: what is no record of
-// this version and profile is refused all the same, and nothing panics.
+// TestForged alters stored records and corrects the checksum. Load must refuse data of
+// another version or profile, and never panic.
 func TestForged(t *testing.T) {
 	p := policy.RFC9309()
 	for name, r := range samples(t, p) {
@@ -91,7 +91,7 @@ func TestForged(t *testing.T) {
 				case err == nil && r.File() == nil:
 					t.Errorf("cut to %d bytes:\ngot  %v\nwant an error", n, loaded)
 				case err == nil:
-					stored(t, loaded) // the rules may end early; the record is whole
+					stored(t, loaded) // the rules may end early, but the record is complete
 				}
 				for _, b := range []byte{0, 0x7f, 0x80, 0xff} {
 					other := []byte(string(data))
@@ -105,7 +105,7 @@ func TestForged(t *testing.T) {
 	}
 }
 
-// TestLoadOfAnotherProfile: a record belongs to the profile that read the text.
+// TestLoadOfAnotherProfile checks that only the profile that stored a record loads it.
 func TestLoadOfAnotherProfile(t *testing.T) {
 	for _, one := range names {
 		data := stored(t, samples(t, profile(t, one))["file"])
@@ -120,9 +120,9 @@ func TestLoadOfAnotherProfile(t *testing.T) {
 	}
 }
 
-// TestLoadKeepsTheRuling: stored and loaded, every profile's records rule alike
-// at every edge, and Load keeps no reference to what it was given.
-func TestLoadKeepsTheRuling(t *testing.T) {
+// TestLoadKeepsTheDecision checks that a record decides the same after it was stored
+// and loaded, and that Load keeps no reference to its argument.
+func TestLoadKeepsTheDecision(t *testing.T) {
 	for _, name := range names {
 		p := profile(t, name)
 		for kind, r := range samples(t, p) {
@@ -146,7 +146,7 @@ func TestLoadKeepsTheRuling(t *testing.T) {
 	}
 }
 
-// TestLargeRecord stores the largest file there can be.
+// TestLargeRecord stores and loads a file of the largest size.
 func TestLargeRecord(t *testing.T) {
 	p := policy.RFC9309()
 	body := "User-agent: *\n" + strings.Repeat("Disallow: /private\n", p.Limit/19)

@@ -18,11 +18,11 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// TestString: the line that people read, for each kind of decision.
+// TestString checks the line that people read, for each kind of decision.
 func TestString(t *testing.T) {
 	for _, tt := range []struct {
 		name, profile string
-		events        []string // one a day, "" for none
+		events        []string // one a day, "" for a day without a fetch
 		want          string
 	}{
 		{"2.3/nothing_known", "rfc9309", nil,
@@ -77,8 +77,8 @@ func TestStringOfOverride(t *testing.T) {
 	}
 }
 
-// TestStringOfPacing: an allowed URL shows its turn, a deferred one why it has
-// none.
+// TestStringOfPacing checks that an allowed URL shows its turn, and a deferred URL
+// why it gets no turn.
 func TestStringOfPacing(t *testing.T) {
 	d := decide(t, policy.RFC9309().Learn(nil, attempt(t, "200 rules", start)), public, start)
 	before := d.String()
@@ -96,8 +96,7 @@ func TestStringOfPacing(t *testing.T) {
 	}
 }
 
-// hostile is a Decision in which everything that a server has a say in is as
-// bad as it can be.
+// hostile returns a Decision in which all text of a server is hostile.
 func hostile() policy.Decision {
 	const evil = "\x00\x1b[31m\r\n\u202E\u2066\u200B\uFEFF\xFF\xC0\x80\u00A0\"\\ ALLOW"
 	long := strings.Repeat(evil, 8<<10/len(evil))
@@ -109,7 +108,7 @@ func hostile() policy.Decision {
 	}
 }
 
-// safe reports why text must not be shown, "" if it may.
+// safe returns why text must not be shown, or "" if it is safe.
 func safe(s string) string {
 	if !utf8.ValidString(s) {
 		return "invalid UTF-8"
@@ -140,7 +139,7 @@ func TestHostileText(t *testing.T) {
 				t.Errorf("String has %d bytes and %s: %.300q", len(s), safe(s), s)
 			}
 			if url := strings.Fields(d.String())[1]; !strings.HasSuffix(url, "…:") || strings.Contains(url, `"`) {
-				t.Errorf("a URL passes for words: %s", d)
+				t.Errorf("String: got %s\nwant no spaces in the URL", d)
 			}
 			var log bytes.Buffer
 			slog.New(slog.NewTextHandler(&log, nil)).Info("decision", "decision", d)
@@ -159,7 +158,7 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// TestQuoting: what is quoted can be told apart from what is not.
+// TestQuoting checks that a rule with quotes is quoted without ambiguity.
 func TestQuoting(t *testing.T) {
 	for _, tt := range []struct{ pattern, want string }{
 		{`/a"b`, `line 1 "Disallow: /a\"b" in group "*"`},
@@ -175,7 +174,7 @@ func TestQuoting(t *testing.T) {
 	}
 }
 
-// TestJSON: the form that programs read, with its names, words and order.
+// TestJSON checks the names, values and order of the fields that programs read.
 func TestJSON(t *testing.T) {
 	p := policy.RFC9309()
 	rec := learn(t, p, nil, attempt(t, "200 rules from https://cdn.example/r", start))
@@ -221,7 +220,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestLogValue: the attributes of a log line. Zero ones are left out.
+// TestLogValue checks the attributes of a log line. Zero attributes are left out.
 func TestLogValue(t *testing.T) {
 	p := policy.RFC9309()
 	for _, tt := range []struct {
@@ -249,7 +248,7 @@ func TestLogValue(t *testing.T) {
 			got := map[string]string{}
 			var rec *policy.Record
 			events := strings.Split(tt.event, ", then ")
-			for i, e := range events { // an hour apart, the last at the start
+			for i, e := range events { // one each hour, the last one at start
 				rec = learn(t, p, rec, attempt(t, e, start.Add(time.Duration(i+1-len(events))*time.Hour)))
 			}
 			for _, a := range decide(t, rec, private, start).LogValue().Group() {
@@ -262,14 +261,14 @@ func TestLogValue(t *testing.T) {
 	}
 }
 
-// digestOf returns the digest of a text as a Decision has it.
+// digestOf returns Decision.Digest for a text.
 func digestOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 
-// TestDigest: a Decision names the text that was received, up to the limit, and
-// only if its rules decide.
+// TestDigest checks that a Decision has the digest of the text as it was received, up
+// to the limit, and only if the rules of that text decided.
 func TestDigest(t *testing.T) {
 	p := policy.RFC9309()
 	long := "User-agent: *\nDisallow: /private\n#" + strings.Repeat("x", p.Limit)
@@ -304,8 +303,8 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// TestDecideSharesNothing: two Decisions of one moment are one value, and the
-// text that came with the attempt may be written over.
+// TestDecideSharesNothing checks that two Decisions of one moment are equal, also after
+// the caller has overwritten the body of the attempt.
 func TestDecideSharesNothing(t *testing.T) {
 	p := policy.RFC9309()
 	a := attempt(t, `200 rules + ETag: "a"`, start)
@@ -314,7 +313,7 @@ func TestDecideSharesNothing(t *testing.T) {
 	clear(a.Body)
 	a.Header["Etag"][0] = "gone"
 	if got := r.Decide("ExampleBot", private, start); got != want || r.Validators().Get("If-None-Match") != `"a"` {
-		t.Errorf("after the body was written over:\ngot  %v\nwant %v", got, want)
+		t.Errorf("after the body was overwritten:\ngot  %v\nwant %v", got, want)
 	}
 	if later := r.Decide("ExampleBot", private, start.Add(time.Hour)); later != want {
 		t.Errorf("an hour later:\ngot  %v\nwant %v", later, want)

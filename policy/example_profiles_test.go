@@ -9,7 +9,7 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// What the same answer of a site that was not known comes to in each profile.
+// One answer of a new site leads to different decisions in the profiles.
 func ExampleByName() {
 	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	page, _ := url.Parse("https://example.com/")
@@ -37,7 +37,7 @@ func ExampleByName() {
 	// false
 }
 
-// The numbers of the default are those of the RFC.
+// The default profile has the numbers of the RFC.
 func ExampleRFC9309() {
 	p := policy.RFC9309()
 	fmt.Println("bytes that are read:", p.Limit)
@@ -49,8 +49,8 @@ func ExampleRFC9309() {
 	// a copy is used for 24h0m0s at most
 }
 
-// Google stands still for twelve hours, uses the copy for 30 days, and then
-// takes a site that answers for one without restrictions.
+// In an outage Google fetches nothing for twelve hours and then uses the copy. After
+// 30 days a site that answers has no restrictions.
 func ExampleGoogle() {
 	p := policy.Google()
 	const robots = "https://example.com/robots.txt"
@@ -70,7 +70,7 @@ func ExampleGoogle() {
 	// after 720 hours: allow stale false
 }
 
-// In 2019 Google took every 4xx for a site without robots.txt.
+// In 2019 Google treated a site with any 4xx as a site without robots.txt.
 func ExampleGoogle2019() {
 	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	page, _ := url.Parse("https://example.com/")
@@ -83,7 +83,7 @@ func ExampleGoogle2019() {
 	// google false
 }
 
-// The draft of 2019 lets a copy live through a 404.
+// The draft of 2019 keeps a copy in use after a 404.
 func ExampleDraft2019() {
 	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	page, _ := url.Parse("https://example.com/private")
@@ -109,7 +109,7 @@ func ExampleKoster1996() {
 	// disallow restricted
 }
 
-// Check finds what makes no sense in a profile that was changed by hand.
+// Check returns an error for a profile with numbers that make no sense.
 func ExampleProfile_Check() {
 	p := policy.RFC9309()
 	p.Limit = 64 << 10

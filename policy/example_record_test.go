@@ -12,7 +12,7 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// Most requests need no reasons, and no memory.
+// Allows gives no reasons, and allocates nothing.
 func ExampleRecord_Allows() {
 	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	rec := policy.RFC9309().Learn(nil, policy.Attempt{
@@ -28,8 +28,8 @@ func ExampleRecord_Allows() {
 	// /robots.txt true
 }
 
-// A URL that is denied says what to do with the URL: a frontier drops what
-// is disallowed and puts back what is deferred.
+// The verdict says what to do with a URL: drop a disallowed URL, and keep a deferred
+// one for later.
 func ExampleRecord_Decide() {
 	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	page, _ := url.Parse("https://example.com/private")
@@ -53,8 +53,8 @@ func ExampleRecord_Decide() {
 	// again in 10m0s because of status 503 Service Unavailable
 }
 
-// A copy has its own time, which the server may shorten to a minute and nobody
-// may stretch beyond a day.
+// A server may shorten the lifetime of a copy to a minute. No server may extend it
+// beyond a day.
 func ExampleRecord_Due() {
 	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	for _, header := range []string{"", "max-age=3600", "max-age=31536000", "no-store"} {
@@ -71,8 +71,8 @@ func ExampleRecord_Due() {
 	// "no-store": 1m0s, due false and then true
 }
 
-// The tries of an outage are spread: each span is drawn from the upper half of
-// one that doubles.
+// The times between the fetches of an outage double. Each is drawn from the upper
+// half of its span.
 func ExampleRecord_NextTry() {
 	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	var rec *policy.Record
@@ -89,7 +89,7 @@ func ExampleRecord_NextTry() {
 	// 8m0s true
 }
 
-// The next request is conditional, if it goes to where the copy came from.
+// The next request is conditional if it goes to the URL that served the copy.
 func ExampleRecord_Validators() {
 	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	p := policy.RFC9309()
@@ -98,18 +98,18 @@ func ExampleRecord_Validators() {
 		Robots: robots, Hops: []policy.Hop{{From: robots, To: moved, Status: 301}}, Status: 200,
 		Header: http.Header{"Etag": {`"v1"`}}, Body: []byte("User-agent: *\nDisallow: /private\n"), Received: now,
 	})
-	fmt.Println("asked at", rec.Robots())
-	fmt.Println("had from", rec.Origin(), rec.Validators())
+	fmt.Println("fetched at", rec.Robots())
+	fmt.Println("served by", rec.Origin(), rec.Validators())
 
 	rec = p.Learn(rec, policy.Attempt{Robots: robots, Served: moved, Status: 304, Received: now.AddDate(0, 0, 1)})
 	fmt.Println("confirmed until", rec.NextTry().Format(time.DateOnly))
 	// Output:
-	// asked at https://example.com/robots.txt
-	// had from https://cdn.example/robots.txt map[If-None-Match:["v1"]]
+	// fetched at https://example.com/robots.txt
+	// served by https://cdn.example/robots.txt map[If-None-Match:["v1"]]
 	// confirmed until 2026-05-03
 }
 
-// The copy knows more than rules.
+// A file has more than rules.
 func ExampleRecord_File() {
 	rec := policy.RFC9309().Learn(nil, policy.Attempt{
 		Robots: "https://example.com/robots.txt", Status: 200, Received: time.Now(),
@@ -122,8 +122,8 @@ func ExampleRecord_File() {
 	// 5s true
 }
 
-// Thousands of shops run on one platform and serve one text. A crawler that
-// keeps their records in memory needs it once.
+// Thousands of shops run on one platform and serve the same text. A crawler keeps it
+// in memory only once.
 func ExampleRecord_Share() {
 	text := []byte("User-agent: *\nDisallow: /cart\n")
 	learn := func(robots string) *policy.Record {
@@ -136,8 +136,7 @@ func ExampleRecord_Share() {
 	// https://hats.example/robots.txt true
 }
 
-// A memory that is bounded in bytes adds up records and the texts of their
-// copies.
+// A memory that is bounded in bytes adds up the sizes of records and texts.
 func ExampleRecord_Size() {
 	rec := policy.RFC9309().Learn(nil, policy.Attempt{Robots: "https://example.com/robots.txt", Status: 404, Received: time.Now()})
 	fmt.Println(rec.Size()+rec.Text().Size("ExampleBot") < 300, rec.File() == nil)
@@ -145,7 +144,7 @@ func ExampleRecord_Size() {
 	// true true
 }
 
-// What a store keeps is opaque, and the same for the same record.
+// The stored form of a record is opaque.
 func ExampleRecord_MarshalBinary() {
 	rec := policy.RFC9309().Learn(nil, policy.Attempt{Robots: "https://example.com/robots.txt", Status: 410, Received: time.Unix(1e9, 0)})
 	data, err := rec.MarshalBinary()
@@ -159,7 +158,7 @@ func ExampleRecord_MarshalBinary() {
 	// policy: there is no record to store
 }
 
-// A webmaster asks why, and gets the line of the file.
+// Rule answers a webmaster who asks why.
 func ExampleDecision_Rule() {
 	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	rec := policy.RFC9309().Learn(nil, policy.Attempt{
@@ -172,7 +171,7 @@ func ExampleDecision_Rule() {
 	// line 3 "Allow: /shop/offers" in group "ExampleBot"
 }
 
-// Allowed is false for what is deferred, too.
+// Allowed is false for a deferred URL, too.
 func ExampleDecision_Allowed() {
 	var unknown *policy.Record
 	page, _ := url.Parse("https://example.com/")
@@ -182,8 +181,8 @@ func ExampleDecision_Allowed() {
 	// defer false
 }
 
-// A Decision is a group of attributes in a log; those that do not apply are
-// left out.
+// A Decision is a group of attributes in a log. Attributes that do not apply are left
+// out.
 func ExampleDecision_LogValue() {
 	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	rec := policy.RFC9309().Learn(nil, policy.Attempt{Robots: "https://example.com/robots.txt", Status: 404, Received: now})
@@ -199,7 +198,7 @@ func ExampleDecision_LogValue() {
 	// level=INFO msg=decision robots.verdict=allow robots.url=https://example.com/ robots.clause=2.3.1.3 robots.access=unavailable robots.profile=rfc9309 robots.robots=https://example.com/robots.txt robots.status=404 robots.expires=2026-05-02T00:00:00.000Z robots.cause="status 404 Not Found"
 }
 
-// A stack that follows redirects by hand asks where the next one leads.
+// An HTTP stack that follows redirects itself asks for the next URL.
 func ExampleAttempt_Location() {
 	a := policy.Attempt{
 		Robots: "https://example.com/robots.txt", Status: 301,
@@ -215,7 +214,7 @@ func ExampleAttempt_Location() {
 	// <nil> a Location with scheme "ftp" and host "example.com"
 }
 
-// A class lets a profile tell failures apart, and a metric count them.
+// A Failure has a class, for the profile and for metrics.
 func ExampleFailure() {
 	cause := errors.New("lookup example.com: no such host")
 	var err error = &policy.Failure{Class: policy.DNS, Err: cause}

@@ -12,10 +12,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// retrieve asks for robots.txt with an HTTP stack of one's own and notes in an
-// Attempt what came of it. It follows redirects itself, because those of
-// robots.txt are counted, and their rules belong to where the first request
-// went.
+// retrieve fetches robots.txt with an HTTP client and fills an Attempt with the result.
+// It follows the redirects itself, because their number is limited.
 func retrieve(stack *http.Client, p *policy.Profile, old *policy.Record, robots string) policy.Attempt {
 	a := policy.Attempt{Robots: robots, Served: robots, Sent: time.Now()}
 	for {
@@ -30,8 +28,7 @@ func retrieve(stack *http.Client, p *policy.Profile, old *policy.Record, robots 
 	}
 }
 
-// ask makes one request, to where the attempt has come. Nothing of the redirect
-// before it stays in the attempt.
+// ask makes one request, to a.Served. It overwrites the answer of the redirect before.
 func ask(stack *http.Client, p *policy.Profile, old *policy.Record, a *policy.Attempt) error {
 	a.Status, a.Header, a.Body = 0, nil, nil
 	req, err := http.NewRequest(http.MethodGet, a.Served, nil)
@@ -46,7 +43,7 @@ func ask(stack *http.Client, p *policy.Profile, old *policy.Record, a *policy.At
 	}
 	res, err := stack.Do(req)
 	if err != nil {
-		return err // a *policy.Failure, where the stack tells causes apart
+		return err // better a *policy.Failure, if the class is known
 	}
 	defer res.Body.Close()
 	a.Status, a.Header = res.StatusCode, res.Header
@@ -55,9 +52,8 @@ func ask(stack *http.Client, p *policy.Profile, old *policy.Record, a *policy.At
 	return err
 }
 
-// A crawler with its own HTTP stack fills an Attempt from what the stack gives
-// it, keeps one Record for each scheme and authority, and gets the whole
-// decision table.
+// A crawler with its own HTTP stack fills an Attempt, and keeps one Record for each
+// authority.
 func Example() {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.URL.Path == "/robots.txt" {

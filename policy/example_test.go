@@ -10,8 +10,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// An outage of a site whose robots.txt was never seen: nothing may be crawled
-// for 30 days of failed fetches.
+// If robots.txt has never been fetched, nothing may be crawled for 30 days of failed
+// fetches.
 func ExampleProfile_Learn() {
 	p := policy.RFC9309()
 	page, _ := url.Parse("https://example.com/")
@@ -33,7 +33,7 @@ func ExampleProfile_Learn() {
 	// day 31 allow
 }
 
-// The same answers, read in the careful direction and as Google reads them.
+// The profiles decide differently on the same answers.
 func ExampleStrict() {
 	page, _ := url.Parse("https://example.com/private")
 	monday := time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC)
@@ -58,7 +58,7 @@ func ExampleStrict() {
 	// google, 13 h into an outage: allow
 }
 
-// Every decision explains itself in one line, fit for a mail to a webmaster.
+// String explains a decision in one line that may be mailed to a webmaster.
 func ExampleDecision_String() {
 	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	rec := policy.RFC9309().Learn(nil, policy.Attempt{
@@ -102,7 +102,7 @@ func ExampleDecision_MarshalJSON() {
 	// }
 }
 
-// A record outlives the program in any store of bytes.
+// A record can be stored as bytes and loaded by another process.
 func ExampleProfile_Load() {
 	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	p := policy.RFC9309()
@@ -122,9 +122,8 @@ func ExampleProfile_Load() {
 	// policy: the stored record is damaged: its checksum does not fit
 }
 
-// A Profile is data. This crawler knows that some names of its intranet exist
-// only on weekdays and takes a name that does not resolve for a site without
-// robots.txt.
+// A Profile is data. This crawler treats a name that does not resolve as a site
+// without robots.txt.
 func ExampleProfile() {
 	p := policy.RFC9309()
 	p.Name = "intranet"

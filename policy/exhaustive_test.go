@@ -9,9 +9,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// The events and spacings of which TestEveryHistory makes every history. A step
-// of 0 is the same moment, planned is the next fetch as planned, and -2h is a
-// clock that was set back.
+// The events and spacings of TestEveryHistory. A spacing of 0 is the same moment,
+// planned waits for the planned fetch, and -2h sets the clock back.
 var (
 	kinds = []struct{ answer, header, body string }{
 		{"200", ` + ETag: "a"`, "User-agent: *\nDisallow: /\n"},
@@ -35,10 +34,9 @@ var (
 	spacings = []time.Duration{0, planned, 13 * time.Hour, 31 * days, -2 * time.Hour}
 )
 
-// TestEveryHistory lives through every history of up to three events, for every
-// profile: 622,000 records. After each event the decision now, about the next
-// fetch and a month later must be the reference's, and every sentence of
-// invariants must hold.
+// TestEveryHistory plays every history of up to three events under every profile:
+// 622,000 records. After each event it compares the decisions now, about the time of
+// the next fetch and a month later with the reference, and checks all invariants.
 func TestEveryHistory(t *testing.T) {
 	depth := 3
 	if testing.Short() {
@@ -56,14 +54,14 @@ func TestEveryHistory(t *testing.T) {
 	}
 }
 
-// world is one profile's tree of histories.
+// world has all histories under one profile.
 type world struct {
 	t        *testing.T
 	p        *policy.Profile
 	attempts []policy.Attempt // of kinds
 }
 
-// life is one history so far.
+// life is the beginning of one history.
 type life struct {
 	now    time.Time
 	rec    *policy.Record
@@ -71,14 +69,14 @@ type life struct {
 	events []event
 }
 
-// event is one fetch of a history.
+// event is one fetch in a history.
 type event struct {
 	kind    int
 	at      time.Time
-	planned time.Time // the fetch that was planned after it
+	planned time.Time // the next fetch as planned after this one
 }
 
-// events goes on by every event, and then by every spacing and event.
+// events continues the history with each event, and after it with each spacing.
 func (w *world) events(l life, depth int) {
 	for kind := range kinds {
 		if w.t.Failed() {
@@ -101,7 +99,7 @@ func (w *world) events(l life, depth int) {
 	}
 }
 
-// event goes on by one event and checks what then holds.
+// event continues the history with one event, and checks the record.
 func (w *world) event(l life, kind int) life {
 	a := w.attempts[kind]
 	a.Sent, a.Received, a.Body = l.now, l.now, []byte(kinds[kind].body)
@@ -120,7 +118,7 @@ func (w *world) event(l life, kind int) life {
 	return l
 }
 
-// ask compares the decision with the reference, and with the sentences.
+// ask compares the decision at a moment with the reference, and checks the invariants.
 func (w *world) ask(l life, now time.Time) {
 	d := l.rec.Decide("ExampleBot", private, now)
 	got := d.Verdict.String() + " " + d.Clause
@@ -145,9 +143,9 @@ func (w *world) fail(l life, now time.Time, format string, args ...any) {
 	w.t.Errorf("%s at %v after\n%s%s", w.p.Name, now.Sub(start), &b, fmt.Sprintf(format, args...))
 }
 
-// limits are the profiles in the terms of invariants.
+// limits are the numbers that the invariants need of each profile.
 var limits = map[string]struct {
-	open time.Duration // from then on an outage without a copy may allow; 0: never
+	open time.Duration // length after which an outage without a copy may allow; 0: never
 	most time.Duration // the longest lifetime
 }{
 	"rfc9309":    {30 * days, days},
@@ -158,7 +156,7 @@ var limits = map[string]struct {
 	"koster1996": {0, 365 * days},
 }
 
-// invariants are what must hold after every history, whatever the table says.
+// invariants hold after every history.
 var invariants = []struct {
 	sentence string
 	holds    func(profile string, l life, d policy.Decision, now time.Time) bool
@@ -167,12 +165,12 @@ var invariants = []struct {
 		open := limits[profile].open
 		return !d.Allowed() || !d.Fetched.IsZero() || d.Access != policy.Unreachable || open != 0 && l.spread(profile) >= open
 	}},
-	{"nothing but a witness or an outage produces allow", func(profile string, l life, d policy.Decision, now time.Time) bool {
+	{"only a witness or an outage leads to allow without a copy", func(profile string, l life, d policy.Decision, now time.Time) bool {
 		last := kinds[l.events[len(l.events)-1].kind].answer
 		witness := last == "404" || last == "403" || last == "400" || last == "408" || last == "429" || last == "301 after 10"
 		return !d.Allowed() || !d.Fetched.IsZero() || d.Access == policy.Unreachable || witness
 	}},
-	{"a file that shuts its site is never read as one that opens it", func(_ string, l life, d policy.Decision, now time.Time) bool {
+	{"a file that disallows everything never leads to allow", func(_ string, l life, d policy.Decision, now time.Time) bool {
 		return !d.Allowed() || d.Fetched.IsZero() || !strings.Contains(l.lastFile(), "Disallow")
 	}},
 	{"a recovery is seen within a day, and within hours where no copy governs", func(profile string, l life, d policy.Decision, now time.Time) bool {
@@ -186,7 +184,7 @@ var invariants = []struct {
 		if d.Fetched.IsZero() {
 			return true
 		}
-		earliest := now // of the last file and what came after it, should the clock have been set back
+		earliest := now // time of the last file or a later event, because the clock may have been set back
 		for i := len(l.events) - 1; i >= 0; i-- {
 			if l.events[i].at.Before(earliest) {
 				earliest = l.events[i].at
@@ -202,9 +200,8 @@ var invariants = []struct {
 	}},
 }
 
-// spread is over how much time the failed fetches of the last outage are spread
-// at most: the time between two of them up to twice its plan, or an hour, and
-// the plan after the last.
+// spread returns an upper bound of the observed outage: the sum of the times between
+// fetches, each up to twice its plan or an hour, and the planned time after the last.
 func (l life) spread(profile string) (sum time.Duration) {
 	for i, e := range l.events {
 		if i == 0 {
@@ -217,7 +214,7 @@ func (l life) spread(profile string) (sum time.Duration) {
 	return sum + last.planned.Sub(last.at)
 }
 
-// lastFile is the text of the last file that was received whole.
+// lastFile returns the text of the last complete file.
 func (l life) lastFile() string {
 	for i := len(l.events) - 1; i >= 0; i-- {
 		if k := kinds[l.events[i].kind]; k.answer == "200" {

@@ -10,21 +10,21 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// A fleet is a few processes with one store and one site that changes its file
-// and fails at times. Each process merges what it loads into what it knows, and
-// what it saves into what is stored.
+// A fleet is a few processes that share a store. Their one site changes its file, and
+// fails at times. Each process merges its record with the stored record before it
+// fetches and before it saves.
 type fleet struct {
 	t       *testing.T
 	draw    *rand.Rand
 	p       *policy.Profile
 	now     time.Time
-	version int  // of the site's file, in its Sitemap line
+	version int  // version of the site's file, written in its Sitemap line
 	down    bool // the site does not answer
 	workers []worker
 	store   []byte
 	late    [][]byte // writes that have not arrived yet
 	broken  bool     // writes of the store may be lost, be late or change their order, and there is no lease
-	newest  int      // the newest version that a process has acted on
+	newest  int      // the newest version that any process has acted on
 }
 
 // worker is one process.
@@ -35,9 +35,8 @@ type worker struct {
 	acted    int // the newest version it has acted on
 }
 
-// TestFleet: with a store that works no process acts on a file older than one
-// that any process has acted on. With any store no process acts on a file older
-// than one it has acted on itself.
+// TestFleet checks that no process acts on an older file than it did before, with any
+// store. With a store that works, no process acts on an older file than any other did.
 func TestFleet(t *testing.T) {
 	seeds := 300
 	if testing.Short() {
@@ -56,7 +55,7 @@ func TestFleet(t *testing.T) {
 	}
 }
 
-// step lets some time pass and one process do something.
+// step advances the clock and lets one process act.
 func (f *fleet) step() {
 	f.now = f.now.Add(time.Duration(f.draw.IntN(600)) * time.Second)
 	if f.draw.IntN(10) == 0 {
@@ -95,7 +94,7 @@ func (f *fleet) leased() bool {
 	return false
 }
 
-// finish ends a fetch. The site answers when the answer is received.
+// finish ends a fetch with the file that the site has at that moment.
 func (f *fleet) finish(w *worker) {
 	a := policy.Attempt{Robots: robots, Sent: w.sent, Received: f.now}
 	if f.down {
@@ -130,7 +129,7 @@ func (f *fleet) save(data []byte) {
 	}
 }
 
-// act takes a decision by what the process knows.
+// act takes a decision by the record of the process, and checks its version.
 func (f *fleet) act(w *worker) {
 	if w.rec.Due(f.now) {
 		return

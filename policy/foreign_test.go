@@ -14,7 +14,7 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// nilFailure becomes an error that is not nil.
+// nilFailure is a nil pointer in an error that is not nil.
 var nilFailure *policy.Failure
 
 // foreignAttempts are the rows of TestForeignAttempts.
@@ -23,9 +23,9 @@ var foreignAttempts = []struct {
 	known bool
 	a     policy.Attempt
 	want  string
-	next  time.Duration // 0: not asked
+	next  time.Duration // 0: not checked
 }{
-	// What a stack leaves out.
+	// Fields that a stack leaves out.
 	{"2.3.1.1/no_header", false, policy.Attempt{Status: 200, Body: []byte(bodies["rules"])}, "rules 2.2.2", days},
 	{"2.2.1/no_body", false, policy.Attempt{Status: 200}, "allow 2.2.1", days},
 	{"2.3.1.3/nothing_but_a_status", false, policy.Attempt{Status: 404}, "allow 2.3.1.3", days},
@@ -77,19 +77,18 @@ var foreignAttempts = []struct {
 	{"2.3.1.4/a_nil_failure_in_a_chain", false, policy.Attempt{Err: fmt.Errorf("GET: %w", nilFailure)}, "defer 2.3.1.4", time.Minute},
 	{"2.3.1.4/several_errors", false, policy.Attempt{Err: errors.Join(io.EOF, &policy.Failure{Class: policy.Egress})}, "defer 2.3.1.4", time.Hour},
 
-	// Numbers out of all range.
+	// Numbers that are out of range.
 	{"2.3.1.4/a_status_of_any_size", false, policy.Attempt{Status: 1<<31 - 1}, "defer 2.3.1.4", time.Minute},
 	{"2.3.1.4/a_negative_status", false, policy.Attempt{Status: -404}, "defer 2.3.1.4", time.Minute},
 	{"2.3.1.4/99_is_no_status", false, policy.Attempt{Status: 99}, "defer 2.3.1.4", time.Minute},
 
-	// A 304 to a request that was not ours.
+	// A 304 to a request without validators.
 	{"house/304_without_validators", true, policy.Attempt{Status: 304}, "rules stale 2.4", time.Minute},
 }
 
-// TestForeignAttempts learns from attempts as HTTP stacks other than the
-// fetcher may fill them: fields left out, spelt in another way, or at odds with
-// each other. Robots and Received are filled in where a row does not speak of
-// them. Known says that a copy of rules has expired before.
+// TestForeignAttempts learns from attempts that other HTTP stacks than the fetcher may
+// fill: fields are missing, spelt in another way, or contradict each other. The test
+// fills in Robots and Received. Known means that there is an expired copy of rules.
 func TestForeignAttempts(t *testing.T) {
 	for _, tt := range foreignAttempts {
 		t.Run(tt.name, func(t *testing.T) {
@@ -111,18 +110,18 @@ func TestForeignAttempts(t *testing.T) {
 	}
 }
 
-// show is what an attempt says, its body by length.
+// show formats an attempt, with the length of its body.
 func show(a policy.Attempt) string {
 	return fmt.Sprintf("status %d, header %v, %d bytes, %d hops, error %v", a.Status, a.Header, len(a.Body), len(a.Hops), a.Err)
 }
 
-// lines is n bytes of short comments, and then text.
+// lines returns n bytes: the text and then short comments.
 func lines(n int, text string) []byte {
 	return []byte(text + strings.Repeat("#\n", (n-len(text))/2))
 }
 
-// TestTimesLeftOut: an attempt without times is one of the distant past. It
-// must be fetched again, and never counts as the beginning of an outage.
+// TestTimesLeftOut checks that an attempt without times counts as long past: a fetch is
+// due, and the attempt is not the beginning of an outage.
 func TestTimesLeftOut(t *testing.T) {
 	p := policy.RFC9309()
 	for _, tt := range []struct{ name, event, want, later string }{
@@ -169,12 +168,12 @@ func TestTimesLeftOut(t *testing.T) {
 	})
 }
 
-// TestZeroRecord: the zero Record is that of an authority nothing is known of.
+// TestZeroRecord checks that a nil or zero Record knows nothing.
 func TestZeroRecord(t *testing.T) {
 	p := policy.RFC9309()
 	for _, r := range []*policy.Record{nil, {}} {
 		if !r.Due(start) || !r.NextTry().IsZero() || r.Validators() != nil || r.File() != nil || r.Robots()+r.Origin() != "" || r.Share(nil) != r {
-			t.Errorf("%+v knows something", r)
+			t.Errorf("%+v has content, want none", r)
 		}
 		if got := outcome(t, r, start); got != "defer 2.3" {
 			t.Errorf("%+v\ngot  %s\nwant defer 2.3", r, got)
@@ -188,8 +187,7 @@ func TestZeroRecord(t *testing.T) {
 	}
 }
 
-// TestSpansOfAnySize: a profile of one's own may call any span for ever, and
-// no sum runs over.
+// TestSpansOfAnySize checks that the longest spans in a profile do not overflow.
 func TestSpansOfAnySize(t *testing.T) {
 	const ever = time.Duration(1<<63 - 1)
 	p := policy.RFC9309()
@@ -221,7 +219,7 @@ func TestSpansOfAnySize(t *testing.T) {
 	}
 }
 
-// TestNoStatus: no table makes an answer of what is none.
+// TestNoStatus checks that no table gives a number under 100 a meaning.
 func TestNoStatus(t *testing.T) {
 	p := policy.RFC9309()
 	p.Name, p.Status = "open", []policy.StatusRule{{From: math.MinInt32, To: math.MaxInt32, Access: policy.Unavailable, Answers: true, Clause: "house", Again: time.Hour}}
@@ -233,7 +231,7 @@ func TestNoStatus(t *testing.T) {
 	}
 }
 
-// TestCauses reads what a Decision says of answers that were none.
+// TestCauses checks Decision.Cause for answers without a file.
 func TestCauses(t *testing.T) {
 	for _, tt := range []struct {
 		name, want string
@@ -259,8 +257,8 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// TestRobotsTxtItself: the decision on /robots.txt rests on no rule, whatever the
-// copy says and whether there is one. With a query it is another page.
+// TestRobotsTxtItself checks that no rule decides on /robots.txt. With a query the URL
+// is another page.
 func TestRobotsTxtItself(t *testing.T) {
 	for _, name := range names {
 		p := profile(t, name)
@@ -277,7 +275,7 @@ func TestRobotsTxtItself(t *testing.T) {
 	}
 }
 
-// TestPasswords: a decision is for logs, and a password is not.
+// TestPasswords checks that a decision never shows the password of a URL.
 func TestPasswords(t *testing.T) {
 	d := policy.RFC9309().Learn(nil, attempt(t, "404", start)).Decide("ExampleBot", mustParse("https://me:secret@example.com/"), start)
 	text, err := d.MarshalJSON()
@@ -286,7 +284,7 @@ func TestPasswords(t *testing.T) {
 	}
 	for _, s := range []string{d.URL, d.String(), d.LogValue().String(), string(text)} {
 		if strings.Contains(s, "secret") {
-			t.Errorf("a password is told: %s", s)
+			t.Errorf("%s\nwant the password masked", s)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// manyDigits is a number larger than any type holds.
+// manyDigits is a number that no integer type can hold.
 var manyDigits = strings.Repeat("9", 400)
 
 // lifetimes are the rows of TestLifetime.
@@ -134,9 +134,8 @@ var lifetimes = []struct {
 	{"2.4/two_ages_on_a_line", "Cache-Control: max-age=3600\nAge: 600, 60", 50 * time.Minute},
 }
 
-// TestLifetime asks how long the file of an answer is used, from its header
-// alone. Lines are "Field: value", parted by newlines; the answer is received
-// at the start, the first of May 2026, midnight.
+// TestLifetime checks how long a file is used that was received with a header. The
+// answer is received at start, midnight of the first of May 2026.
 func TestLifetime(t *testing.T) {
 	for _, tt := range lifetimes {
 		t.Run(tt.name, func(t *testing.T) {
@@ -152,8 +151,8 @@ func TestLifetime(t *testing.T) {
 	}
 }
 
-// TestExchange: the time that the fetch took counts as age (RFC 9111, section
-// 4.2.3), but shortens no minimum.
+// TestExchange checks that the time of the fetch counts as age (RFC 9111, section
+// 4.2.3), but does not shorten a minimum.
 func TestExchange(t *testing.T) {
 	const minute = time.Minute
 	for _, tt := range []struct {
@@ -181,7 +180,7 @@ func TestExchange(t *testing.T) {
 	}
 }
 
-// header reads lines of "Field: value".
+// header returns a header from lines of "Field: value".
 func header(t *testing.T, lines string) http.Header {
 	t.Helper()
 	h := http.Header{}
@@ -195,8 +194,8 @@ func header(t *testing.T, lines string) http.Header {
 	return h
 }
 
-// TestHostileCacheControl feeds the longest header a server can send, made of
-// what costs most to read. It ends in time or the test run does not.
+// TestHostileCacheControl reads the longest header that a server can send, with content
+// that is slow to parse. If the time were not linear, the test would not end.
 func TestHostileCacheControl(t *testing.T) {
 	for _, part := range []string{",", `"`, `",`, `,\"`, `\",`, `x="a,`, "max-age=1,", "no-cache=,"} {
 		line := `"` + strings.Repeat(part, 64<<10/len(part))
@@ -208,8 +207,8 @@ func TestHostileCacheControl(t *testing.T) {
 	}
 }
 
-// TestValidators asks what the next request carries after an answer with the
-// given header.
+// TestValidators checks the validators of the next request after an answer with a
+// header.
 func TestValidators(t *testing.T) {
 	const date = "Fri, 01 May 2020 00:00:00 GMT"
 	kib := strings.Repeat("x", 1022)
@@ -254,13 +253,12 @@ func TestValidators(t *testing.T) {
 	}
 }
 
-// TestValidatorsLive follows the validators and their URL through what may
-// happen to a copy.
+// TestValidatorsLive checks the validators and their URL after each event of a copy.
 func TestValidatorsLive(t *testing.T) {
 	p := policy.RFC9309()
 	var rec *policy.Record
 	if rec.Validators() != nil || rec.Origin() != "" || rec.Robots() != "" || rec.File() != nil || !rec.NextTry().IsZero() || !rec.Due(start) {
-		t.Errorf("a nil record knows something")
+		t.Error("a nil record has validators or an origin")
 	}
 	const cdn = "https://cdn.example/r"
 	for _, tt := range []struct {

@@ -14,8 +14,8 @@ const (
 	forever = 1 << 62
 )
 
-// What the histories of TestReference and FuzzLearn are drawn from: all that the
-// profiles tell apart.
+// The histories of TestReference and FuzzLearn are drawn from these events, headers and
+// delays.
 var (
 	events = []string{
 		"200", "200", "200 cut", "202", "204", "206", "200 body", "200 timeout", "304", "304", "301", "301 after 4", "301 after 5", "301 after 10",
@@ -34,7 +34,7 @@ var (
 	}
 )
 
-// FuzzLearn lets Learn and the reference live the history that the script draws.
+// FuzzLearn compares Learn with the reference on a history that the script chooses.
 func FuzzLearn(f *testing.F) {
 	for i := range names {
 		f.Add(byte(i), []byte{3, 0, 0, 1, 7, 1, 25, 0, 0, 9, 1, 25, 0, 0, 10, 1})
@@ -53,8 +53,8 @@ func FuzzLearn(f *testing.F) {
 	})
 }
 
-// FuzzLoad loads anything, with a checksum that fits: no panic, and what loads
-// is a record that can be used and stored.
+// FuzzLoad loads any data with a valid checksum. Load must not panic, and a record that
+// loads can be used and stored.
 func FuzzLoad(f *testing.F) {
 	for _, r := range samples(f, policy.RFC9309()) {
 		data := stored(f, r)
@@ -77,9 +77,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// FuzzAttempt learns from what no server can send and any stack can fill in, on
-// top of a copy or of nothing: no panic, tries that are spaced, and access
-// without a copy only by an answer that permits it.
+// FuzzAttempt learns from any attempt, with and without a copy. Learn must not panic, must
+// space the fetches, and may allow without a copy only after an answer that permits it.
 func FuzzAttempt(f *testing.F) {
 	f.Add(byte(0), true, 503, robots, "", byte(0), false, byte(0), int64(0), int64(60))
 	f.Add(byte(1), false, 302, "", "/r", byte(6), false, byte(0), int64(60), int64(0))
@@ -115,8 +114,8 @@ func FuzzAttempt(f *testing.F) {
 	})
 }
 
-// FuzzHeader learns from any header and any body: no panic, and the spacing
-// stays within its bounds.
+// FuzzHeader learns from any header and any body. Learn must not panic, and must space
+// the fetches.
 func FuzzHeader(f *testing.F) {
 	f.Add(200, "Cache-Control", "max-age=3600, x=\"a", []byte("User-agent: *\nDisallow: /\n"))
 	f.Add(302, "Location", "https://[::1]/%zz", []byte(nil))

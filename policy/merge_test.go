@@ -8,9 +8,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// TestMerge merges what two processes have learnt of one authority. A process
-// is a list of fetches within an hour; what must come out is the decision at the
-// end of the hour.
+// TestMerge merges the records that two processes have of one authority, and checks the
+// decision after an hour. A process is a list of fetches within that hour.
 func TestMerge(t *testing.T) {
 	at := func(minute int, answer string) fetch { return fetch{minute, minute, answer} }
 
@@ -69,13 +68,13 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// fetch is an answer with the minutes when it was sent for and received.
+// fetch is an answer with the minutes when the fetch began and ended.
 type fetch struct {
 	sent, received int
 	answer         string
 }
 
-// process is what one process has learnt.
+// process has the fetches of one process.
 func process(t *testing.T, p *policy.Profile, fetches []fetch) (rec *policy.Record) {
 	for _, f := range fetches {
 		rec = learn(t, p, rec, fetched(t, f))
@@ -87,14 +86,14 @@ func fetched(t *testing.T, f fetch) policy.Attempt {
 	return during(t, f, time.Minute)
 }
 
-// during is the fetch's attempt, its times counted in units.
+// during returns the attempt of a fetch. Its times count in units.
 func during(t *testing.T, f fetch, unit time.Duration) policy.Attempt {
 	a := attempt(t, f.answer, start.Add(time.Duration(f.received)*unit))
 	a.Sent = start.Add(time.Duration(f.sent) * unit)
 	return a
 }
 
-// TestLearnInOrder: an attempt that is older than what is known changes nothing.
+// TestLearnInOrder checks that an attempt that is older than the record changes nothing.
 // Times are in units of ten seconds.
 func TestLearnInOrder(t *testing.T) {
 	for _, tt := range []struct {
@@ -123,7 +122,8 @@ func TestLearnInOrder(t *testing.T) {
 	}
 }
 
-// TestFetchesOfOneMoment: a coarse clock does not change the order of fetches.
+// TestFetchesOfOneMoment checks that a coarse clock does not change the order of
+// fetches.
 func TestFetchesOfOneMoment(t *testing.T) {
 	p := policy.RFC9309()
 	var rec *policy.Record
@@ -139,7 +139,7 @@ func TestFetchesOfOneMoment(t *testing.T) {
 	}
 }
 
-// TestNoStore follows the mark through what may happen to a copy.
+// TestNoStore checks Record.NoStore after each event of a copy.
 func TestNoStore(t *testing.T) {
 	const secret = ` + Cache-Control: max-age=60, no-store`
 	for _, tt := range []struct {

@@ -11,8 +11,8 @@ import (
 
 var names = []string{"rfc9309", "strict", "google", "google2019", "draft2019", "koster1996"}
 
-// Each block is what one kind of event comes to: a line per state, a column per
-// profile in the order of names.
+// Each block has the decisions after one kind of event: a line for each state, and a
+// column for each profile in the order of names.
 //
 //	N  nothing is known
 //	F  a copy of rules has half of its hour behind it
@@ -64,7 +64,7 @@ const (
 		X | rules stale     | defer           | defer           | allow           | rules stale     | defer`
 )
 
-// everyEvent names an event, and the block that says what it comes to.
+// everyEvent has the events, each with the block of its decisions.
 var everyEvent = []struct{ name, event, want string }{
 	{"2.3.1.1/200", "200 others", newFile},
 	{"2.3.1.1/203", "203 others", newFile},
@@ -112,8 +112,8 @@ var everyEvent = []struct{ name, event, want string }{
 	{"2.3.1.4/another_failure", "network", unreachable},
 }
 
-// TestEveryEventInEveryState asks all profiles what each event comes to in each
-// state, at the moment of the event.
+// TestEveryEventInEveryState checks the decision of each profile right after each event
+// in each state.
 func TestEveryEventInEveryState(t *testing.T) {
 	for _, tt := range everyEvent {
 		for line := range strings.Lines(tt.want) {
@@ -133,7 +133,7 @@ func TestEveryEventInEveryState(t *testing.T) {
 	}
 }
 
-// afterEvent is the decision right after the event, without its clause.
+// afterEvent returns the decision right after the event, without its clause.
 func afterEvent(t *testing.T, name, state, event string) string {
 	p := profile(t, name)
 	age := map[string]time.Duration{"F": 30 * time.Minute, "X": 2 * time.Hour}[state]
@@ -147,7 +147,7 @@ func afterEvent(t *testing.T, name, state, event string) string {
 	return got[:strings.LastIndexByte(got, ' ')]
 }
 
-// row splits a line of a table into its cells, nil for a blank line.
+// row returns the cells of a line of a table, nil for a blank line.
 func row(t *testing.T, line string, columns int) []string {
 	t.Helper()
 	if strings.TrimSpace(line) == "" {
@@ -172,9 +172,8 @@ func profile(t testing.TB, name string) *policy.Profile {
 	return p
 }
 
-// TestOutage goes through an outage in all profiles: the first failure, and
-// then what holds at the edges of every phase. The second column says what the
-// authority answers from then on, the third whether there is a copy.
+// TestOutage checks the decisions at the edges of every phase of an outage. The second
+// column is the answer of the authority, the third says whether there is a copy.
 func TestOutage(t *testing.T) {
 	edges := []string{"0", "11h59m", "12h", "29d23h", "30d", "30d1h", "400d"}
 	const table = `
@@ -234,9 +233,8 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// outage asks what holds after the span: once when every planned fetch has
-// failed until then, and once after the first failure alone, which is no
-// outage of any length.
+// outage checks the decision when the span has passed after the first failure: once if
+// every planned fetch has failed, and once if nothing was fetched since.
 func outage(t *testing.T, name, first, then string, copied bool, after time.Duration, want, alone string) {
 	p := profile(t, name)
 	began := start.Add(2 * time.Hour)
@@ -268,9 +266,9 @@ func outage(t *testing.T, name, first, then string, copied bool, after time.Dura
 	check("not fetched again", rec, alone)
 }
 
-// TestProfileOfOneself shows that a profile is data: classes of failure and
-// statuses mean what its tables say.
-func TestProfileOfOneself(t *testing.T) {
+// TestOwnProfile checks that the tables of a profile decide what classes of failure and
+// statuses mean.
+func TestOwnProfile(t *testing.T) {
 	p := policy.RFC9309()
 	p.Name = "own"
 	p.Failures = map[policy.Class]policy.Access{policy.DNS: policy.Unavailable, policy.TLS: policy.Restricted}
@@ -293,8 +291,7 @@ func TestProfileOfOneself(t *testing.T) {
 		999d: 503       -> defer 2.3.1.4`})
 }
 
-// TestClone: a change of the original changes no clone, in any field that can be
-// changed in place.
+// TestClone checks that a change of the original does not change its clone.
 func TestClone(t *testing.T) {
 	for _, name := range names {
 		p := profile(t, name)
@@ -351,7 +348,7 @@ func TestCheck(t *testing.T) {
 	edges.Retry = policy.Retry{First: time.Second, Day: time.Second, Later: time.Second}
 	edges.Outage = nil
 	if err := edges.Check(); err != nil {
-		t.Errorf("Check of the least of all:\ngot  %v\nwant nil", err)
+		t.Errorf("Check of a profile with the smallest numbers:\ngot  %v\nwant nil", err)
 	}
 	if p, ok := policy.ByName("bing"); ok || p != nil {
 		t.Errorf("ByName(bing) = %v, %v; want nil, false", p, ok)

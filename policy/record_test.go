@@ -11,8 +11,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// TestLimit reads files about the limit of section 2.5. The last rule would
-// close /public if its line, which closes /public-archive, were cut.
+// TestLimit reads files of about the limit of section 2.5. If the last rule,
+// "Disallow: /public-archive", were cut in two, it would disallow /public.
 func TestLimit(t *testing.T) {
 	const rule = "Disallow: /public-archive\n"
 	head := bodies["rules"]
@@ -47,7 +47,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestAnotherAuthority: what is known of one authority, or by one profile, says
+// TestAnotherAuthority checks that a record of one authority, or of one profile, says
 // nothing about another.
 func TestAnotherAuthority(t *testing.T) {
 	p := policy.RFC9309()
@@ -66,11 +66,11 @@ func TestAnotherAuthority(t *testing.T) {
 	}
 	rec := learn(t, policy.Strict(), learn(t, p, nil, rules), attempt(t, "503", start))
 	if rec.File() != nil {
-		t.Errorf("a copy was handed from rfc9309 to strict")
+		t.Errorf("strict has the copy of rfc9309, want none")
 	}
 }
 
-// TestFarTimes: moments no clock should show lead to no overflow.
+// TestFarTimes checks that times of a wrong clock do not overflow.
 func TestFarTimes(t *testing.T) {
 	p := policy.RFC9309()
 	for _, year := range []int{-1 << 20, 0, 1, 1969, 1970, 2199, 2200, 2262, 2263, 9999, 1 << 20} {
@@ -110,11 +110,11 @@ func TestShare(t *testing.T) {
 	}
 	var none *policy.Record
 	if none.Share(same) != nil || none.Size() != 0 || none.Text().Size() != 0 {
-		t.Errorf("a nil record has a copy or a size")
+		t.Error("a nil record has a copy or a size, want none")
 	}
 }
 
-// TestSize compares the estimate with what the strings of a record must take.
+// TestSize checks that Size counts the strings of a record.
 func TestSize(t *testing.T) {
 	const wide = strconv.IntSize == 64 // pointers are smaller elsewhere
 	p := policy.RFC9309()
@@ -128,7 +128,7 @@ func TestSize(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		what  string
-		times int // how often the text is held
+		times int // how often the record has the text
 		fill  func(a *policy.Attempt, text string)
 	}{
 		{"Robots", 1, func(a *policy.Attempt, text string) { a.Robots += text }},
@@ -148,7 +148,7 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestFetched: a Decision names a copy only if that copy rules.
+// TestFetched checks that Decision.Fetched is set only if the copy decides.
 func TestFetched(t *testing.T) {
 	for _, tt := range []struct {
 		name, profile string

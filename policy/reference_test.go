@@ -10,46 +10,45 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// A reference is the decision table once more, written down from its text
-// without a look at the record: what each profile makes of an answer, for how
-// long, and what holds in between. It is slow and plain, knows only the events
-// of the histories, and agrees with Learn and Decide on every decision, its
-// clause and the time of the next try.
+// A reference is a second implementation of the decision table, written from its text
+// without regard to the code. It is slow and simple, and knows only the events of the
+// histories. Learn and Decide must agree with it on every decision, its clause and the
+// time of the next fetch.
 type reference struct {
 	profile        string
-	asked          time.Time     // the last retrieval; zero if there was none
+	asked          time.Time     // the last fetch; zero if there was none
 	copied         bool          // there is a copy
-	ruled          bool          // it has rules; they close every page
-	html           bool          // it is a page
-	declared       time.Duration // the lifetime its server declared; -1 if none
-	tag            string        // its entity tag
-	dated          bool          // it has a date
-	fetched, until time.Time     // its lifetime
+	ruled          bool          // the copy has rules, which disallow every page
+	html           bool          // the copy is an HTML page
+	declared       time.Duration // the lifetime that the server declared; -1 if none
+	tag            string        // the entity tag of the copy
+	dated          bool          // the copy has a Last-Modified date
+	fetched, until time.Time     // the lifetime of the copy
 	access         policy.Access
 	clause         string
 	down           time.Time     // the first failure of an outage; zero if there is none
-	lasted         time.Duration // its observed length at the last fetch
+	lasted         time.Duration // the observed length of the outage at the last fetch
 	planned        time.Time     // the next fetch
 	answered, held bool
 	failures       int
-	first, last    time.Time // between them lies the next try
+	first, last    time.Time // bounds of the time of the next fetch
 }
 
-// A meaning is what an attempt comes to.
+// A meaning is a kind of attempt.
 type meaning int
 
 const (
-	asBroken           meaning = iota // no answer, or none that is whole
+	asBroken           meaning = iota // no answer, or an incomplete one
 	asFailing                         // the answer of a server that fails
 	asRefused                         // a redirect that must not be followed
 	asPatience                        // an answer that asks for patience
-	asBusy                            // one that Google takes for a failing server
+	asBusy                            // a 429, which Google treats as a server error
 	asNotNow                          // an answer that speaks of the request and not of the file
 	asProxy                           // an answer of our own proxy
 	asShut                            // too many redirects, in a careful profile
 	asBeyond                          // too many redirects
 	asGone                            // there is no file
-	asDenied                          // nor is there, but not for sure
+	asDenied                          // there is no file for us, for now
 	asClosed                          // the site is closed
 	asFile                            // a file
 	asMaybe                           // a file if it has rules
@@ -58,14 +57,13 @@ const (
 	asRefusedCondition                // our condition is refused
 )
 
-// meanings of the statuses that no profile reads in a way of its own; what is
-// missing is broken.
+// meanings are the meanings of statuses in most profiles. A missing status is broken.
 var meanings = map[int]meaning{
 	101: asFailing, 200: asFile, 202: asMaybe, 204: asNothing, 301: asFailing, 302: asFailing, 304: asFailing, 400: asDenied, 401: asDenied, 403: asDenied,
 	407: asProxy, 408: asNotNow, 412: asDenied, 404: asGone, 410: asGone, 429: asPatience, 500: asFailing, 503: asFailing, 599: asFailing, 600: asFailing, 999: asFailing,
 }
 
-// exceptions are those that a profile does.
+// exceptions are the meanings of statuses that differ in one profile.
 var exceptions = map[string]map[int]meaning{
 	"strict":     {400: asPatience, 401: asPatience, 403: asPatience},
 	"google":     {407: asDenied, 408: asDenied, 429: asBusy},
@@ -73,7 +71,7 @@ var exceptions = map[string]map[int]meaning{
 	"koster1996": {407: asPatience, 408: asPatience, 412: asPatience, 410: asPatience, 400: asPatience, 401: asClosed, 403: asClosed},
 }
 
-// own is what the profile makes of a status by itself.
+// own returns the meaning of a status in the profile.
 func (r *reference) own(status int) meaning {
 	if m, ok := exceptions[r.profile][status]; ok {
 		return m
@@ -81,7 +79,7 @@ func (r *reference) own(status int) meaning {
 	return meanings[status]
 }
 
-// means says what an attempt comes to.
+// means returns the meaning of an attempt.
 func (r *reference) means(a policy.Attempt) meaning {
 	hops, careful := 5, r.profile == "strict" || r.profile == "koster1996"
 	if r.profile == "koster1996" {
@@ -115,8 +113,8 @@ func (r *reference) validators() bool {
 	return r.copied && (r.tag != "" || r.dated) && !strings.HasPrefix(r.profile, "google")
 }
 
-// lifetime is how long a file lives that came, or was confirmed, with the header
-// line. What a line does not say stays as it was.
+// lifetime returns the lifetime of a file that was received or confirmed with a header
+// line. Without a declaration in the line the earlier one stays.
 func (r *reference) lifetime(header string) time.Duration {
 	usual, most, age := days, days, time.Duration(0)
 	switch r.profile {
@@ -152,7 +150,7 @@ func (r *reference) lifetime(header string) time.Duration {
 	return life
 }
 
-// learn goes on by one attempt, which came with the header line.
+// learn is Learn for an attempt with one header line.
 func (r *reference) learn(a policy.Attempt, header string, now time.Time) {
 	m := r.means(a)
 	future := r.copied && r.fetched.After(now.Add(time.Minute))
@@ -199,7 +197,7 @@ func (r *reference) reached(access policy.Access, clause string) {
 	r.access, r.clause, r.down, r.failures, r.answered, r.held = access, clause, time.Time{}, 0, false, false
 }
 
-// live begins the lifetime of the copy.
+// live starts the lifetime of the copy.
 func (r *reference) live(now time.Time, header string) {
 	life := r.lifetime(header)
 	r.fetched, r.until = now, now.Add(life)
@@ -210,7 +208,7 @@ func (r *reference) next(now time.Time, first, last time.Duration) {
 	r.first, r.last = now.Add(first), now.Add(last)
 }
 
-// without follows an answer that says that there is no file.
+// without is learn for an answer that says that there is no file.
 func (r *reference) without(m meaning, now time.Time, future bool) {
 	again, keep := time.Hour, time.Time{}
 	r.reached(policy.Unavailable, "2.3.1.3")
@@ -240,8 +238,8 @@ func (r *reference) without(m meaning, now time.Time, future bool) {
 	r.next(now, again, again)
 }
 
-// fails begins an outage or goes on with it. What the status by itself says of
-// the server is true of an answer that broke off as well.
+// fails begins or continues an outage. The status tells about the server even if the
+// body broke off.
 func (r *reference) fails(m, status meaning, header string, now time.Time) {
 	if r.down.IsZero() {
 		r.down, r.failures, r.lasted = now, 0, 0
@@ -283,7 +281,7 @@ func (r *reference) fails(m, status meaning, header string, now time.Time) {
 	r.failures++
 }
 
-// rules is the decision of the copy.
+// rules returns the decision by the rules of the copy.
 func (r *reference) rules(stale, clause string) string {
 	switch {
 	case r.ruled && clause == "":
@@ -297,7 +295,7 @@ func (r *reference) rules(stale, clause string) string {
 	return "allow" + stale + " " + clause
 }
 
-// ask is the decision at a moment. The next fetch is due at next.
+// ask returns the decision at a moment. The next fetch is due at next.
 func (r *reference) ask(now, next time.Time) string {
 	future := now.Before(r.asked.Add(-time.Minute))
 	switch {
@@ -317,9 +315,9 @@ func (r *reference) ask(now, next time.Time) string {
 	return "disallow " + r.clause
 }
 
-// outage is the decision in an outage that has lasted for some time.
+// outage returns the decision in an outage of an observed length.
 func (r *reference) outage(lasted time.Duration) string {
-	long, old, open := lasted >= 30*days, "", "" // the clauses of an expired copy, and of access without a copy
+	long, old, open := lasted >= 30*days, "", "" // clauses of an expired copy and of access without a copy; "": not permitted
 	switch r.profile {
 	case "rfc9309", "draft2019":
 		old = "2.4"
@@ -350,8 +348,8 @@ func (r *reference) outage(lasted time.Duration) string {
 	return "defer " + r.clause
 }
 
-// TestReference lets both live the same random histories, each record stored
-// and loaded after every step.
+// TestReference compares Learn with the reference on random histories. Each record is
+// stored and loaded after every step.
 func TestReference(t *testing.T) {
 	n := 600
 	if testing.Short() {
@@ -366,7 +364,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// agree lets Learn and the reference live one history. Draw chooses it: draw(n) is
+// agree compares Learn with the reference on one history. Draw chooses it: draw(n) is
 // at least 0 and less than n.
 func agree(t *testing.T, name string, draw func(n int) int) {
 	p, r := profile(t, name), &reference{profile: name}

@@ -14,17 +14,16 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// A story is what one authority answers over time and what must follow, as in
-// internal/table/table.txt, one step a line:
+// A story has the answers of one authority over time and the decisions that must
+// follow, as in internal/table/table.txt. Each line is a step:
 //
 //	WHEN: ANSWER -> OUTCOME; next SPAN
 //	WHEN: ask    -> OUTCOME
 //
-// WHEN counts from the first day, for instance "0", "12h" or "29d23h". After
-// "to", as in "to 30d", the ANSWER comes at every planned fetch up to WHEN, and
-// once more at WHEN. ANSWER
-// is a status ("503"), the name of a failure class ("dns"), or both (a body
-// that broke off), and more words in any order:
+// WHEN is the time since start, for instance "0", "12h" or "29d23h". After "to", as in
+// "to 30d", the ANSWER comes at every planned fetch up to WHEN, and once more at WHEN.
+// ANSWER is a status ("503"), the name of a failure class ("dns"), or both (a body that
+// broke off), and more words in any order:
 //
 //	rules, others, html, ...  the body: a key of bodies
 //	cut                       the body was longer than the limit
@@ -32,17 +31,17 @@ import (
 //	from URL                  the URL that answered
 //	+ Field: value            a header line, to the next " + "
 //
-// OUTCOME is what a crawler may do at that moment, with the clause and "stale"
-// for an expired copy: "rules" if the file of that name governs, or
-// "allow", "defer", "disallow" for all URLs alike. SPAN is the time to the next
-// try: "24h", or "1m..2m" for a draw.
+// OUTCOME is the decision at that moment, with the clause and "stale" for an expired
+// copy: "rules" or "others" if the file of that name decides, or "allow", "defer" or
+// "disallow" for all URLs. SPAN is the time to the next fetch: "24h", or "1m..2m" for
+// bounds.
 type story struct {
 	name  string
 	steps string
 }
 
-// The files of the stories. Rules closes /private and nothing else, others
-// closes /public and nothing else.
+// bodies are the files of the stories. The file rules disallows only /private, and
+// the file others only /public.
 var bodies = map[string]string{
 	"rules":      "User-agent: *\nDisallow: /private\n",
 	"others":     "User-agent: *\nDisallow: /public\n",
@@ -61,7 +60,7 @@ var bodies = map[string]string{
 
 const robots = "https://example.com/robots.txt"
 
-// start is the first day of every story.
+// start is the beginning of every story.
 var start = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 
 // play runs a story under a profile twice: with the record kept in memory, and
@@ -80,7 +79,7 @@ func play(t *testing.T, p *policy.Profile, s story) {
 	})
 }
 
-// crawl is a story under way.
+// crawl is the state of a story while it is played.
 type crawl struct {
 	t      testing.TB
 	p      *policy.Profile
@@ -128,7 +127,7 @@ func (c *crawl) next(line string, now time.Time, want string) {
 	}
 }
 
-// span reads a duration that may begin with days.
+// span parses a duration that may begin with days.
 func span(t testing.TB, s string) time.Duration {
 	t.Helper()
 	s = strings.TrimSpace(s)
@@ -150,7 +149,7 @@ func span(t testing.TB, s string) time.Duration {
 	return sum + d
 }
 
-// attempt reads an ANSWER.
+// attempt parses an ANSWER.
 func attempt(t testing.TB, s string, now time.Time) policy.Attempt {
 	t.Helper()
 	parts := strings.Split(s, " + ")
@@ -184,7 +183,7 @@ func attempt(t testing.TB, s string, now time.Time) policy.Attempt {
 	return a
 }
 
-// word reads a status, a body or a failure.
+// word parses one word of an ANSWER: a status, a body or a failure.
 func word(t testing.TB, a *policy.Attempt, w string) {
 	t.Helper()
 	if body, ok := bodies[w]; ok {
@@ -204,7 +203,7 @@ func word(t testing.TB, a *policy.Attempt, w string) {
 	t.Fatalf("not an answer: %q", w)
 }
 
-// hops is a chain of n redirects that were followed.
+// hops returns a chain of n redirects.
 func hops(n int) (chain []policy.Hop) {
 	from := robots
 	for i := range n {
@@ -215,7 +214,7 @@ func hops(n int) (chain []policy.Hop) {
 	return chain
 }
 
-// throughout is the record after the answer came at every planned fetch before
+// throughout returns the record after the same answer to every planned fetch before
 // until.
 func throughout(t testing.TB, p *policy.Profile, rec *policy.Record, answer string, until time.Time) *policy.Record {
 	t.Helper()
@@ -225,8 +224,8 @@ func throughout(t testing.TB, p *policy.Profile, rec *policy.Record, answer stri
 	return rec
 }
 
-// learn is one step of Learn, with what must hold for every step: the same
-// arguments give the same record, and the old one is left as it was.
+// learn calls Learn and checks two promises: the same arguments give the same record,
+// and the old record does not change.
 func learn(t testing.TB, p *policy.Profile, old *policy.Record, a policy.Attempt) *policy.Record {
 	t.Helper()
 	before := stored(t, old)
@@ -240,7 +239,7 @@ func learn(t testing.TB, p *policy.Profile, old *policy.Record, a policy.Attempt
 	return rec
 }
 
-// stored is the binary form of a record, nil for nil.
+// stored returns the binary form of a record, nil for nil.
 func stored(t testing.TB, r *policy.Record) []byte {
 	t.Helper()
 	if r == nil {
@@ -253,8 +252,8 @@ func stored(t testing.TB, r *policy.Record) []byte {
 	return data
 }
 
-// reload stores and loads a record under a fresh profile of the same name, as a
-// crawler does that was started anew. Whatever was loaded rules as before.
+// reload stores a record and loads it under a new profile of the same name, as after a
+// restart. It checks that the loaded record decides the same.
 func reload(t testing.TB, p *policy.Profile, r *policy.Record) *policy.Record {
 	t.Helper()
 	fresh, ok := policy.ByName(p.Name)
@@ -292,7 +291,7 @@ func mustParse(s string) *url.URL {
 	return u
 }
 
-// outcome asks about both pages and returns the OUTCOME of a story.
+// outcome returns the OUTCOME of the decisions on both pages.
 func outcome(t testing.TB, r *policy.Record, now time.Time) string {
 	t.Helper()
 	a, b := decide(t, r, private, now), decide(t, r, public, now)
@@ -311,7 +310,7 @@ func outcome(t testing.TB, r *policy.Record, now time.Time) string {
 	return word + " " + a.Clause
 }
 
-// decide is Decide with what must hold for every Decision.
+// decide calls Decide and checks the promises of every Decision.
 func decide(t testing.TB, r *policy.Record, target *url.URL, now time.Time) policy.Decision {
 	t.Helper()
 	d := r.Decide("ExampleBot", target, now)
@@ -319,19 +318,19 @@ func decide(t testing.TB, r *policy.Record, target *url.URL, now time.Time) poli
 		t.Errorf("Allows(%v) = %v; want %v as in %v", target, got, d.Allowed(), d)
 	}
 	if !r.Allows("ExampleBot", itself, now) {
-		t.Errorf("robots.txt itself is closed at %v", now)
+		t.Errorf("/robots.txt itself is not allowed at %v", now)
 	}
 	if d.Allowed() != (d.Verdict == policy.Allow) || (d.Verdict == policy.Defer) == d.RetryAt.IsZero() {
-		t.Errorf("verdict and time of retry do not fit: %#v", d)
+		t.Errorf("RetryAt does not fit the verdict: %#v", d)
 	}
 	if d.Verdict == policy.Defer && d.RetryAt.Before(now) {
-		t.Errorf("told at %v to come back in the past: %v", now, d)
+		t.Errorf("at %v RetryAt is in the past: %v", now, d)
 	}
 	if !d.Expires.Equal(r.NextTry()) {
 		t.Errorf("Expires is %v; want NextTry, %v", d.Expires, r.NextTry())
 	}
 	if !now.Before(r.NextTry()) && !r.Due(now) {
-		t.Errorf("not due at %v; the next try was to be at %v", now, r.NextTry())
+		t.Errorf("the record is not due at %v, want it due from %v on", now, r.NextTry())
 	}
 	return d
 }

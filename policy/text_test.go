@@ -49,8 +49,8 @@ func corpus(t testing.TB) (bodies [][]byte) {
 	return bodies
 }
 
-// TestStoredSize: a store keeps the text deflated. Of real files that is a third
-// of their bytes, all other fields of the record included.
+// TestStoredSize checks that stored records of real files take at most a third of the
+// bytes of the files.
 func TestStoredSize(t *testing.T) {
 	p := policy.RFC9309()
 	text, data := 0, 0
@@ -66,7 +66,8 @@ func TestStoredSize(t *testing.T) {
 	}
 }
 
-// TestText: the text of a record is the body as received, stored and loaded too.
+// TestText checks that the text of a record is the body as received, also after it was
+// stored and loaded.
 func TestText(t *testing.T) {
 	p := policy.RFC9309()
 	long := strings.Repeat("x", p.Limit)
@@ -93,7 +94,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// deflated is what a store that lies can put in the place of a text.
+// deflated returns a deflated text, as a hostile store may return it.
 func deflated(t *testing.T, text []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -106,8 +107,8 @@ func deflated(t *testing.T, text []byte) []byte {
 	return b.Bytes()
 }
 
-// TestLoadOfHostileText: a stored text inflates to the limit and no further, and
-// is all that follows the fields.
+// TestLoadOfHostileText checks that Load inflates a text only up to the limit, and
+// refuses data that follow the text.
 func TestLoadOfHostileText(t *testing.T) {
 	p := policy.RFC9309()
 	data := stored(t, learn(t, p, nil, attempt(t, "200 empty", start)))
@@ -134,7 +135,8 @@ func TestLoadOfHostileText(t *testing.T) {
 	}
 }
 
-// TestGroup: a group is compiled once, whoever asks, and not for ever many tokens.
+// TestGroup checks that a group is compiled once, and that the number of tokens is
+// bounded.
 func TestGroup(t *testing.T) {
 	p := policy.RFC9309()
 	a := attempt(t, "200", start)
@@ -167,7 +169,7 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// TestGroupAtOnce: any number of goroutines may be the first to ask.
+// TestGroupAtOnce checks that several goroutines may ask first at the same time.
 func TestGroupAtOnce(t *testing.T) {
 	rec := policy.RFC9309().Learn(nil, attempt(t, "200 rules", start))
 	var all sync.WaitGroup
@@ -181,9 +183,9 @@ func TestGroupAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// TestSameText: a fetch that brings the same text keeps the groups.
+// TestSameText checks that a fetch of the same text keeps the compiled groups.
 func TestSameText(t *testing.T) {
-	p := policy.Google() // whose requests are not conditional
+	p := policy.Google() // its requests are not conditional
 	old := learn(t, p, nil, attempt(t, "200 rules", start))
 	same := learn(t, p, old, attempt(t, "200 rules", start.Add(time.Hour)))
 	other := learn(t, p, same, attempt(t, "200 others", start.Add(2*time.Hour)))
@@ -192,8 +194,8 @@ func TestSameText(t *testing.T) {
 	}
 }
 
-// TestWarm: a decision of a group that is compiled allocates the text of its URL
-// and digest alone, and Allows nothing.
+// TestWarm checks that Decide with a compiled group allocates only the strings of the
+// URL and the digest, and Allows nothing.
 func TestWarm(t *testing.T) {
 	rec := policy.RFC9309().Learn(nil, attempt(t, "200 rules", start))
 	for _, tt := range []struct {
@@ -215,8 +217,8 @@ func TestWarm(t *testing.T) {
 	}
 }
 
-// TestGroupsOfTwoTokens: what one crawler obeys is no other's, also where the group
-// has no name. In Google's dialect an empty user-agent value names the empty token.
+// TestGroupsOfTwoTokens checks that two crawlers do not share a group without a name. In
+// Google's dialect an empty user-agent value names the empty token.
 func TestGroupsOfTwoTokens(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	r := policy.Google().Learn(nil, policy.Attempt{
