@@ -1,14 +1,9 @@
 package fetcher
 
 import (
-	"bufio"
-	"compress/gzip"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/metrics"
 	"slices"
@@ -17,39 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rfc9309/polite/internal/realfiles"
 	"github.com/rfc9309/polite/policy"
 )
-
-// corpus returns real robots.txt files.
-func corpus(t testing.TB) (bodies [][]byte) {
-	t.Helper()
-	folder := os.Getenv("POLITE_CORPUS")
-	if folder == "" {
-		t.Skip("POLITE_CORPUS does not name a folder with real robots.txt files")
-	}
-	f, err := os.Open(filepath.Join(folder, "robots-real.jsonl.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(z)
-	lines.Buffer(nil, 32<<20)
-	for lines.Scan() {
-		var line struct{ B64 []byte }
-		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
-			t.Fatal(err)
-		}
-		bodies = append(bodies, line.B64)
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return bodies
-}
 
 // heap returns the bytes in use after a collection.
 func heap() uint64 {
@@ -117,7 +82,7 @@ func authority(i int) string { return fmt.Sprintf("https://www.host%07d.example"
 // What a crowd takes is little, and what counts against the bound is what the
 // heap shows.
 func TestMemoryOfACrowd(t *testing.T) {
-	bodies := corpus(t)
+	bodies := realfiles.Bodies(t)
 	n := len(bodies) * 3 / 2
 	for _, c := range crowds {
 		t.Run("house/"+c.name, func(t *testing.T) {
@@ -143,7 +108,7 @@ func TestMemoryOfACrowd(t *testing.T) {
 // full collection then takes: on the clock, which other work on the machine
 // delays, and of all processors together.
 func BenchmarkMillion(b *testing.B) {
-	bodies := corpus(b)
+	bodies := realfiles.Bodies(b)
 	for _, c := range crowds {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {

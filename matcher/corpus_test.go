@@ -1,13 +1,9 @@
 package matcher
 
 import (
-	"compress/gzip"
-	"encoding/json"
-	"errors"
-	"io"
-	"os"
-	"path/filepath"
 	"testing"
+
+	"github.com/rfc9309/polite/internal/realfiles"
 )
 
 // site is one real robots.txt file of the corpus with URLs that probe it.
@@ -22,47 +18,20 @@ func corpus(t testing.TB) []site {
 	t.Helper()
 	var sites []site
 	at := map[string]int{}
-	eachLine(t, "robots-real.jsonl.gz", func(l struct {
+	realfiles.EachLine(t, "robots-real.jsonl.gz", func(l struct {
 		ID  string `json:"id"`
 		B64 []byte `json:"b64"`
 	}) {
 		at[l.ID] = len(sites)
 		sites = append(sites, site{id: l.ID, body: l.B64})
 	})
-	eachLine(t, "urls.jsonl.gz", func(l struct {
+	realfiles.EachLine(t, "urls.jsonl.gz", func(l struct {
 		ID   string   `json:"id"`
 		URLs []string `json:"urls"`
 	}) {
 		sites[at[l.ID]].urls = l.URLs
 	})
 	return sites
-}
-
-// eachLine calls do with every line of a file of the corpus.
-func eachLine[T any](t testing.TB, name string, do func(T)) {
-	t.Helper()
-	dir := os.Getenv("POLITE_CORPUS")
-	if dir == "" {
-		t.Skip("POLITE_CORPUS does not name a folder of real files")
-	}
-	f, err := os.Open(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for lines := json.NewDecoder(z); ; {
-		var line T
-		if err := lines.Decode(&line); errors.Is(err, io.EOF) {
-			return
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		do(line)
-	}
 }
 
 // TestCorpusGoogle compares the Google dialect with the verdicts of
@@ -75,7 +44,7 @@ func TestCorpusGoogle(t *testing.T) {
 		urls[s.id] = s.urls
 	}
 	asked, wrong := 0, 0
-	eachLine(t, "google-verdicts.jsonl.gz", func(l struct{ ID, Agent, Bits string }) {
+	realfiles.EachLine(t, "google-verdicts.jsonl.gz", func(l struct{ ID, Agent, Bits string }) {
 		agent := l.Agent
 		if agent == "*" {
 			agent = "NobodyNamesThisOne"

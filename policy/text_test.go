@@ -1,60 +1,25 @@
 package policy_test
 
 import (
-	"bufio"
 	"bytes"
 	"compress/flate"
-	"compress/gzip"
-	"encoding/json"
 	"fmt"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/rfc9309/polite/internal/realfiles"
 	"github.com/rfc9309/polite/policy"
 )
-
-// corpus returns real robots.txt files.
-func corpus(t testing.TB) (bodies [][]byte) {
-	t.Helper()
-	folder := os.Getenv("POLITE_CORPUS")
-	if folder == "" {
-		t.Skip("POLITE_CORPUS does not name a folder with real robots.txt files")
-	}
-	f, err := os.Open(filepath.Join(folder, "robots-real.jsonl.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(z)
-	lines.Buffer(nil, 32<<20)
-	for lines.Scan() {
-		var line struct{ B64 []byte }
-		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
-			t.Fatal(err)
-		}
-		bodies = append(bodies, line.B64)
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return bodies
-}
 
 // TestStoredSize checks that stored records of real files take at most a third of the
 // bytes of the files.
 func TestStoredSize(t *testing.T) {
 	p := policy.RFC9309()
 	text, data := 0, 0
-	for _, body := range corpus(t) {
+	for _, body := range realfiles.Bodies(t) {
 		a := attempt(t, "200", start)
 		a.Body = body
 		rec := p.Learn(nil, a)
