@@ -17,6 +17,7 @@ func BenchmarkUncontended(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
+		turn.Sent()
 		turn.Answer(200, nil)
 		turn.Done()
 	}

@@ -116,22 +116,23 @@ func (p *Pacer) answer(t *ticket, g Grant, ok bool, asked instant) {
 	case ok:
 		p.fleet.measure(asked, now, g.Clock)
 		p.register(now)
-		p.hear(t, g, now)
+		p.hear(t, g)
 		if !t.granted {
 			t.next = max(t.next, now+askRest)
 		}
 	case !t.granted: // not by a message either
 		t.alone, t.start, t.next = true, now, now
 	}
-	p.postpone(t.host, now)
+	p.postpone(t.host)
 }
 
 // hear takes an answer or a message of the store into account. A message may
 // overtake an answer that was written before it, so the earlier moment counts.
-func (p *Pacer) hear(t *ticket, g Grant, now instant) {
+func (p *Pacer) hear(t *ticket, g Grant) {
 	if t.granted {
 		return
 	}
+	now := p.now()
 	start := min(g.Start-p.fleet.clock.ahead(), now+ages)
 	if t.told && !g.Granted {
 		start = min(start, t.start)
@@ -151,9 +152,9 @@ func (p *Pacer) watch(t *ticket) (stop func()) {
 	wake := func(g Grant) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if now := p.now(); !t.ended {
-			p.hear(t, g, now)
-			p.postpone(t.host, now)
+		if !t.ended {
+			p.hear(t, g)
+			p.postpone(t.host)
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
@@ -168,16 +169,16 @@ func (p *Pacer) watch(t *ticket) (stop func()) {
 }
 
 // board gives the ticket of the line to a flight, which starts.
-func (p *Pacer) board(f *flight, now instant) {
+func (p *Pacer) board(f *flight) {
 	t := f.host.ticket
 	if t.alone {
 		p.stats.Unshared++
 		p.discard(t)
 		return
 	}
-	f.host.ticket, f.ticket, t.sent = nil, t, now
+	f.host.ticket, f.ticket, t.sent = nil, t, f.started
 	if t.renew == nil {
-		t.began = now
+		t.began = f.started
 		t.renew = time.AfterFunc(life/3, func() { p.extend(t) })
 	}
 }
@@ -193,11 +194,11 @@ func (p *Pacer) discard(t *ticket) {
 }
 
 // discardUseless ends the ticket of h's line if it is of no use to the first waiter.
-func (p *Pacer) discardUseless(h *host, now instant) {
+func (p *Pacer) discardUseless(h *host) {
 	t, w := h.ticket, h.first()
 	switch {
 	case t == nil:
-	case w == nil, t.renew == nil && w.delay > t.gap, t.renew != nil && !p.mayPassOn(t, now):
+	case w == nil, t.renew == nil && w.delay > t.gap, t.renew != nil && !p.mayPassOn(t):
 		p.discard(t)
 	}
 }
@@ -206,13 +207,13 @@ func (p *Pacer) discardUseless(h *host, now instant) {
 // that has ended, without asking the store, which saves the way there and back: nobody
 // else can start while this process has the only place, and without a gap any moment is
 // right. quantum bounds the time, so that other processes get their turn.
-func (p *Pacer) mayPassOn(t *ticket, now instant) bool {
+func (p *Pacer) mayPassOn(t *ticket) bool {
 	w, n := t.host.first(), p.limits.Parallel
 	if w == nil || p.fleet.away || n != 1 && (n == 0 || max(w.gap, t.gap, t.host.adaptive()) > 0) {
 		return false
 	}
 	at, _ := t.host.dueAfter(w.gap)
-	return max(at, now) < t.began+p.fleet.quantum()
+	return max(at, p.now()) < t.began+p.fleet.quantum()
 }
 
 // extend keeps a long request counted. It runs three times in the life of a place,
@@ -261,9 +262,8 @@ func (p *Pacer) hold(t *ticket, keep time.Duration) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := p.now()
-	t.host.until = max(t.host.until, now+min(rest, ages))
-	p.postpone(t.host, now)
+	t.host.until = max(t.host.until, p.now()+min(rest, ages))
+	p.postpone(t.host)
 }
 
 // pauseFleet reports a pause, or a level that fell, to the fleet.

@@ -64,7 +64,7 @@ func (t Turn) Sent() {
 		return
 	}
 	h.last = now
-	p.postpone(h, now)
+	p.postpone(h)
 }
 
 // Answer reports the head of the answer as soon as it has arrived: a 429 or 503
@@ -90,19 +90,20 @@ func (t Turn) Answer(status int, header http.Header) {
 	if !f.sent {
 		p.report(f)
 	}
-	now, h := p.now(), f.host
+	h := f.host
 	before, rest := h.level, time.Duration(0)
-	h.average(now-f.started, healthy(status))
+	p.average(f, healthy(status))
 	switch {
 	case overload:
+		now := p.now()
 		h.pause(f.started, now, wait)
 		rest = h.until - now
 		p.stats.Pauses++
-		p.postpone(h, now)
+		p.postpone(h)
 	case healthy(status):
 		h.recover(f.started)
 	}
-	p.pump(h, now)
+	p.pump(h)
 	level := h.level
 	p.mu.Unlock()
 	if overload || level != before {
@@ -118,15 +119,13 @@ func (t Turn) Done() {
 	if f == nil {
 		return
 	}
-	now := p.now()
 	if !f.answered {
-		f.host.average(now-f.started, false)
+		p.average(f, false)
 	}
-	f.host.took = now - f.started
-	place := p.end(f, now)
+	ticket := p.end(f)
 	p.mu.Unlock()
-	if place != nil {
-		p.release(place)
+	if ticket != nil {
+		p.release(ticket)
 	}
 }
 
@@ -172,10 +171,14 @@ func (h *host) recover(started instant) {
 	}
 }
 
-// average folds one answer time into the mean, half and half with all before.
-// An error is often quicker than a page, so it may only lengthen the mean, and a
-// request without an answer, too.
-func (h *host) average(took time.Duration, well bool) {
+// average adds the answer time of a flight to the mean of its host, half and half with
+// all before. An error is often quicker than a page, so it may only lengthen the mean,
+// and a request without an answer, too.
+func (p *Pacer) average(f *flight, well bool) {
+	if p.limits.Adapt == 0 {
+		return
+	}
+	h, took := f.host, p.now()-f.started
 	switch {
 	case h.mean == 0:
 		h.mean = took

@@ -102,7 +102,7 @@ func (p *Pacer) Obeyed(delay time.Duration) time.Duration {
 func (p *Pacer) enter(ctx context.Context, h *host, delay, most time.Duration, now instant) (Turn, *waiter, error) {
 	if h.line.Len() > 0 {
 		// The first may be due already, with its timer about to run.
-		p.pump(h, now)
+		p.pump(h)
 	}
 	at, why := h.arrival(delay, now)
 	if why == ReasonNone && p.opts.Shared == nil {
@@ -119,7 +119,7 @@ func (p *Pacer) enter(ctx context.Context, h *host, delay, most time.Duration, n
 	w := &waiter{host: h, delay: delay, came: now, limit: limit, why: why, ready: make(chan struct{})}
 	h.enqueue(w)
 	p.stats.Waiting++
-	p.pump(h, now)
+	p.pump(h)
 	return Turn{}, w, nil
 }
 
@@ -132,7 +132,7 @@ func (p *Pacer) start(h *host, delay time.Duration, now instant) Turn {
 	p.stats.Turns++
 	p.stats.InFlight++
 	if h.ticket != nil {
-		p.board(f, now)
+		p.board(f)
 	}
 	return Turn{f}
 }
@@ -153,8 +153,15 @@ func (p *Pacer) refusal(h *host, at instant, why Reason, now instant) error {
 // the next. It must be called after every change that could make a waiter due.
 // Invariant: the first in line has a timer, or a question to the store under way,
 // or waits for a request in flight.
-func (p *Pacer) pump(h *host, now instant) {
-	p.discardUseless(h, now)
+func (p *Pacer) pump(h *host) {
+	p.discardUseless(h)
+	if h.line.Len() == 0 {
+		if h.timer != nil {
+			h.timer.Stop()
+		}
+		return
+	}
+	now := p.now()
 	for w := h.first(); w != nil; w = h.first() {
 		if h.full() {
 			w.why = ReasonParallel
@@ -173,9 +180,6 @@ func (p *Pacer) pump(h *host, now instant) {
 		w.turn = p.start(h, w.delay, now)
 		p.leave(w)
 	}
-	if h.timer != nil {
-		h.timer.Stop()
-	}
 }
 
 // arm makes pump run for h after d. A timer that fires late or for nothing is
@@ -188,14 +192,17 @@ func (p *Pacer) arm(h *host, d time.Duration) {
 	h.timer = time.AfterFunc(d, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.pump(h, p.now())
+		p.pump(h)
 	})
 }
 
 // postpone is pump after the next start has moved. It refuses at once all in line whose
 // turn can no longer come in time, for the reason that the first waits for.
-func (p *Pacer) postpone(h *host, now instant) {
-	var at instant
+func (p *Pacer) postpone(h *host) {
+	if h.line.Len() == 0 {
+		return
+	}
+	now, at := p.now(), instant(0)
 	var why Reason
 	slow := h.adaptive()
 	for w := h.first(); w != nil; {
@@ -212,7 +219,7 @@ func (p *Pacer) postpone(h *host, now instant) {
 		}
 		w = next
 	}
-	p.pump(h, now)
+	p.pump(h)
 }
 
 // leave takes w out of line and wakes it if it still waits there.
@@ -238,7 +245,7 @@ func (p *Pacer) await(ctx context.Context, w *waiter, most time.Duration) (Turn,
 
 	p.mu.Lock()
 	now := p.now()
-	p.settle(w, left, now)
+	p.settle(w, left)
 	if w.why != ReasonNone {
 		p.stats.Waits++
 		p.stats.Waited += now - w.came
@@ -253,60 +260,64 @@ func (p *Pacer) await(ctx context.Context, w *waiter, most time.Duration) (Turn,
 
 // settle decides how w's wait ended. A caller that left at the moment of its turn
 // gives the turn back. A caller whose time ran out at that moment keeps it.
-func (p *Pacer) settle(w *waiter, left error, now instant) {
+func (p *Pacer) settle(w *waiter, left error) {
 	h := w.host
 	if left == nil {
-		p.pump(h, now) // its turn may be due at this moment
+		p.pump(h) // its turn may be due at this moment
 	}
 	given := w.turn.flight != nil
 	switch {
 	case w.err != nil || given && left == nil:
 	case left == nil:
 		p.leave(w)
-		p.pump(h, now)
+		p.pump(h)
+		now := p.now()
 		at, _ := h.arrival(w.delay, now)
 		w.err = p.refusal(h, at, w.why, now)
 	default:
 		p.stats.Cancelled++
 		w.err = left
 		if given {
-			p.undo(w.turn.flight, now)
+			p.undo(w.turn.flight)
 			w.turn = Turn{}
 			return
 		}
 		p.leave(w)
-		p.pump(h, now)
+		p.pump(h)
 	}
 }
 
 // undo takes back a turn whose request was never sent, and the gap behind it
 // unless another request has started since. (The first in line took its gap from
 // f. It is due no later for that, since f itself had waited as long.)
-func (p *Pacer) undo(f *flight, now instant) {
+func (p *Pacer) undo(f *flight) {
 	h := f.host
 	if h.turns == f.nth {
 		h.last, h.delay = f.before, f.beforeDelay
 	}
 	p.stats.Turns--
-	if t := p.end(f, now); t != nil {
+	if t := p.end(f); t != nil {
 		go p.release(t) // ends with its call
 	}
 }
 
 // end ends the turn of a flight. It returns the flight's ticket for release unless the
 // ticket passes to the next in line.
-func (p *Pacer) end(f *flight, now instant) *ticket {
+func (p *Pacer) end(f *flight) *ticket {
 	h, t := f.host, f.ticket
 	f.ended = true
 	h.flying--
 	p.stats.InFlight--
-	if t != nil && p.mayPassOn(t, now) {
+	if p.opts.Shared != nil {
+		h.took = p.now() - f.started
+	}
+	if t != nil && p.mayPassOn(t) {
 		if h.ticket != nil {
 			p.discard(h.ticket)
 		}
 		h.ticket, t = t, nil
 	}
-	p.pump(h, now)
+	p.pump(h)
 	return t
 }
 

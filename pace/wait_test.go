@@ -247,7 +247,7 @@ func TestUndo(t *testing.T) {
 		settled := queue(p, r, 1)
 		time.Sleep(time.Second)
 		p.mu.Lock()
-		p.undo(b.flight, p.now())
+		p.undo(b.flight)
 		p.mu.Unlock()
 		settled()
 		b.Done()
@@ -266,7 +266,7 @@ func TestUndoLate(t *testing.T) {
 		b := take(t, p, host1, 0)
 		take(t, p, host1, 0).Done()
 		p.mu.Lock()
-		p.undo(b.flight, p.now())
+		p.undo(b.flight)
 		p.mu.Unlock()
 		if at, why := p.Peek(host1, 0); at.Sub(zero) != 3*time.Second || why != ReasonGap {
 			t.Errorf("Peek = %v, %q; want the gap after the start at 2s, 3s", at.Sub(zero), why)
@@ -286,7 +286,7 @@ func TestSettleAfterLeaving(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait() // w has its turn
 		p.mu.Lock()
-		p.settle(w, context.Canceled, p.now())
+		p.settle(w, context.Canceled)
 		p.mu.Unlock()
 		if w.err != context.Canceled {
 			t.Errorf("the wait ended with %v, want %v", w.err, context.Canceled)
