@@ -23,7 +23,7 @@ func BenchmarkUncontended(b *testing.B) {
 	}
 }
 
-// The same from all processors, each at an authority of its own.
+// Turns on all processors, each of which uses another authority.
 func BenchmarkUncontendedParallel(b *testing.B) {
 	p, _ := New(Limits{Parallel: 4}, nil)
 	ctx := context.Background()

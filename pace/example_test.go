@@ -12,8 +12,8 @@ import (
 	"github.com/rfc9309/polite/pace"
 )
 
-// A crawler with an HTTP stack of its own asks for a turn before each request,
-// tells of the answer, and puts off what cannot be had in time.
+// A crawler with another HTTP stack asks for a turn before each request, reports the
+// answer, and comes back later if the turn cannot come in time.
 func Example() {
 	p, err := pace.New(pace.Limits{Gap: time.Second, Parallel: 1, MaxWait: time.Minute}, nil)
 	if err != nil {
@@ -46,7 +46,7 @@ func ExampleNew() {
 	// pace: Limits.Gap is -1s; want a positive duration, or 0 for none
 }
 
-// What is not obeyed in full is said once, and Peek tells what it comes to
+// A Crawl-delay that is not obeyed in full is reported once. Peek shows its effect
 // without taking a turn.
 func ExampleOptions() {
 	p, err := pace.New(pace.Limits{Gap: time.Second, DelayCap: 30 * time.Minute}, &pace.Options{

@@ -248,8 +248,8 @@ func (p *Pacer) release(t *ticket) {
 }
 
 // hold keeps a ticket in flight for keep from now, and learns of a pause that others
-// have met. A keep of 0 ends the ticket. It has a context of its own: the place must
-// become free though the caller is gone.
+// have met. A keep of 0 ends the ticket. The call has another context than the caller,
+// because the place must become free even if the caller has left.
 func (p *Pacer) hold(t *ticket, keep time.Duration) {
 	p.mu.Lock()
 	sent := max(t.sent+p.fleet.clock.ahead(), 0)
@@ -275,9 +275,8 @@ func (p *Pacer) pauseFleet(authority string, wait, level time.Duration) {
 	}
 }
 
-// exchange makes one call of the store and reports whether it answered. OnShared is
-// told of each change. A call that is cancelled, or a store that was closed, is no
-// change.
+// exchange makes one call of the store and reports whether it answered. OnShared gets
+// each change. A call that is cancelled, or a store that was closed, is no change.
 func exchange[T any](ctx context.Context, p *Pacer, f func(context.Context) (T, error)) (v T, ok bool) {
 	limited, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()

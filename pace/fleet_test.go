@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// A ledger is a shared store in memory without a queue: a ticket that cannot
-// start is told when it might. An answer may come some time after its decision,
+// A ledger is a shared store in memory without a queue: the answer to a ticket that
+// cannot start says when it might. An answer may come some time after the decision,
 // or not at all.
 type ledger struct {
 	mu            sync.Mutex
@@ -237,8 +237,8 @@ func TestFleetParallel(t *testing.T) {
 	})
 }
 
-// A 429 to one process pauses all, those already waiting too, and the next
-// pause doubles wherever the answer comes to; one success halves it for all.
+// A 429 to one process pauses all processes and their waiters. The next pause is twice
+// as long, whichever process gets the answer. One success halves it for all.
 func TestFleetPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all, s := fleetOf(t, 2, Limits{}, Options{})
@@ -269,8 +269,8 @@ func TestFleetPause(t *testing.T) {
 	})
 }
 
-// A pause that another process meets is known to this one's whole line as soon
-// as its first has heard of it: those without the time are refused then.
+// When the first in line learns of a pause that another process has met, all waiters
+// who have not the time for it are refused.
 func TestFleetRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all, s := fleetOf(t, 2, Limits{Gap: time.Second}, Options{})
@@ -303,8 +303,8 @@ func TestFleetRefusal(t *testing.T) {
 	})
 }
 
-// While the store is away each process keeps its own limits and says so once,
-// and once more when it is back.
+// While the store is away each process keeps its own limits. It reports once that the
+// store is away, and once that it is back.
 func TestFleetAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		said := newTrail()
@@ -329,8 +329,8 @@ func TestFleetAway(t *testing.T) {
 	})
 }
 
-// A store that hangs costs a caller a second and not its context. A caller that
-// leaves by itself is no failure of the store, and its place is freed.
+// A store that hangs delays a caller by a second, even if its context is longer. A
+// caller that leaves is no failure of the store, and its place is freed.
 func TestFleetHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		said := newTrail()
@@ -358,7 +358,7 @@ func TestFleetHangs(t *testing.T) {
 	})
 }
 
-// A start that was granted long ago is given up, and another is asked for.
+// A start that was granted long ago is not used. The process asks for another.
 func TestFleetLateAnswer(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -384,8 +384,8 @@ func TestFleetLateAnswer(t *testing.T) {
 	}
 }
 
-// No process starts before the request of another is on its way, however long its
-// connection takes, but a second is enough for that.
+// No process starts before the request of another has been sent, however long its
+// connection takes. After a second the request counts as sent.
 func TestFleetWaitsForSent(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -414,8 +414,8 @@ func TestFleetWaitsForSent(t *testing.T) {
 	}
 }
 
-// A pause that this process meets while its first in line is asking the store
-// stops that one as well, if it has the time.
+// A pause that this process meets while its first waiter asks the store stops that
+// waiter, too. A waiter without the time is refused at once.
 func TestFleetPauseWhileAsking(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -448,8 +448,8 @@ func TestFleetPauseWhileAsking(t *testing.T) {
 	}
 }
 
-// Those behind one who asks are refused when it hears of a pause that is too
-// long for them, and newcomers from then on.
+// When the answer to the first waiter tells of a pause, the waiters behind it that
+// have not the time are refused, and so are newcomers from then on.
 func TestFleetRefusesTheLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all, s := fleetOf(t, 1, Limits{Gap: time.Second}, Options{})
@@ -458,7 +458,7 @@ func TestFleetRefusesTheLine(t *testing.T) {
 		r := newTrail()
 		queue(all[0], r, 1)
 		if at, why := all[0].Peek(host1, 0); at.Sub(r.zero) != time.Second || why != ReasonShared {
-			t.Errorf("Peek behind one who asks = %v, %q; want its gap, 1s, %q", at.Sub(r.zero), why, ReasonShared)
+			t.Errorf("Peek behind a waiter that asks = %v, %q; want its gap, 1s, %q", at.Sub(r.zero), why, ReasonShared)
 		}
 		short, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()

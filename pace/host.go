@@ -136,7 +136,7 @@ func (h *host) due() (instant, Reason) {
 }
 
 // arrival is when a newcomer with this Crawl-delay could start at the
-// earliest, after all who are in line, and what it waits for until then:
+// earliest, after all waiters, and what it waits for until then:
 // ReasonNone if it may start now.
 //
 // Each waiter, and then the newcomer, starts at least its gap and at least the

@@ -79,7 +79,7 @@ func TestStateIsSmall(t *testing.T) {
 		turn.Done()
 	}
 	if n := runtime.NumGoroutine(); n > goroutines {
-		t.Errorf("%d authorities: %d goroutines, %d before; want none more", hosts, n, goroutines)
+		t.Errorf("%d authorities: %d goroutines, %d before; want no more", hosts, n, goroutines)
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
@@ -142,8 +142,7 @@ func TestLapse(t *testing.T) {
 	}
 }
 
-// Authorities are told apart however many there are, and the set starts again when
-// it is full.
+// The set tells all authorities apart. It starts again when it is full.
 func TestReported(t *testing.T) {
 	var set reported
 	for i := range maxReported {

@@ -20,9 +20,9 @@ type visit struct {
 	delay         time.Duration
 }
 
-// A crowd is many callers at one authority who come, leave, are slow and are
-// turned away at random. It knows nothing of how turns are dealt and judges
-// each by the promises alone.
+// A crowd is many callers at one authority that come, leave, are slow and are
+// turned away at random. It does not know how turns are given, and compares each turn
+// with the promises alone.
 type crowd struct {
 	t      *testing.T
 	p      *Pacer

@@ -33,8 +33,8 @@ type Store interface {
 	Pause(ctx context.Context, authority string, wait, level time.Duration) error
 
 	// Watch calls wake when ticket is granted a start, or should ask again
-	// earlier than it was told, until stop is called. A call may be lost. wake
-	// does not block.
+	// earlier than the last answer said, until stop is called. A call may be
+	// lost. wake does not block.
 	Watch(ticket string, wake func(Grant)) (stop func())
 
 	// Count registers a process for life and returns the number of processes

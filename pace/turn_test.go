@@ -75,8 +75,8 @@ func TestPausesAfter429And503(t *testing.T) {
 	}
 }
 
-// A pause set while callers wait stops them too, and those whose time is
-// too short for it are refused at that moment, not when it ends.
+// A pause stops callers that already wait. Callers whose time is too short for it are
+// refused at that moment, not when it ends.
 func TestAPauseHoldsForEveryCallerAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, r := pacer(t, Limits{Gap: time.Second}, nil), newTrail()
@@ -220,7 +220,7 @@ func TestAdaptiveDelay(t *testing.T) {
 	}
 }
 
-// The gap counts from when the request was written, where that is told.
+// The gap counts from the moment at which Sent was called.
 func TestSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, r := pacer(t, Limits{Gap: time.Second}, nil), newTrail()
@@ -237,8 +237,8 @@ func TestSent(t *testing.T) {
 	})
 }
 
-// Those whose time is too short for a start that came later than foreseen are
-// refused at that moment.
+// Callers whose time is too short when a start was later than foreseen are refused at
+// that moment.
 func TestSentRefusesTheLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, r := pacer(t, Limits{Gap: time.Second}, nil), newTrail()

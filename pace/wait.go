@@ -60,7 +60,7 @@ func (p *Pacer) Follow(ctx context.Context, authority string, delay time.Duratio
 	return p.wait(ctx, authority, delay, ages)
 }
 
-// wait is Wait with a bound of its own on the wait.
+// wait is Wait with most instead of Limits.MaxWait.
 func (p *Pacer) wait(ctx context.Context, authority string, delay, most time.Duration) (Turn, error) {
 	if err := ctx.Err(); err != nil {
 		return Turn{}, err
@@ -155,13 +155,10 @@ func (p *Pacer) refusal(h *host, at instant, why Reason, now instant) error {
 // or waits for a request in flight.
 func (p *Pacer) pump(h *host) {
 	p.discardUseless(h)
-	if h.line.Len() == 0 {
-		if h.timer != nil {
-			h.timer.Stop()
-		}
-		return
+	var now instant
+	if h.line.Len() > 0 {
+		now = p.now()
 	}
-	now := p.now()
 	for w := h.first(); w != nil; w = h.first() {
 		if h.full() {
 			w.why = ReasonParallel
@@ -179,6 +176,9 @@ func (p *Pacer) pump(h *host) {
 		// First start, then leave: the next in line takes its gap from this start.
 		w.turn = p.start(h, w.delay, now)
 		p.leave(w)
+	}
+	if h.timer != nil {
+		h.timer.Stop()
 	}
 }
 
@@ -222,7 +222,7 @@ func (p *Pacer) postpone(h *host) {
 	p.pump(h)
 }
 
-// leave takes w out of line and wakes it if it still waits there.
+// leave takes w out of line and wakes it.
 func (p *Pacer) leave(w *waiter) {
 	w.host.remove(w)
 	p.stats.Waiting--

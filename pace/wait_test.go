@@ -300,8 +300,8 @@ func TestSettleAfterLeaving(t *testing.T) {
 	})
 }
 
-// One who comes at the very moment at which the first in line is due, and has no
-// time for the gap behind it, is told that it is the gap.
+// A caller that comes at the moment at which the first in line is due, and has no time
+// for the gap behind it, is refused because of the gap.
 func TestRefusalAtTheTurnOfAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, zero := pacer(t, Limits{Gap: time.Second}, nil), time.Now()
@@ -322,7 +322,7 @@ func TestRefusalAtTheTurnOfAnother(t *testing.T) {
 	})
 }
 
-// One who comes at the very moment at which the first in line is due does not
+// A caller that comes at the moment at which the first in line is due does not
 // overtake it, whichever of the two is woken first.
 func TestNoOvertaking(t *testing.T) {
 	for range 50 {
@@ -571,7 +571,7 @@ type wantWait struct {
 	why       Reason
 }
 
-// OnWait tells each wait with what it waited for last, and may call the Pacer.
+// OnWait reports each wait and what it waited for last, and may call the Pacer.
 func TestEachWaitIsReportedWithItsReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p *Pacer

@@ -47,7 +47,7 @@ func ExampleOpen_down() {
 	// Output: down: true
 }
 
-// Of those who miss a value one retrieves it; this is what the fetcher does.
+// Of several processes that miss a value one fetches it. The fetcher does the same.
 func ExampleStore_Lease() {
 	ctx := context.Background()
 	store, err := redis.Open("redis://localhost", nil)

@@ -75,7 +75,7 @@ func mustWork(t *testing.T, s *Store) {
 	}
 }
 
-// heals waits until the store answers again, with nobody's help.
+// heals waits until the store answers again by itself.
 func heals(t *testing.T, s *Store) {
 	t.Helper()
 	began := time.Now()

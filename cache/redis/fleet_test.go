@@ -21,7 +21,7 @@ import (
 	"github.com/rfc9309/polite/cache"
 )
 
-// The crawlers of a fleet are child processes: this test binary once more, told by these what to do.
+// The crawlers of a fleet are child processes: they run this test binary and find in these what to do.
 const (
 	crawlerURL   = "POLITE_REDIS_TEST_URL"
 	crawlerKeys  = "POLITE_REDIS_TEST_KEYS"
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A crawler asks for each key once, in an order of its own, and says on its output what it retrieves, and
+// A crawler asks for each key once, in a random order, and writes on its output what it retrieves, and
 // in the end how long the longest wait was.
 type crawler struct {
 	store   *Store
@@ -240,7 +240,7 @@ func TestFleetRetrievesOnce(t *testing.T) {
 	t.Logf("%d crawlers, %d keys, %d retrievals, longest wait %v", crawlers, keys, f.count(), f.longest)
 }
 
-// A server in trouble while the fleet works costs retrievals, but nobody's time, and when it is back the
+// A server in trouble while the fleet works costs retrievals, but no time. When it is back the
 // crawlers share again.
 func TestFleetThroughTrouble(t *testing.T) {
 	for _, trouble := range troubles {
@@ -274,7 +274,7 @@ func TestFleetThroughTrouble(t *testing.T) {
 	}
 }
 
-// When a holder dies, or its process is frozen, one of those who wait takes over as soon as the lease has run
+// When a holder dies, or its process is frozen, one of the waiting crawlers takes over as soon as the lease has run
 // out. While the holder lives the lease does not run out.
 func TestFleetHolderDies(t *testing.T) {
 	const ttl = 600 * time.Millisecond

@@ -24,10 +24,10 @@ import (
 // A ticket that is alive and not in the queue is in flight. Each script removes the dead first. Keys that are not
 // used expire.
 
-// serveFunction grants starts to the head of the queue as long as the number in flight allows it and the gap
-// and the pause end soon. Each grant is sent to the ticket's process, and so is an earlier moment to ask again.
-// A ticket begins with the name of its process. A server that forbids messages costs time only. The ticket
-// that asks gets its answer from Reserve.
+// serveFunction grants starts to the head of the queue as long as there is room for a request in flight and the
+// gap and the pause end soon. The process of a ticket, whose name the ticket begins with, gets a message of each
+// grant and of an earlier moment to ask again. The ticket that asks gets its answer from Reserve instead. If the
+// server forbids messages, that costs time only.
 const serveFunction = `
 local state, line, alive, channel, ticket = KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2]
 local poll, sending = tonumber(ARGV[3]), tonumber(ARGV[4])

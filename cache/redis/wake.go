@@ -65,5 +65,5 @@ func (b *bell) ring(message string) {
 	}
 }
 
-// wakeChannel is the channel on which a process is told of its tickets.
+// wakeChannel is the channel for messages about the tickets of a process.
 func (s *Store) wakeChannel(process string) string { return s.name("pace", "wake:"+process) }
