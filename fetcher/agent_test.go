@@ -17,8 +17,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// TestPagesCarryTheAgent shows who the server of a page hears of: the crawler,
-// unless the request says something else or asks for silence.
+// TestPagesCarryTheAgent checks which User-Agent the server of a page receives: the
+// crawler's, unless the request has another one or an empty one.
 func TestPagesCarryTheAgent(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -58,8 +58,8 @@ func TestPagesCarryTheAgent(t *testing.T) {
 	}
 }
 
-// TestAnotherAgentIsReportedOnce: who sends pages under a name that the site's
-// webmaster cannot find in robots.txt is told so, once for each Transport.
+// TestAnotherAgentIsReportedOnce sends pages under a name that a webmaster cannot
+// find in robots.txt. The name is reported once for each Transport.
 func TestAnotherAgentIsReportedOnce(t *testing.T) {
 	const colly = "colly - https://github.com/gocolly/colly/v2"
 	for _, tt := range []struct {
@@ -119,7 +119,7 @@ func TestAnotherAgentIsReportedOnce(t *testing.T) {
 }
 
 // TestNamedRequestsCostNothing measures requests that a robots.txt in memory
-// allows. A request that names the crawler costs no memory; one that does not
+// allows. A request with a User-Agent allocates nothing. A request without one
 // costs its copy.
 func TestNamedRequestsCostNothing(t *testing.T) {
 	for _, tt := range []struct {
@@ -145,8 +145,9 @@ func TestNamedRequestsCostNothing(t *testing.T) {
 	}
 }
 
-// TestSeveralTokens: the group of the most specific token that has one is obeyed,
-// then "*" (Google: "only one group is valid for a particular crawler").
+// TestSeveralTokens gives several product tokens. The group of the most specific
+// token that has one is obeyed, then "*" (Google: "only one group is valid for a
+// particular crawler").
 func TestSeveralTokens(t *testing.T) {
 	const file = "User-agent: ExampleBot-Image\nDisallow: /image\n\nUser-agent: ExampleBot\nDisallow: /bot\n\nUser-agent: *\nDisallow: /all\n"
 	for _, tt := range []struct{ name, token, robots, want string }{
@@ -182,7 +183,7 @@ func TestSeveralTokens(t *testing.T) {
 	}
 }
 
-// TestToken shows the tokens as groups are looked up by them.
+// TestToken checks which tokens the groups are looked up by.
 func TestToken(t *testing.T) {
 	for _, tt := range []struct{ agent, token, want string }{
 		{agent, "", "ExampleBot"},
@@ -205,7 +206,9 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestABaseThatReturnsNothing: a page gets an error, too, and one that returns both gets the error alone.
+// TestABaseThatReturnsNothing requests pages from a base that breaks the contract
+// of http.RoundTripper. The caller gets an error, and only an error if the base
+// returned both.
 func TestABaseThatReturnsNothing(t *testing.T) {
 	for _, base := range []roundTripper{
 		func(*http.Request) (*http.Response, error) { return nil, nil },

@@ -16,8 +16,8 @@ import (
 	"github.com/rfc9309/polite/pace"
 )
 
-// TestShortBodies are answers of a base that is not net/http: it ends a body
-// before its announced length as if it were whole (RFC 9309, section 2.3.1.4).
+// TestShortBodies uses a base that is not net/http and ends a body before its
+// announced length as if it were whole (RFC 9309, section 2.3.1.4).
 func TestShortBodies(t *testing.T) {
 	zipped := gzipped(rules)
 	field := func(n int) http.Header { return http.Header{"Content-Length": {strconv.Itoa(n)}} }
@@ -63,7 +63,7 @@ func TestShortBodies(t *testing.T) {
 	}
 }
 
-// A stuck base blocks in one of its methods until it is let go, whatever its
+// A stuck base blocks in one of its methods until it is released, whatever its
 // context says.
 type stuck struct {
 	in    string
@@ -96,8 +96,8 @@ func (s *stuck) Close() error {
 	return nil
 }
 
-// TestStuckBases are bases that do not end with their context. The retrieval
-// ends in time, nobody else waits, and the goroutine ends with the base.
+// TestStuckBases uses bases that do not end with their context. The fetch ends in
+// time, nobody else waits, and the goroutine ends with the base.
 func TestStuckBases(t *testing.T) {
 	for _, in := range []string{"RoundTrip", "Read", "Close", "Close_of_a_404"} {
 		t.Run("house/"+in, func(t *testing.T) {
@@ -122,7 +122,8 @@ func TestStuckBases(t *testing.T) {
 	}
 }
 
-// TestLateAnswers closes an answer that comes after the retrieval has ended.
+// TestLateAnswers checks that an answer which comes after the fetch has ended is
+// closed.
 func TestLateAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		body := &closing{Reader: bytes.NewReader(nil)}

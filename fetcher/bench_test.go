@@ -14,7 +14,7 @@ import (
 	"github.com/rfc9309/polite/pace"
 )
 
-// ruled is a file of n rules, none of which closes /page.
+// ruled returns a file of n rules. None of them matches /page.
 func ruled(n int) string {
 	var b strings.Builder
 	b.WriteString("User-agent: *\n")
@@ -33,8 +33,8 @@ func ruled(n int) string {
 	return b.String()
 }
 
-// A stub is a base that answers without a network: robots.txt with a file, and
-// every page with one and the same response.
+// A stub is a base that answers without a network. It returns a file for robots.txt
+// and always the same response for a page.
 type stub struct {
 	robots string
 	page   http.Response
@@ -50,8 +50,8 @@ func (s *stub) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// BenchmarkRoundTrip is what a request costs beside the base transport, here one
-// that answers at once: the difference to bare is Polite's own.
+// BenchmarkRoundTrip measures a request through a base that answers at once. The
+// difference to bare is the cost of Polite.
 func BenchmarkRoundTrip(b *testing.B) {
 	named := http.Header{"User-Agent": {agent}}
 	run := func(b *testing.B, base http.RoundTripper, header http.Header) {
@@ -98,7 +98,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}
 }
 
-// BenchmarkCheck is a decision from memory with all that explains it.
+// BenchmarkCheck measures a whole decision from memory.
 func BenchmarkCheck(b *testing.B) {
 	t, err := fetcher.New(agent, &fetcher.Options{Base: &stub{robots: ruled(13)}})
 	if err != nil {
@@ -116,8 +116,8 @@ func BenchmarkCheck(b *testing.B) {
 	}
 }
 
-// BenchmarkLoopback fetches small pages over loopback TCP, with and without
-// Polite, at several numbers of goroutines.
+// BenchmarkLoopback fetches small pages over loopback TCP with and without Polite,
+// from several numbers of goroutines.
 func BenchmarkLoopback(b *testing.B) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.URL.Path == "/robots.txt" {

@@ -19,13 +19,13 @@ import (
 // limit is the parsing limit in bytes (RFC 9309, section 2.5).
 const limit = 512_000
 
-// padded is a file of n bytes that begins with the rules and ends with last.
+// padded returns a file of n bytes that begins with the rules and ends with last.
 func padded(n int, last string) string {
 	room := n - len(rules) - len(last)
 	return rules + strings.Repeat("#", room-1) + "\n" + last
 }
 
-// packed is s through a compressor.
+// packed returns s compressed.
 func packed(s string, coder func(io.Writer) io.WriteCloser) string {
 	var b bytes.Buffer
 	w := coder(&b)
@@ -54,9 +54,9 @@ func coded(body string, codings ...string) httptest.Step {
 	return s
 }
 
-// TestBodies are the ways in which a file may come, or fail to (RFC 9309,
-// sections 2.3.1.4 and 2.5). The private page is asked for, and /last, which the
-// last line of some files forbids.
+// TestBodies sends a file in many ways, some of them broken (RFC 9309, sections
+// 2.3.1.4 and 2.5). It checks the private page and /last, which the last line of
+// some files forbids.
 func TestBodies(t *testing.T) {
 	const end = "Disallow: /last"
 	const both, first, none, down = "disallow, disallow", "disallow, allow", "allow, allow", "defer, defer"
@@ -125,8 +125,8 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestHostileBodiesAreCheap holds the cost of the worst answers against their
-// bound: a gigabyte that comes as a megabyte must not be decoded, or kept.
+// TestHostileBodiesAreCheap checks the cost of the worst answers: a gigabyte that
+// comes as a megabyte must not be decoded or kept.
 func TestHostileBodiesAreCheap(t *testing.T) {
 	for name, answer := range map[string]httptest.Step{
 		"bomb": httptest.GzipBomb(1 << 40), "flood": httptest.Flood("Disallow: /\n"), "headers": text.HeaderFlood(1 << 20), "endless": httptest.EndlessHeader(),

@@ -23,7 +23,7 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// A gate is a base that sees how many requests for one robots.txt are under way.
+// A gate is a base that counts how many requests for one robots.txt are under way.
 type gate struct {
 	http.RoundTripper
 	mu      sync.Mutex
@@ -49,8 +49,8 @@ func (g *gate) add(host string, n int) {
 	}
 }
 
-// acts are what anybody may do with a Transport at any time. Each reports what
-// went wrong with what it got.
+// chaos has calls of a Transport that may happen at any time. Each reports what was
+// wrong with its result.
 var chaos = []func(ctx context.Context, tr *fetcher.Transport, u *url.URL) error{
 	func(ctx context.Context, tr *fetcher.Transport, u *url.URL) error {
 		d, err := tr.Check(ctx, u)
@@ -110,8 +110,8 @@ var chaos = []func(ctx context.Context, tr *fetcher.Transport, u *url.URL) error
 	},
 }
 
-// sound compares a decision with what is true of all the sites here: nobody may
-// fetch /private, and nobody fails but those who leave.
+// sound checks a decision against what is true of all sites of this test: nobody
+// may fetch /private, and only a caller that leaves gets an error.
 func sound(d policy.Decision, err error, u *url.URL) error {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -124,9 +124,9 @@ func sound(d policy.Decision, err error, u *url.URL) error {
 	return nil
 }
 
-// TestEverythingAtOnce lets many goroutines do everything to a few sites that
-// fail in every way, for days. No site is asked for one file twice at a time, the
-// private page is never asked for, and everybody comes home.
+// TestEverythingAtOnce makes all calls from many goroutines, for days, on a few
+// sites that fail in every way. No site gets two requests for one file at a time,
+// the private page is never requested, and every call returns.
 func TestEverythingAtOnce(t *testing.T) {
 	for name, limits := range map[string]*pace.Limits{"unpaced": nil, "paced": {Gap: time.Second, Parallel: 2}} {
 		t.Run("house/"+name, func(t *testing.T) {
@@ -185,8 +185,8 @@ func TestEverythingAtOnce(t *testing.T) {
 	}
 }
 
-// troubles is the story of a site's robots.txt. Whenever it is there it has the
-// same rules, and it is never missing.
+// troubles is the list of answers of a site's robots.txt. The rules are always the
+// same, and the file is never missing.
 func troubles(i int) []httptest.Step {
 	all := steps(
 		text.Header("Cache-Control", "no-store"), httptest.Status(503), httptest.Reset(), httptest.Hang(), text.ETag(`"1"`), text.Cut(10),

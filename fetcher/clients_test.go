@@ -20,7 +20,7 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// paths are the requests as "host/path", in order.
+// paths returns the requests as "host/path", in order.
 func paths(requests []httptest.Request) []string {
 	var s []string
 	for _, r := range requests {
@@ -29,9 +29,9 @@ func paths(requests []httptest.Request) []string {
 	return s
 }
 
-// TestPageRedirects follows pages from site to site under http.Client. Each hop
-// is judged by the file of the authority it leads to, and a refused one is not
-// asked for.
+// TestPageRedirects follows pages from site to site under http.Client. Each hop is
+// checked against the file of the authority that it leads to, and a refused hop is
+// not requested.
 func TestPageRedirects(t *testing.T) {
 	to := func(url string) httptest.Step { return httptest.Redirect(302, url) }
 	for _, tt := range []struct {
@@ -79,8 +79,8 @@ func TestPageRedirects(t *testing.T) {
 	}
 }
 
-// TestCookiesStayWithPages has a jar under the client: pages carry its cookies,
-// robots.txt never does, and those set there go nowhere.
+// TestCookiesStayWithPages gives the client a cookie jar. Pages carry its cookies,
+// robots.txt never does, and cookies that come with robots.txt are dropped.
 func TestCookiesStayWithPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
@@ -109,7 +109,8 @@ func TestCookiesStayWithPages(t *testing.T) {
 	})
 }
 
-// retrying is go-retryablehttp with its own ideas of what to retry, but no log.
+// retrying returns a go-retryablehttp client with its default choice of what to
+// retry, but without a log.
 func retrying(rt http.RoundTripper) *retryablehttp.Client {
 	c := retryablehttp.NewClient()
 	c.HTTPClient = &http.Client{Transport: rt}
@@ -117,9 +118,9 @@ func retrying(rt http.RoundTripper) *retryablehttp.Client {
 	return c
 }
 
-// TestUnderRetryablehttp has go-retryablehttp above the Transport. With the
-// CheckRetry that the documentation shows, or with AsResponse, a denial is final;
-// left alone it asks again, which the site never sees.
+// TestUnderRetryablehttp puts go-retryablehttp above the Transport. With the
+// CheckRetry of the documentation, or with AsResponse, a refusal is final.
+// Otherwise the client tries again, which sends nothing to the site.
 func TestUnderRetryablehttp(t *testing.T) {
 	final := func(ctx context.Context, resp *http.Response, err error) (bool, error) {
 		if errors.Is(err, fetcher.ErrDisallowed) || errors.Is(err, fetcher.ErrDeferred) {
@@ -167,9 +168,9 @@ func TestUnderRetryablehttp(t *testing.T) {
 	}
 }
 
-// TestOverRetryablehttp has go-retryablehttp below the Transport, set up as the
-// documentation says: redirects are still followed by hand, the decisions are the
-// same, and what fails is tried by both.
+// TestOverRetryablehttp puts go-retryablehttp below the Transport, configured as
+// the documentation says. The decisions are the same, redirects are followed one by
+// one, and a failure is retried by both.
 func TestOverRetryablehttp(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -204,7 +205,7 @@ func TestOverRetryablehttp(t *testing.T) {
 	}
 }
 
-// TestHTTP2 is the same web by HTTP/2, on which all tries share a connection.
+// TestHTTP2 tests the same web over HTTP/2, where all tries share a connection.
 func TestHTTP2(t *testing.T) {
 	const secure = "https://example.com"
 	for _, tt := range []trial{
@@ -250,7 +251,7 @@ func TestHTTP2(t *testing.T) {
 	}
 }
 
-// TestHTTP2Pages are pages by HTTP/2, many at once on one connection.
+// TestHTTP2Pages requests many pages at once on one HTTP/2 connection.
 func TestHTTP2Pages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const secure = "https://example.com"
@@ -279,9 +280,9 @@ func TestHTTP2Pages(t *testing.T) {
 	})
 }
 
-// TestProxy sends all by a proxy: plain requests for http, a tunnel for https.
-// A proxy that is in trouble is a site that cannot be reached, and what it says
-// itself is taken for the site's word, since nobody can tell.
+// TestProxy sends everything through a proxy: plain requests for http, a tunnel for
+// https. A proxy that fails makes the site unreachable. An answer of the proxy
+// itself counts as the site's, because nobody can tell them apart.
 func TestProxy(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -13,9 +13,9 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// TestClockSetBack starts a crawler on a store that was written by a clock
-// ahead of its own: the clock was wrong and has been set right. A record from the
-// future has expired (house rule), and an outage that begins there begins now.
+// TestClockSetBack starts a crawler on a store whose writer had a clock that was
+// ahead. A record from the future has expired (house rule), and an outage that
+// begins there begins now.
 func TestClockSetBack(t *testing.T) {
 	answer := func(status int, body string) policy.Attempt {
 		return policy.Attempt{Status: status, Body: []byte(body), Header: http.Header{}}
@@ -81,8 +81,8 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-// TestRestarts kills a crawler after every retrieval for forty days. The outage
-// it lives through is one, and ends as that of a crawler that never stopped.
+// TestRestarts kills a crawler after every fetch for forty days. The outage counts
+// as one, and ends as it does for a crawler that never stopped.
 func TestRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)

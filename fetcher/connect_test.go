@@ -24,9 +24,8 @@ import (
 
 const secure = "https://example.com"
 
-// TestConnections are connections that do not come to a request, by http and by
-// https (RFC 9309, section 2.3.1.4). The class of the failure is what an operator
-// counts by.
+// TestConnections uses connections that fail before a request, over http and https
+// (RFC 9309, section 2.3.1.4). Operators count failures by their class.
 func TestConnections(t *testing.T) {
 	line := func(l httptest.Line) func(*httptest.Web, *httptest.Site) {
 		return func(_ *httptest.Web, s *httptest.Site) { s.Connect(l) }
@@ -80,8 +79,8 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// wire is a transport whose every connection is served by a function, byte by
-// byte, and a count of them. The function must return when the connection ends.
+// wire returns a transport whose connections are served by a function, byte by
+// byte, and counts them. The function must return when the connection ends.
 func wire(serve func(net.Conn)) (base *http.Transport, dials *atomic.Int32) {
 	dials = new(atomic.Int32)
 	return &http.Transport{
@@ -98,13 +97,13 @@ func wire(serve func(net.Conn)) (base *http.Transport, dials *atomic.Int32) {
 	}, dials
 }
 
-// mostDials is how many connections a retrieval may take: two tries, and the
-// three that net/http may take for each.
+// mostDials is the largest number of connections of one fetch: two tries, with the
+// three that net/http may make for each.
 const mostDials = 6
 
-// identity makes a certificate for example.com and the client's settings that
-// trust it. Session tickets are off: a pipe without a buffer would wait for both
-// ends to read.
+// identity makes a certificate for example.com and client settings that trust it.
+// Session tickets are off: a pipe without a buffer would wait for both ends to
+// read.
 func identity(t *testing.T) (server, client *tls.Config) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -132,10 +131,10 @@ func identity(t *testing.T) (server, client *tls.Config) {
 // hello reads the first record of the client.
 func hello(c net.Conn) { c.Read(make([]byte, 16<<10)) }
 
-// drain reads until the client goes.
+// drain reads until the client closes the connection.
 func drain(c net.Conn) { io.Copy(io.Discard, c) }
 
-// TestHandshakes are servers that do not get through TLS, or break off after it.
+// TestHandshakes uses servers that fail during the TLS handshake or right after it.
 func TestHandshakes(t *testing.T) {
 	server, client := identity(t)
 	config := func(change func(*tls.Config)) *tls.Config {

@@ -32,9 +32,9 @@ func (c *closing) Close() error {
 	return nil
 }
 
-// outcomes are the ways in which a request can end: allowed, refused for every
-// reason there is, and cut off. The site has the rules at http://example.com and
-// is down at http://down.test.
+// outcomes are all the ways in which a request can end: allowed, refused for each
+// reason, and cut off. The site at http://example.com has the rules, and
+// http://down.test is down.
 var outcomes = []struct {
 	name    string
 	url     string
@@ -79,15 +79,15 @@ var outcomes = []struct {
 	{name: "the_page_is_reset", url: site + "/reset", want: errAny},
 }
 
-// errAny stands for an error of the base's own.
+// errAny is an error of the base.
 var errAny = errors.New("any error")
 
-// says is an operator with one word for everything.
+// says returns an Override that gives one verdict for every URL.
 func says(v policy.Verdict) func(*url.URL) (policy.Verdict, string, bool) {
 	return func(*url.URL) (policy.Verdict, string, bool) { return v, "the operator said so", true }
 }
 
-// sites makes the web that the outcomes speak of.
+// sites makes the web that the outcomes use.
 func sites(t *testing.T) *httptest.Web {
 	web := httptest.New(t)
 	web.Site(site).Robots(text).Path("/public", httptest.Text("page")).Path("/reset", httptest.Reset())
@@ -98,9 +98,9 @@ func sites(t *testing.T) *httptest.Web {
 	return web
 }
 
-// TestContract holds every outcome against the contract of http.RoundTripper:
-// the request is as it was, its body is closed once and for all, and exactly one
-// of answer and error comes back.
+// TestContract checks the contract of http.RoundTripper for every outcome: the
+// request is unchanged, its body is closed once, and exactly one of response and
+// error is returned.
 func TestContract(t *testing.T) {
 	for _, tt := range outcomes {
 		t.Run(tt.name, func(t *testing.T) {
@@ -152,14 +152,14 @@ func isErr(got, want error) bool {
 	return errors.Is(got, want)
 }
 
-// copyOf is a deep copy of what a RoundTripper must leave alone.
+// copyOf returns a deep copy of what a RoundTripper must not change.
 func copyOf(r *http.Request) *http.Request {
 	u := *r.URL
 	return &http.Request{Method: r.Method, URL: &u, Header: r.Header.Clone(), Host: r.Host, ContentLength: r.ContentLength, Proto: r.Proto, Close: r.Close}
 }
 
-// TestNothingOfARefusalReachesTheSite counts what arrives: for a refused page
-// there is one request for robots.txt and no other.
+// TestNothingOfARefusalReachesTheSite counts the requests: for a refused page there
+// is one request for robots.txt and no other.
 func TestNothingOfARefusalReachesTheSite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := sites(t)
@@ -178,8 +178,8 @@ func TestNothingOfARefusalReachesTheSite(t *testing.T) {
 	})
 }
 
-// TestPageAnswersAreTheSites looks at what comes back for an allowed page: the
-// very answer, with the statuses, fields and bytes of the site.
+// TestPageAnswersAreTheSites checks that the answer to an allowed page has the
+// status, the header and the bytes that the site sent.
 func TestPageAnswersAreTheSites(t *testing.T) {
 	for name, pacing := range map[string]*pace.Limits{"unpaced": nil, "paced": {Gap: time.Second, Parallel: 1}} {
 		t.Run(name, func(t *testing.T) {
@@ -216,7 +216,7 @@ func TestPageAnswersAreTheSites(t *testing.T) {
 	}
 }
 
-// TestAsResponse looks at the answer that stands for a refusal.
+// TestAsResponse checks the response that stands for a refusal.
 func TestAsResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := sites(t)
@@ -251,8 +251,9 @@ type idler struct {
 
 func (i *idler) CloseIdleConnections() { i.closed++ }
 
-// TestCloseIdleConnections is passed on, also by http.Client, and never made by
-// ourselves: a failure of one site must not cost the others their connections.
+// TestCloseIdleConnections checks that the call reaches the base, also from
+// http.Client, and that the Transport never makes it: a failure of one site must
+// not close the connections to others.
 func TestCloseIdleConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := sites(t)
@@ -271,8 +272,8 @@ func TestCloseIdleConnections(t *testing.T) {
 	})
 }
 
-// TestWaitingHonoursTheContext asks a site that is mute, with a deadline in
-// every phase of the wait. The caller leaves at its own time, to the tick.
+// TestWaitingHonoursTheContext calls a site that never answers, with a deadline in
+// every phase of the wait. The caller returns exactly at its deadline.
 func TestWaitingHonoursTheContext(t *testing.T) {
 	for name, limits := range map[string]*pace.Limits{"retrieval": nil, "turn": {Parallel: 1}} {
 		for _, end := range []time.Duration{1, time.Second, 29 * time.Second} {

@@ -14,8 +14,9 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// A request has one decision: counted once and told once, with and without hooks,
-// also if robots.txt allows it and its turn comes too late.
+// A request has one decision, which is counted once and reported once, with and
+// without hooks, and also if robots.txt allows the page but its turn comes too
+// late.
 func TestOneDecisionARequest(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -23,7 +23,7 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// roundTripper is a base that package fetcher knows nothing of.
+// roundTripper is a base of a type that package fetcher does not know.
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
@@ -60,7 +60,7 @@ var bases = map[string]func(w *httptest.Web) http.RoundTripper{
 	"unknown_proxy": func(w *httptest.Web) http.RoundTripper { return roundTripper(proxied(w).RoundTrip) },
 }
 
-// proxied is a transport that goes by a proxy in the crawler's own network.
+// proxied returns a transport that uses a proxy in the crawler's own network.
 func proxied(w *httptest.Web) *http.Transport {
 	w.Site("http://proxy.test:3128").At("10.9.9.9").Proxy()
 	t := w.Transport()
@@ -68,7 +68,7 @@ func proxied(w *httptest.Web) *http.Transport {
 	return t
 }
 
-// relayed is a transport whose dialer goes by a relay on this machine, as by
+// relayed returns a transport whose dialer uses a relay on this machine, like
 // SOCKS: every connection has the address of the relay.
 func relayed(w *httptest.Web) *http.Transport {
 	t := w.Transport()
@@ -86,7 +86,7 @@ type relayConn struct{ net.Conn }
 
 func (relayConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1080} }
 
-// contacts are the dials that led to an address that is not public, by whomever.
+// contacts returns the dials to addresses that are not public, whoever made them.
 func contacts(w *httptest.Web) (c []httptest.Dial) {
 	for _, d := range w.Dials() {
 		if d.Remote.IsValid() && !public4(d.Remote.Addr()) && d.Address != "proxy.test:3128" {
@@ -96,9 +96,8 @@ func contacts(w *httptest.Web) (c []httptest.Dial) {
 	return c
 }
 
-// TestRedirectsToPrivateAddresses sends a crawler from a public site to where it
-// must not go (house rule: what a redirect of robots.txt can reach is no more
-// than what anybody can). No such address is dialled, whatever the base.
+// TestRedirectsToPrivateAddresses redirects a crawler from a public site to special
+// addresses (house rule). No such address is dialled, whatever the base.
 func TestRedirectsToPrivateAddresses(t *testing.T) {
 	for _, host := range []string{
 		"127.0.0.1", "127.1.2.3:8080", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.169.254", "100.100.100.200",
@@ -119,8 +118,8 @@ func TestRedirectsToPrivateAddresses(t *testing.T) {
 	}
 }
 
-// refuses asks http://example.com, which answers with a redirect, and fails
-// unless that is refused and only public addresses were dialled.
+// refuses checks http://example.com, which answers with a redirect. It fails unless
+// the redirect is refused and only public addresses were dialled.
 func refuses(t *testing.T, base func(*httptest.Web) http.RoundTripper, answer httptest.Step, also func(*httptest.Web)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -144,7 +143,7 @@ func refuses(t *testing.T, base func(*httptest.Web) http.RoundTripper, answer ht
 // public4 reports whether an address is one that the web gives to a site.
 func public4(a netip.Addr) bool { return netip.MustParsePrefix("93.184.0.0/16").Contains(a) }
 
-// TestRedirectsToPrivateNames are names of public look that resolve to private
+// TestRedirectsToPrivateNames uses names that look public and resolve to private
 // addresses, alone or among others. None is connected to.
 func TestRedirectsToPrivateNames(t *testing.T) {
 	for name, base := range bases {
@@ -158,8 +157,9 @@ func TestRedirectsToPrivateNames(t *testing.T) {
 	}
 }
 
-// TestMixedAddresses is a name with a private address among public ones. Who
-// dials skips the private one; elsewhere nobody knows which will be taken.
+// TestMixedAddresses uses a name with a private address among public ones. Where
+// this machine dials, the private address is skipped. Elsewhere the redirect is
+// refused, because nobody knows which address will be used.
 func TestMixedAddresses(t *testing.T) {
 	for name, base := range bases {
 		t.Run("egress/"+name, func(t *testing.T) {
@@ -182,8 +182,8 @@ func TestMixedAddresses(t *testing.T) {
 	}
 }
 
-// TestRedirectsAfterPublicOnes begin at a private site, which may redirect
-// within its network, lead to a public one, and back into the network.
+// TestRedirectsAfterPublicOnes begins at a private site, which may redirect within
+// its network, is led to a public site and then back into the network.
 func TestRedirectsAfterPublicOnes(t *testing.T) {
 	for name, base := range bases {
 		for _, to := range []string{"http://169.254.169.254/r", "http://inside.test/r", "http://10.0.0.1/r"} {
@@ -208,9 +208,9 @@ func TestRedirectsAfterPublicOnes(t *testing.T) {
 	}
 }
 
-// TestBackToTheFirstAddress begins at a private site that only the base can
-// resolve, and leads over a public one to another name at the first address. That
-// address is no relay: nothing public has answered from it.
+// TestBackToTheFirstAddress begins at a private site that only the base can resolve
+// and is led by a public site to another name at the first address. That address is
+// no relay, because no public site has answered from it.
 func TestBackToTheFirstAddress(t *testing.T) {
 	for name, base := range bases {
 		if strings.Contains(name, "proxy") || strings.Contains(name, "relay") {
@@ -238,9 +238,9 @@ func TestBackToTheFirstAddress(t *testing.T) {
 	}
 }
 
-// TestRebinding is a name that is public when it is first resolved and private
-// from then on. Nothing is sent to the private address. Only a base that is not
-// known connects to it first. What a proxy resolves cannot be seen.
+// TestRebinding uses a name that is public when it is first resolved and private
+// afterwards. Nothing is sent to the private address. Only an unknown base connects
+// to it before. What a proxy resolves cannot be seen.
 func TestRebinding(t *testing.T) {
 	for name, base := range bases {
 		if strings.Contains(name, "proxy") || strings.Contains(name, "relay") {
@@ -280,9 +280,8 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
-// TestLocalNames are names that mean something in a local network alone, and
-// that the proxy or the base resolves while this machine does not. They are
-// refused; but a site may redirect to itself.
+// TestLocalNames uses names of a local network that the proxy or the base resolves
+// and this machine does not. They are refused, but a site may redirect to itself.
 func TestLocalNames(t *testing.T) {
 	for name, base := range bases {
 		for _, host := range []string{"intranet", "metadata.google.internal", "printer.local", "nas.home.arpa", "abc.onion", "127.0.0.1.nip.1"} {
@@ -315,7 +314,7 @@ func TestLocalNames(t *testing.T) {
 	}
 }
 
-// unresolved is the resolver of the web, but for one host.
+// unresolved is the resolver of the web without one host.
 func unresolved(host string, web *httptest.Web) func(context.Context, string, string) ([]netip.Addr, error) {
 	return func(ctx context.Context, network, name string) ([]netip.Addr, error) {
 		if name == host {
@@ -325,7 +324,8 @@ func unresolved(host string, web *httptest.Web) func(context.Context, string, st
 	}
 }
 
-// TestPublicRedirects are followed by way of every base.
+// TestPublicRedirects checks that redirects between public sites are followed
+// through every base.
 func TestPublicRedirects(t *testing.T) {
 	for name, base := range bases {
 		for way, also := range map[string]func(*httptest.Web){
@@ -356,7 +356,7 @@ func TestPublicRedirects(t *testing.T) {
 	}
 }
 
-// TestLostAddresses is a name whose first address never answers: the next one is
+// TestLostAddresses uses a name whose first address never answers. The next one is
 // tried while there is time.
 func TestLostAddresses(t *testing.T) {
 	for _, name := range []string{"dial_context", "tls_dialer", "relay"} {
@@ -377,7 +377,7 @@ func TestLostAddresses(t *testing.T) {
 	}
 }
 
-// TestDefaultBase has real listeners: of Go's default transport, too, a refused
+// TestDefaultBase uses real listeners: with Go's default transport, too, a refused
 // address sees no connection.
 func TestDefaultBase(t *testing.T) {
 	var asked atomic.Int32
@@ -394,7 +394,7 @@ func TestDefaultBase(t *testing.T) {
 	}
 }
 
-// TestRedirectsThatArePermitted are the other side: what the rule does not mean.
+// TestRedirectsThatArePermitted checks redirects that the address rule allows.
 func TestRedirectsThatArePermitted(t *testing.T) {
 	for name, tt := range map[string]struct {
 		target, to string
@@ -431,7 +431,7 @@ func TestRedirectsThatArePermitted(t *testing.T) {
 	}
 }
 
-// TestEgress is the caller's own rule on addresses.
+// TestEgress checks the caller's own rule on addresses.
 func TestEgress(t *testing.T) {
 	no := errors.New("not on the list")
 	for name, tt := range map[string]struct {
@@ -465,7 +465,7 @@ func TestEgress(t *testing.T) {
 	}
 }
 
-// TestRedirectRule is the caller's own rule on redirects.
+// TestRedirectRule checks the caller's own rule on redirects.
 func TestRedirectRule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
@@ -490,7 +490,7 @@ func TestRedirectRule(t *testing.T) {
 	})
 }
 
-// TestTLSDialers are dialers that return a connection with TLS done.
+// TestTLSDialers uses dialers that return a connection with TLS already done.
 func TestTLSDialers(t *testing.T) {
 	for _, name := range []string{"DialTLSContext", "DialTLS"} {
 		t.Run("egress/"+name, func(t *testing.T) {

@@ -97,7 +97,7 @@ func ExampleNew() {
 	// <nil>
 }
 
-// Check asks without making the request, for a frontier that wants to know
+// Check decides without making the request, for a frontier that wants to know
 // before it queues a URL.
 func ExampleTransport_Check() {
 	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Base: pages{
@@ -123,7 +123,7 @@ func ExampleTransport_Check() {
 	// true
 }
 
-// Peek never waits and never asks a site: it knows what the memory knows.
+// Peek decides from memory alone. It neither waits nor fetches.
 func ExampleTransport_Peek() {
 	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Base: pages{
 		"https://example.com/robots.txt": "User-agent: *\nDisallow: /private\n",
@@ -161,7 +161,7 @@ func ExampleTransport_RoundTrip() {
 	// DISALLOW https://example.com/: line 2 "Disallow: /" in group "ExampleBot" of https://example.com/robots.txt [RFC 9309, section 2.2.2
 }
 
-// Two crawlers of one house share what is cached.
+// Two crawlers of one operator share a cache.
 func ExampleTransport_As() {
 	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Base: pages{
 		"https://example.com/robots.txt": "User-agent: ExampleBot-Images\nDisallow: /\n\nUser-agent: ExampleBot\nDisallow: /private\n",
@@ -188,7 +188,7 @@ func ExampleTransport_As() {
 	// 1 retrieval
 }
 
-// The record of a site has what its robots.txt says beyond the rules.
+// The record of a site has the lines of its robots.txt that are not rules.
 func ExampleTransport_Record() {
 	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Base: pages{
 		"https://example.com/robots.txt": "Sitemap: https://example.com/sitemap.xml\nUser-agent: *\nCrawl-delay: 2.5\n",
@@ -230,7 +230,7 @@ func ExampleTransport_Refresh() {
 	// allow
 }
 
-// Invalidate forgets a site, so that whoever asks next starts from nothing.
+// Invalidate forgets a site. The next check fetches its robots.txt anew.
 func ExampleTransport_Invalidate() {
 	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Base: pages{}})
 	if err != nil {
@@ -266,7 +266,7 @@ func ExampleTransport_Prefetch() {
 	// true
 }
 
-// Which sites are down, for an operator's eyes.
+// All lists the records in memory, here to show an operator which sites are down.
 func ExampleTransport_All() {
 	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Base: pages{"https://busy.example/robots.txt": ""}})
 	if err != nil {
@@ -302,7 +302,7 @@ func ExampleTransport_Stats() {
 	// 2 allowed, 1 disallowed, 1 request for robots.txt
 }
 
-// A denial says why, and whether to come back.
+// The error of a refused request says why, and when to retry.
 func ExampleDeniedError() {
 	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Base: pages{"https://busy.example/robots.txt": ""}})
 	if err != nil {
@@ -338,7 +338,7 @@ func ExampleOptions_profile() {
 	// defer strict, in a hurry
 }
 
-// With a store, a crawler that is started again asks no site twice.
+// With a store, a crawler that is restarted fetches no robots.txt twice.
 func ExampleOptions_store() {
 	dir, err := os.MkdirTemp("", "polite")
 	if err != nil {
@@ -364,7 +364,7 @@ func ExampleOptions_store() {
 	// 0 requests, 1 from the store
 }
 
-// A worker that would have to wait for its turn is told to come back instead.
+// With MaxWait, a worker whose turn is far away is refused at once.
 func ExampleOptions_pace() {
 	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{
 		Pace: &pace.Limits{Gap: time.Hour, MaxWait: time.Second},
@@ -382,7 +382,7 @@ func ExampleOptions_pace() {
 	// defer no turn in time: gap
 }
 
-// An operator has the last word, and it shows in every decision.
+// An operator's verdict decides, and its reason is in every decision.
 func ExampleOptions_override() {
 	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{
 		Base: pages{"https://example.com/robots.txt": "User-agent: *\nDisallow: /\n"},
@@ -402,7 +402,7 @@ func ExampleOptions_override() {
 	// ALLOW https://example.com/: by order of the operator: our own site [house rule; profile rfc9309]
 }
 
-// Audit blocks nothing and reports what would have been, for trying out.
+// Audit refuses nothing and reports what would have been refused, for a trial.
 func ExampleOptions_audit() {
 	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{
 		Audit: true,
@@ -426,7 +426,7 @@ func ExampleOptions_audit() {
 	// fetched: 200
 }
 
-// For a client that retries on any error, a refusal can be an answer.
+// For a client that retries on any error, a refusal can be a response.
 func ExampleOptions_asResponse() {
 	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{
 		AsResponse: true,
@@ -446,7 +446,8 @@ func ExampleOptions_asResponse() {
 	// 403 true
 }
 
-// What the Logger is told, here without what differs from run to run.
+// The Logger gets every fetch. Attributes that differ from run to run are left out
+// here.
 func ExampleOptions_logger() {
 	h := slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
 		Level: slog.LevelDebug,
@@ -469,7 +470,7 @@ func ExampleOptions_logger() {
 	// level=DEBUG msg="robots.txt retrieved" robots=https://example.com/robots.txt served=https://example.com/robots.txt status=200 hops=0
 }
 
-// The hooks have what metrics and traces are made of.
+// The hooks have the values that metrics and traces need.
 func ExampleTrace() {
 	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{
 		Base: pages{"https://busy.example/robots.txt": ""},

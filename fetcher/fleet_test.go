@@ -48,13 +48,14 @@ const (
 	bySerial = "Polite-Test-Serial"
 )
 
-// A stamp is what a worker says of a request: when it had been written.
+// A stamp says when a worker had written a request.
 type stamp struct {
 	Worker, Serial string
 	Written        time.Time
 }
 
-// stamping is the worker's base: it names each request, and says when it was written.
+// stamping is the worker's base. It numbers each request and reports when it was
+// written.
 type stamping struct {
 	name string
 	say  func(any)
@@ -111,14 +112,14 @@ func TestFleetWorker(t *testing.T) {
 	}
 }
 
-// An arrival is one request as the origin's log has it.
+// An arrival is one request in the origin's log.
 type arrival struct {
 	at                   time.Time
 	path, worker, serial string
 }
 
-// An origin logs what arrives. Its robots.txt and a page of it are redirects,
-// and one page is turned away.
+// An origin logs the requests that arrive. Its robots.txt and one page are
+// redirects, and one page is answered 429.
 type origin struct {
 	busy int // the first page from this arrival on is, with a Retry-After of a second; 0: none
 	hold chan struct{}
@@ -166,15 +167,15 @@ func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// seen is a copy of the log.
+// seen returns a copy of the log.
 func (o *origin) seen() []arrival {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.log)
 }
 
-// stamps are what the worker said of its requests. Whatever else it said but
-// the words of package testing is trouble with the store.
+// stamps returns a worker's stamps. Every other line that is not from package
+// testing reports trouble with the store.
 func stamps(t *testing.T, p *process) (all []stamp, trouble []string) {
 	t.Helper()
 	for lines := bufio.NewScanner(strings.NewReader(p.end(t))); lines.Scan(); {
@@ -189,9 +190,9 @@ func stamps(t *testing.T, p *process) (all []stamp, trouble []string) {
 	return all, trouble
 }
 
-// Eight processes ask one host for pages, redirects and its robots.txt. Between
-// any two requests at the origin lies the gap, less 5 ms, and none arrives
-// before the end of a Retry-After.
+// Eight processes request pages, redirects and robots.txt from one host. Between
+// any two requests at the origin lies the gap, less 5 ms, and none arrives before
+// the end of a Retry-After.
 func TestFleetKeepsOnePace(t *testing.T) {
 	const gap, off = 40 * time.Millisecond, 5 * time.Millisecond
 	workers := 8
@@ -234,9 +235,9 @@ func TestFleetKeepsOnePace(t *testing.T) {
 	t.Logf("%d requests of %d processes: %v; gap %v, shortest seen %v", len(log), workers, counts, gap, shortest)
 }
 
-// apart holds the time between any two requests against the least that it must
-// be, and returns the shortest. A log may be late, the log of the earlier of two as
-// well; so the earlier one counts from when its worker says that it was written.
+// apart checks the time between any two requests and returns the shortest. The
+// origin may log a request late. So the earlier request counts from when its worker
+// says that it was written.
 func apart(t *testing.T, log []arrival, written map[[2]string]time.Time, least time.Duration) time.Duration {
 	t.Helper()
 	shortest := time.Hour
@@ -256,8 +257,8 @@ func apart(t *testing.T, log []arrival, written map[[2]string]time.Time, least t
 	return shortest
 }
 
-// One process asks one host: at the origin the requests of twenty callers are in
-// order of arrival, one at a time, and the gap apart.
+// One process sends the requests of twenty callers to one host. At the origin they
+// arrive in order, one at a time, and the gap apart.
 func TestOneProcessKeepsOnePace(t *testing.T) {
 	const callers, gap, off = 20, 20 * time.Millisecond, 5 * time.Millisecond
 	o := &origin{hold: make(chan struct{})}
@@ -336,7 +337,7 @@ func TestFleetWorkerKilled(t *testing.T) {
 	t.Logf("the place was taken again %v after the kill", last.at.Sub(killed))
 }
 
-// await returns when ok holds.
+// await returns when ok returns true.
 func await(t *testing.T, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); !ok(); <-time.After(5 * time.Millisecond) {
@@ -346,8 +347,8 @@ func await(t *testing.T, ok func() bool) {
 	}
 }
 
-// While Redis is away a process keeps its own gap, says so, and shares again
-// when it is back.
+// While Redis is away a process keeps its own gap and reports it. When Redis is
+// back the process shares its pace again.
 func TestFleetWithoutRedis(t *testing.T) {
 	const gap, off = 30 * time.Millisecond, 5 * time.Millisecond
 	o := &origin{}

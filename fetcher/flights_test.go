@@ -22,11 +22,11 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// herd is how many callers come at once, and flock where that many would add
-// nothing but time.
+// herd is the number of callers that come at once. flock is the number where more
+// callers would only take more time.
 const herd, flock = 2000, 200
 
-// tallied counts decisions and errors by their words, from many goroutines.
+// tallied counts decisions and errors by their text. It is safe for concurrent use.
 type tallied struct {
 	mu sync.Mutex
 	by map[string]int
@@ -45,8 +45,8 @@ func (c *tallied) add(d policy.Decision, err error) {
 	c.by[short(d)]++
 }
 
-// TestHerd sends two thousand callers to one authority nobody knows anything of.
-// Whatever it answers, it is asked once, and everyone gets the decision.
+// TestHerd sends two thousand callers to an authority of which nothing is known.
+// Whatever the site answers, it gets one fetch, and every caller gets the decision.
 func TestHerd(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -87,8 +87,8 @@ func TestHerd(t *testing.T) {
 	}
 }
 
-// TestHerdOfRequests is the same for page requests, of two crawlers that share a
-// Transport, each by its own group.
+// TestHerdOfRequests is TestHerd for page requests of two crawlers that share a
+// Transport, each with a group of its own.
 func TestHerdOfRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
@@ -124,8 +124,8 @@ func TestHerdOfRequests(t *testing.T) {
 	})
 }
 
-// TestHerdAtExpiry is the same when a copy ends: with an answer, without one,
-// and after an outage.
+// TestHerdAtExpiry sends many callers when a cached copy expires: with an answer,
+// without one, and after an outage.
 func TestHerdAtExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
@@ -146,9 +146,9 @@ func TestHerdAtExpiry(t *testing.T) {
 	})
 }
 
-// TestHerdThatLeaves has half of the callers give up before the answer is there,
-// in every way there is. The others never notice, and the answer is kept even if
-// all are gone.
+// TestHerdThatLeaves lets half of the callers leave before the answer is there, in
+// every possible way. The others do not notice, and the answer is kept even if all
+// have left.
 func TestHerdThatLeaves(t *testing.T) {
 	for _, leave := range []int{1, 2} { // each first, or each second caller
 		t.Run(fmt.Sprint("house/each_of_", leave), func(t *testing.T) {
@@ -183,9 +183,9 @@ func TestHerdThatLeaves(t *testing.T) {
 	}
 }
 
-// TestThousandAuthorities asks a thousand sites at once, three callers each, of
-// which every fifth is in some trouble. No site waits for another, and none is
-// judged by the rules of another.
+// TestThousandAuthorities checks a thousand sites at once with three callers each.
+// Every fifth site fails in some way. No site waits for another, and the rules of
+// one are never applied to another.
 func TestThousandAuthorities(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 1000
@@ -229,8 +229,9 @@ func TestThousandAuthorities(t *testing.T) {
 	})
 }
 
-// TestEvictedInFlight fills the memory with other authorities while an expired copy is fetched again and
-// the fetch fails. The copy that the flight began with is still the one that is used.
+// TestEvictedInFlight fills the memory with other authorities while an expired copy
+// is fetched again and the fetch fails. The copy that the flight began with is
+// still used.
 func TestEvictedInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
@@ -258,9 +259,8 @@ func TestEvictedInFlight(t *testing.T) {
 	})
 }
 
-// TestMemoryIsBounded lets hostile authorities without number send files that
-// are as different and as long as they like. The bound is on what is held, as the
-// Transport counts it and as the runtime does.
+// TestMemoryIsBounded has hostile authorities send many long files that all differ.
+// The Transport and the runtime must both report no more memory than the bound.
 func TestMemoryIsBounded(t *testing.T) {
 	many := 6_000
 	if testing.Short() {
@@ -314,7 +314,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// answerOf is an answer made without a server.
+// answerOf makes an answer without a server.
 func answerOf(r *http.Request, status int, h http.Header, body string) *http.Response {
 	return &http.Response{
 		StatusCode: status, Header: h, Body: httpBody(body), ContentLength: int64(len(body)),
@@ -324,9 +324,9 @@ func answerOf(r *http.Request, status int, h http.Header, body string) *http.Res
 
 func httpBody(s string) *closing { return &closing{Reader: strings.NewReader(s)} }
 
-// TestPanics lets everything that a caller hands in panic, exit its goroutine or
-// return what it must not. The decision is the careful one, the others at the same
-// authority get theirs, and the next retrieval works.
+// TestPanics lets each hook, store and base panic, exit its goroutine or return
+// what it must not. The decision is the careful one, other callers get theirs, and
+// the next fetch works.
 func TestPanics(t *testing.T) {
 	bad := map[string]func(){
 		"panic": func() { panic("hostile \x1b text") }, "nil_panic": func() { panic(nil) },
@@ -402,7 +402,7 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// acting is a body that acts when it is read.
+// acting is a body that calls a function when it is read.
 type acting struct {
 	rest interface {
 		Read([]byte) (int, error)
@@ -414,7 +414,7 @@ type acting struct {
 func (a *acting) Read(p []byte) (int, error) { a.act(); return a.rest.Read(p) }
 func (a *acting) Close() error               { return a.rest.Close() }
 
-// acts is a store without memory that acts in one of its methods.
+// acts is a store without memory that calls a function in one of its methods.
 type acts struct {
 	in  string
 	act func()
@@ -439,7 +439,7 @@ func (s *acts) Lease(context.Context, string, time.Duration) (func(), error) {
 	return func() { s.do("release") }, nil
 }
 
-// TestOddBases return what no RoundTripper may.
+// TestOddBases uses bases that return what no RoundTripper may return.
 func TestOddBases(t *testing.T) {
 	for name, base := range map[string]roundTripper{
 		"neither":         func(*http.Request) (*http.Response, error) { return nil, nil },

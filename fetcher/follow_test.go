@@ -19,9 +19,9 @@ import (
 	"github.com/rfc9309/polite/pace"
 )
 
-// TestACrawlOverRedirectsEnds has a pool of workers crawl a site whose
-// Crawl-delay is longer than MaxWait and whose pages redirect within the site.
-// Every URL is requested once, at its turn.
+// TestACrawlOverRedirectsEnds lets a pool of workers crawl a site whose Crawl-delay
+// is longer than MaxWait and whose pages redirect within the site. Every URL is
+// requested once, at its turn.
 func TestACrawlOverRedirectsEnds(t *testing.T) {
 	for name, client := range map[string]func(http.RoundTripper) func(string) (*http.Response, error){
 		"net/http": func(rt http.RoundTripper) func(string) (*http.Response, error) {
@@ -78,7 +78,7 @@ func TestACrawlOverRedirectsEnds(t *testing.T) {
 	}
 }
 
-// patiently gets a page, at the time that a refusal names.
+// patiently gets a page and retries at the time that a refusal names.
 func patiently(t *testing.T, get func(string) (*http.Response, error), page string) {
 	for range 100 {
 		resp, err := get(page)
@@ -97,9 +97,9 @@ func patiently(t *testing.T, get func(string) (*http.Response, error), page stri
 	t.Errorf("%s: no answer after 100 requests", page)
 }
 
-// TestARedirectWaitsForRobots: where a redirect leads to a busy host whose
-// robots.txt is due again, it waits for the turn of that file, too, and only as
-// long as its context.
+// TestARedirectWaitsForRobots redirects a page to a busy host whose robots.txt is
+// due. The request waits for the turn of that file, too, and only as long as its
+// context lasts.
 func TestARedirectWaitsForRobots(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
@@ -134,8 +134,8 @@ func TestARedirectWaitsForRobots(t *testing.T) {
 	}
 }
 
-// TestRedirectsOfRobotsWaitForTheirTurn: a hop of robots.txt continues a fetch
-// that was let in, so that MaxWait does not refuse it.
+// TestRedirectsOfRobotsWaitForTheirTurn checks that MaxWait does not refuse a hop
+// of robots.txt, because it continues a fetch that was let in.
 func TestRedirectsOfRobotsWaitForTheirTurn(t *testing.T) {
 	inPace(t, pace.Limits{Gap: 5 * time.Second, MaxWait: time.Second}, fetcher.Options{}, func(p *paced) {
 		p.web.Site(site).Robots(httptest.Redirect(301, "/r.txt")).Path("/r.txt", text)
@@ -147,8 +147,9 @@ func TestRedirectsOfRobotsWaitForTheirTurn(t *testing.T) {
 	})
 }
 
-// TestTheEndOfAWait: a request that waits for robots.txt, or for its turn, ends
-// with its context, whose cause is in the error, and with its Cancel channel.
+// TestTheEndOfAWait checks that a request which waits for robots.txt or for its
+// turn ends with its context, whose cause is in the error, and with its Cancel
+// channel.
 func TestTheEndOfAWait(t *testing.T) {
 	errStop := errors.New("the operator stopped the crawl")
 	for name, tt := range map[string]struct {
@@ -193,9 +194,9 @@ func TestTheEndOfAWait(t *testing.T) {
 	}
 }
 
-// TestACrawlOverAShortLifetimeEnds: where robots.txt expires before the
-// Crawl-delay is over, each page needs the file anew. The request that fetched it
-// waits for its own turn, too, although that is later than MaxWait.
+// TestACrawlOverAShortLifetimeEnds uses a robots.txt that expires before the
+// Crawl-delay is over, so that each page needs the file anew. The request that
+// fetched it waits for its own turn, too, although that is later than MaxWait.
 func TestACrawlOverAShortLifetimeEnds(t *testing.T) {
 	inPace(t, pace.Limits{Parallel: 1, MaxWait: 30 * time.Second}, fetcher.Options{}, func(p *paced) {
 		s := p.web.Site(site).Robots(httptest.Text("User-agent: *\nCrawl-delay: 60\n").Header("Cache-Control", "no-store"))
@@ -210,8 +211,9 @@ func TestACrawlOverAShortLifetimeEnds(t *testing.T) {
 	})
 }
 
-// TestOnlyTheRequestThatFetchesWaits: of two requests that wait for one fetch of
-// robots.txt, the one that began it waits past MaxWait, and the other is deferred. Where the file outlives the wait, both are.
+// TestOnlyTheRequestThatFetchesWaits has two requests wait for one fetch of
+// robots.txt. The request that began the fetch waits longer than MaxWait, the other
+// is deferred. If the file does not expire before the turn, both are deferred.
 func TestOnlyTheRequestThatFetchesWaits(t *testing.T) {
 	inPace(t, pace.Limits{Parallel: 1, MaxWait: 30 * time.Second}, fetcher.Options{}, func(p *paced) {
 		p.web.Site(site).Robots(httptest.Text("User-agent: *\nCrawl-delay: 60\n").Header("Cache-Control", "max-age=90").After(time.Second)).Path("/*", page)

@@ -16,9 +16,9 @@ import (
 	"github.com/rfc9309/polite/internal/httptest"
 )
 
-// FuzzAnswer gives the fetcher whatever bytes a server may send. There is a
-// decision within the budget, its words can be printed, nothing keeps running, and
-// access is given only by what begins as HTTP does.
+// FuzzAnswer sends the fetcher any bytes. There is a decision in time, its text can
+// be printed, no goroutine is left, and only an answer that begins as HTTP does can
+// allow access.
 func FuzzAnswer(f *testing.F) {
 	for _, seed := range []string{
 		whole("HTTP/1.1 200 OK"), whole("HTTP/1.0 200 OK"), rules, "", "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
@@ -50,9 +50,9 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// FuzzLocation redirects from a public site to wherever the bytes lead. Nothing
-// is asked of an address that only the crawler's own network has, and there is
-// no access, since nobody answers but by errors, unless it is a loop.
+// FuzzLocation redirects from a public site to any Location. No address of the
+// crawler's own network is requested, and nothing is allowed unless the redirects
+// loop, because every other answer is an error.
 func FuzzLocation(f *testing.F) {
 	for _, seed := range []string{
 		"/r", "//b.test/r", "http://127.0.0.1/", "http://[::1]:80/", "http://0x7f.1/", "http://2130706433/", "http://127.1/",

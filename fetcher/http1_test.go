@@ -9,14 +9,14 @@ import (
 	"github.com/rfc9309/polite/internal/httptest"
 )
 
-// whole is an answer with the rules, after these lines of a head.
+// whole is an answer with the rules, after these header lines.
 func whole(lines ...string) string {
 	return strings.Join(append(lines, fmt.Sprintf("Content-Length: %d", len(rules)), "", rules), "\r\n")
 }
 
-// TestStatusLines are first lines of an answer. What is no HTTP has no status,
-// and without one the file is unreachable (RFC 9309, section 2.3.1.4); what a
-// lenient reader understands without guessing is an answer.
+// TestStatusLines sends unusual first lines of an answer. What is not HTTP has no
+// status, and the file is unreachable (RFC 9309, section 2.3.1.4). What a lenient
+// reader understands without guessing is an answer.
 func TestStatusLines(t *testing.T) {
 	runAll(t, "status", []trial{
 		raw("2.3.1.1/no_reason", whole("HTTP/1.1 200"), obeyed, 1),
@@ -57,7 +57,7 @@ func TestStatusLines(t *testing.T) {
 	})
 }
 
-// TestHeads are header fields that a server should not send.
+// TestHeads sends header fields that a server should not send.
 func TestHeads(t *testing.T) {
 	ok := "HTTP/1.1 200 OK"
 	drip := httptest.Raw(whole(ok, "X-Slow: "+strings.Repeat("s", 600))).Drip(1, 100*time.Millisecond)
@@ -93,7 +93,8 @@ func TestHeads(t *testing.T) {
 	})
 }
 
-// TestInterimAnswers are answers before the answer (RFC 9110, section 15.2).
+// TestInterimAnswers sends interim answers before the final one (RFC 9110, section
+// 15.2).
 func TestInterimAnswers(t *testing.T) {
 	after := func(lines string) string { return lines + whole("HTTP/1.1 200 OK") }
 	runAll(t, "interim", []trial{
@@ -110,9 +111,9 @@ func TestInterimAnswers(t *testing.T) {
 	})
 }
 
-// TestLengths are ways to say where a body ends (RFC 9112, section 6.3). A body
-// that is shorter than it said was cut on the way; one that is longer ends where
-// it said.
+// TestLengths states the end of a body in different ways (RFC 9112, section 6.3). A
+// body that is shorter than its length was cut on the way. A longer one ends at its
+// length.
 func TestLengths(t *testing.T) {
 	head := func(lines ...string) string {
 		return strings.Join(append(append([]string{"HTTP/1.1 200 OK"}, lines...), "", ""), "\r\n")
@@ -140,7 +141,7 @@ func TestLengths(t *testing.T) {
 	})
 }
 
-// TestChunks are bodies in chunks (RFC 9112, section 7.1).
+// TestChunks sends bodies in chunks (RFC 9112, section 7.1).
 func TestChunks(t *testing.T) {
 	head := func(coding string) string { return "HTTP/1.1 200 OK\r\nTransfer-Encoding: " + coding + "\r\n\r\n" }
 	chunk := fmt.Sprintf("%x\r\n%s\r\n", len(rules), rules)

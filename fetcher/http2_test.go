@@ -18,16 +18,15 @@ import (
 	"github.com/rfc9309/polite/fetcher"
 )
 
-// frames is the server's side of one connection by HTTP/2, frame by frame.
-// Whatever fails to be written, the client is gone: so its methods report
-// nothing, but for gone.
+// frames is the server's side of an HTTP/2 connection. If a write fails, the client
+// has closed the connection, so only gone reports errors.
 type frames struct {
 	*http2.Framer
 	conn net.Conn
 	gone chan struct{} // closed when the client is
 }
 
-// fields is a header block of names and values in turn.
+// fields returns a header block of alternating names and values.
 func fields(pairs ...string) []byte {
 	var b bytes.Buffer
 	e := hpack.NewEncoder(&b)
@@ -37,22 +36,22 @@ func fields(pairs ...string) []byte {
 	return b.Bytes()
 }
 
-// head begins the answer; end is whether it ends with it.
+// head begins the answer. end says whether the answer ends with it.
 func (f *frames) head(id uint32, end bool, pairs ...string) {
 	f.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: fields(pairs...), EndHeaders: true, EndStream: end})
 }
 
-// ok begins an answer with 200.
+// ok begins an answer with status 200.
 func (f *frames) ok(id uint32) { f.head(id, false, ":status", "200") }
 
-// raw writes a frame that a framer would not.
+// raw writes a frame that a framer would refuse to write.
 func (f *frames) raw(kind http2.FrameType, flags http2.Flags, id uint32, payload string) {
 	n := len(payload)
 	b := append([]byte{byte(n >> 16), byte(n >> 8), byte(n), byte(kind), byte(flags)}, binary.BigEndian.AppendUint32(nil, id)...)
 	f.conn.Write(append(b, payload...))
 }
 
-// until does something again and again, for as long as the client is there.
+// until repeats f until the client has closed the connection.
 func (f *frames) until(do func() error) {
 	for do() == nil {
 		select {
@@ -63,9 +62,9 @@ func (f *frames) until(do func() error) {
 	}
 }
 
-// speakHTTP2 serves connections so: after the settings, the script answers the
-// first request, which has the stream number it is given. With bare, the
-// connection begins with the script.
+// speakHTTP2 serves connections. After the settings, the script answers the first
+// request, whose stream number it gets. With bare, the connection begins with the
+// script.
 func speakHTTP2(config *tls.Config, bare bool, script func(f *frames, id uint32)) func(net.Conn) {
 	return func(below net.Conn) {
 		conn := tls.Server(below, config)
@@ -103,8 +102,8 @@ func speakHTTP2(config *tls.Config, bare bool, script func(f *frames, id uint32)
 	}
 }
 
-// TestFrames are answers by HTTP/2 that no server should give (RFC 9113). What
-// breaks its rules, or breaks off, is no answer; what is whole is one.
+// TestFrames sends HTTP/2 answers that no server should send (RFC 9113). An answer
+// that breaks the rules or breaks off is no answer. A whole one is.
 func TestFrames(t *testing.T) {
 	server, client := identity(t)
 	server.NextProtos = []string{"h2"}

@@ -11,8 +11,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// TestAuthority shows one name for all URLs that share a robots.txt. The whole
-// table is that of package internal/origin.
+// TestAuthority checks that all URLs that share a robots.txt have one name. The
+// whole table is in package internal/origin.
 func TestAuthority(t *testing.T) {
 	for _, tt := range []struct{ url, want string }{
 		{"https://user:secret@B\u00fccher.example.:443/a", "https://xn--bcher-kva.example"},
@@ -30,8 +30,8 @@ func TestAuthority(t *testing.T) {
 	}
 }
 
-// TestTargetsOfHandmadeURLs judges URLs that url.Parse would not make by what is
-// written on the wire: the authority and the path that the server will see.
+// TestTargetsOfHandmadeURLs checks URLs that url.Parse does not make. What counts
+// is the authority and the path that the server will see.
 func TestTargetsOfHandmadeURLs(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -25,8 +25,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// A crowd is a great many authorities with the files of the corpus, each file
-// as often as any other: two thirds have one, a third have none (404).
+// A crowd is a large number of authorities that serve the files of the corpus, each
+// file equally often. Two thirds have a file, a third have none (404).
 type crowd struct {
 	name   string
 	most   int  // bytes an authority
@@ -41,7 +41,8 @@ var crowds = []crowd{
 	{"repeated_tagged_asked", 250, 1000, true, true},
 }
 
-// learn is the record of authority i, which serves a body and something of its own.
+// learn returns the record of authority i, which serves a body and a line of its
+// own.
 func (c crowd) learn(p *policy.Profile, i int, body []byte) *policy.Record {
 	now := time.Now()
 	a := policy.Attempt{Robots: authority(i) + robotsPath, Status: 404, Header: http.Header{}, Sent: now, Received: now}
@@ -57,7 +58,7 @@ func (c crowd) learn(p *policy.Profile, i int, body []byte) *policy.Record {
 	return p.Learn(nil, a)
 }
 
-// fill is a memory with n authorities.
+// fill returns a memory with n authorities.
 func (c crowd) fill(n int, bodies [][]byte) *memory {
 	m := newMemory(1 << 40)
 	if c.asked {
@@ -79,8 +80,8 @@ func (c crowd) fill(n int, bodies [][]byte) *memory {
 
 func authority(i int) string { return fmt.Sprintf("https://www.host%07d.example", i) }
 
-// What a crowd takes is little, and what counts against the bound is what the
-// heap shows.
+// TestMemoryOfACrowd checks that many authorities take little memory, and that the
+// bytes counted towards the bound agree with the heap.
 func TestMemoryOfACrowd(t *testing.T) {
 	bodies := realfiles.Bodies(t)
 	n := len(bodies) * 3 / 2
@@ -104,9 +105,9 @@ func TestMemoryOfACrowd(t *testing.T) {
 	}
 }
 
-// BenchmarkMillion fills a memory with a million authorities, and says what a
-// full collection then takes: on the clock, which other work on the machine
-// delays, and of all processors together.
+// BenchmarkMillion fills a memory with a million authorities and measures a full
+// garbage collection: the elapsed time, which other work on the machine makes
+// longer, and the time of all processors together.
 func BenchmarkMillion(b *testing.B) {
 	bodies := realfiles.Bodies(b)
 	for _, c := range crowds {
@@ -127,8 +128,8 @@ func BenchmarkMillion(b *testing.B) {
 	}
 }
 
-// collection is the least that a full collection takes of some: its time, and
-// the processor seconds.
+// collection returns the shortest time of several full garbage collections, and the
+// processor time of that one in seconds.
 func collection(times int) (clock time.Duration, work float64) {
 	sample := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}}
 	clock, work = time.Hour, 1e9
@@ -143,7 +144,8 @@ func collection(times int) (clock time.Duration, work float64) {
 	return clock, work
 }
 
-// Two texts of one hash, which nobody can make on purpose, stay two.
+// TestTextsOfOneHash checks that two texts with the same hash, which nobody can
+// make on purpose, stay two texts.
 func TestTextsOfOneHash(t *testing.T) {
 	m := newMemory(1 << 20)
 	c := crowd{shares: 1}
@@ -157,7 +159,8 @@ func TestTextsOfOneHash(t *testing.T) {
 	}
 }
 
-// The rules of every token that asks count, where there are many, up to a bound.
+// TestEveryTokenCounts checks that the size of a text with many rules grows with
+// each product token, up to a bound.
 func TestEveryTokenCounts(t *testing.T) {
 	var robots strings.Builder
 	for i := range 20 {

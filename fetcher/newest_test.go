@@ -18,7 +18,7 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// opened is a file that allows what text shuts off.
+// opened is a file that allows what text disallows.
 var opened = httptest.Text("User-agent: *\nDisallow: /elsewhere\n")
 
 // A failing store fails the operations whose switch is on.
@@ -41,8 +41,8 @@ func (s *failing) Swap(ctx context.Context, key string, old, value []byte, keep 
 	return s.union.Swap(ctx, key, old, value, keep)
 }
 
-// Of the record in memory and that in the store the one learnt later is in
-// force, though the other one lasts longer.
+// Of the record in memory and the record in the store, the one learnt later is in
+// force, although the other one expires later.
 func TestMemoryIsNewerThanStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
@@ -61,8 +61,8 @@ func TestMemoryIsNewerThanStore(t *testing.T) {
 	})
 }
 
-// A process that was frozen while it wrote what it had learnt does not overwrite
-// what others have learnt since, and uses what they have learnt.
+// A process that was frozen while it wrote its record does not overwrite what
+// others have learnt since, and uses it.
 func TestFrozenWriter(t *testing.T) {
 	for name, own := range map[string]httptest.Step{"answer": opened, "failure": httptest.Reset()} {
 		t.Run("4.2/"+name, func(t *testing.T) {
@@ -119,9 +119,10 @@ func TestFailureBeganBefore(t *testing.T) {
 	}
 }
 
-// A process without a network takes no site from its fleet: of eight one has
-// lost its network, goes to three hundred sites first, and the others fetch them
-// all. A process that has the network tells the fleet what is down.
+// A process without a network does not keep its fleet from any site. One of eight
+// processes has lost its network and checks three hundred sites first; the others
+// fetch them all. A process with a network reports to the fleet which sites are
+// down.
 func TestSickProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const sites = 300
@@ -160,8 +161,8 @@ func TestSickProcess(t *testing.T) {
 	})
 }
 
-// A process whose requests get lost holds up no more than a few sites: then it
-// goes without leases until it has an answer.
+// A process whose requests get lost delays the fleet at a few sites only. Then it
+// takes no leases until it has an answer.
 func TestSickProcessTakesNoLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const sites = 100
@@ -189,8 +190,8 @@ func TestSickProcessTakesNoLeases(t *testing.T) {
 	})
 }
 
-// An answer to a page shows that the process has a network: what it says of
-// another site is believed, and it takes leases again.
+// An answer to a page shows that the process has a network. Its records of other
+// sites are believed, and it takes leases again.
 func TestPagesShowTheNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
@@ -245,7 +246,8 @@ func TestProfilesShareAStore(t *testing.T) {
 	})
 }
 
-// What its sender forbids to store stays in memory, and the older record goes.
+// A record whose sender forbade to store it stays in memory, and the older record
+// in the store is deleted.
 func TestNoStore(t *testing.T) {
 	for name, store := range map[string]cache.Store{"swapper": newUnion(), "plain": cache.NewMemory(1 << 20)} {
 		t.Run("RFC9111-5.2.2.5/"+name, func(t *testing.T) {
@@ -295,8 +297,8 @@ func TestStoreCatchesUp(t *testing.T) {
 	})
 }
 
-// A store that hangs costs a few calls their time, not each; when it answers
-// again it is used again.
+// A store that hangs delays a few calls, not each. When it answers again it is used
+// again.
 func TestStoreHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)

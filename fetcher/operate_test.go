@@ -24,8 +24,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// TestAs has two crawlers of one house share what they know, and nothing else:
-// each is ruled on by its own group.
+// TestAs has two crawlers share the cache and nothing else: each is decided on by
+// its own group.
 func TestAs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
@@ -62,7 +62,8 @@ func TestAs(t *testing.T) {
 	}
 }
 
-// TestPeek rules without a request, and only by what may be used as it is.
+// TestPeek checks that Peek decides without a request, and only by a record that is
+// not due.
 func TestPeek(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
@@ -102,8 +103,8 @@ func TestPeek(t *testing.T) {
 	})
 }
 
-// TestRefresh asks whatever is known, once however many want it, and keeps what
-// it learns.
+// TestRefresh fetches the file whatever is known, once for all callers, and keeps
+// the result.
 func TestRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
@@ -129,8 +130,8 @@ func TestRefresh(t *testing.T) {
 	})
 }
 
-// TestInvalidate forgets everything: rules, outage, in memory and in the store,
-// also while a retrieval is under way.
+// TestInvalidate checks that rules and outage are forgotten in memory and in the
+// store, also during a fetch.
 func TestInvalidate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
@@ -166,7 +167,7 @@ func TestInvalidate(t *testing.T) {
 	}
 }
 
-// TestRecord hands out what the file says besides rules.
+// TestRecord reads what the file says besides rules.
 func TestRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
@@ -204,8 +205,8 @@ func (c *crowd) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.RoundTripper.RoundTrip(r)
 }
 
-// TestPrefetch asks each authority once, a few at a time, whatever the list says
-// how often; what is known is not asked for.
+// TestPrefetch fetches each authority once, a few at a time, however often the list
+// has it. A fresh record is not fetched.
 func TestPrefetch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 300
@@ -233,8 +234,8 @@ func TestPrefetch(t *testing.T) {
 	})
 }
 
-// TestPrefetchEndsWithItsContext also where the list has no end and no site
-// answers.
+// TestPrefetchEndsWithItsContext uses a list without an end and sites that do not
+// answer.
 func TestPrefetchEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
@@ -261,7 +262,8 @@ func TestPrefetchEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestPrefetchKeepsThePace of each host, redirects to one host included.
+// TestPrefetchKeepsThePace checks the pace of each host, also where several sites
+// redirect to one host.
 func TestPrefetchKeepsThePace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
@@ -288,7 +290,7 @@ func TestPrefetchKeepsThePace(t *testing.T) {
 	})
 }
 
-// TestAll shows operators what is held, and lets them act while they look.
+// TestAll lists what is in memory and calls the Transport from within the loop.
 func TestAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
@@ -318,7 +320,7 @@ func TestAll(t *testing.T) {
 	})
 }
 
-// TestStats counts each thing once.
+// TestStats checks that everything is counted once.
 func TestStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
@@ -350,8 +352,8 @@ func TestStats(t *testing.T) {
 	})
 }
 
-// TestOverride gives the operator the last word, with its reason, and asks
-// nobody else.
+// TestOverride checks that the operator decides, that the reason is in the
+// decision, and that nothing is fetched.
 func TestOverride(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
@@ -382,7 +384,7 @@ func TestOverride(t *testing.T) {
 	})
 }
 
-// TestAudit reports every decision and blocks nothing.
+// TestAudit checks that every decision is reported and no request is refused.
 func TestAudit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := sites(t)
@@ -411,9 +413,9 @@ func TestAudit(t *testing.T) {
 	})
 }
 
-// TestHooksMayCallBack calls the Transport from within every hook, for the very
-// authority that it is told of where its retrieval is over, and for another else. A lock held, or a flight that waits for itself, would end the bubble in a
-// deadlock.
+// TestHooksMayCallBack calls the Transport from within every hook: for the same
+// authority where its fetch is over, and otherwise for another one. A lock that is
+// held, or a flight that waits for itself, would end the bubble in a deadlock.
 func TestHooksMayCallBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)

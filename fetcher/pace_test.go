@@ -44,7 +44,7 @@ func inPace(t *testing.T, l pace.Limits, o fetcher.Options, f func(p *paced)) {
 	})
 }
 
-// get asks for a page. The answer must be closed.
+// get requests a page. The answer must be closed.
 func (p *paced) get(ctx context.Context, page string) (*http.Response, error) {
 	p.t.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
@@ -54,7 +54,7 @@ func (p *paced) get(ctx context.Context, page string) (*http.Response, error) {
 	return p.tr.RoundTrip(req)
 }
 
-// read asks for a page and reads it to its end.
+// read requests a page and reads it to its end.
 func (p *paced) read(page string) {
 	p.t.Helper()
 	resp, err := p.get(context.Background(), page)
@@ -68,7 +68,7 @@ func (p *paced) read(page string) {
 	}
 }
 
-// crowd reads pages at once; they arrive in this order.
+// crowd requests pages at once. They arrive in this order.
 func (p *paced) crowd(pages ...string) {
 	for _, page := range pages {
 		p.pages.Go(func() { p.read(page) })
@@ -76,7 +76,7 @@ func (p *paced) crowd(pages ...string) {
 	}
 }
 
-// saw compares what has reached the servers, and when.
+// saw compares the requests that reached the servers, and their times.
 func (p *paced) saw(want ...string) {
 	p.t.Helper()
 	p.pages.Wait()
@@ -98,7 +98,8 @@ var (
 	delayed = func(value string) httptest.Step { return httptest.Text("User-agent: *\nCrawl-delay: " + value + "\n") }
 )
 
-// robotsPaces are webs, pages asked for one behind the other, and what arrives.
+// robotsPaces are webs, the pages requested one after the other, and the requests
+// that must arrive.
 var robotsPaces = []struct {
 	name  string
 	gap   time.Duration
@@ -132,8 +133,7 @@ var robotsPaces = []struct {
 }
 
 // The robots.txt request and each of its hops take their turn at their own host,
-// and the first page waits the gap after it. Where there is no page to ask for,
-// those asked for before have been read.
+// and the first page waits the gap after it.
 func TestPaceOfRobots(t *testing.T) {
 	for _, test := range robotsPaces {
 		t.Run(test.name, func(t *testing.T) {
@@ -152,8 +152,8 @@ func TestPaceOfRobots(t *testing.T) {
 	}
 }
 
-// Prefetch is paced: where many robots.txt lead to one host, that host is asked
-// no faster than any other.
+// Prefetch is paced: where many robots.txt redirect to one host, that host gets its
+// requests at its pace.
 func TestPrefetchIsPaced(t *testing.T) {
 	inPace(t, pace.Limits{Gap: time.Second}, fetcher.Options{}, func(p *paced) {
 		var targets []*url.URL
@@ -229,8 +229,8 @@ func TestPaceInFlight(t *testing.T) {
 	}
 }
 
-// Where a connection takes its time, the gap counts from when the request was
-// written to it.
+// The gap counts from when the request was written, also where its connection takes
+// long.
 func TestPaceCountsFromTheWriting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
@@ -251,9 +251,8 @@ func TestPaceCountsFromTheWriting(t *testing.T) {
 	})
 }
 
-// A host that answers 429 with Retry-After receives no request before it ends,
-// from any caller: not from those waiting, not from newcomers, not for its
-// robots.txt, not on behalf of a sibling.
+// A host that answers 429 with Retry-After gets no request before the end of that
+// time: no page of a caller that waits or comes later, and no robots.txt.
 func TestPaceOfAHostThatIsBusy(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -308,8 +307,8 @@ func TestPaceOfAHostThatIsBusy(t *testing.T) {
 	})
 }
 
-// A wait that cannot end in time is refused at once, with Defer and the moment
-// to come back; the Decision says why in words of its own.
+// A wait that cannot end in time is refused at once, with Defer and RetryAt. The
+// Decision gives the reason.
 func TestPaceRefusal(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -378,8 +377,8 @@ func TestPaceCancellation(t *testing.T) {
 	})
 }
 
-// Check says when a request would have its turn and what it waits for, as long
-// as it waits; without pacing it says nothing.
+// Check reports when a request would have its turn and what it waits for. Without
+// pacing it reports neither.
 func TestPaceInTheDecision(t *testing.T) {
 	inPace(t, pace.Limits{Gap: time.Second, DelayCap: 10 * time.Second}, fetcher.Options{}, func(p *paced) {
 		p.web.Site("http://a.test").Robots(open).Path("/*", page)
@@ -423,8 +422,8 @@ func TestPaceInTheDecision(t *testing.T) {
 	})
 }
 
-// Each wait is reported with its reason, and a Crawl-delay that is cut short or
-// ignored once per authority, however many callers meet it.
+// Each wait is reported with its reason. A Crawl-delay that is cut short or ignored
+// is reported once for each authority.
 func TestPaceTrace(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -473,7 +472,7 @@ func TestPaceTrace(t *testing.T) {
 	}
 }
 
-// In audit mode pacing spaces requests and refuses none.
+// In audit mode pacing delays requests and refuses none.
 func TestPaceAudit(t *testing.T) {
 	var decisions []string
 	inPace(t, pace.Limits{Gap: time.Minute, MaxWait: time.Second}, fetcher.Options{Audit: true, Trace: &fetcher.Trace{
@@ -490,7 +489,7 @@ func TestPaceAudit(t *testing.T) {
 	})
 }
 
-// A leaseStore is a store of a fleet that paces each process by itself.
+// A leaseStore is a store with leases that does not pace the fleet.
 type leaseStore struct {
 	cache.Store
 	mu   sync.Mutex
@@ -514,8 +513,8 @@ func (s *leaseStore) Lease(_ context.Context, key string, ttl time.Duration) (fu
 	}, nil
 }
 
-// A process whose turn to ask for robots.txt comes after its lease has run out
-// does not ask for what another has learnt meanwhile, as long as that holds.
+// A process whose turn to fetch robots.txt comes after its lease has ended does not
+// fetch a file that another process has fetched meanwhile.
 func TestPaceOutlastsTheLease(t *testing.T) {
 	for _, test := range []struct {
 		name, fresh string
@@ -546,8 +545,8 @@ func TestPaceOutlastsTheLease(t *testing.T) {
 	}
 }
 
-// An answer that switches protocols keeps its connection, and its turn is over:
-// what follows are no requests.
+// An answer that switches protocols keeps its connection and ends its turn: what
+// follows are no requests.
 func TestPaceOfAnUpgrade(t *testing.T) {
 	inPace(t, pace.Limits{Parallel: 1}, fetcher.Options{}, func(p *paced) {
 		p.web.Site("http://a.test").Robots(open).
@@ -566,7 +565,7 @@ func TestPaceOfAnUpgrade(t *testing.T) {
 	})
 }
 
-// A lineStore is a store that also keeps the lines of a fleet, or fails to.
+// A lineStore is a store that also keeps the queues of a fleet, or fails to.
 type lineStore struct {
 	cache.Store
 	mu    sync.Mutex
@@ -606,8 +605,8 @@ func (s *lineStore) set(err error) {
 	s.down = err
 }
 
-// A store that can keep the lines of a fleet is asked for each turn. While it is
-// away the process keeps to its own limits, and says so.
+// A store that keeps the queues of a fleet is asked for each turn. While it is away
+// the process keeps its own limits and reports it.
 func TestPaceOfAFleet(t *testing.T) {
 	store := &lineStore{}
 	var mu sync.Mutex

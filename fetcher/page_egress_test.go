@@ -15,8 +15,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// pageGuard returns a Transport that applies the address rule to pages, and
-// counts its decisions.
+// pageGuard returns a Transport that applies the address rule to pages and counts
+// its decisions.
 func pageGuard(t *testing.T, web *httptest.Web, base http.RoundTripper) (*fetcher.Transport, *[]policy.Decision) {
 	var decided []policy.Decision
 	tr := newTransport(t, &fetcher.Options{Base: base, PageEgress: true, Trace: &fetcher.Trace{
@@ -26,7 +26,7 @@ func pageGuard(t *testing.T, web *httptest.Web, base http.RoundTripper) (*fetche
 	return tr, &decided
 }
 
-// requestPage requests one page by a client and reads it.
+// requestPage requests one page through a client and reads it.
 func requestPage(tr http.RoundTripper, page string) error {
 	resp, err := (&http.Client{Transport: tr}).Get(page)
 	if err != nil {
@@ -37,8 +37,8 @@ func requestPage(tr http.RoundTripper, page string) error {
 	return err
 }
 
-// wantRefusedAddress fails unless err and the one decision say that the address
-// of a page is refused.
+// wantRefusedAddress fails unless err and the one decision say that the address of
+// a page is refused.
 func wantRefusedAddress(t *testing.T, err error, decided []policy.Decision) {
 	t.Helper()
 	var denied *fetcher.DeniedError
@@ -71,8 +71,8 @@ func TestPagesAtPrivateAddresses(t *testing.T) {
 	}
 }
 
-// TestPagesOfReboundNames is a name that is public while its robots.txt is
-// fetched and private from then on. The page is not requested.
+// TestPagesOfReboundNames uses a name that is public while its robots.txt is
+// fetched and private afterwards. The page is not requested.
 func TestPagesOfReboundNames(t *testing.T) {
 	for name, base := range bases {
 		if strings.Contains(name, "proxy") || strings.Contains(name, "relay") {
@@ -104,8 +104,8 @@ func TestPagesOfReboundNames(t *testing.T) {
 	}
 }
 
-// TestPagesAtPublicAddresses are requested as without the rule, over connections
-// that are kept.
+// TestPagesAtPublicAddresses requests public pages under the rule. The connections
+// are kept and used again.
 func TestPagesAtPublicAddresses(t *testing.T) {
 	for name, base := range bases {
 		if name == "unknown_relay" {
@@ -137,8 +137,8 @@ func TestPagesAtPublicAddresses(t *testing.T) {
 	}
 }
 
-// TestPageEgressInAudit holds back the request although Audit blocks nothing
-// else, and Options.Egress replaces the rule for pages, too.
+// TestPageEgressInAudit checks that an address is refused although Audit refuses
+// nothing else, and that Options.Egress replaces the rule for pages, too.
 func TestPageEgressInAudit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)

@@ -15,18 +15,18 @@ import (
 	"time"
 )
 
-// A process is this test binary, started anew for one of its tests alone.
+// A process is this test binary, started for one of its tests.
 type process struct {
 	*exec.Cmd
 	printed bytes.Buffer // until it has ended
 	failed  bytes.Buffer
 }
 
-// processOrder is the variable in which a process finds what it has to do.
+// processOrder is the environment variable that tells a process what to do.
 const processOrder = "POLITE_TEST_PROCESS_ORDER"
 
 // launch starts a process for the test of the given name, which reads its order
-// with readOrder. It ends with t.
+// with readOrder. The process ends with t.
 func launch(t *testing.T, test string, order any) *process {
 	t.Helper()
 	text, err := json.Marshal(order)
@@ -42,7 +42,7 @@ func launch(t *testing.T, test string, order any) *process {
 	return p
 }
 
-// readOrder reads what a process has to do. It skips the test in any other.
+// readOrder reads the order of a process. Any other process skips the test.
 func readOrder(t *testing.T, order any) {
 	t.Helper()
 	text := os.Getenv(processOrder)
@@ -54,7 +54,7 @@ func readOrder(t *testing.T, order any) {
 	}
 }
 
-// end waits for the end of a process and returns what it printed.
+// end waits until the process has ended and returns what it printed.
 func (p *process) end(t *testing.T) (printed string) {
 	t.Helper()
 	if err := p.Wait(); err != nil {
@@ -63,7 +63,8 @@ func (p *process) end(t *testing.T) (printed string) {
 	return p.printed.String()
 }
 
-// printer returns what prints one line a value, for the test to read.
+// printer returns a function that prints a value as one line of JSON for the test
+// to read.
 func printer() func(any) {
 	var mu sync.Mutex
 	return func(v any) {
@@ -116,8 +117,8 @@ func redisServer(t *testing.T) (url string, stop, start func()) {
 	return "redis://" + address, stop, start
 }
 
-// proxy returns a way to a redis-server that can be cut: then connections stand,
-// but nothing gets through in either direction until it is healed.
+// proxy returns the URL of a proxy of a redis-server. After cut its connections
+// stay open, but no byte passes in either direction until heal.
 func proxy(t *testing.T, store string) (url string, cut, heal func()) {
 	t.Helper()
 	const scheme = "redis://"

@@ -10,7 +10,7 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// TestProfileNumbers are the rows in which profiles differ by a number.
+// TestProfileNumbers has the rows in which profiles differ by a number.
 func TestProfileNumbers(t *testing.T) {
 	for _, r := range []row{
 		{name: "house/koster1996_follows_ten_redirects", profile: "koster1996", robots: steps(httptest.Redirect(301, "http://b.test/0")), also: chain(9), asked: []question{
@@ -41,7 +41,7 @@ func TestProfileNumbers(t *testing.T) {
 	}
 }
 
-// TestProfileIsCopied: who changes a profile after New changes no Transport.
+// TestProfileIsCopied changes a profile after New, which must change no Transport.
 func TestProfileIsCopied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)

@@ -11,9 +11,9 @@ import (
 	"github.com/rfc9309/polite/internal/httptest"
 )
 
-// TestLocations are the forms of a Location field, and where they lead from
+// TestLocations checks the forms of a Location field and where they lead from
 // http://example.com/robots.txt (RFC 9309, section 2.3.1.2; RFC 9110, section
-// 10.2.2). Whether a crawler arrives shows in the URL that gave the rules.
+// 10.2.2). Served shows the URL that gave the rules.
 func TestLocations(t *testing.T) {
 	const deep = "http://example.com/a/b/c"
 	for _, tt := range []struct{ name, location, served string }{
@@ -88,7 +88,8 @@ func TestLocations(t *testing.T) {
 	}
 }
 
-// TestRedirects are redirects that bring something along, or do not end well.
+// TestRedirects checks redirects with a body or special fields, and redirects that
+// fail.
 func TestRedirects(t *testing.T) {
 	to := func(code int, location string) httptest.Step { return httptest.Redirect(code, location) }
 	// at adds what other URLs answer.

@@ -15,8 +15,7 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// TestRequests looks at every request for robots.txt as it arrives: which header
-// fields it has, on which hop, and what they say.
+// TestRequests checks the header of every request for robots.txt, on every hop.
 func TestRequests(t *testing.T) {
 	const plain = "Accept Accept-Encoding Connection User-Agent"
 	secret := httptest.Redirect(302, "http://user:secret@b.test/r").Header("Set-Cookie", "id=1; Path=/").ETag(`"of the redirect"`)
@@ -56,8 +55,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestValidators follows what a server said of its file to the requests that
-// carry it back (RFC 9111, section 4.3.1).
+// TestValidators checks which validators of an answer the next requests carry (RFC
+// 9111, section 4.3.1).
 func TestValidators(t *testing.T) {
 	const date = "Fri, 01 Jan 1999 00:00:00 GMT"
 	full := text.Header("ETag", `W/"a"`).Header("Last-Modified", date)

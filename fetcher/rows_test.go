@@ -9,8 +9,8 @@ import (
 	"github.com/rfc9309/polite/internal/httptest"
 )
 
-// TestRows proves that a real answer becomes the attempt that the decision table
-// is about, and that its decision, its next fetch and its restart come out. The
+// TestRows checks that a real answer becomes the attempt of its row in the decision
+// table, and checks the decision, the next fetch and the state after a restart. The
 // table itself is stated and tested in package policy.
 func TestRows(t *testing.T) {
 	for _, table := range [][]row{
@@ -24,7 +24,7 @@ func TestRows(t *testing.T) {
 
 var text = httptest.Text(rules)
 
-// successRows are about answers that carry a file (RFC 9309, section 2.3.1.1).
+// successRows are answers that carry a file (RFC 9309, section 2.3.1.1).
 func successRows() []row {
 	return []row{
 		{name: "2.3.1.1/rules_are_followed_without_asking_again", robots: steps(text), asked: []question{
@@ -112,7 +112,7 @@ func chain(n int) func(*httptest.Web, *httptest.Site) {
 	}
 }
 
-// redirectRows are about redirects (section 2.3.1.2).
+// redirectRows are redirects (section 2.3.1.2).
 func redirectRows() []row {
 	away := func(code int, to string) []httptest.Step { return steps(httptest.Redirect(code, to)) }
 	rows := []row{
@@ -181,7 +181,7 @@ func redirectRows() []row {
 	return rows
 }
 
-// missingRows are about client errors (section 2.3.1.3).
+// missingRows are client errors (section 2.3.1.3).
 func missingRows() []row {
 	var rows []row
 	for _, code := range []int{404, 410} {
@@ -206,7 +206,7 @@ func missingRows() []row {
 	return rows
 }
 
-// busyRows are about 429, which is patience asked for: a house rule.
+// busyRows are answers 429, which ask for patience: a house rule.
 func busyRows() []row {
 	return []row{
 		{name: "house/429_defers", robots: steps(httptest.Status(429), text), asked: []question{
@@ -222,7 +222,7 @@ func busyRows() []row {
 	}
 }
 
-// downRows are about answers that mean a server error (section 2.3.1.4).
+// downRows are answers that mean a server error (section 2.3.1.4).
 func downRows() []row {
 	var rows []row
 	for _, code := range []int{101, 503, 999} {
@@ -243,7 +243,7 @@ func downRows() []row {
 	return rows
 }
 
-// failureRows are about retrievals that end without an answer (section 2.3.1.4).
+// failureRows are fetches that end without an answer (section 2.3.1.4).
 func failureRows() []row {
 	var rows []row
 	type trouble struct {
@@ -290,8 +290,8 @@ func failureRows() []row {
 	return rows
 }
 
-// patienceRows are about outages that last (section 2.3.1.4, "a reasonably long
-// period of time (for example, 30 days)").
+// patienceRows are long outages (section 2.3.1.4, "a reasonably long period of time
+// (for example, 30 days)").
 func patienceRows() []row {
 	return []row{
 		{name: "2.3.1.4/without_a_copy_30_days_of_500", robots: steps(httptest.Status(500)), asked: []question{
@@ -332,7 +332,7 @@ func patienceRows() []row {
 	}
 }
 
-// cachingRows are about how long a copy is used (section 2.4).
+// cachingRows show how long a copy is used (section 2.4).
 func cachingRows() []row {
 	var rows []row
 	for name, c := range map[string]struct {

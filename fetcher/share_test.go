@@ -28,8 +28,8 @@ import (
 // test binary started anew for each, ask for the same authorities, each in an
 // order of its own, and an origin counts the requests for robots.txt.
 
-// A task is what a sharer, one process of such a fleet, has to do: rule on two
-// pages of each site.
+// A task is what a sharer, one process of a fleet, has to do: check two pages of
+// each site.
 type task struct {
 	Store   string
 	Timeout time.Duration // of a retrieval
@@ -38,7 +38,7 @@ type task struct {
 	Later   int // further sites, once the store answers
 }
 
-// A word is what a sharer says in the end.
+// A word is the report of a sharer at its end.
 type word struct {
 	Wrong   []string
 	Longest time.Duration // that a decision took
@@ -46,10 +46,10 @@ type word struct {
 	Later   int64         // for the further ones
 }
 
-// sharerWorkers is how many sites a sharer asks for at once.
+// sharerWorkers is the number of sites that a sharer checks at once.
 const sharerWorkers = 6
 
-// toOrigin takes every request to the origin, whatever its host.
+// toOrigin sends every request to the origin, whatever its host.
 type toOrigin struct{ origin *url.URL }
 
 func (o toOrigin) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -80,7 +80,7 @@ func TestSharer(t *testing.T) {
 	printer()(sum)
 }
 
-// visit asks for the sites from one number up to another, some at once.
+// visit checks the sites from one number up to another, several at once.
 func (sum *word) visit(tr *fetcher.Transport, from, to int) {
 	todo := make(chan int, to-from)
 	for _, i := range rand.Perm(to - from) {
@@ -102,7 +102,7 @@ func (sum *word) visit(tr *fetcher.Transport, from, to int) {
 	wg.Wait()
 }
 
-// ask rules on two pages of a site, of which its own rules allow the second. It
+// ask checks two pages of a site. The rules of the site allow the second only. It
 // returns what is wrong and how long the first decision took.
 func ask(tr *fetcher.Transport, site string) (wrong []string, took time.Duration) {
 	began := time.Now()
@@ -115,8 +115,8 @@ func ask(tr *fetcher.Transport, site string) (wrong []string, took time.Duration
 	return wrong, time.Since(began)
 }
 
-// A census is the origin of all sites. It counts the requests for each site's
-// robots.txt, which shuts off a path that has the site's name.
+// A census is the origin of all sites. It counts the requests for each robots.txt,
+// which disallows a path with the name of its site.
 type census struct {
 	hold chan struct{} // the first request waits for its end, if not nil
 	seen atomic.Int64
@@ -136,7 +136,7 @@ func (c *census) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "User-agent: *\nDisallow: /of/%s\n", r.Host)
 }
 
-// asked is a copy of the counts.
+// asked returns a copy of the counts.
 func (c *census) asked() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -162,8 +162,8 @@ func newCrew(t *testing.T, sites int, timeout time.Duration, hold chan struct{})
 	return c
 }
 
-// join waits for the processes. All have every decision right; it returns the sum
-// of what they said.
+// join waits for the processes and fails the test unless every decision is right.
+// It returns the sum of their reports.
 func (c *crew) join(all []*process) (sum word) {
 	c.t.Helper()
 	for _, p := range all {
@@ -182,7 +182,7 @@ func (c *crew) join(all []*process) (sum word) {
 	return sum
 }
 
-// askedOnce fails the test unless each of the sites saw one request.
+// askedOnce fails the test unless each site got one request.
 func (c *crew) askedOnce(from, to int) {
 	c.t.Helper()
 	per := c.census.asked()
@@ -194,7 +194,7 @@ func (c *crew) askedOnce(from, to int) {
 	}
 }
 
-// size returns how many processes the fleet has, and how many sites it asks.
+// size returns the number of processes of the fleet and the number of sites.
 func size() (processes, sites int) {
 	if testing.Short() {
 		return 3, 150
@@ -202,8 +202,8 @@ func size() (processes, sites int) {
 	return 8, 1000
 }
 
-// Eight processes that know nothing ask for a thousand sites, and each site sees
-// one request.
+// Eight processes that know nothing check a thousand sites. Each site gets one
+// request.
 func TestFleetAsksOnce(t *testing.T) {
 	processes, sites := size()
 	c := newCrew(t, sites, 30*time.Second, nil)
@@ -222,10 +222,10 @@ func TestFleetAsksOnce(t *testing.T) {
 	t.Logf("%d processes, %d sites, %d requests, longest decision %v", processes, sites, c.census.seen.Load(), sum.Longest)
 }
 
-// The redis-server is killed in the middle, with all it has, and comes back, or
-// the way to it is closed for three seconds: no decision is wrong, missing or much
-// delayed, and when it is back each site is asked once again. What it costs is
-// requests meanwhile, as many as it happens to be away for.
+// The redis-server is killed with all its data and comes back, or its connections
+// are cut for three seconds. No decision is wrong, missing or much delayed. When
+// the server is back, each site gets one request again. While it is away there may
+// be more.
 func TestFleetLosesItsServer(t *testing.T) {
 	for _, name := range []string{"killed", "cut_off"} {
 		t.Run("house/"+name, func(t *testing.T) {
@@ -266,10 +266,10 @@ func TestFleetLosesItsServer(t *testing.T) {
 	}
 }
 
-// A process that dies while it retrieves, is frozen or loses its way to the
-// server leaves its lease behind. One of the others takes over in seconds,
-// however long a retrieval may take, and the site sees one request more. What
-// the first process does when it goes on changes nothing.
+// A process dies while it fetches, is frozen, or loses its connection to the
+// server. Its lease ends, and another process takes over within seconds, however
+// long a fetch may take: the site gets one request more. When the first process
+// continues, nothing changes.
 func TestFleetLeaseHolderLost(t *testing.T) {
 	processes, _ := size()
 	for _, tt := range []struct {

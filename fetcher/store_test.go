@@ -19,11 +19,12 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// shut is what no site of these tests serves: a decision by it comes from a record
-// that must not count.
+// shut is a file that no site of these tests serves. A decision by it comes from a
+// record that must not count.
 const shut = "User-agent: *\nDisallow: /\n"
 
-// stored is the stored form of what a crawler of some profile learnt at a time.
+// stored returns the stored form of a record that a crawler with some profile
+// learnt at a time.
 func stored(t *testing.T, p *policy.Profile, authority, body string, at time.Time) []byte {
 	t.Helper()
 	rec := p.Learn(nil, policy.Attempt{
@@ -37,8 +38,8 @@ func stored(t *testing.T, p *policy.Profile, authority, body string, at time.Tim
 	return data
 }
 
-// What stands in the store under an authority is judged like any other record,
-// and is nothing if it is not that authority's, whole and of the profile in use.
+// A stored record is used like any other record. A value that is not a whole record
+// of this authority and profile counts as missing.
 func TestStoreIsRead(t *testing.T) {
 	rfc := policy.RFC9309()
 	ours := func(t *testing.T, at time.Time) []byte { return stored(t, rfc, site, rules, at) }
@@ -113,7 +114,7 @@ func TestStoreIsRead(t *testing.T) {
 	}
 }
 
-// A noting store notes what is put, and for how long.
+// A noting store records what is put, and for how long.
 type noting struct {
 	*cache.Memory
 	puts []string
@@ -128,9 +129,8 @@ func (s *noting) Put(ctx context.Context, key string, value []byte, keep time.Du
 	return s.Memory.Put(ctx, key, value, keep)
 }
 
-// Every retrieval changes something, if only when to ask again, and is written
-// before the decision is given. It is kept for as long as an outage can make use
-// of it.
+// Every fetch changes the record, if only its next fetch, and is written before the
+// decision is returned. It is kept for as long as an outage can make use of it.
 func TestStoreIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
@@ -160,7 +160,7 @@ func TestStoreIsWritten(t *testing.T) {
 	})
 }
 
-// A troubled store does with some of its calls what a store must not do.
+// A troubled store breaks the rules of a store in some of its calls.
 type troubled struct {
 	cache.Store
 	op   string // "get" or "put", or "" for both
@@ -182,8 +182,8 @@ func (s *troubled) Put(ctx context.Context, key string, value []byte, keep time.
 	return s.Store.Put(ctx, key, value, keep)
 }
 
-// Trouble with the store is reported, costs at most a stated time for each call,
-// and changes no decision.
+// A failure of the store is reported, takes no longer than a stated time for each
+// call, and changes no decision.
 func TestStoreInTrouble(t *testing.T) {
 	failing := func(context.Context) ([]byte, error) { return nil, errors.New("disk on fire") }
 	waiting := func(ctx context.Context) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() }
@@ -229,7 +229,7 @@ func TestStoreInTrouble(t *testing.T) {
 	}
 }
 
-// A union is the store of a fleet: values and leases, without a server.
+// A union is the store of a fleet, with values and leases and without a server.
 type union struct {
 	*cache.Memory
 	down error // of every Lease
@@ -284,17 +284,18 @@ func (u *union) Swap(ctx context.Context, key string, old, value []byte, keep ti
 	return true, u.Put(ctx, key, value, keep)
 }
 
-// held is how many leases are out.
+// held returns the number of leases that are held.
 func (u *union) held() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return len(u.leases)
 }
 
-// crawlers is how many of a fleet ask at once.
+// crawlers is the number of processes of a fleet that check at once.
 const crawlers = 8
 
-// Of a fleet that shares a Leaser one asks the site, whatever the others do.
+// In a fleet that shares a Leaser one process fetches from the site, whatever the
+// others do.
 func TestLease(t *testing.T) {
 	const timeout = 10 * time.Second
 	const lease = 3 * time.Second
@@ -359,8 +360,8 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// connected lets a crawler have an answer from a site of its own, so that the
-// fleet believes it when another does not answer.
+// connected lets a crawler have an answer from a site of its own. Then the fleet
+// believes the crawler when another site does not answer.
 func connected(t *testing.T, web *httptest.Web, tr *fetcher.Transport, i int) {
 	own := fmt.Sprintf("http://own%d.test", i)
 	web.Site(own).Robots(text)
@@ -374,18 +375,19 @@ func expired(t *testing.T, u *union) {
 	u.Put(t.Context(), siteKey, stored(t, policy.RFC9309(), site, rules, time.Now().Add(-day)), day)
 }
 
-// dead has had the lease, that many times in a row, of a holder that is no more.
+// dead takes the lease for several holders that died one after the other.
 func dead(times int) func(*testing.T, *union) {
 	return func(_ *testing.T, u *union) {
 		u.leases[siteKey] = time.Now().Add(time.Duration(times) * 3 * time.Second)
 	}
 }
 
-// faster has another process learn the record between the first look and the lease.
+// faster lets another process learn the record between the first look and the
+// lease.
 func faster(t *testing.T, u *union) {
 	value := stored(t, policy.RFC9309(), site, rules, time.Now())
 	u.before = func() { u.Put(context.Background(), siteKey, value, day) }
 }
 
-// leaseless has no leases to give.
+// leaseless makes every Lease fail.
 func leaseless(_ *testing.T, u *union) { u.down = fmt.Errorf("no leases today") }

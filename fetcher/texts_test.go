@@ -9,7 +9,7 @@ import (
 	"github.com/rfc9309/polite/internal/httptest"
 )
 
-// utf16Of is s in UTF-16 after a byte order mark.
+// utf16Of returns s in UTF-16 after a byte order mark.
 func utf16Of(s string, order binary.AppendByteOrder) string {
 	var b []byte
 	for _, u := range utf16.Encode([]rune("\ufeff" + s)) {
@@ -18,9 +18,8 @@ func utf16Of(s string, order binary.AppendByteOrder) string {
 	return string(b)
 }
 
-// TestTexts are files that are not what a webmaster's editor should have made
-// of the rules (RFC 9309, sections 2.2 and 2.3.1.5). Nothing in a complete file
-// is an error.
+// TestTexts sends files as bad editors write them (RFC 9309, sections 2.2 and
+// 2.3.1.5). Nothing in a complete file is an error.
 func TestTexts(t *testing.T) {
 	file := func(name, body, want string) trial {
 		return trial{name: name, answer: httptest.Text(body), want: want, asks: 1}
@@ -67,8 +66,8 @@ func TestTexts(t *testing.T) {
 	})
 }
 
-// TestCodings are names of content codings (RFC 9110, section 8.4). One that is
-// not known is never guessed at, whatever the bytes look like.
+// TestCodings checks the names of content codings (RFC 9110, section 8.4). An
+// unknown coding is never guessed, whatever the bytes look like.
 func TestCodings(t *testing.T) {
 	z := gzipped(rules)
 	named := func(name, body, want string, asks int, codings ...string) trial {

@@ -15,11 +15,11 @@ import (
 // The clock of every bubble begins at midnight of this day.
 var midnight = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// on is a date as a header field has it.
+// on returns a date in the form of a header field.
 func on(t time.Time) string { return t.UTC().Format(http.TimeFormat) }
 
-// nextTry asks http://example.com, which answers so, about the public page, and
-// is how long after that its robots.txt is asked for again.
+// nextTry checks the public page of http://example.com, which gives this answer,
+// and returns the time until the next fetch of robots.txt.
 func nextTry(t *testing.T, answer httptest.Step) (next time.Duration, ruled string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -46,9 +46,9 @@ func nextTry(t *testing.T, answer httptest.Step) (next time.Duration, ruled stri
 	return next, ruled
 }
 
-// TestRetryAfter are the forms and sizes of Retry-After (RFC 9110, section
-// 10.2.3) at a server that is down and at one that is busy. It makes a wait
-// longer and never shorter, and nothing makes it longer than a day.
+// TestRetryAfter checks forms and sizes of Retry-After (RFC 9110, section 10.2.3)
+// from a server that is down and from one that is busy. The field makes a wait
+// longer and never shorter, up to a day.
 func TestRetryAfter(t *testing.T) {
 	const least, most = 30 * time.Second, 61 * time.Second // what it is without one
 	for _, tt := range []struct {
@@ -97,8 +97,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestRetryAfterElsewhere are answers on which a Retry-After says nothing about
-// robots.txt: the table has their times.
+// TestRetryAfterElsewhere checks answers whose Retry-After has no effect on the
+// next fetch of robots.txt.
 func TestRetryAfterElsewhere(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer httptest.Step
@@ -117,8 +117,7 @@ func TestRetryAfterElsewhere(t *testing.T) {
 	}
 }
 
-// TestRetryAfterDates count from the server's own Date: what counts is the span
-// that it meant.
+// TestRetryAfterDates checks that a date counts from the server's own Date.
 func TestRetryAfterDates(t *testing.T) {
 	for name, date := range map[string]time.Time{"slow": midnight.Add(-48 * time.Hour), "fast": midnight.Add(48 * time.Hour), "of_1970": time.Unix(0, 0)} {
 		t.Run("house/a_clock_that_is_"+name, func(t *testing.T) {

@@ -19,7 +19,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// The Hops of a retrieval, each try by itself, come before it and name its file.
+// The Hops of a fetch, each try by itself, are reported before Fetched and name its
+// file.
 func TestHopsBelongToTheirRetrieval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
@@ -54,7 +55,7 @@ func TestHopsBelongToTheirRetrieval(t *testing.T) {
 	})
 }
 
-// badStore fails with words that a log must not see as they are.
+// badStore fails with a text that must not be logged as it is.
 type badStore struct{}
 
 var errBad = errors.New("no\nlevel=ERROR msg=forged\x1b[31m")
@@ -63,8 +64,7 @@ func (badStore) Get(context.Context, string) ([]byte, error)              { retu
 func (badStore) Put(context.Context, string, []byte, time.Duration) error { return errBad }
 func (badStore) Delete(context.Context, string) error                     { return errBad }
 
-// What the Logger is told has stable messages and keys, and no text of others
-// ends a line of the log.
+// The messages and keys of the log are stable, and no text of others ends a line.
 func TestLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)

@@ -18,9 +18,8 @@ const (
 	down    = "defer, defer"    // nobody knows
 )
 
-// A trial is what http://example.com answers to every request for its
-// robots.txt, and what a crawler must make of it. The clause comes first in the
-// name and says why.
+// A trial is an answer of http://example.com to every request for its robots.txt,
+// and the decision that must follow. Its name begins with the clause.
 type trial struct {
 	name   string
 	answer httptest.Step // of robots.txt; nothing is said of it if also says all
@@ -51,7 +50,7 @@ func (tt trial) run(t *testing.T) {
 	})
 }
 
-// hold asks tr about the two pages of an origin.
+// hold checks the two pages of an origin.
 func (tt trial) hold(t *testing.T, tr *fetcher.Transport, origin string) {
 	t.Helper()
 	began := time.Now()

@@ -12,9 +12,9 @@ import (
 	"github.com/rfc9309/polite/internal/httptest"
 )
 
-// TestTries is about how often a hop is tried and how long a retrieval takes: a
-// failure of the connection is worth another try, an answer never is, and all of
-// it shares one budget.
+// TestTries checks how often a hop is tried and how long a fetch takes. A failure
+// of the connection is tried again, an answer is not, and all tries share one
+// budget.
 func TestTries(t *testing.T) {
 	reset, hang := httptest.Reset(), httptest.Hang()
 	to := httptest.Redirect(302, "/r")
@@ -74,7 +74,7 @@ func TestTries(t *testing.T) {
 	}
 }
 
-// TestRequestsOfNoURL are requests that only a mistaken caller makes.
+// TestRequestsOfNoURL makes requests that only a mistaken caller makes.
 func TestRequestsOfNoURL(t *testing.T) {
 	for _, audit := range []bool{false, true} {
 		tr := newTransport(t, &fetcher.Options{Audit: audit, Base: roundTripper(func(*http.Request) (*http.Response, error) { return nil, io.EOF })})

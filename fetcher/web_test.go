@@ -26,8 +26,9 @@ const (
 	day = 24 * time.Hour
 )
 
-// A row is a sentence of the decision table: what http://example.com answers for
-// its robots.txt, request by request, and what is then asked and must come out.
+// A row is one line of the decision table: the answers of http://example.com to the
+// requests for its robots.txt, and the questions with the decisions that must
+// follow.
 type row struct {
 	name    string // the clause, and what it is about
 	robots  []httptest.Step
@@ -40,7 +41,7 @@ type row struct {
 	unstored bool
 }
 
-// A question is asked some time after the row began.
+// A question is a check some time after the row began.
 type question struct {
 	at   time.Duration
 	url  string
@@ -50,7 +51,7 @@ type question struct {
 	do   action
 }
 
-// An action is how a question is put.
+// An action is the call that a question makes.
 type action uint8
 
 const (
@@ -59,13 +60,14 @@ const (
 	crawl // asked at every planned fetch before; requests are not counted
 )
 
-// A span is a least and a most time. Tries after a failure are drawn at random.
+// A span is a shortest and a longest time. The time between failed fetches is drawn
+// at random.
 type span struct{ least, most time.Duration }
 
 func exactly(d time.Duration) span { return span{d, d} }
 
-// backoff is the span of a doubling step: its upper half, and the second that
-// another try may have taken.
+// backoff returns the span of a doubling step: its upper half, and one second more
+// for a second try.
 func backoff(step time.Duration) span { return span{step / 2, step + time.Second} }
 
 func steps(s ...httptest.Step) []httptest.Step { return s }
@@ -133,7 +135,7 @@ func (r row) ask(t *testing.T, restarts bool) {
 	}
 }
 
-// crawlUntil asks at every planned fetch before the time.
+// crawlUntil checks at every planned fetch before the time.
 func crawlUntil(t *testing.T, tr *fetcher.Transport, page string, until time.Time) {
 	for {
 		d, err := tr.Check(t.Context(), must(page))
@@ -154,7 +156,7 @@ func (q question) put(tr *fetcher.Transport) (policy.Decision, error) {
 	return tr.Check(context.Background(), must(q.url))
 }
 
-// short is a Decision in the words of a question.
+// short returns a Decision in the form that questions use.
 func short(d policy.Decision) string {
 	s := d.Verdict.String() + " " + d.Clause
 	if d.Stale {
