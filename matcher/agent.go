@@ -25,22 +25,14 @@ type choice struct {
 	obeyed bool   // it is obeyed so far
 }
 
-// A kept record stands in the text of the scanner. It has no pointers, since a file
-// can have 170,000 records: so they take 9 ms, and 18 ms as strings.
-type kept struct {
-	from, to int   // the pattern of a rule; all of another record
-	line     int32 // number of the line, from 1
-	kind     kind
-}
-
 // noName is the priority of a name that the crawler does not look for.
 const noName = math.MaxInt
 
 // choose finds the group that the crawler with the given tokens obeys.
 func (f *File) choose(tokens string) *Group {
 	var tokensBuf [4]string
-	var keptBuf [64]kept // enough for most files
-	list := keptBuf[:0]
+	var buf [64]record // enough for most files
+	list := buf[:0]
 	c := choice{dialect: &f.dialect, tokens: f.dialect.appendTokens(tokensBuf[:0], tokens), best: noName, name: noName}
 	s := f.scan()
 	for s.next() {
@@ -65,36 +57,38 @@ func (d *Dialect) appendTokens(tokens []string, list string) []string {
 
 // add adds the next record of the file to the list of records that are kept: those
 // of the groups obeyed so far, then the other records of the group being read.
-func (c *choice) add(list []kept, s *scanner) []kept {
-	switch r := &s.record; {
-	case r.kind == agent:
-		if r.begins {
+func (c *choice) add(list []record, s *scanner) []record {
+	switch {
+	case s.kind == agent:
+		if s.begins {
 			list = c.endGroup(list)
 		}
-		if n := c.priority(r.value); n < c.name {
-			c.name, c.value = n, r.value
+		if n := c.priority(s.value()); n < c.name {
+			c.name, c.value = n, s.value()
 		}
-	case r.kind == blank:
+	case s.kind == blank:
 		return c.endGroup(list)
-	case !r.grouped:
-	case r.kind.isRule():
+	case !s.grouped:
+	case s.kind.isRule():
 		c.decideObeyed()
-		if c.obeyed && c.dialect.canBegin(r.value) {
-			return keep(list, s, r.to-len(r.value))
+		if c.obeyed && c.dialect.canBegin(s.value()) {
+			return appendRecord(list, s)
 		}
-	case r.kind == other || r.kind == delay:
-		return keep(list, s, r.from)
+	case s.kind == other || s.kind == delay:
+		return appendRecord(list, s)
 	}
 	return list
 }
 
-// keep appends the record of a scanner, from the byte from on. If there is no room
-// left, it makes room for as many records as the rest of the file is likely to have.
-func keep(list []kept, s *scanner, from int) []kept {
+// appendRecord appends the record of a scanner. If there is no room left, it makes
+// room for an eighth more records than the rest of the file has if it is like the part
+// before.
+func appendRecord(list []record, s *scanner) []record {
 	if n := len(list); n == cap(list) {
-		list = slices.Grow(list, n+n*(len(s.text)-s.pos)/s.pos)
+		more := n * ((len(s.text)-s.pos)/s.pos + 1)
+		list = slices.Grow(list, more+more/8)
 	}
-	return append(list, kept{from, s.to, s.line, s.kind})
+	return append(list, s.record)
 }
 
 // decideObeyed decides, after the names of a group are read, whether it is obeyed.
@@ -112,7 +106,7 @@ func (c *choice) decideObeyed() {
 
 // endGroup ends the group being read. Without a rule it is still a group, but not
 // in the 1996 draft.
-func (c *choice) endGroup(list []kept) []kept {
+func (c *choice) endGroup(list []record) []record {
 	if !c.dialect.blankEnds {
 		c.decideObeyed()
 	}

@@ -34,8 +34,8 @@ const answersMost = 16
 // [File.Skipped]. The result does not alias text.
 //
 // A crawler limits what it downloads, to 500 KiB at least (RFC 9309, section
-// 2.5), and drops a line cut in two. Parse has no limit of its own. It copies the
-// text; the lines are read when the first question comes.
+// 2.5), and drops a line cut in two. Parse copies all of the text. The lines, of its
+// first 512 MiB, are read when the first question comes.
 func Parse(text []byte, d Dialect) *File {
 	return &File{text: string(text), dialect: d}
 }
@@ -145,14 +145,14 @@ func (f *File) Lines() iter.Seq2[int, string] {
 
 // list yields the lines of the records for which show returns true, and the text
 // that it returns.
-func (f *File) list(show func(*record) (text string, ok bool)) iter.Seq2[int, string] {
+func (f *File) list(show func(*scanner) (text string, ok bool)) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		if f == nil {
 			return
 		}
 		s := f.scan()
 		for s.next() {
-			if text, ok := show(&s.record); ok && !yield(int(s.line), text) {
+			if text, ok := show(&s); ok && !yield(int(s.line), text) {
 				return
 			}
 		}
@@ -163,7 +163,7 @@ func (f *File) list(show func(*record) (text string, ok bool)) iter.Seq2[int, st
 // file, whatever group they stand in.
 func (f *File) Sitemaps() []string {
 	var values []string
-	for _, v := range f.list(func(r *record) (string, bool) { return r.value, r.kind == sitemap && r.value != "" }) {
+	for _, v := range f.list(func(s *scanner) (string, bool) { return s.value(), s.kind == sitemap && s.value() != "" }) {
 		values = append(values, v)
 	}
 	return values
@@ -173,20 +173,20 @@ func (f *File) Sitemaps() []string {
 // without case, that is neither a user-agent, allow nor disallow record. The
 // value is as written, without white space around it and without a comment.
 func (f *File) Other(field string) iter.Seq2[int, string] {
-	return f.list(func(r *record) (string, bool) { return r.value, r.isOther() && equalFold(r.name, field) })
+	return f.list(func(s *scanner) (string, bool) { return s.value(), s.kind.isOther() && equalFold(s.name(), field) })
 }
 
 // Agents yields line and value of every user-agent record, as written.
 func (f *File) Agents() iter.Seq2[int, string] {
-	return f.list(func(r *record) (string, bool) { return r.value, r.kind == agent })
+	return f.list(func(s *scanner) (string, bool) { return s.value(), s.kind == agent })
 }
 
 // Skipped yields the line and, in words, the reason for every line that had
 // no effect or that was taken for more than what is written. Comments and blank
 // lines are not listed.
 func (f *File) Skipped() iter.Seq2[int, string] {
-	return f.list(func(r *record) (string, bool) {
-		why := f.dialect.reason(r)
+	return f.list(func(s *scanner) (string, bool) {
+		why := s.reason()
 		return why, why != ""
 	})
 }
@@ -195,7 +195,7 @@ func (f *File) Skipped() iter.Seq2[int, string] {
 // Zero means a file that allows everything to everyone.
 func (f *File) Rules() int {
 	n := 0
-	for range f.list(func(r *record) (string, bool) { return "", r.kind.isRule() && f.dialect.idle(r) == "" }) {
+	for range f.list(func(s *scanner) (string, bool) { return "", s.kind.isRule() && s.idle() == "" }) {
 		n++
 	}
 	return n

@@ -75,8 +75,8 @@ func checkSpaces(t *testing.T, f *File, text []byte) {
 	}
 	got, want := f.scan(), Parse([]byte(b.String()), f.dialect).scan()
 	for want.next() {
-		ok := got.next()
-		if got.from, got.to = want.from, want.to; !ok || got.record != want.record {
+		if !got.next() || got.line != want.line || got.kind != want.kind || got.grouped != want.grouped || got.begins != want.begins ||
+			got.odd != want.odd || got.name() != want.name() || got.value() != want.value() {
 			t.Errorf("file %q, with a space before each line\ngot  %+v\nwant %+v", text, got.record, want.record)
 			return
 		}

@@ -31,7 +31,7 @@ type Group struct {
 
 // newGroup makes a group of the records that a crawler obeys. agent is the first
 // user-agent value that names the crawler.
-func (d *Dialect) newGroup(agent, text string, records []kept) *Group {
+func (d *Dialect) newGroup(agent, text string, records []record) *Group {
 	if d.isDefault(agent) {
 		agent = "*"
 	}
@@ -39,9 +39,9 @@ func (d *Dialect) newGroup(agent, text string, records []kept) *Group {
 	for i := range records {
 		if r := &records[i]; r.kind.isRule() {
 			n++
-			size += r.to - r.from
+			size += int(r.to - r.valueAt)
 		} else {
-			others += r.to - r.from + 1
+			others += int(r.to-r.from) + 1
 		}
 	}
 	b := groupBuilder{Group: &Group{agent: "*", dialect: *d}}
@@ -80,7 +80,7 @@ func (b *groupBuilder) keep(s string) string {
 }
 
 // addOthers adds the n records that are no rules.
-func (b *groupBuilder) addOthers(text string, records []kept, n int) {
+func (b *groupBuilder) addOthers(text string, records []record, n int) {
 	b.otherLines = make([]int32, 0, n)
 	start := len(b.text)
 	for i := range records {
@@ -91,21 +91,20 @@ func (b *groupBuilder) addOthers(text string, records []kept, n int) {
 		b.text = append(append(b.text, text[r.from:r.to]...), '\n')
 		b.otherLines = append(b.otherLines, r.line)
 		if r.kind == delay && !b.hasDelay {
-			_, value, _ := b.dialect.split(text[r.from:r.to])
-			b.delay, b.hasDelay = seconds(value)
+			b.delay, b.hasDelay = seconds(text[r.valueAt:r.to])
 		}
 	}
 	b.others = view(b.text[start:])
 }
 
 // addRules adds the rules, without those that can match nothing.
-func (b *groupBuilder) addRules(text string, records []kept) {
+func (b *groupBuilder) addRules(text string, records []record) {
 	for i := range records {
 		r := &records[i]
 		if !r.kind.isRule() {
 			continue
 		}
-		written := Rule{int(r.line), r.kind == allow, text[r.from:r.to]}
+		written := Rule{int(r.line), r.kind == allow, text[r.valueAt:r.to]}
 		b.addRule(written, written.Pattern)
 		if b.dialect.indexHTML && written.Allow {
 			// A rule with an index page stands for its folder, too.

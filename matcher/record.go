@@ -39,8 +39,8 @@ var misspellings = map[string]kind{
 	"crawl delay": delay, "crawl_delay": delay, "crawldelay": delay, "craw-delay": delay, "clawl-delay": delay,
 }
 
-// nameMost is the length of the longest misspelling.
-const nameMost = len("user - agent")
+// The lengths of the shortest and the longest misspelling.
+const nameLeast, nameMost = len("alow"), len("user - agent")
 
 // googleNames lists what a record name begins with in google/robotstxt.
 var googleNames = map[string]kind{
@@ -65,7 +65,7 @@ func (d *Dialect) kindOf(name string) (k kind, odd bool) {
 				return k, true
 			}
 		}
-	case len(name) <= nameMost:
+	case len(name) >= nameLeast && len(name) <= nameMost:
 		var buf [nameMost]byte
 		for i := range len(name) {
 			buf[i] = lower(name[i])
@@ -78,42 +78,43 @@ func (d *Dialect) kindOf(name string) (k kind, odd bool) {
 // isRule reports whether k is that of an allow or disallow record.
 func (k kind) isRule() bool { return k == allow || k == disallow }
 
-// isOther reports whether r is a record that is none of the protocol's (RFC 9309,
-// section 2.2.4).
-func (r *record) isOther() bool { return r.kind == other || r.kind == sitemap || r.kind == delay }
+// isOther reports whether the record is none of the protocol's (RFC 9309, section
+// 2.2.4).
+func (k kind) isOther() bool { return k == other || k == sitemap || k == delay }
 
-// reason returns why a record has no effect, or that it is taken for more than
-// what is written; "" if there is nothing to say.
-func (d *Dialect) reason(r *record) string {
+// reason returns why the record has no effect, or that it is taken for more than what
+// is written; "" if there is nothing to say.
+func (s *scanner) reason() string {
 	switch {
-	case r.kind == tooLong:
+	case s.kind == tooLong:
 		return "past the limit: what follows here is not read"
-	case r.kind == junk:
+	case s.kind == junk:
 		return "not a record: no name before a colon"
-	case r.kind == other:
+	case s.kind == other:
 		return "unknown record"
-	case r.kind == agent && d.token(r.value) == "":
+	case s.kind == agent && s.dialect.token(s.value()) == "":
 		return "user-agent line that names no crawler"
 	}
-	if why := d.idle(r); r.kind.isRule() && why != "" {
+	if why := s.idle(); s.kind.isRule() && why != "" {
 		return why
 	}
-	if r.odd {
+	if s.odd {
 		return "misspelling accepted"
 	}
 	return ""
 }
 
-// idle returns why a rule can match nothing, or "".
-func (d *Dialect) idle(r *record) string {
+// idle returns why the rule can match nothing, or "".
+func (s *scanner) idle() string {
+	d, pattern := s.dialect, s.value()
 	switch {
-	case !r.grouped:
+	case !s.grouped:
 		return "rule outside any group"
-	case r.value == "":
+	case pattern == "":
 		return "empty pattern"
-	case !d.loose && shared(r.value)&notControl == 0:
+	case !d.loose && shared(pattern)&notControl == 0:
 		return "control bytes in the pattern"
-	case !d.canBegin(r.value):
+	case !d.canBegin(pattern):
 		return "rule that can never match: its pattern begins with neither / nor *"
 	}
 	return ""

@@ -9,14 +9,15 @@ import (
 // sections 2.2 and 2.3.1.5. It is the only reader of the format. Every line is
 // tried; none is an error.
 
-// A record is a line of a file that is neither blank nor a comment.
+// A record is a line of a file that is neither blank nor a comment. It has no pointers,
+// since a group can have 170,000 records: they take 9 ms, and 18 ms with strings.
 type record struct {
-	name    string // as written; "" if kind is junk, blank or tooLong
-	value   string // as written, without white space around it and without a comment
-	line    int32  // number of the line, from 1
+	from    int32 // where the record starts in the text of the scanner
+	nameEnd int32 // where its name ends
+	valueAt int32 // where its value starts
+	to      int32 // where the record ends
+	line    int32 // number of the line, from 1
 	kind    kind
-	from    int  // where the record starts in the text of the scanner
-	to      int  // where the record ends in the text of the scanner
 	grouped bool // a group is open: a user-agent line stands before the record, or is it
 	begins  bool // it is a user-agent line that begins a group
 	odd     bool // the name is misspelled, or a colon is missing, and accepted
@@ -38,10 +39,23 @@ type scanner struct {
 	lineFeed, carriageReturn, hash int
 }
 
+// textMost bounds the bytes of a file that are read. So each place in it, and in its
+// normal form of three times the length, is an int32.
+const textMost = 512 << 20
+
 // scan returns a scanner of the file before its first record.
 func (f *File) scan() scanner {
-	return scanner{dialect: &f.dialect, text: f.dialect.decode(f.Text()), lineFeed: -1, carriageReturn: -1, hash: -1}
+	text := f.dialect.decode(f.Text())
+	text = text[:min(len(text), textMost)]
+	return scanner{dialect: &f.dialect, text: text, lineFeed: -1, carriageReturn: -1, hash: -1}
 }
+
+// name returns the name of the record as written, "" if kind is junk, blank or tooLong.
+func (s *scanner) name() string { return s.text[s.from:s.nameEnd] }
+
+// value returns the value of the record as written, without white space around it and
+// without a comment.
+func (s *scanner) value() string { return s.text[s.valueAt:s.to] }
 
 // next reads the next record and reports whether there is one.
 func (s *scanner) next() bool {
@@ -73,7 +87,7 @@ func (s *scanner) next() bool {
 			from++
 		}
 		if from < to {
-			s.from, s.to = from, to
+			s.from, s.to = int32(from), int32(to)
 			s.read(s.text[from:to])
 			return true
 		}
@@ -118,7 +132,8 @@ func indexFrom(s string, i int, c byte) int {
 func (s *scanner) read(line string) {
 	s.odd, s.begins = false, false
 	if k, n := usualName(line); k != other {
-		s.kind, s.name, s.value = k, line[:n], s.dialect.trimLeft(line[n+1:])
+		s.kind, s.nameEnd = k, s.from+int32(n)
+		s.valueAt = s.to - int32(len(s.dialect.trimLeft(line[n+1:])))
 	} else {
 		s.readUnusual(line)
 	}
@@ -144,10 +159,10 @@ func usualName(line string) (kind, int) {
 
 // readUnusual reads a record that is misspelled or of no known kind.
 func (s *scanner) readUnusual(line string) {
-	var sep byte
-	s.name, s.value, sep = s.dialect.split(line)
-	if s.kind = junk; s.name != "" {
-		s.kind, s.odd = s.dialect.kindOf(s.name)
+	name, value, sep := s.dialect.split(line)
+	s.nameEnd, s.valueAt = s.from+int32(len(name)), s.to-int32(len(value))
+	if s.kind = junk; name != "" {
+		s.kind, s.odd = s.dialect.kindOf(name)
 		s.odd = s.odd || sep != ':' && s.kind != other
 	}
 }
