@@ -29,72 +29,58 @@ type Group struct {
 	otherLines []int32 // number of the line of each record
 }
 
-// newGroup makes a group of the records that a crawler obeys. agent is the first
-// user-agent value that names the crawler.
+// newGroup makes a group of the records that a crawler obeys, which stand in text.
+// agent is the first user-agent value that names the crawler.
 func (d *Dialect) newGroup(agent, text string, records []record) *Group {
-	if d.isDefault(agent) {
-		agent = "*"
+	g := &Group{agent: "*", dialect: *d}
+	if !d.isDefault(agent) {
+		g.agent = strings.Clone(agent)
 	}
-	n, size, others := 0, 0, 0
+	rules, patterns, others := 0, 0, 0 // number of rules, bytes of patterns, bytes of other records
 	for i := range records {
 		if r := &records[i]; r.kind.isRule() {
-			n++
-			size += int(r.to - r.valueAt)
+			rules++
+			patterns += int(r.to - r.valueAt)
 		} else {
 			others += int(r.to-r.from) + 1
 		}
 	}
-	b := groupBuilder{Group: &Group{agent: "*", dialect: *d}}
-	if agent != "*" || others > 0 {
-		b.text = make([]byte, 0, len(agent)+others)
-		b.agent = b.keep(agent)
+	if n := len(records) - rules; n > 0 {
+		g.otherLines = make([]int32, 0, n)
+		g.addOthers(text, records, others)
 	}
-	if n < len(records) {
-		b.addOthers(text, records, len(records)-n)
-	}
-	if n > 0 {
-		b.patterns, b.list = make([]byte, 0, size), make([]rule, 0, n)
+	if rules > 0 {
+		b := groupBuilder{Group: g, patterns: make([]byte, 0, patterns), list: make([]rule, 0, rules)}
 		b.addRules(text, records)
-		b.rules.Store(&rules{text: view(b.patterns), list: b.list, inOrder: d.inOrder})
 	}
-	return b.Group
+	return g
 }
 
-// groupBuilder fills a group.
-type groupBuilder struct {
-	*Group
-	text     []byte // memory for the strings of the group, but for the patterns in normal form
-	patterns []byte // the patterns in normal form, one after another
-	list     []rule
-	tmp      []byte // the pattern being normalised
-}
-
-// keep returns a copy of s in the memory of the group.
-func (b *groupBuilder) keep(s string) string {
-	if cap(b.text)-len(b.text) < len(s) {
-		b.text = make([]byte, 0, max(len(s), cap(b.text)/2))
-	}
-	n := len(b.text)
-	b.text = append(b.text, s...)
-	return view(b.text[n:])
-}
-
-// addOthers adds the n records that are no rules.
-func (b *groupBuilder) addOthers(text string, records []record, n int) {
-	b.otherLines = make([]int32, 0, n)
-	start := len(b.text)
+// addOthers adds the records that are no rules, of size bytes with line feeds.
+func (g *Group) addOthers(text string, records []record, size int) {
+	var b strings.Builder
+	b.Grow(size)
 	for i := range records {
 		r := &records[i]
 		if r.kind.isRule() {
 			continue
 		}
-		b.text = append(append(b.text, text[r.from:r.to]...), '\n')
-		b.otherLines = append(b.otherLines, r.line)
-		if r.kind == delay && !b.hasDelay {
-			b.delay, b.hasDelay = seconds(text[r.valueAt:r.to])
+		b.WriteString(text[r.from:r.to])
+		b.WriteByte('\n')
+		g.otherLines = append(g.otherLines, r.line)
+		if r.kind == delay && !g.hasDelay {
+			g.delay, g.hasDelay = seconds(text[r.valueAt:r.to])
 		}
 	}
-	b.others = view(b.text[start:])
+	g.others = b.String()
+}
+
+// groupBuilder adds rules to a group.
+type groupBuilder struct {
+	*Group
+	patterns []byte // the patterns in normal form, one after another
+	list     []rule // the rules
+	tmp      []byte // the pattern being normalised
 }
 
 // addRules adds the rules, without those that can match nothing.
@@ -114,6 +100,7 @@ func (b *groupBuilder) addRules(text string, records []record) {
 			}
 		}
 	}
+	b.rules.Store(&rules{text: view(b.patterns), list: b.list, inOrder: b.dialect.inOrder})
 }
 
 // addRule adds a rule with the given pattern, brought to normal form, if it can
@@ -136,10 +123,10 @@ func (b *groupBuilder) addRule(written Rule, pattern string) {
 	b.patterns, b.list = append(b.patterns, normal...), append(b.list, r)
 }
 
-// keepWritten keeps a rule as it is written.
+// keepWritten keeps a rule as it is written, once.
 func (b *groupBuilder) keepWritten(r Rule) {
 	if n := len(b.written); n == 0 || b.written[n-1].Line != r.Line {
-		r.Pattern = b.keep(r.Pattern)
+		r.Pattern = strings.Clone(r.Pattern)
 		b.written = append(b.written, r)
 	}
 }
