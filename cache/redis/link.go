@@ -37,7 +37,7 @@ type link struct {
 	delay   time.Duration
 	calls   chan struct{} // holds one for each call under way
 	dialing chan struct{} // holds one while a call makes the client
-	breaker breaker
+	breaker bounded.Breaker
 
 	mu     sync.Mutex
 	client rueidis.Client // nil until the server was reached for the first time
@@ -58,6 +58,7 @@ func newLink(option rueidis.ClientOption, delay time.Duration) *link {
 		delay:   delay,
 		calls:   make(chan struct{}, maxCalls),
 		dialing: make(chan struct{}, 1),
+		breaker: bounded.Breaker{Failures: 1, First: firstPause, Most: lastPause},
 	}
 }
 
@@ -71,8 +72,7 @@ func do[T any](ctx context.Context, l *link, command func(context.Context, rueid
 	if _, err := l.ready(); err != nil {
 		return none, fmt.Errorf("redis: %w", err)
 	}
-	began := time.Now()
-	if err := l.breaker.enter(began); err != nil {
+	if err := l.breaker.Enter(time.Now()); err != nil {
 		return none, err
 	}
 	wait, cancel := context.WithTimeout(ctx, l.delay)
@@ -81,7 +81,7 @@ func do[T any](ctx context.Context, l *link, command func(context.Context, rueid
 	case l.calls <- struct{}{}:
 		v, err := bounded.Call(wait, func(context.Context) (T, error) {
 			defer func() { <-l.calls }()
-			return work(wait, l, began, command)
+			return work(wait, l, command)
 		})
 		if wait.Err() == nil || err != wait.Err() {
 			return v, err
@@ -92,13 +92,13 @@ func do[T any](ctx context.Context, l *link, command func(context.Context, rueid
 		return none, err
 	}
 	err = fmt.Errorf("redis: %w: no answer within %v", ErrDown, l.delay)
-	l.breaker.fail(began, time.Now(), err)
+	l.breaker.Leave(time.Now(), err)
 	return none, err
 }
 
 // work runs a command on the connected client and reports the result to the breaker. Once the caller has left,
 // which wait shows, a failure does not count: the caller has reported it, and the server may be back.
-func work[T any](wait context.Context, l *link, began time.Time, command func(context.Context, rueidis.Client) (T, error)) (v T, err error) {
+func work[T any](wait context.Context, l *link, command func(context.Context, rueidis.Client) (T, error)) (v T, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), workLimit)
 	defer cancel()
 	client, err := l.connect(ctx)
@@ -110,11 +110,11 @@ func work[T any](wait context.Context, l *link, began time.Time, command func(co
 	case errors.Is(err, fs.ErrClosed), errors.Is(err, rueidis.ErrClosing):
 		err = fmt.Errorf("redis: %w", fs.ErrClosed)
 	case client != nil && (err == nil || errors.As(err, &reply)):
-		l.breaker.succeed() // an error reply is a reply
+		l.breaker.Leave(time.Now(), nil) // an error reply is a reply
 	default:
 		err = fmt.Errorf("redis: %w: %.200v", ErrDown, err)
 		if wait.Err() == nil {
-			l.breaker.fail(began, time.Now(), err)
+			l.breaker.Leave(time.Now(), err)
 		}
 	}
 	return v, err
@@ -175,50 +175,8 @@ func (l *link) close() {
 	}
 }
 
+// After a failure no call is made for firstPause. The pause doubles, up to lastPause.
 const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 5 * time.Second
 )
-
-// A breaker lets calls through while the server answers. After a failure it lets none through for a pause, and
-// then a single one in each pause, until one succeeds. With each failure in a row the pause doubles. The breaker
-// of package fetcher does not do for this: package pace calls the store as well.
-type breaker struct {
-	mu    sync.Mutex
-	cause error         // of the last failure; nil while the server answers
-	pause time.Duration // after the last failure
-	until time.Time     // end of the pause
-	since time.Time     // calls that began before this do not count any more
-}
-
-// enter returns an error if no call may be made now.
-func (b *breaker) enter(now time.Time) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.cause != nil {
-		if now.Before(b.until) {
-			return b.cause
-		}
-		b.since, b.until = now, now.Add(b.pause)
-	}
-	return nil
-}
-
-// succeed records that the server answered a call, even if the caller has left.
-func (b *breaker) succeed() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.cause, b.pause = nil, 0
-}
-
-// fail records at now that the server did not answer a call that began at began. Calls that began before the
-// first failure, or before the call that was let through after a pause, do not count.
-func (b *breaker) fail(began, now time.Time, cause error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if began.Before(b.since) {
-		return
-	}
-	b.pause = min(max(2*b.pause, firstPause), lastPause)
-	b.cause, b.since, b.until = cause, now, now.Add(b.pause)
-}
