@@ -113,8 +113,8 @@ func (s *step) pause(rule StatusRule, r *Record) time.Duration {
 	return max(pause, asked, s.p.Fresh.Least)
 }
 
-// backoff is a step that doubles with each failed fetch, drawn from its upper
-// half.
+// backoff is a step that doubles with each failed fetch, drawn from its upper half by
+// a hash of the authority and the time, which keeps Learn pure.
 func (s *step) backoff(o *outage) time.Duration {
 	most := s.p.Retry.Day
 	if o.first != 0 && s.now-o.first >= int64(day) {
@@ -125,13 +125,7 @@ func (s *step) backoff(o *outage) time.Duration {
 		step = min(step, most/2) * 2 // no overflow, whatever the profile says
 	}
 	step = min(step, most)
-	return step - time.Duration(s.draw()%uint64(step/2+1))
-}
-
-// draw is a number that differs between authorities and fetches but is the same
-// for the same arguments, which keeps Learn pure.
-func (s *step) draw() uint64 {
 	h := fnv.New64a()
 	h.Write(binary.LittleEndian.AppendUint64([]byte(s.a.Robots), uint64(s.now)))
-	return h.Sum64()
+	return step - time.Duration(h.Sum64()%uint64(step/2+1))
 }
