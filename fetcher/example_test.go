@@ -475,7 +475,7 @@ func ExampleTrace() {
 	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{
 		Base: pages{"https://busy.example/robots.txt": ""},
 		Trace: &fetcher.Trace{
-			Hop:     func(h fetcher.Hop) { fmt.Println("asked", h.URL, h.Status) },
+			Request: func(h fetcher.Request) { fmt.Println("asked", h.URL, h.Status) },
 			Fetched: func(a policy.Attempt, r *policy.Record) { fmt.Println("retrieved", a.Robots, a.Status) },
 			Decided: func(_ context.Context, d policy.Decision) { fmt.Println("ruled", d.Verdict, d.Clause) },
 		},

@@ -355,7 +355,9 @@ func TestPanics(t *testing.T) {
 			o.Redirect = func(_, _ *url.URL) error { act(); return nil }
 		}, "defer 2.3.1.4"},
 		"egress": {func(o *fetcher.Options, act func()) { o.Egress = func(netip.Addr) error { act(); return nil } }, "defer 2.3.1.4"},
-		"hop":    {func(o *fetcher.Options, act func()) { o.Trace = &fetcher.Trace{Hop: func(fetcher.Hop) { act() }} }, "disallow 2.2.2"},
+		"hop": {func(o *fetcher.Options, act func()) {
+			o.Trace = &fetcher.Trace{Request: func(fetcher.Request) { act() }}
+		}, "disallow 2.2.2"},
 		"fetched": {func(o *fetcher.Options, act func()) {
 			o.Trace = &fetcher.Trace{Fetched: func(policy.Attempt, *policy.Record) { act() }}
 		}, "disallow 2.2.2"},

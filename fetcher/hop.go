@@ -67,7 +67,7 @@ func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
 	start := time.Now()
 	t.last = t.try(req, turn)
 	turn.Done()
-	t.engine.watch.hop(Hop{
+	t.engine.watch.request(Request{
 		Robots: t.retrieval.robots, URL: t.url.String(), Try: t.n, Status: t.last.status, Start: start, Took: time.Since(start), Err: t.last.err,
 	})
 	if t.last.err != nil {

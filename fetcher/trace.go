@@ -18,7 +18,7 @@ import (
 // fetch waits for the rest. No lock is held, and a hook may call the Transport.
 // A hook that runs before Fetched and waits for its own authority waits for itself.
 //
-// An authority has one fetch at a time: all Hops of a robots.txt between two
+// An authority has one fetch at a time: all requests for a robots.txt between two
 // calls of Fetched belong to the later call. Authorities are written as
 // [Authority] writes them.
 type Trace struct {
@@ -30,8 +30,8 @@ type Trace struct {
 	// product token, once for each Transport (RFC 9309, section 2.2.1).
 	Agent func(sent string)
 
-	// Hop gets every request for a robots.txt, each try by itself.
-	Hop func(Hop)
+	// Request gets every request for a robots.txt, each try by itself.
+	Request func(Request)
 
 	// Fetched gets every fetch and the record learnt from it, which is already in
 	// force. The attempt and its header must not be changed; its body
@@ -56,8 +56,8 @@ type Trace struct {
 	Delay func(authority string, asked, obeyed time.Duration)
 }
 
-// Hop is one request for a robots.txt.
-type Hop struct {
+// Request is one request for a robots.txt: one try of one hop.
+type Request struct {
 	Robots string // the robots.txt that is fetched, as in the Attempt of Fetched
 	URL    string // the URL requested: Robots itself, or where a redirect led
 	Try    int    // 1 for the first
@@ -115,9 +115,9 @@ func (o *observer) foreignAgent(sent, token string) {
 	}
 }
 
-func (o *observer) hop(h Hop) {
-	if o.trace.Hop != nil {
-		o.tell("Hop", func() { o.trace.Hop(h) })
+func (o *observer) request(r Request) {
+	if o.trace.Request != nil {
+		o.tell("Request", func() { o.trace.Request(r) })
 	}
 }
 

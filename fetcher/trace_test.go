@@ -19,7 +19,7 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// The Hops of a fetch, each try by itself, are reported before Fetched and name its
+// The requests of a fetch, each try by itself, are reported before Fetched and name its
 // file.
 func TestHopsBelongToTheirRetrieval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -28,7 +28,7 @@ func TestHopsBelongToTheirRetrieval(t *testing.T) {
 		web.Site("http://b.test").Robots(httptest.Reset(), text, httptest.Status(503))
 		var got []string
 		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Trace: &fetcher.Trace{
-			Hop: func(h fetcher.Hop) {
+			Request: func(h fetcher.Request) {
 				var f *policy.Failure
 				got = append(got, fmt.Sprintf("%s: %s try %d: %d, failed %t", h.Robots, h.URL, h.Try, h.Status, errors.As(h.Err, &f)))
 			},

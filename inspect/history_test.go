@@ -92,7 +92,7 @@ func TestTrace(t *testing.T) {
 		next := &fetcher.Trace{
 			Decided: func(_ context.Context, d policy.Decision) { events = append(events, d.Verdict.String()) },
 			Fetched: func(a policy.Attempt, _ *policy.Record) { events = append(events, fmt.Sprint(a.Status)) },
-			Hop:     func(h fetcher.Hop) { events = append(events, "hop") },
+			Request: func(h fetcher.Request) { events = append(events, "hop") },
 		}
 		page := New(&Options{Recent: 3})
 		ft, err := fetcher.New(agent, &fetcher.Options{Base: cannedBase{}, Trace: page.Trace(next)})

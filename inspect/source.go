@@ -29,7 +29,7 @@ const shownLines = 500
 // readLines returns up to shownLines lines, beginning with the line first. It skips
 // blank lines and comments, and marks the lines of g, which may be nil.
 func readLines(f *matcher.File, g *matcher.Group, first int) *source {
-	s := &source{Rules: f.Rules()}
+	s := &source{Rules: f.CountRules()}
 	for number, l := range f.Lines() {
 		l = strings.TrimSpace(l)
 		if number < first || l == "" || l[0] == '#' {

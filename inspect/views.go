@@ -107,7 +107,7 @@ func newRow(authority string, rec *policy.Record, now time.Time) row {
 		r.Cause = text(d.Cause)
 	}
 	if f := rec.File(); f != nil {
-		r.Rules = f.Rules()
+		r.Rules = f.CountRules()
 	}
 	return r
 }

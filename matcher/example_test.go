@@ -128,7 +128,7 @@ func Example_figure6() {
 // Lines that cannot be read are skipped. The other lines are obeyed.
 func ExampleParse() {
 	f := matcher.Parse([]byte("\x00\xFF<html>\r\rUSER-AGENT : *\rdisalow : /x"), matcher.Dialect{})
-	fmt.Println(f.Rules(), f.Match("ExampleBot", "/x/y").Allowed)
+	fmt.Println(f.CountRules(), f.Match("ExampleBot", "/x/y").Allowed)
 	// Output: 1 false
 }
 
@@ -254,9 +254,9 @@ func ExampleFile_Agents() {
 	// Output: 1 *; 6 foobot; 11 barbot; 12 bazbot; 15 quxbot;
 }
 
-func ExampleFile_Rules() {
-	fmt.Println(matcher.Parse([]byte(simple), matcher.Dialect{}).Rules())
-	fmt.Println(matcher.Parse([]byte("<html><title>Not found</title>"), matcher.Dialect{}).Rules())
+func ExampleFile_CountRules() {
+	fmt.Println(matcher.Parse([]byte(simple), matcher.Dialect{}).CountRules())
+	fmt.Println(matcher.Parse([]byte("<html><title>Not found</title>"), matcher.Dialect{}).CountRules())
 	// Output:
 	// 7
 	// 0

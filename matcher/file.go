@@ -191,9 +191,9 @@ func (f *File) Skipped() iter.Seq2[int, string] {
 	})
 }
 
-// Rules returns the number of rules of all groups that can match something.
+// CountRules returns the number of rules of all groups that can match something.
 // Zero means a file that allows everything to everyone.
-func (f *File) Rules() int {
+func (f *File) CountRules() int {
 	n := 0
 	for range f.list(func(s *scanner) (string, bool) { return "", s.kind.isRule() && s.idle() == "" }) {
 		n++

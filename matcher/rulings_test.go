@@ -194,7 +194,7 @@ func TestNilFile(t *testing.T) {
 	for range f.Agents() {
 		t.Error("Agents yields a line")
 	}
-	if n := f.Rules(); n != 0 {
+	if n := f.CountRules(); n != 0 {
 		t.Errorf("Rules: got %d", n)
 	}
 	if n := f.Size(); n != 0 {

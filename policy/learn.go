@@ -94,7 +94,7 @@ func (s *step) success(rule StatusRule) *Record {
 		body = wholeLines(body, s.p.Limit)
 	}
 	file := matcher.Parse(body, s.p.Dialect)
-	if rule.NeedRules && file.Rules() == 0 {
+	if rule.NeedRules && file.CountRules() == 0 {
 		rule.Access = Unreachable
 		return s.noFile(rule, fmt.Sprintf("status %d without a rule", s.a.Status))
 	}
@@ -103,7 +103,7 @@ func (s *step) success(rule StatusRule) *Record {
 		text = s.old.Text() // its groups are compiled
 	}
 	return s.confirmed(&cachedCopy{
-		text: text, source: s.source(), declared: undeclared, page: file.Rules() == 0 && noText(s.a.Header, body),
+		text: text, source: s.source(), declared: undeclared, page: file.CountRules() == 0 && noText(s.a.Header, body),
 	})
 }
 

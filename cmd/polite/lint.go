@@ -105,7 +105,7 @@ func (l *linting) write(p *display.Writer, text []byte, profile *policy.Profile)
 	if !l.json {
 		p.Flush()
 		display.Message(l.err, fmt.Sprintf("%s, %s, %s; profile %s", display.Count(last, "line", "lines"),
-			display.Count(f.Rules(), "rule", "rules"), display.Count(total, "remark", "remarks"), profile.Name))
+			display.Count(f.CountRules(), "rule", "rules"), display.Count(total, "remark", "remarks"), profile.Name))
 	}
 	return total
 }

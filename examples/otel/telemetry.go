@@ -39,13 +39,13 @@ type telemetry struct {
 	store      metric.Int64Counter
 
 	mu   sync.Mutex
-	hops map[string][]fetcher.Hop // requests of the retrievals in progress, by the URL of robots.txt
+	hops map[string][]fetcher.Request // requests of the retrievals in progress, by the URL of robots.txt
 }
 
 func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (*telemetry, error) {
 	const scope = "github.com/rfc9309/polite/fetcher"
 	m := meters.Meter(scope)
-	t := &telemetry{tracer: tracers.Tracer(scope), hops: map[string][]fetcher.Hop{}}
+	t := &telemetry{tracer: tracers.Tracer(scope), hops: map[string][]fetcher.Request{}}
 	var errs [5]error
 	t.requests, errs[0] = httpconv.NewClientRequestDuration(m)
 	t.retrievals, errs[1] = m.Int64Counter("polite.robots.retrievals", metric.WithUnit("{retrieval}"),
@@ -61,7 +61,7 @@ func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (*t
 
 // Trace returns the hooks.
 func (t *telemetry) Trace() *fetcher.Trace {
-	return &fetcher.Trace{Decided: t.decided, Hop: t.hop, Fetched: t.fetched, Waited: t.waited, Store: t.stored}
+	return &fetcher.Trace{Decided: t.decided, Request: t.requested, Fetched: t.fetched, Waited: t.waited, Store: t.stored}
 }
 
 // decided adds the decision to the span of the page.
@@ -86,7 +86,7 @@ func (t *telemetry) decided(ctx context.Context, d policy.Decision) {
 }
 
 // hop measures a request, and keeps it until its retrieval ends and has a span.
-func (t *telemetry) hop(h fetcher.Hop) {
+func (t *telemetry) requested(h fetcher.Request) {
 	host, port, about := describe(h)
 	t.mu.Lock()
 	t.hops[h.Robots] = append(t.hops[h.Robots], h)
@@ -95,7 +95,7 @@ func (t *telemetry) hop(h fetcher.Hop) {
 }
 
 // describe returns the host and port of a request, and its result as attributes.
-func describe(h fetcher.Hop) (host string, port int, about []attribute.KeyValue) {
+func describe(h fetcher.Request) (host string, port int, about []attribute.KeyValue) {
 	if u, err := url.Parse(h.URL); err == nil {
 		about = append(about, semconv.URLScheme(u.Scheme))
 		host, port = u.Hostname(), map[string]int{"http": 80, "https": 443}[u.Scheme]
@@ -114,7 +114,7 @@ func describe(h fetcher.Hop) (host string, port int, about []attribute.KeyValue)
 
 // errorType returns the status of a failed answer, the class of a failure, or "" if the
 // request succeeded. A site without a robots.txt is not a failure.
-func errorType(h fetcher.Hop) string {
+func errorType(h fetcher.Request) string {
 	var f *policy.Failure
 	switch {
 	case errors.As(h.Err, &f):
@@ -148,7 +148,7 @@ func (t *telemetry) fetched(a policy.Attempt, r *policy.Record) {
 }
 
 // request makes the span of one request.
-func (t *telemetry) request(ctx context.Context, h fetcher.Hop) {
+func (t *telemetry) request(ctx context.Context, h fetcher.Request) {
 	host, port, about := describe(h)
 	about = append(about, semconv.HTTPRequestMethodGet, semconv.URLFull(h.URL), semconv.ServerAddress(host), semconv.ServerPort(port))
 	if h.Try > 1 {

@@ -56,7 +56,7 @@ func (m *metrics) Trace() *fetcher.Trace {
 		Fetched: func(a policy.Attempt, _ *policy.Record) {
 			m.retrievals.WithLabelValues(result(a.Status, a.Err)).Inc()
 		},
-		Hop: func(h fetcher.Hop) {
+		Request: func(h fetcher.Request) {
 			m.requests.WithLabelValues(result(h.Status, h.Err)).Observe(h.Took.Seconds())
 		},
 		Waited: func(_ string, wait time.Duration, reason string) {
