@@ -8,21 +8,21 @@ import (
 
 // This file finds the group to obey: RFC 9309, sections 2.1 and 2.2.1.
 
-// A choice finds the group that a crawler obeys, while the records of a file are
-// read once. The names that the crawler looks for have priorities, of which the least is obeyed:
-// the number of the token in the crawler's list, and after the last token, "*".
+// A choice finds the groups that a crawler obeys, while the records of a file are
+// read once. The names that the crawler looks for have priorities: its tokens 0, 1 and
+// so on, then "*". It obeys the groups that have the name of the least priority.
 type choice struct {
 	dialect *Dialect
 	tokens  []string
 	best    int    // priority of the name obeyed so far; noName if there is none
-	agent   string // first user-agent value with that name
+	agent   string // first user-agent value with the name obeyed so far
 	skip    int    // number of records kept before the groups obeyed so far
 
 	// The group being read.
-	name   int    // least priority of its names
-	value  string // first user-agent value with that name
-	start  int    // number of records kept before it
-	obeyed bool   // it is obeyed so far
+	name   int    // least priority of the names of the group
+	value  string // first user-agent value with the name of that priority
+	start  int    // number of records kept before the group
+	obeyed bool   // the group is obeyed so far
 }
 
 // noName is the priority of a name that the crawler does not look for.
@@ -81,8 +81,8 @@ func (c *choice) add(list []record, s *scanner) []record {
 }
 
 // appendRecord appends the record of a scanner. If there is no room left, it makes
-// room for an eighth more records than the rest of the file has if it is like the part
-// before.
+// room for as many records as the rest of the file has if it is like the part before,
+// and an eighth more.
 func appendRecord(list []record, s *scanner) []record {
 	if n := len(list); n == cap(list) {
 		more := n * ((len(s.text)-s.pos)/s.pos + 1)
@@ -148,8 +148,8 @@ func (d *Dialect) token(value string) string {
 }
 
 // isDefault reports whether the value of a user-agent line names the default
-// group: "*" alone, or followed by white space. "*bot*" is no such value; real
-// files shut one crawler out that way.
+// group: it is "*" alone, or "*" and white space. "*bot*" is no such value: in real
+// files it means one crawler.
 func (d *Dialect) isDefault(value string) bool {
 	return value != "" && value[0] == '*' && (len(value) == 1 || d.isSpace(value[1]))
 }
@@ -161,4 +161,5 @@ func isTokenByte(c byte) bool {
 	return 'a' <= l && l <= 'z' || isDigit(c) || c == '-' || c == '_'
 }
 
+// isDigit reports whether c is a decimal digit.
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }

@@ -9,27 +9,26 @@ import "strings"
 type form uint8
 
 const (
-	// rfcForm: triplets upper-case, unreserved bytes and reserved ones that
-	// delimit nothing decoded, bytes that cannot stand in a URI encoded. A
-	// literal "*" or "$" is %2A or %24 on both sides.
+	// rfcForm: triplets are upper-case. Unreserved bytes and reserved bytes that are
+	// no delimiters are decoded. Bytes that cannot stand in a URI are encoded, and
+	// so are "*" and "$" as literals.
 	rfcForm form = iota
-	// googleForm: in patterns, triplets upper-case and bytes outside ASCII
-	// encoded; targets as they are.
+	// googleForm: in patterns, triplets are upper-case and bytes outside ASCII are
+	// encoded. Targets stay as they are.
 	googleForm
-	// decodedForm: every triplet decoded but %2F, and %25, so that a decoded "%"
-	// starts no new triplet.
+	// decodedForm: every triplet is decoded except %2F, and %25, so that a decoded
+	// "%" starts no new triplet.
 	decodedForm
 )
 
 // A byte has some of these properties.
 const (
-	decoded    = 1 << iota // its triplet is decoded: RFC 3986 has it unreserved, or reserved and no delimiter
+	decoded    = 1 << iota // its triplet is decoded: it is unreserved, or reserved and no delimiter
 	foreign                // it cannot stand in a URI
 	special                // "*" or "$"
-	inTarget               // a target in normal form, by every form, may have it
-	inPattern              // a pattern in normal form, by every form, may have it
+	inTarget               // it can stand in a target in every normal form
+	inPattern              // it can stand in a pattern in every normal form
 	notStar                // it is not "*"
-	notQuery               // it is not "?"
 	notControl             // it is no control byte but tab
 )
 
@@ -47,13 +46,14 @@ var properties = func() (t [256]uint8) {
 		if t[i]&decoded != 0 || i == '/' || i == '?' {
 			t[i] |= inTarget | inPattern
 		}
-		t[i] |= notStar | notQuery
+		if i != '*' {
+			t[i] |= notStar
+		}
 		if i >= ' ' || i == '\t' {
 			t[i] |= notControl
 		}
 	}
-	t['*'] = t['*']&^notStar | inPattern
-	t['?'] &^= notQuery
+	t['*'] |= inPattern
 	return t
 }()
 
@@ -63,17 +63,14 @@ func has(set string, c byte) bool { return strings.IndexByte(set, c) >= 0 }
 // shared returns the properties that all bytes of s have.
 func shared(s string) uint8 {
 	all := ^uint8(0)
-	for ; len(s) >= 4; s = s[4:] {
-		all &= properties[s[0]] & properties[s[1]] & properties[s[2]] & properties[s[3]]
-	}
 	for i := range len(s) {
 		all &= properties[s[i]]
 	}
 	return all
 }
 
-// isNormalTarget reports whether a target is in normal form, by every form, and
-// has no fragment.
+// isNormalTarget reports whether a target is in every normal form and has no
+// fragment.
 func isNormalTarget(t string) bool { return shared(t)&inTarget != 0 }
 
 // triplet returns the byte that the triplet at s[i:] stands for.
@@ -103,14 +100,14 @@ func appendTriplet(dst []byte, c byte) []byte {
 	return append(dst, '%', hexDigits[c>>4], hexDigits[c&15])
 }
 
-// oneInQuery reports whether c and its triplet are one in a query: Figure 4,
-// row 2. These two delimit nothing there.
+// oneInQuery reports whether c and its triplet are equal in a query, where they are no
+// delimiters: Figure 4, row 2.
 func oneInQuery(c byte) bool { return c == '/' || c == '?' }
 
 // appendNormal appends the normal form of a pattern, or of a request target. In a
-// pattern, "*", and "$" at the end, are no literals, and bytes that are one with
-// their triplets in a query are decoded there. folds reports that the query of a
-// target has such a triplet.
+// pattern, "*", and "$" at the end, are no literals, and bytes that equal their
+// triplets in a query are decoded there. folds reports that the query of a target
+// has such a triplet.
 func (f form) appendNormal(dst []byte, s string, isPattern bool) (out []byte, folds bool) {
 	inQuery := false
 	for i := 0; i < len(s); i++ {
@@ -148,8 +145,8 @@ func (f form) appendNormal(dst []byte, s string, isPattern bool) (out []byte, fo
 	return dst, folds
 }
 
-// fold appends the normal form t of a target as rules with a query see it:
-// bytes that are one with their triplets in a query stand for both.
+// fold appends the normal form t of a target for rules with a query: the triplets of
+// bytes that equal their triplets in a query are decoded.
 func fold(dst []byte, t string) []byte {
 	inQuery := false
 	for i := 0; i < len(t); i++ {

@@ -75,11 +75,11 @@ func (d *Dialect) kindOf(name string) (k kind, odd bool) {
 	return k, odd
 }
 
-// isRule reports whether k is that of an allow or disallow record.
+// isRule reports whether records of this kind are rules.
 func (k kind) isRule() bool { return k == allow || k == disallow }
 
-// isOther reports whether the record is none of the protocol's (RFC 9309, section
-// 2.2.4).
+// isOther reports whether records of this kind are neither rules nor user-agent lines
+// (RFC 9309, section 2.2.4).
 func (k kind) isOther() bool { return k == other || k == sitemap || k == delay }
 
 // reason returns why the record has no effect, or that it is taken for more than what

@@ -19,19 +19,15 @@ func (g *Group) MatchURL(u *url.URL) Match {
 	if u.Opaque != "" {
 		return g.Match(u.RequestURI())
 	}
-	path, hasQuery := u.EscapedPath(), u.ForceQuery || u.RawQuery != ""
-	if !hasQuery && strings.HasPrefix(path, "/") {
+	path := u.EscapedPath()
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	if !u.ForceQuery && u.RawQuery == "" {
 		return g.Match(path)
 	}
 	var buf [targetUsual]byte
-	t := buf[:0]
-	if !strings.HasPrefix(path, "/") {
-		t = append(t, '/')
-	}
-	t = append(t, path...)
-	if hasQuery {
-		t = append(append(t, '?'), u.RawQuery...)
-	}
+	t := append(append(append(buf[:0], path...), '?'), u.RawQuery...)
 	return g.Match(view(t))
 }
 
