@@ -38,7 +38,7 @@ func Example() {
 	// not now (pause), come back in 10m0s
 }
 
-// A configuration that cannot be meant is refused in words.
+// A configuration without meaning is refused with the reason.
 func ExampleNew() {
 	_, err := pace.New(pace.Limits{Gap: -time.Second}, nil)
 	fmt.Println(err)

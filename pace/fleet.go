@@ -52,7 +52,7 @@ type ticket struct {
 	gap   time.Duration // gap asked for
 	began instant       // when this process got the place
 	sent  instant       // when the latest request was sent
-	renew *time.Timer   // renews the place; nil until the first flight
+	renew *time.Timer   // calls hold three times in a life; nil until the first flight
 	ended bool
 }
 
@@ -179,7 +179,7 @@ func (p *Pacer) board(f *flight) {
 	f.host.ticket, f.ticket, t.sent = nil, t, f.started
 	if t.renew == nil {
 		t.began = f.started
-		t.renew = time.AfterFunc(life/3, func() { p.extend(t) })
+		t.renew = time.AfterFunc(life/3, func() { p.hold(t, life) })
 	}
 }
 
@@ -216,17 +216,6 @@ func (p *Pacer) mayPassOn(t *ticket) bool {
 	return max(at, p.now()) < t.began+p.fleet.quantum()
 }
 
-// extend keeps a long request counted. It runs three times in the life of a place,
-// on a timer that release stops.
-func (p *Pacer) extend(t *ticket) {
-	p.hold(t, life)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !t.ended {
-		t.renew.Reset(life / 3)
-	}
-}
-
 // report reports to the store when the request of a flight was sent, without waiting
 // for it. With one place, release does so.
 func (p *Pacer) report(f *flight) {
@@ -247,9 +236,9 @@ func (p *Pacer) release(t *ticket) {
 	p.hold(t, 0)
 }
 
-// hold keeps a ticket in flight for keep from now, and learns of a pause that others
-// have met. A keep of 0 ends the ticket. The call has another context than the caller,
-// because the place must become free even if the caller has left.
+// hold keeps a ticket in flight for keep from now, sees to the next time, and learns of a
+// pause that others have met. A keep of 0 ends the ticket. The call has another context
+// than the caller, because the place must become free even if the caller has left.
 func (p *Pacer) hold(t *ticket, keep time.Duration) {
 	p.mu.Lock()
 	sent := max(t.sent+p.fleet.clock.ahead(), 0)
@@ -257,13 +246,15 @@ func (p *Pacer) hold(t *ticket, keep time.Duration) {
 	rest, _ := exchange(context.Background(), p, func(ctx context.Context) (time.Duration, error) {
 		return p.opts.Shared.Hold(ctx, t.host.authority, t.name, keep, sent)
 	})
-	if keep == 0 || rest <= 0 {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t.host.until = max(t.host.until, p.now()+min(rest, ages))
-	p.postpone(t.host)
+	if keep > 0 && !t.ended {
+		t.renew.Reset(keep / 3)
+	}
+	if keep > 0 && rest > 0 {
+		t.host.until = max(t.host.until, p.now()+min(rest, ages))
+		p.postpone(t.host)
+	}
 }
 
 // pauseFleet reports a pause, or a level that fell, to the fleet.

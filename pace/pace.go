@@ -49,19 +49,15 @@
 // # Fleets
 //
 // With [Options.Shared] the limits and pauses apply to all processes together, by the
-// store's clock. The order is that of arrival within a process. Of each process the
-// first in line waits in the store's queue.
+// store's clock. The order is that of arrival within a process, and the first in line
+// of each process waits in the store's queue. A process may send several requests in a
+// row with one place among the requests in flight, for a quarter of a second, or for
+// longer if the store is far away. Then the place goes to the process that has waited
+// longest. A process that is killed frees its places after five seconds.
 //
-// When a request ends, the next request of the same process may take its place among
-// the requests in flight without asking the store, if Limits.Parallel is 1 or there is
-// no gap. After a quarter of a second, or more if the store is far away, the place goes
-// to the process that has waited longest. A process that is killed frees its places
-// after five seconds.
-//
-// With a gap and with Limits.Parallel other than 1, the next start waits until the
-// store knows that the request before it was sent: from [Turn.Sent], Answer or Done, or
-// because a second has passed. So a caller that does not call Sent has a longer gap,
-// and no gap is shorter than a round trip to the store.
+// With a gap and with Limits.Parallel other than 1, the next start waits for [Turn.Sent],
+// Answer or Done of the turn before, or for a second. So a caller that does not call
+// Sent has a longer gap, and no gap is shorter than a round trip to the store.
 //
 // # Limits
 //
@@ -177,12 +173,12 @@ const (
 	firstPause = time.Second
 
 	// ages is the longest span in use, 36 years. Spans are cut to
-	// it, and a wait beyond it is refused, so that no sum overflows.
+	// it, so that no sum overflows.
 	ages = time.Duration(1) << 60
 )
 
 // New returns a Pacer for the limits l; nil options are zero Options. The
-// error names the field that cannot be meant and says what was expected.
+// error names a field without a valid value and says what was expected.
 func New(l Limits, o *Options) (*Pacer, error) {
 	if err := l.check(); err != nil {
 		return nil, err
@@ -194,7 +190,7 @@ func New(l Limits, o *Options) (*Pacer, error) {
 	return &Pacer{limits: l, opts: *o, base: time.Now(), hosts: newMemory(l), fleet: newFleet()}, nil
 }
 
-// check refuses what no zero or positive reading could have meant.
+// check refuses values that have no meaning.
 func (l Limits) check() error {
 	for _, f := range []struct {
 		name  string
@@ -211,14 +207,12 @@ func (l Limits) check() error {
 			return fmt.Errorf("pace: Limits.%s is %v; want a positive duration, or 0 for %s", f.name, f.value, f.zero)
 		}
 	}
-	if l.Delay > Honour {
+	switch {
+	case l.Delay > Honour:
 		return fmt.Errorf("pace: Limits.Delay is %d; want Cap, Ignore or Honour", l.Delay)
-	}
-	if l.Parallel < 0 {
+	case l.Parallel < 0:
 		return fmt.Errorf("pace: Limits.Parallel is %d; want a positive number, or 0 for no bound", l.Parallel)
-	}
-	// Written so that NaN fails too.
-	if !(l.Adapt >= 0 && l.Adapt <= 1e6) {
+	case !(l.Adapt >= 0 && l.Adapt <= 1e6): // NaN fails, too
 		return fmt.Errorf("pace: Limits.Adapt is %v; want a factor up to a million, or 0 for off", l.Adapt)
 	}
 	return nil

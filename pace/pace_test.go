@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What cannot be meant is refused with the field's name and what it wants.
+// A value without meaning is refused. The error says the field and what it wants.
 func TestNew(t *testing.T) {
 	for _, test := range []struct {
 		name   string
