@@ -67,7 +67,7 @@ func (s *step) next() *Record {
 	case s.a.Err != nil:
 		return s.failure(class(s.a.Err))
 	case s.a.exhausted(s.p.Hops):
-		return s.noFile(StatusRule{Access: s.p.Beyond, Clause: "2.3.1.2", Again: s.p.Retry.Beyond, Answers: true}, s.beyond())
+		return s.noFile(StatusRule{Access: s.p.Beyond, Clause: "2.3.1.2", Again: s.p.Retry.Beyond, Answers: true}, s.cause())
 	case s.conditional() && s.a.Status == http.StatusNotModified:
 		return s.notModified()
 	case s.conditional() && (s.a.Status == http.StatusBadRequest || s.a.Status == http.StatusPreconditionFailed):
@@ -77,7 +77,7 @@ func (s *step) next() *Record {
 	if rule.Access == Successful {
 		return s.success(rule)
 	}
-	return s.noFile(rule, s.statusCause())
+	return s.noFile(rule, s.cause())
 }
 
 // success follows a complete answer that carries a file (section 2.3.1.1). A body
@@ -227,11 +227,15 @@ func (s *step) elsewhere() string {
 	return ""
 }
 
-// statusCause names the answer that was not a file.
-func (s *step) statusCause() string {
+// cause names the answer that was not a file.
+func (s *step) cause() string {
 	switch status := s.a.Status; {
 	case status <= 0:
 		return "no answer"
+	case s.a.loops():
+		return "redirects in a loop"
+	case s.a.exhausted(s.p.Hops):
+		return fmt.Sprintf("more than %d redirects", s.p.Hops)
 	case s.a.redirects():
 		if _, err := s.a.Location(); err != nil {
 			return clean.Text(fmt.Sprintf("status %d: %v", status, err), maxWords)
@@ -244,13 +248,6 @@ func (s *step) statusCause() string {
 	default:
 		return fmt.Sprintf("status %d", status)
 	}
-}
-
-func (s *step) beyond() string {
-	if s.a.loops() {
-		return "redirects in a loop"
-	}
-	return fmt.Sprintf("more than %d redirects", s.p.Hops)
 }
 
 // wholeLines shortens text that was cut off to the limit and to its last line

@@ -156,7 +156,8 @@ func Draft2019() *Profile {
 func Koster1996() *Profile {
 	p := base("koster1996", matcher.Koster1996())
 	p.Hops, p.Beyond = 10, Unreachable
-	p.Status = statuses(gone(0)[:1], []StatusRule{
+	p.Status = statuses([]StatusRule{
+		{From: 404, To: 404, Access: Unavailable, Clause: "2.3.1.3", Again: day},
 		{From: 401, To: 401, Access: Restricted, Clause: "house", Again: day},
 		{From: 403, To: 403, Access: Restricted, Clause: "house", Again: day},
 		{From: 400, To: 499, Clause: "house", Hold: true},

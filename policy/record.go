@@ -127,9 +127,8 @@ func (r *Record) Validators() http.Header {
 	return h
 }
 
-// File returns the cached copy, nil if there is none. Its text is deflated, and
-// inflating it takes about 30 microseconds. The group of a crawler that has asked is
-// ready: see Group.
+// File returns the cached copy, nil if there is none. Its methods that read lines
+// inflate the text, which takes about 30 microseconds.
 func (r *Record) File() *matcher.File {
 	if t := r.Text(); t != nil {
 		return t.file
@@ -146,8 +145,7 @@ func (r *Record) Text() *Text {
 }
 
 // Group returns the group of the cached copy that the crawler with the product
-// token obeys, as [matcher.File.Group] does. Without a copy it is a group without
-// rules.
+// token obeys. It is compiled once. Without a copy it is a group without rules.
 func (r *Record) Group(token string) *matcher.Group { return r.File().Group(token) }
 
 // Robots returns the URL of robots.txt at the initial authority, "" for a nil
