@@ -120,8 +120,8 @@ const (
 // New returns a Transport for the crawler that calls itself agent, the whole
 // User-Agent header field such as "ExampleBot/0.1 (+https://example.com/bot)".
 // Requests for robots.txt carry it, and pages whose request has no User-Agent.
-// Nil options are zero options. An error says which of the arguments cannot be
-// meant and what was expected.
+// Nil options are zero options. An error names the wrong argument and says what was
+// expected.
 func New(agent string, o *Options) (*Transport, error) {
 	if o == nil {
 		o = &Options{}
@@ -140,7 +140,7 @@ func New(agent string, o *Options) (*Transport, error) {
 	return e.as(token), nil
 }
 
-// check refuses numbers that cannot be meant.
+// check refuses a base that follows redirects, and numbers without a meaning.
 func (o *Options) check() error {
 	if err := checkBase(o.Base); err != nil {
 		return err

@@ -26,7 +26,7 @@ type flight struct {
 // fetchResult is what a flight returns to its waiters.
 type fetchResult struct {
 	rec       *policy.Record
-	requested bool // the site was asked, by this process or just now by its fleet
+	requested bool // the file was fetched now, by this process or by another of its fleet
 }
 
 // fetch joins the flight of an authority, or begins one, and waits for it no longer

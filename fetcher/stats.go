@@ -22,10 +22,10 @@ type Stats struct {
 	Disallowed int64 `json:"disallowed"`
 	Deferred   int64 `json:"deferred"`
 
-	Retrievals  int64 `json:"retrievals"`  // retrievals of robots.txt, with all their hops
+	Retrievals  int64 `json:"retrievals"`  // fetches of robots.txt, each with all its hops
 	Requests    int64 `json:"requests"`    // requests made for them, each try by itself
-	Renewed     int64 `json:"renewed"`     // retrievals answered 304
-	Unreachable int64 `json:"unreachable"` // retrievals that ended in a failure or a server error
+	Renewed     int64 `json:"renewed"`     // fetches answered 304
+	Unreachable int64 `json:"unreachable"` // fetches that ended in a failure or a server error
 
 	StoreHits     int64 `json:"store_hits"`     // records taken from the store
 	StoreFailures int64 `json:"store_failures"` // calls of the store that failed

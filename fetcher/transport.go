@@ -112,7 +112,7 @@ func (t *Transport) Prefetch(ctx context.Context, targets iter.Seq[*url.URL]) er
 		if t.engine.inForce(key) != nil {
 			continue
 		}
-		// Ends with the retrieval, or with ctx.
+		// It ends with the fetch, or with ctx.
 		g.Go(func() error {
 			t.engine.fetch(ctx, key, false) // a failure is in the record, and in ctx
 			return nil

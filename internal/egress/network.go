@@ -131,8 +131,9 @@ func (n *Network) guard(base *http.Transport, dial dialFunc) *http.Transport {
 	return t
 }
 
-// brief prepares a transport for robots.txt, which a host is asked for once a day:
-// no connection, and no goroutine of one, outlives its fetch by more than a second.
+// brief prepares a transport for robots.txt, which is fetched about once a day: no
+// connection and no goroutine of a connection outlives its fetch by more than a
+// second.
 func brief(t *http.Transport, maxHeader int64) *http.Transport {
 	t.DisableKeepAlives = true
 	// An HTTP/2 connection that was dialled for a request that has ended
