@@ -80,12 +80,8 @@ func (s *scanner) next() bool {
 		if d.nulEnds {
 			to = from + len(until(s.text[from:to], 0))
 		}
-		for to > from && d.isSpace(s.text[to-1]) {
-			to--
-		}
-		for from < to && d.isSpace(s.text[from]) {
-			from++
-		}
+		to = from + len(d.trimRight(s.text[from:to]))
+		from = to - len(d.trimLeft(s.text[from:to]))
 		if from < to {
 			s.from, s.to = int32(from), int32(to)
 			s.read(s.text[from:to])
