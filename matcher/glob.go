@@ -4,32 +4,39 @@ import "strings"
 
 // This file compares one pattern with a target: RFC 9309, section 2.2.3.
 
-// setPattern notes what kind of pattern in normal form r has, and returns the
-// pattern with the stars that mean nothing at its end, where they only count in its
+// setPattern sets what kind of pattern in normal form r has, all bytes of which have
+// the properties. It returns the pattern with the stars that mean nothing at its end, where they only count in its
 // length: stars after a star, or at the end, and a "$" after a star.
-func (d *Dialect) setPattern(r *rule, pattern string, hasStar bool) string {
+func (d *Dialect) setPattern(r *rule, pattern string, properties uint8) string {
+	r.query = strings.Contains(pattern, "?")
 	if d.literal {
 		return pattern
 	}
 	p, hasEnd := strings.CutSuffix(pattern, "$")
-	r.anchored = hasEnd && !strings.HasSuffix(p, "*")
-	if !hasStar {
+	anchored := hasEnd && !strings.HasSuffix(p, "*")
+	if anchored {
+		r.ending = anchor
+	}
+	if properties&notStar != 0 {
 		return pattern
 	}
 	literal := strings.TrimRight(p, "*")
-	r.starred, r.padded = strings.Contains(literal, "*"), len(literal) < len(p)
-	if !strings.Contains(literal, "**") && !(hasEnd && r.padded) {
+	r.starred = strings.Contains(literal, "*")
+	if !strings.Contains(literal, "**") && (!hasEnd || anchored) {
+		if len(literal) < len(p) {
+			r.ending = stars
+		}
 		return pattern
 	}
-	r.padded = true
+	r.ending = stars
 	b := make([]byte, 0, len(pattern))
 	for i := range len(literal) {
-		if c := literal[i]; c != '*' || literal[max(i-1, 0)] != '*' || i == 0 {
-			b = append(b, c)
+		if i == 0 || literal[i-1] != '*' || literal[i] != '*' {
+			b = append(b, literal[i])
 		}
 	}
-	if r.anchored {
-		b = append(b, '$')
+	if anchored {
+		r.ending, b = anchorAndStars, append(b, '$')
 	}
 	for len(b) < len(pattern) {
 		b = append(b, '*')

@@ -116,7 +116,7 @@ func (b *groupBuilder) addRule(written Rule, pattern string) {
 		normal, all = view(b.tmp), shared(view(b.tmp))
 	}
 	r := rule{begin: int32(len(b.patterns)), line: int32(written.Line), allow: written.Allow}
-	normal = b.dialect.setPattern(&r, normal, all&notStar == 0)
+	normal = b.dialect.setPattern(&r, normal, all)
 	if normal != written.Pattern {
 		b.keepWritten(written)
 	}

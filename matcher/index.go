@@ -3,6 +3,7 @@ package matcher
 import (
 	"math"
 	"slices"
+	"strings"
 	"unsafe"
 )
 
@@ -15,7 +16,7 @@ import (
 // Many rules are sorted for the second question, or, if very many of them have
 // stars, for the first: to sort them takes as long as many questions.
 const (
-	rulesFew  = 64   // up to so many rules are tried one after another
+	rulesFew  = 32   // up to so many rules are tried one after another
 	starsFew  = 32   // up to so many rules with stars are without a trie
 	starsMany = 4000 // from so many on, the first question takes longer than to sort
 )
@@ -24,52 +25,64 @@ const (
 func (s *rules) stars() int {
 	n := 0
 	for i := range s.list {
-		if s.list[i].starred || s.list[i].padded {
+		if s.list[i].hasStars() {
 			n++
 		}
 	}
 	return n
 }
 
-// index returns the same rules, sorted.
+// index returns the same rules, sorted. Rules with stars stand last. If there are more
+// than starsFew, they get a trie.
 func (s *rules) index(starsFew int) *rules {
-	n := s.stars()
-	plain, starred := make([]numbered, 0, len(s.list)-n), make([]numbered, 0, n)
+	x := &rules{inOrder: s.inOrder, sorted: true, shortest: math.MaxInt32}
+	var plain, starred, query []span
 	for i := range s.list {
-		k := numbered{s.literal(i), int32(i)}
-		if s.list[i].starred || s.list[i].padded {
-			starred = append(starred, k)
-		} else {
+		r := &s.list[i]
+		k := span{r.begin, r.begin + int32(len(s.literal(i))), int32(i)}
+		switch {
+		case !r.hasStars():
 			plain = append(plain, k)
+			x.shortest = min(x.shortest, k.end-k.begin)
+		case !r.query:
+			starred = append(starred, k)
+		default:
+			query = append(query, k)
 		}
 	}
-	sortTexts(plain, make([]numbered, len(plain)), 0, false)
-	sortTexts(starred, make([]numbered, len(starred)), 0, true)
-	text := make([]byte, 0, len(s.text))
-	x := &rules{list: make([]rule, 0, len(s.list)), inOrder: s.inOrder, sorted: true, plain: int32(len(plain))}
-	for _, part := range [][]numbered{plain, starred} {
-		for _, k := range part {
+	x.plain = int32(len(plain))
+	x.list = make([]rule, 0, len(s.list))
+	text, order := make([]byte, 0, len(s.text)), s.text
+	for i, list := range [][]span{plain, starred, query} {
+		if i == 1 {
+			order = zeroStars(s.text)
+		}
+		sortSpans(order, list, make([]span, len(list)), 0)
+		for _, k := range list {
 			r := s.list[k.number]
 			r.begin = int32(len(text))
-			text = append(text, s.pattern(int(k.number))...)
 			x.list = append(x.list, r)
+			text = append(text, s.pattern(int(k.number))...)
 		}
 	}
 	x.text = view(text)
-	x.shortest = x.shortestOf(len(plain))
-	if n > starsFew {
-		x.trie = newTrie(x)
+	if len(starred)+len(query) > starsFew {
+		x.tries[0] = newTrie(x, len(plain), len(plain)+len(starred))
+		x.tries[1] = newTrie(x, len(plain)+len(starred), len(x.list))
 	}
 	return x
 }
 
-// shortestOf returns the length of the shortest literal of the first n rules.
-func (s *rules) shortestOf(n int) int32 {
-	size := math.MaxInt32
-	for i := range n {
-		size = min(size, len(s.literal(i)))
+// zeroStars returns a text with zero bytes for stars, so that patterns with the same
+// pieces up to a star sort together. No pattern with stars has another zero byte.
+func zeroStars(text string) string {
+	b := []byte(text)
+	for i, c := range b {
+		if c == '*' {
+			b[i] = 0
+		}
 	}
-	return int32(size)
+	return view(b)
 }
 
 // find is best for sorted rules.
@@ -86,11 +99,14 @@ func (s *rules) find(t string, which int) int {
 		}
 		i = s.longestPrefix(head[:len(head)-1], i+1)
 	}
-	if s.trie != nil {
-		return s.trie.find(s, t, which, best)
+	if s.tries[0] == nil {
+		return s.tryAll(int(s.plain), t, which, best)
 	}
-	for i := int(s.plain); i < len(s.list); i++ {
-		best = s.better(best, i, t, which)
+	if which != rulesWithQuery {
+		best = s.tries[0].find(t, best)
+	}
+	if which != rulesWithoutQuery && strings.Contains(t, "?") {
+		best = s.tries[1].find(t, best)
 	}
 	return best
 }
@@ -132,73 +148,66 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// A numbered text is sorted with others.
-type numbered struct {
-	text   string
-	number int32
+// A span is a part of a text, to be sorted with others.
+type span struct {
+	begin, end int32 // text[begin:end]
+	number     int32 // of what the part belongs to
 }
 
-// sortTexts sorts a list by radix, the first byte first (MSD radix sort, McIlroy,
-// Bostic and McIlroy 1993), in a time linear in the bytes of the texts. All texts
-// begin with the same at bytes. A star sorts before any other byte if starFirst is
-// set. spare is memory for as long a list.
-func sortTexts(list, spare []numbered, at int, starFirst bool) {
-	for len(list) > 24 {
-		var ends [258]int
-		for i := range list {
-			ends[symbol(list[i].text, at, starFirst)]++
-		}
-		first := symbol(list[0].text, at, starFirst)
-		if ends[first] == len(list) {
-			if first == 0 {
-				return
+// in returns the span in its text.
+func (k span) in(text string) string { return text[k.begin:k.end] }
+
+// sortSpans sorts spans of a text by radix, the first byte first (MSD radix sort,
+// McIlroy, Bostic and McIlroy 1993), in a time linear in the text. All spans of the
+// list begin with the same size bytes. spare is memory for as long a list.
+func sortSpans(text string, list, spare []span, size int32) {
+	for len(list) > 24 { // a few are sorted by comparing
+		var ends [257]int32 // by the next byte plus one, or 0 at the end of a span
+		next := func(k span) int {
+			if k.begin+size == k.end {
+				return 0
 			}
-			at++
-			continue
+			return int(text[k.begin+size]) + 1
 		}
-		sum := 0
-		for c, n := range ends {
-			ends[c], sum = sum, sum+n
+		for _, k := range list {
+			ends[next(k)]++
 		}
-		copy(spare, list)
-		for i := range list {
-			c := symbol(spare[i].text, at, starFirst)
-			list[ends[c]] = spare[i]
-			ends[c]++
-		}
-		for c := 1; c < len(ends); c++ {
-			if from, to := ends[c-1], ends[c]; to-from > 1 {
-				sortTexts(list[from:to], spare[from:to], at+1, starFirst)
+		if c := next(list[0]); int(ends[c]) < len(list) {
+			sum := int32(0)
+			for c, n := range ends {
+				ends[c], sum = sum, sum+n
 			}
+			for _, k := range spare[:copy(spare, list)] {
+				c := next(k)
+				list[ends[c]] = k
+				ends[c]++
+			}
+			for c := 1; c < len(ends); c++ {
+				if from, to := ends[c-1], ends[c]; to-from > 1 {
+					sortSpans(text, list[from:to], spare, size+1)
+				}
+			}
+			return
+		} else if c == 0 {
+			return
 		}
-		return
+		size++
 	}
-	slices.SortFunc(list, func(a, b numbered) int {
-		n := at + commonPrefix(a.text[at:], b.text[at:])
-		return symbol(a.text, n, starFirst) - symbol(b.text, n, starFirst)
+	slices.SortFunc(list, func(a, b span) int {
+		return strings.Compare(text[a.begin+size:a.end], text[b.begin+size:b.end])
 	})
-}
-
-// symbol returns the number by which the byte of s at i sorts. It is 0 at the end
-// of s.
-func symbol(s string, i int, starFirst bool) int {
-	switch {
-	case i == len(s):
-		return 0
-	case starFirst && s[i] == '*':
-		return 1
-	}
-	return int(s[i]) + 2
 }
 
 // size returns the memory of the rules in bytes, with the trie that they get.
 func (s *rules) size() int {
 	n := int(unsafe.Sizeof(*s)) + len(s.text) + bytesOf(s.list)
-	if x := s.trie; x != nil {
-		return n + int(unsafe.Sizeof(*x)) + len(x.heads.text) + bytesOf(x.heads.list) + bytesOf(x.nodes) + bytesOf(x.pieces) + bytesOf(x.up) + bytesOf(x.jump)
+	for _, x := range s.tries {
+		if x != nil {
+			n += int(unsafe.Sizeof(*x)) + len(x.heads.text) + bytesOf(x.heads.list) + bytesOf(x.nodes) + bytesOf(x.pieces)
+		}
 	}
 	if stars := s.stars(); !s.sorted && stars > starsFew {
-		n += int(unsafe.Sizeof(trie{})) + stars*int(unsafe.Sizeof(node{})+unsafe.Sizeof("")/2)
+		n += 2*int(unsafe.Sizeof(trie{})) + stars*int(unsafe.Sizeof(node{})+unsafe.Sizeof(piece{})/2)
 	}
 	return n
 }

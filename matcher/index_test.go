@@ -3,7 +3,6 @@ package matcher
 import (
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -43,22 +42,23 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestSortTexts compares the order of texts with the order of their bytes.
-func TestSortTexts(t *testing.T) {
+// TestSortSpans compares the order of spans with the order of their texts.
+func TestSortSpans(t *testing.T) {
 	r := random{rand.New(rand.NewPCG(9, 10))}
 	for range 100 {
-		list := make([]numbered, r.IntN(200))
+		text := r.text(100, r.pick("a", "ab", "a*c"))
+		list := make([]span, r.IntN(200))
 		for i := range list {
-			list[i] = numbered{r.text(r.IntN(30), r.pick("a", "ab", "abc")), int32(i)}
+			begin := r.Int32N(100)
+			list[i] = span{begin, begin + r.Int32N(101-begin), int32(i)}
 		}
-		want := slices.Clone(list)
-		slices.SortFunc(want, func(a, b numbered) int { return strings.Compare(a.text, b.text) })
 		got := slices.Clone(list)
-		sortTexts(got, make([]numbered, len(got)), 0, false)
-		for i := range got {
-			if got[i].text != want[i].text || got[i].text != list[got[i].number].text {
-				t.Fatalf("list %q\ngot  %q\nwant %q", list, got, want)
+		sortSpans(text, got, make([]span, len(got)), 0)
+		for i, k := range got {
+			if k != list[k.number] || i > 0 && got[i-1].in(text) > k.in(text) {
+				t.Fatalf("text %q list %v\ngot %v, not sorted at %d", text, list, got, i)
 			}
+			list[k.number].number = -1 // it is there once
 		}
 	}
 }

@@ -20,23 +20,38 @@ type Rule struct {
 
 // A rule is ready to be compared with targets in normal form.
 type rule struct {
-	begin    int32 // where the pattern begins in the text of the rules; it ends where the next one begins
-	line     int32 // number of the line, from 1
-	allow    bool  // an allow line
-	anchored bool  // the match ends at the end of the target
-	starred  bool  // the literal has a "*" that stands for any bytes
-	padded   bool  // the pattern ends in stars, which count in its length and mean nothing
+	begin   int32 // where the pattern begins in the text of the rules; it ends where the next one begins
+	line    int32 // number of the line, from 1
+	allow   bool  // an allow line
+	query   bool  // the pattern has a "?"
+	starred bool  // the literal has a "*" that stands for any bytes
+	ending  uint8 // what follows the literal in the pattern
 }
+
+// What follows the literal in a pattern. Stars there count in the length of the pattern
+// and mean nothing.
+const (
+	noEnding uint8 = iota
+	anchor         // a "$": the match ends at the end of the target
+	stars
+	anchorAndStars
+)
+
+// anchored reports whether the match ends at the end of the target.
+func (r *rule) anchored() bool { return r.ending == anchor || r.ending == anchorAndStars }
+
+// hasStars reports whether the pattern has a "*" that is no literal.
+func (r *rule) hasStars() bool { return r.starred || r.ending >= stars }
 
 // rules are the rules of a group.
 type rules struct {
-	text     string // the patterns in normal form, one after another
-	list     []rule // in the order of the file, or sorted
-	inOrder  bool   // the first rule that matches decides, not the longest
-	sorted   bool   // list[:plain] is sorted by head
-	shortest int32  // length of the shortest literal of list[:plain]
-	plain    int32  // number of rules outside the trie, if sorted
-	trie     *trie  // of list[plain:], or nil
+	text     string   // the patterns in normal form, one after another
+	list     []rule   // in the order of the file, or sorted
+	inOrder  bool     // the first rule that matches decides, not the longest
+	sorted   bool     // list[:plain] is sorted by head
+	shortest int32    // length of the shortest literal of list[:plain]
+	plain    int32    // number of rules without stars, if sorted
+	tries    [2]*trie // of the rules in list[plain:] without and with a query; nil for few rules
 }
 
 // pattern returns the pattern of a rule.
@@ -47,32 +62,19 @@ func (s *rules) pattern(i int) string {
 	return s.text[s.list[i].begin:]
 }
 
-// literal returns the pattern of a rule without its anchor and the stars at its end.
+// literal returns the pattern of a rule without its ending.
 func (s *rules) literal(i int) string {
-	if r := &s.list[i]; r.anchored || r.padded {
-		return s.trimmed(i)
-	}
-	return s.pattern(i)
-}
-
-// trimmed is literal for a pattern that has an anchor or stars at its end.
-func (s *rules) trimmed(i int) string {
 	p := s.pattern(i)
-	if s.list[i].padded {
+	switch ending := s.list[i].ending; {
+	case ending >= stars:
 		p = strings.TrimRight(p, "*")
-	}
-	if s.list[i].anchored {
+		if ending == anchorAndStars {
+			p = p[:len(p)-1]
+		}
+	case ending == anchor:
 		p = p[:len(p)-1]
 	}
 	return p
-}
-
-// head returns what a rule's literal has before the first star.
-func (s *rules) head(i int) string {
-	if s.list[i].starred {
-		return until(s.literal(i), '*')
-	}
-	return s.literal(i)
 }
 
 // outranks reports whether rule i decides if the rules i and j match: it has the
@@ -93,9 +95,9 @@ func (s *rules) outranks(i, j int) bool {
 func (s *rules) matches(i int, t string) bool {
 	p, r := s.literal(i), &s.list[i]
 	if r.starred {
-		return matchStars(p, t, r.anchored)
+		return matchStars(p, t, r.anchored())
 	}
-	return beginsWith(t, p) && !(r.anchored && len(p) < len(t))
+	return beginsWith(t, p) && !(r.anchored() && len(p) < len(t))
 }
 
 // beginsWith reports whether t begins with p. The last byte is compared first since
@@ -112,36 +114,53 @@ const (
 	rulesWithQuery
 )
 
-// hasQuery reports whether the pattern of a rule has a query.
-func (s *rules) hasQuery(i int) bool { return strings.Contains(s.pattern(i), "?") }
-
 // best returns the number of the rule that decides on a target, or -1.
 func (s *rules) best(t string, which int) int {
 	if s.sorted {
 		return s.find(t, which)
 	}
-	best, end := -1, len(s.text)
-	for i := len(s.list) - 1; i >= 0; i-- {
+	return s.tryAll(0, t, which, -1)
+}
+
+// tryAll tries the rules from number from on, and returns the number of the one that
+// decides, of those that match and the rule best, which can be -1. Most rules that do
+// not match are told by a byte: real files take half the time.
+func (s *rules) tryAll(from int, t string, which, best int) int {
+	hasQuery, end := strings.Contains(t, "?"), len(s.text)
+	for i := len(s.list) - 1; i >= from; i-- {
 		r := &s.list[i]
 		p := s.text[r.begin:end]
 		end = int(r.begin)
-		if r.starred || r.padded || r.anchored || beginsWith(t, p) {
-			best = s.better(best, i, t, which)
+		switch {
+		case r.query && !hasQuery:
+			continue
+		case !r.starred && r.ending == noEnding:
+			if !beginsWith(t, p) {
+				continue
+			}
+		case r.ending == anchor && p[len(p)-2] != t[len(t)-1]:
+			continue
+		case len(p) > 1 && len(t) > 1 && p[1] != t[1] && p[0] != '*' && p[1] != '*' && p[1] != '$':
+			continue
 		}
+		best = s.better(best, i, t, which)
 	}
 	return best
 }
 
-// better returns i if that rule matches and decides, or else best.
+// better returns i if that rule is one of which, matches and outranks best, or else
+// best.
 func (s *rules) better(best, i int, t string, which int) int {
-	if s.matches(i, t) && s.outranksIn(i, best, which) {
-		return i
+	if s.matches(i, t) && (which == allRules || s.list[i].query == (which == rulesWithQuery)) {
+		return s.higher(int32(i), best)
 	}
 	return best
 }
 
-// outranksIn reports whether rule i is one of which and outranks best, which can be
-// -1.
-func (s *rules) outranksIn(i, best, which int) bool {
-	return (best < 0 || s.outranks(i, best)) && (which == allRules || s.hasQuery(i) == (which == rulesWithQuery))
+// higher returns the number of the rule that outranks the other. Either can be -1.
+func (s *rules) higher(i int32, best int) int {
+	if best < 0 || i >= 0 && s.outranks(int(i), best) {
+		return int(i)
+	}
+	return best
 }

@@ -18,14 +18,14 @@ import (
 // depth first, the nodes that a piece leads to. Where the pieces stand in the
 // target is looked up once for all nodes.
 
-// A trie is made of the rules with stars of a sorted list.
+// A trie is made of rules with stars.
 type trie struct {
-	heads  rules // sorted; each pattern is a head, and head i leads to nodes[i]
-	nodes  []node
-	pieces []string    // sorted
-	up     []int32     // by piece: the longest other piece that it begins with, or -1
-	jump   []int32     // by piece: one further up, or up: skew-binary jump pointers, Myers 1983
-	starts [256]uint64 // by the first byte of a piece: a set of the second, modulo 64
+	rules    *rules
+	from, to int   // made of rules.list[from:to]
+	heads    rules // sorted; each pattern is a head, and head i leads to nodes[i]
+	nodes    []node
+	pieces   []piece     // sorted
+	starts   [256]uint16 // by the first byte of a piece: a set of the second, modulo 16
 }
 
 // A node is what has been read of patterns up to a star or the end.
@@ -36,120 +36,125 @@ type node struct {
 	from, to int32 // nodes[from:to] follow after a star, sorted by piece; while the trie is built, the rules that lead through the node
 }
 
+// A piece stands between stars, or after the last star, of one or more patterns.
+type piece struct {
+	begin, end int32 // where it stands in the text of the rules
+	up         int32 // number of the longest other piece that it begins with, or -1
+	jump       int32 // number of a piece further up, or up: skew-binary jump pointers, Myers 1983
+}
+
 // An entry is a node and a position: in the target where a search enters the node,
 // or in the patterns that lead through the node.
 type entry struct{ node, at int32 }
 
-// newTrie returns a trie of the rules after the plain ones.
-func newTrie(s *rules) *trie {
-	x := new(trie)
-	parts := strings.Count(s.text[s.list[s.plain].begin:], "*")
-	x.nodes = make([]node, 0, len(s.list)-int(s.plain)+parts)
+// piece returns the text of a piece.
+func (x *trie) piece(i int32) string {
+	p := &x.pieces[i]
+	return x.rules.text[p.begin:p.end]
+}
+
+// newTrie returns a trie of the sorted rules list[from:to]. The nodes that follow one
+// stand side by side, and below each other as far as can be: so the row "1,000 stars
+// at random" takes half the time.
+func newTrie(s *rules, from, to int) *trie {
+	x := &trie{rules: s, from: from, to: to, heads: rules{shortest: math.MaxInt32}}
+	literals := make([]string, to) // by number of the rule
 	var heads []byte
-	for i := int(s.plain); i < len(s.list); {
-		n := node{open: -1, anchored: -1, from: int32(i)}
-		head := s.head(i)
-		for ; i < len(s.list) && s.head(i) == head; i++ {
+	most, last := 0, ""
+	for i := from; i < to; i++ {
+		literals[i] = s.literal(i)
+		most += strings.Count(literals[i], "*")
+		head := until(literals[i], '*')
+		if i == from || head != last {
+			x.nodes = append(x.nodes, node{open: -1, anchored: -1, from: int32(i)})
+			x.heads.list = append(x.heads.list, rule{begin: int32(len(heads))})
+			x.heads.shortest = min(x.heads.shortest, int32(len(head)))
+			heads, last = append(heads, head...), head
 		}
-		n.to = int32(i)
-		x.nodes = append(x.nodes, n)
-		x.heads.list = append(x.heads.list, rule{begin: int32(len(heads))})
-		heads = append(heads, head...)
+		x.nodes[len(x.nodes)-1].to = int32(i + 1)
 	}
-	x.heads.text = string(heads)
-	x.heads.list = slices.Clone(x.heads.list)
-	x.heads.shortest = x.heads.shortestOf(len(x.heads.list))
-	known := map[string]int32{}
+	x.heads.text, x.heads.list = string(heads), slices.Clone(x.heads.list)
+	x.nodes = slices.Grow(x.nodes, most)
+	parts := make([]span, 0, most) // of all nodes after the heads
 	var stack []entry
 	for i := range x.heads.list {
 		stack = append(stack, entry{int32(i), int32(len(x.heads.pattern(i)))})
 		for len(stack) > 0 {
 			top := stack[len(stack)-1]
 			stack = stack[:len(stack)-1]
-			x.fork(s, top, known)
-			for c := x.nodes[top.node].to - 1; c >= x.nodes[top.node].from; c-- {
-				stack = append(stack, entry{c, top.at + 1 + int32(len(x.pieces[x.nodes[c].piece]))})
+			parts = x.fork(top, literals, parts)
+			for n := x.nodes[top.node].to - 1; n >= x.nodes[top.node].from; n-- {
+				k := parts[int(n)-len(x.heads.list)]
+				stack = append(stack, entry{n, top.at + 1 + k.end - k.begin})
 			}
 		}
 	}
 	x.nodes = slices.Clone(x.nodes)
-	x.sortPieces()
-	x.linkPieces()
+	x.addPieces(parts)
 	return x
 }
 
-// fork sets the rules that end at a node, and appends the nodes that follow it. The
-// known pieces have numbers; others get the next ones.
-func (x *trie) fork(s *rules, e entry, known map[string]int32) {
-	n := x.nodes[e.node]
-	i, to, at := int(n.from), int(n.to), int(e.at)
-	for ; i < to && len(s.literal(i)) == at; i++ {
+// fork sets the rules that end at a node, and appends the nodes that follow it and
+// the parts of literals that lead to them.
+func (x *trie) fork(e entry, literals []string, parts []span) []span {
+	s, n, at := x.rules, x.nodes[e.node], int(e.at)
+	i, to := n.from, n.to
+	for ; i < to && len(literals[i]) == at; i++ {
 		end := &n.open
-		if s.list[i].anchored {
+		if s.list[i].anchored() {
 			end = &n.anchored
 		}
-		if *end < 0 || s.outranks(i, int(*end)) {
-			*end = int32(i)
+		if *end < 0 || s.outranks(int(i), int(*end)) {
+			*end = i
 		}
 	}
 	n.from = int32(len(x.nodes))
 	for i < to {
-		piece := until(s.literal(i)[at+1:], '*')
-		number, ok := known[piece]
-		if !ok {
-			number = int32(len(x.pieces))
-			known[piece], x.pieces = number, append(x.pieces, piece)
+		part := until(literals[i][at+1:], '*')
+		begin := s.list[i].begin + e.at + 1
+		parts = append(parts, span{begin, begin + int32(len(part)), int32(len(x.nodes))})
+		child := node{open: -1, anchored: -1, from: i}
+		for i++; i < to && until(literals[i][at+1:], '*') == part; i++ {
 		}
-		child := node{piece: number, open: -1, anchored: -1, from: int32(i)}
-		for i++; i < to && until(s.literal(i)[at+1:], '*') == piece; i++ {
-		}
-		child.to = int32(i)
+		child.to = i
 		x.nodes = append(x.nodes, child)
 	}
 	n.to = int32(len(x.nodes))
 	x.nodes[e.node] = n
+	return parts
 }
 
-// sortPieces sorts the pieces, and numbers them in this order.
-func (x *trie) sortPieces() {
-	list := make([]numbered, len(x.pieces))
-	for i, piece := range x.pieces {
-		list[i] = numbered{piece, int32(i)}
+// addPieces sorts and numbers the parts that lead to nodes.
+func (x *trie) addPieces(parts []span) {
+	text := x.rules.text
+	sortSpans(text, parts, make([]span, len(parts)), 0)
+	for i, k := range parts {
+		if i == 0 || parts[i-1].in(text) != k.in(text) {
+			x.pieces = append(x.pieces, piece{begin: k.begin, end: k.end})
+		}
+		x.nodes[k.number].piece = int32(len(x.pieces) - 1)
 	}
-	sortTexts(list, make([]numbered, len(list)), 0, false)
-	x.pieces = make([]string, len(list))
-	number := make([]int32, len(list)) // by the number before
-	for i, k := range list {
-		x.pieces[i], number[k.number] = k.text, int32(i)
-	}
-	for i := range x.nodes[len(x.heads.list):] {
-		n := &x.nodes[len(x.heads.list)+i]
-		n.piece = number[n.piece]
-	}
-}
-
-// linkPieces sets for each piece what it begins with, and how the pieces start.
-func (x *trie) linkPieces() {
-	x.up, x.jump = make([]int32, len(x.pieces)), make([]int32, len(x.pieces))
+	x.pieces = slices.Clone(x.pieces)
 	depth := make([]int32, len(x.pieces)) // how many pieces are further up
-	for i, piece := range x.pieces {
-		if len(piece) == 1 {
-			x.starts[piece[0]] = math.MaxUint64
+	for i := range x.pieces {
+		p, part := &x.pieces[i], x.piece(int32(i))
+		if len(part) == 1 {
+			x.starts[part[0]] = math.MaxUint16
 		} else {
-			x.starts[piece[0]] |= 1 << (piece[1] % 64)
+			x.starts[part[0]] |= 1 << (part[1] % 16)
 		}
 		j := int32(i - 1)
-		for j >= 0 && !strings.HasPrefix(piece, x.pieces[j]) {
-			j = x.up[j]
+		for j >= 0 && !strings.HasPrefix(part, x.piece(j)) {
+			j = x.pieces[j].up
 		}
-		x.up[i], x.jump[i] = j, j
+		p.up, p.jump = j, j
 		if j < 0 {
 			continue
 		}
 		depth[i] = depth[j] + 1
 		// Two jumps of one length are followed by one over both.
-		if k := x.jump[j]; k >= 0 && x.jump[k] >= 0 && depth[j]-depth[k] == depth[k]-depth[x.jump[k]] {
-			x.jump[i] = x.jump[k]
+		if k := x.pieces[j].jump; k >= 0 && x.pieces[k].jump >= 0 && depth[j]-depth[k] == depth[k]-depth[x.pieces[k].jump] {
+			p.jump = x.pieces[k].jump
 		}
 	}
 }
@@ -160,46 +165,42 @@ func (x *trie) linkPieces() {
 func (x *trie) longestPiece(t string) int32 {
 	from, to := 0, len(x.pieces)
 	for from < to {
-		if mid := int(uint(from+to) / 2); x.pieces[mid] <= t {
+		if mid := int(uint(from+to) / 2); x.piece(int32(mid)) <= t {
 			from = mid + 1
 		} else {
 			to = mid
 		}
 	}
 	i := int32(from - 1)
-	if i < 0 || strings.HasPrefix(t, x.pieces[i]) {
-		return i
+	if i < 0 {
+		return -1
 	}
-	n := commonPrefix(x.pieces[i], t)
-	for i >= 0 && len(x.pieces[i]) > n {
-		if j := x.jump[i]; j >= 0 && len(x.pieces[j]) > n {
+	n := int32(commonPrefix(x.piece(i), t))
+	longer := func(i int32) bool { return i >= 0 && x.pieces[i].end-x.pieces[i].begin > n }
+	for longer(i) {
+		if j := x.pieces[i].jump; longer(j) {
 			i = j
 		} else {
-			i = x.up[i]
+			i = x.pieces[i].up
 		}
 	}
 	return i
 }
 
 // find returns the number of the rule that decides on t, of the rules of the trie
-// and the rule best.
-func (x *trie) find(s *rules, t string, which, best int) int {
+// and the rule best, which can be -1.
+func (x *trie) find(t string, best int) int {
 	var stackBuf [32]entry
 	stack, from := stackBuf[:0], len(t)
 	for i := x.heads.longestPrefix(t, len(x.heads.list)); i >= 0; {
 		n := &x.nodes[i]
 		from = len(x.heads.pattern(i))
-		if n.open >= 0 && s.outranksIn(int(n.open), best, which) {
-			best = int(n.open)
-		}
+		best = x.rules.higher(n.open, best)
 		stack = append(stack, entry{int32(i), int32(from)})
 		if from == 0 {
 			break
 		}
 		i = x.heads.longestPrefix(t[:from-1], i)
-	}
-	if len(stack) == 0 {
-		return best
 	}
 	var foundBuf [32]uint64
 	found := x.search(foundBuf[:0], t, from)
@@ -209,14 +210,14 @@ func (x *trie) find(s *rules, t string, which, best int) int {
 	var piecesBuf [32]int32
 	var slotsBuf [256]int32
 	var setsBuf [64]uint64
-	p, ok := x.places(found, len(t), places{piecesBuf[:0], slotsBuf[:], setsBuf[:], 0})
-	if !ok {
-		for i := int(s.plain); i < len(s.list); i++ {
-			best = s.better(best, i, t, which)
-		}
-		return best
+	p, ok := x.places(found, places{piecesBuf[:0], slotsBuf[:], setsBuf[:], (len(t) + 63) / 64})
+	if ok {
+		return x.walk(t, best, stack, &p)
 	}
-	return x.walk(s, t, which, best, stack, &p)
+	for i := x.from; i < x.to; i++ {
+		best = x.rules.better(best, i, t, allRules)
+	}
+	return best
 }
 
 // search appends, for each position of t from from on, the longest piece that
@@ -228,7 +229,7 @@ func (x *trie) search(found []uint64, t string, from int) []uint64 {
 		if i+1 < len(t) {
 			second = t[i+1]
 		}
-		if x.starts[t[i]]>>(second%64)&1 == 0 {
+		if x.starts[t[i]]>>(second%16)&1 == 0 {
 			continue
 		}
 		if p := x.longestPiece(t[i:]); p >= 0 {
@@ -241,7 +242,7 @@ func (x *trie) search(found []uint64, t string, from int) []uint64 {
 
 // walk enters all nodes that can be reached from the nodes on the stack, and
 // returns the number of the rule that decides, of the rules found and best.
-func (x *trie) walk(s *rules, t string, which, best int, stack []entry, p *places) int {
+func (x *trie) walk(t string, best int, stack []entry, p *places) int {
 	for len(stack) > 0 {
 		top := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
@@ -267,12 +268,12 @@ func (x *trie) walk(s *rules, t string, which, best int, stack []entry, p *place
 				continue
 			}
 			c := &children[child]
-			size := len(x.pieces[c.piece])
-			if c.open >= 0 && s.outranksIn(int(c.open), best, which) {
-				best = int(c.open)
+			size := len(x.piece(c.piece))
+			if c.open >= 0 {
+				best = x.rules.higher(c.open, best)
 			}
-			if c.anchored >= 0 && len(t)-size >= at && strings.HasSuffix(t, x.pieces[c.piece]) && s.outranksIn(int(c.anchored), best, which) {
-				best = int(c.anchored)
+			if c.anchored >= 0 && len(t)-size >= at && strings.HasSuffix(t, x.piece(c.piece)) {
+				best = x.rules.higher(c.anchored, best)
 			}
 			if c.from < c.to {
 				stack = append(stack, entry{n.from + int32(child), int32(next + size)})
@@ -293,7 +294,7 @@ func childOf(nodes []node, piece int32) int {
 
 // places are where the pieces that are found in a target stand.
 type places struct {
-	pieces []int32  // their numbers, in order; the number of one in this list is its slot
+	pieces []int32  // their numbers, sorted; the number of one in this list is its slot
 	slots  []int32  // by number of the piece: its slot plus one, or 0; nil if few of many pieces are found
 	sets   []uint64 // by slot: a bit set of positions, in words words
 	words  int
@@ -305,58 +306,51 @@ const slotsFew = 8
 // needs as much for the rules of a file of 500 KiB.
 const setsMost = 1 << 21
 
-// places makes the places of the pieces found in a target of n bytes. Where a
-// piece stands, each piece that is a prefix of it stands there, too. It uses the
-// lists of p, as far as they reach, and fails if it needs too much memory.
-//
-// The pieces are sorted, so the prefixes of the current piece form a stack: the
-// last one on it is top, and parents leads down.
-func (x *trie) places(found []uint64, n int, p places) (_ places, ok bool) {
-	var parentsBuf [32]int32
-	pieces := p.pieces
-	parents, top := parentsBuf[:0], int32(-1)
-	for i, f := range found {
-		piece := int32(f >> 32)
-		for top >= 0 && !strings.HasPrefix(x.pieces[piece], x.pieces[pieces[top]]) {
-			top = parents[top]
+// places returns the places of the pieces found, and of the pieces that they begin with.
+// It uses the lists of p, as far as they reach. ok is false if it needs too much memory.
+func (x *trie) places(found []uint64, p places) (_ places, ok bool) {
+	last := int32(-1)
+	for _, f := range found {
+		// What sorts between a piece and its beginning begins like it. So if the
+		// beginning is not after the last piece, the last one has brought it.
+		size, piece := len(p.pieces), int32(f>>32)
+		for i := piece; i > last; i = x.pieces[i].up {
+			p.pieces = append(p.pieces, i)
 		}
-		size := len(pieces)
-		for q := piece; q >= 0 && (top < 0 || q != pieces[top]); q = x.up[q] {
-			pieces = append(pieces, q)
-		}
-		slices.Reverse(pieces[size:])
-		for ; size < len(pieces); size++ {
-			parents, top = append(parents, top), int32(size)
-		}
-		found[i] = uint64(top)<<32 | f&math.MaxUint32
+		slices.Reverse(p.pieces[size:])
+		last = piece
 	}
-	p.pieces, p.words = pieces, (n+63)/64
-	size := p.words * len(pieces)
-	if size > setsMost {
+	n := p.words * len(p.pieces)
+	if n > setsMost {
 		return p, false
 	}
-	if size > len(p.sets) {
-		p.sets = make([]uint64, size)
+	if n > len(p.sets) {
+		p.sets = make([]uint64, n)
 	}
+	slot := 0
 	for _, f := range found {
+		for p.pieces[slot] != int32(f>>32) {
+			slot++
+		}
 		at := f & math.MaxUint32
-		p.sets[int(f>>32)*p.words+int(at/64)] |= 1 << (at % 64)
+		p.set(slot)[at/64] |= 1 << (at % 64)
 	}
-	for slot := len(pieces) - 1; slot >= 0; slot-- {
-		if parents[slot] >= 0 {
+	for slot := len(p.pieces) - 1; slot > 0; slot-- {
+		if up, ok := slices.BinarySearch(p.pieces[:slot], x.pieces[p.pieces[slot]].up); ok {
+			set := p.set(up)
 			for i, w := range p.set(slot) {
-				p.sets[int(parents[slot])*p.words+i] |= w
+				set[i] |= w
 			}
 		}
 	}
-	if len(x.pieces) > len(p.slots) && len(pieces) <= slotsFew {
-		p.slots = nil
-		return p, true
-	}
 	if len(x.pieces) > len(p.slots) {
+		p.slots = nil
+		if len(p.pieces) <= slotsFew {
+			return p, true
+		}
 		p.slots = make([]int32, len(x.pieces))
 	}
-	for slot, piece := range pieces {
+	for slot, piece := range p.pieces {
 		p.slots[piece] = int32(slot + 1)
 	}
 	return p, true
