@@ -18,6 +18,9 @@ const (
 	askRest  = 2 * time.Millisecond // and at most this often
 	life     = 5 * time.Second      // a place is taken for this long after its process has died
 
+	ticketLife  = 7 * time.Second        // no ticket lives longer without a call of the store
+	releaseRest = 500 * time.Millisecond // between two tries to give a ticket back
+
 	countEvery = time.Second      // how often a busy process registers
 	countLife  = 30 * time.Second // how long a process that rests stays registered
 
@@ -233,17 +236,26 @@ func (p *Pacer) release(t *ticket) {
 	}
 	p.mu.Unlock()
 	go bounded.Call(context.Background(), func(context.Context) (none struct{}, err error) { t.stop(); return }) // ends with stop
-	p.hold(t, 0)
+	p.giveBack(t, p.now()+ticketLife)
+}
+
+// giveBack calls the store to end a ticket, until the store answers or the ticket has
+// ended by itself. Until then the ticket delays the other processes.
+func (p *Pacer) giveBack(t *ticket, until instant) {
+	if !p.hold(t, 0) && p.now() < until {
+		time.AfterFunc(releaseRest, func() { p.giveBack(t, until) })
+	}
 }
 
 // hold keeps a ticket in flight for keep from now, sees to the next time, and learns of a
 // pause that others have met. A keep of 0 ends the ticket. The call has another context
-// than the caller, because the place must become free even if the caller has left.
-func (p *Pacer) hold(t *ticket, keep time.Duration) {
+// than the caller, because the place must become free even if the caller has left. ok
+// reports whether the store answered.
+func (p *Pacer) hold(t *ticket, keep time.Duration) (ok bool) {
 	p.mu.Lock()
 	sent := max(t.sent+p.fleet.clock.ahead(), 0)
 	p.mu.Unlock()
-	rest, _ := exchange(context.Background(), p, func(ctx context.Context) (time.Duration, error) {
+	rest, ok := exchange(context.Background(), p, func(ctx context.Context) (time.Duration, error) {
 		return p.opts.Shared.Hold(ctx, t.host.authority, t.name, keep, sent)
 	})
 	p.mu.Lock()
@@ -255,6 +267,7 @@ func (p *Pacer) hold(t *ticket, keep time.Duration) {
 		t.host.until = max(t.host.until, p.now()+min(rest, ages))
 		p.postpone(t.host)
 	}
+	return ok
 }
 
 // pauseFleet reports a pause, or a level that fell, to the fleet.

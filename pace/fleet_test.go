@@ -322,7 +322,7 @@ func TestFleetAway(t *testing.T) {
 		take(t, all[0], host1, 0).Done()
 		r.add("back")
 		r.check(t, "1s down", "2s down", "3s down", "5s back")
-		said.check(t, "1s down", "4s <nil>")
+		said.check(t, "1s down", "3.5s <nil>")
 		if got := all[0].Stats(); got.Unshared != 3 || got.Turns != 6 {
 			t.Errorf("Stats() = %+v, want 6 turns, 3 of them unshared", got)
 		}
@@ -524,6 +524,23 @@ func TestFleetFreeTurn(t *testing.T) {
 		synctest.Wait()
 		if got, want := all[0].Stats(), (Stats{Authorities: 1, Turns: 1, Members: 1}); got != want {
 			t.Errorf("Stats() = %+v, want %+v", got, want)
+		}
+	})
+}
+
+// A place that is given back while the store is down becomes free soon after the store is back.
+func TestFleetGivesBackWhileAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, s := fleetOf(t, 2, Limits{Parallel: 1}, Options{})
+		turn := take(t, all[0], host1, 0)
+		s.set(errDown)
+		turn.Done()
+		time.Sleep(2 * time.Second)
+		s.set(nil)
+		back := time.Now()
+		take(t, all[1], host1, 0).Done()
+		if took := time.Since(back); took > time.Second {
+			t.Errorf("6: the other process got the place %v after the store was back, want 1s at most", took)
 		}
 	})
 }
