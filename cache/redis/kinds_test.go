@@ -102,13 +102,9 @@ func TestUser(t *testing.T) {
 
 // A cluster keeps the promises, too. This one has a single node.
 func TestCluster(t *testing.T) {
-	srv := start(t, "--cluster-enabled", "yes")
+	srv := startNode(t)
 	srv.do("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
-	for end := time.Now().Add(30 * time.Second); !strings.Contains(srv.do("CLUSTER", "INFO"), "cluster_state:ok"); <-time.After(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the cluster does not come about")
-		}
-	}
+	await(t, []*server{srv}, "CLUSTER INFO", "cluster_state:ok")
 	cachetest.Run(t, func(t *testing.T) cache.Store {
 		srv.do("FLUSHALL")
 		return opened(t, srv.url(), slow)

@@ -104,11 +104,15 @@ func work[T any](wait context.Context, l *link, command func(context.Context, ru
 	client, err := l.connect(ctx)
 	if err == nil {
 		v, err = command(ctx, client)
+		// The client also closes the connection to a server whose place another has taken.
+		if _, closed := l.ready(); errors.Is(err, rueidis.ErrClosing) && closed != nil {
+			err = closed
+		}
 	}
 	var reply *rueidis.RedisError
 	switch {
-	case errors.Is(err, fs.ErrClosed), errors.Is(err, rueidis.ErrClosing):
-		err = fmt.Errorf("redis: %w", fs.ErrClosed)
+	case errors.Is(err, fs.ErrClosed):
+		err = fmt.Errorf("redis: %w", err)
 	case client != nil && (err == nil || errors.As(err, &reply)):
 		l.breaker.Leave(time.Now(), nil) // an error reply is a reply
 	default:

@@ -194,6 +194,9 @@ const (
 	// sendTime is how long the next start waits for the report that a request was sent. After that the
 	// request counts as sent.
 	sendTime = time.Second
+	// moveTries and moveRest are how often, and after which rest, a script is tried again while its slot moves.
+	moveTries = 15
+	moveRest  = 10 * time.Millisecond
 	// maxSpan bounds every span that is sent, so that the scripts' sums stay whole numbers.
 	maxSpan = 36 * 365 * 24 * time.Hour
 )
@@ -254,14 +257,26 @@ func (s *Store) run(ctx context.Context, script *rueidis.Lua, keys []string, arg
 	})
 }
 
-// execute runs a script. Keys of a type that no script here makes are deleted first.
+// execute runs a script. Keys of a type that no script here makes are deleted first. A node of a cluster refuses a
+// script while some of its keys have moved to another node, which usually takes some milliseconds for each slot.
 func execute(ctx context.Context, c rueidis.Client, script *rueidis.Lua, keys, args []string) rueidis.RedisResult {
 	r := script.Exec(ctx, c, keys, args)
+	for tries := 0; slotMoves(r.Error()) && tries < moveTries; tries++ {
+		<-time.After(moveRest)
+		r = script.Exec(ctx, c, keys, args)
+	}
 	if wrongType(r.Error()) {
 		c.Do(ctx, c.B().Del().Key(keys...).Build())
 		r = script.Exec(ctx, c, keys, args)
 	}
 	return r
+}
+
+// slotMoves reports whether a node of a cluster refused a script because its slot moves: some of its keys are on
+// another node, or it needs a key that would have to be made there.
+func slotMoves(err error) bool {
+	reply, ok := rueidis.IsRedisErr(err)
+	return ok && (reply.IsTryAgain() || strings.Contains(reply.Error(), "non local key"))
 }
 
 // paceNames are the keys of state, line and alive. The braces put them on one node of a cluster.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,10 +20,11 @@ import (
 
 // A server is a redis-server of the test's own, on a free port of the loopback interface.
 type server struct {
-	t    testing.TB
-	port int
-	args []string
-	cmd  *exec.Cmd
+	t      testing.TB
+	port   int
+	args   []string
+	config string // content of a configuration file; empty: none
+	cmd    *exec.Cmd
 }
 
 // start starts a server and waits until it answers. It is ended with the test.
@@ -47,7 +49,15 @@ func (s *server) start() {
 		}
 		s.t.Skip("no redis-server on this machine")
 	}
-	args := append([]string{"--port", "PORT", "--bind", "127.0.0.1", "--save", "", "--dir", s.t.TempDir()}, s.args...)
+	dir := s.t.TempDir()
+	args := append([]string{"--port", "PORT", "--bind", "127.0.0.1", "--save", "", "--dir", dir}, s.args...)
+	if s.config != "" {
+		file := filepath.Join(dir, "server.conf")
+		if err := os.WriteFile(file, []byte(s.config), 0o600); err != nil {
+			s.t.Fatal(err)
+		}
+		args = append([]string{file}, args...)
+	}
 	for i := range args {
 		args[i] = strings.Replace(args[i], "PORT", fmt.Sprint(s.port), 1)
 	}
@@ -85,9 +95,7 @@ func (s *server) resume() { s.cmd.Process.Signal(syscall.SIGCONT) }
 // client returns a client of the server that has nothing to do with a Store.
 func (s *server) client() rueidis.Client {
 	s.t.Helper()
-	o := rueidis.MustParseURL(s.url())
-	o.ForceSingleClient, o.DisableCache = true, true
-	c, err := rueidis.NewClient(o)
+	c, err := s.dial()
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -95,15 +103,52 @@ func (s *server) client() rueidis.Client {
 	return c
 }
 
+func (s *server) dial() (rueidis.Client, error) {
+	o := rueidis.MustParseURL(s.url())
+	o.ForceSingleClient, o.DisableCache = true, true
+	return rueidis.NewClient(o)
+}
+
 // do runs one command on the server itself.
 func (s *server) do(words ...string) string {
 	s.t.Helper()
-	c := s.client()
-	answer, err := c.Do(context.Background(), c.B().Arbitrary(words...).Build()).ToAny()
-	if err != nil && !rueidis.IsRedisNil(err) {
+	answer, err := s.try(words...)
+	if err != nil {
 		s.t.Fatalf("%q: %v", words, err)
 	}
-	return fmt.Sprint(answer)
+	return answer
+}
+
+// try is do for a server that may fail.
+func (s *server) try(words ...string) (string, error) {
+	c, err := s.dial()
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	answer, err := c.Do(context.Background(), c.B().Arbitrary(words...).Build()).ToAny()
+	if err != nil && !rueidis.IsRedisNil(err) {
+		return "", err
+	}
+	return fmt.Sprint(answer), nil
+}
+
+// await runs a command on each server until its answer contains a text.
+func await(t testing.TB, servers []*server, command, text string) {
+	t.Helper()
+	end := time.Now().Add(30 * time.Second)
+	for _, s := range servers {
+		for {
+			answer, err := s.try(strings.Fields(command)...)
+			if strings.Contains(answer, text) {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%s: %s, %v after 30 s, want %q", command, answer, err, text)
+			}
+			<-time.After(20 * time.Millisecond)
+		}
+	}
 }
 
 // freePort returns a port that nothing listens on.

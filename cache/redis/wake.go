@@ -41,13 +41,13 @@ func (s *Store) listen(channel string) {
 	defer cancel()
 	for {
 		client, err := s.link.connect(ctx)
-		if err == nil {
-			err = client.Receive(ctx, client.B().Subscribe().Channel(channel).Build(), func(m rueidis.PubSubMessage) {
+		switch {
+		case errors.Is(err, fs.ErrClosed):
+			return
+		case err == nil: // until the connection ends
+			client.Receive(ctx, client.B().Subscribe().Channel(channel).Build(), func(m rueidis.PubSubMessage) {
 				s.bell.ring(m.Message)
 			})
-		}
-		if errors.Is(err, fs.ErrClosed) || errors.Is(err, rueidis.ErrClosing) {
-			return
 		}
 		<-time.After(resubscribe)
 	}
