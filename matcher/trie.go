@@ -89,7 +89,9 @@ func newTrie(s *rules, from, to int) *trie {
 			}
 		}
 	}
-	x.nodes = slices.Clone(x.nodes)
+	if len(x.nodes) < cap(x.nodes)*7/8 {
+		x.nodes = slices.Clone(x.nodes)
+	}
 	x.addPieces(parts)
 	return x
 }
