@@ -2,6 +2,7 @@
 package docs_test
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"net/http"
@@ -113,6 +114,7 @@ func (c printedCase) print(t *testing.T) (text string) {
 			c.web(web, site)
 		}
 		c.options.Base = web.Transport()
+		c.options.Pace = cmp.Or(c.options.Pace, pace.Unlimited())
 		tr, err := fetcher.New("ExampleBot/0.1 (+https://example.com/bot)", &c.options)
 		if err != nil {
 			t.Fatal(err)

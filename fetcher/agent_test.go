@@ -133,7 +133,7 @@ func TestNamedRequestsCostNothing(t *testing.T) {
 		{"no_header", nil, 4},
 		{"unnamed", http.Header{"Accept": {"text/html"}, "Cookie": {"a=b"}}, 4},
 	} {
-		tr, err := fetcher.New(agent, &fetcher.Options{Base: &stub{robots: ruled(13)}})
+		tr, err := fetcher.New(agent, &fetcher.Options{Base: &stub{robots: ruled(13)}, Pace: pace.Unlimited()})
 		if err != nil {
 			t.Fatal(err)
 		}

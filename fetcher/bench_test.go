@@ -73,7 +73,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	b.Run("bare", func(b *testing.B) { run(b, &stub{}, named) })
 	for _, n := range []int{10, 10_000} {
 		b.Run(fmt.Sprintf("rules=%d", n), func(b *testing.B) {
-			t, err := fetcher.New(agent, &fetcher.Options{Base: &stub{robots: ruled(n)}})
+			t, err := fetcher.New(agent, &fetcher.Options{Base: &stub{robots: ruled(n)}, Pace: pace.Unlimited()})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -81,7 +81,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 		})
 	}
 	b.Run("unnamed", func(b *testing.B) {
-		t, err := fetcher.New(agent, &fetcher.Options{Base: &stub{robots: ruled(13)}})
+		t, err := fetcher.New(agent, &fetcher.Options{Base: &stub{robots: ruled(13)}, Pace: pace.Unlimited()})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 
 // BenchmarkCheck measures a whole decision from memory.
 func BenchmarkCheck(b *testing.B) {
-	t, err := fetcher.New(agent, &fetcher.Options{Base: &stub{robots: ruled(13)}})
+	t, err := fetcher.New(agent, &fetcher.Options{Base: &stub{robots: ruled(13)}, Pace: pace.Unlimited()})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func loopback(b *testing.B, site string, goroutines int, polite bool) {
 	defer pool.CloseIdleConnections()
 	client := &http.Client{Transport: pool}
 	if polite {
-		t, err := fetcher.New(agent, &fetcher.Options{Base: pool})
+		t, err := fetcher.New(agent, &fetcher.Options{Base: pool, Pace: pace.Unlimited()})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -84,9 +84,9 @@
 // for metrics and traces, Options.Logger takes a log/slog logger, [Transport.Stats]
 // has counts, and package inspect is a page for operators.
 //
-// With Options.Pace every request to a host waits for its turn there: pages,
-// robots.txt, and each redirect and second try of robots.txt. Turns come in order
-// of arrival and at least the gap apart, counted from when the request was
+// Unless Options.Pace is pace.Unlimited(), every request to a host waits for its turn
+// there: pages, robots.txt, and each redirect and second try of robots.txt. Turns come
+// in order of arrival and at least the gap apart, counted from when the request was
 // written. The first page waits the gap, or the Crawl-delay, after its
 // robots.txt. A page is in flight until its body is closed or read to its end.
 // Decision.Turn is when an allowed page would have its turn, and Decision.Pacing

@@ -22,7 +22,7 @@ type engine struct {
 	memory   *memory
 	storage  *storage
 	network  *egress.Network
-	pacer    *pace.Pacer // nil without pacing
+	pacer    *pace.Pacer
 	watch    *observer
 	counts   counts
 	flights  singleflight.Group
@@ -56,12 +56,11 @@ func newEngine(agent string, o Options) (*engine, error) {
 	e.network = egress.New(e.opts.Base, egress.Options{
 		Rule: addressRule(e.watch.log, o.Egress), Pages: o.PageEgress, Standard: o.Base == nil, MaxHeader: maxHeader,
 	})
-	if o.Pace != nil {
-		p, err := e.newPacer(*o.Pace)
-		if err != nil {
-			return nil, err
-		}
-		e.pacer = p
+	limits := *cmp.Or(o.Pace, pace.Default())
+	e.opts.Pace = &limits
+	var err error
+	if e.pacer, err = e.newPacer(limits); err != nil {
+		return nil, err
 	}
 	return e, nil
 }

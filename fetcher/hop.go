@@ -175,7 +175,7 @@ func unanswered(ctx context.Context, f *policy.Failure, heard bool) error {
 // of the first request is there already. Without pacing it is the zero Turn.
 func (t *tries) turn() (none pace.Turn, err error) {
 	r := t.retrieval
-	if held := r.turn; held != none || t.engine.pacer == nil {
+	if held := r.turn; held != none {
 		r.turn = none
 		return held, nil
 	}

@@ -341,7 +341,7 @@ func TestStats(t *testing.T) {
 		got := tr.Stats()
 		want := fetcher.Stats{
 			Allowed: 2, Disallowed: 2, Deferred: 1, Retrievals: 3, Requests: 4, Renewed: 1, Unreachable: 1,
-			Authorities: 2, Bytes: got.Bytes,
+			Authorities: 2, Bytes: got.Bytes, Pace: pace.Stats{Off: true},
 		}
 		if got != want {
 			t.Errorf("got  %+v\nwant %+v", got, want)

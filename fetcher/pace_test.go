@@ -98,6 +98,43 @@ var (
 	delayed = func(value string) httptest.Step { return httptest.Text("User-agent: *\nCrawl-delay: " + value + "\n") }
 )
 
+// A crawler that says nothing of its pace is paced: half a second between requests,
+// but for hosts of this machine. Unlimited is another word for none.
+func TestPacedByDefault(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		pace *pace.Limits
+		host string
+		want []string // times of two pages
+	}{
+		{"default", nil, "http://a.test", []string{"0s", "500ms", "1s"}},
+		{"loopback", nil, "http://localhost", []string{"0s", "0s", "0s"}},
+		{"explicit", &pace.Limits{Gap: time.Second}, "http://localhost", []string{"0s", "1s", "2s"}},
+		{"unlimited", pace.Unlimited(), "http://a.test", []string{"0s", "0s", "0s"}},
+	} {
+		t.Run("6/"+test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := httptest.New(t)
+				web.Site(test.host).Robots(open).Path("/*", page)
+				tr, err := fetcher.New(agent, &fetcher.Options{Base: web.Transport(), Pace: test.pace})
+				if err != nil {
+					t.Fatal(err)
+				}
+				p := &paced{t: t, web: web, tr: tr, start: time.Now()}
+				p.read(test.host + "/1")
+				p.read(test.host + "/2")
+				var got []string
+				for _, r := range web.Requests() {
+					got = append(got, r.Time.Sub(p.start).String())
+				}
+				if off := tr.Stats().Pace.Off; !slices.Equal(got, test.want) || off != (test.name == "unlimited") {
+					t.Errorf("requests at %v, pacing off: %t; want %v", got, off, test.want)
+				}
+			})
+		})
+	}
+}
+
 // robotsPaces are webs, the pages requested one after the other, and the requests
 // that must arrive.
 var robotsPaces = []struct {

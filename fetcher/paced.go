@@ -36,9 +36,6 @@ func (e *engine) newPacer(l pace.Limits) (*pace.Pacer, error) {
 // Options.Timeout: a host that wants a minute between requests is not down. A
 // caller need not wait as long; see reachable.
 func (e *engine) firstTurn(key string) (turn pace.Turn, err error) {
-	if e.pacer == nil {
-		return turn, nil
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), turnTime)
 	defer cancel()
 	return e.pacer.Wait(ctx, key, 0)
@@ -52,7 +49,7 @@ func (e *engine) reachable(ctx context.Context, key string) error {
 		return ended(ctx)
 	}
 	deadline, ok := ctx.Deadline()
-	if e.pacer == nil || !ok {
+	if !ok {
 		return nil
 	}
 	if f, ok := e.inFlight.Load(key); ok && f.(*flight).underWay.Load() {
@@ -146,7 +143,7 @@ func (t *Transport) crawlDelay(rec *policy.Record) time.Duration {
 // withTurn adds to a decision when the request would have its turn, as far as this
 // process knows.
 func (t *Transport) withTurn(d policy.Decision, key string, rec *policy.Record) policy.Decision {
-	if t.engine.pacer == nil || d.Verdict != policy.Allow {
+	if t.engine.opts.Pace.Off || d.Verdict != policy.Allow {
 		return d
 	}
 	delay := t.crawlDelay(rec)

@@ -79,21 +79,16 @@ func (t *Transport) await(req *http.Request, target *url.URL, key string, known 
 // request makes a request that may go out, in its turn if requests are paced. r is
 // nil if the record allows the URL and nobody wants the whole decision.
 func (t *Transport) request(req *http.Request, key string, rec *policy.Record, r *checked) (*http.Response, error) {
-	var turn pace.Turn
-	if t.engine.pacer != nil {
-		var late *policy.Decision
-		var err error
-		if turn, late, err = t.pageTurn(req, key, rec, r); err != nil {
-			closeBody(req)
-			return nil, err
-		}
-		switch {
-		case late == nil:
-		case !t.engine.opts.Audit:
-			return t.refuse(req, *late)
-		case r == nil || r.decision.Allowed():
-			r = &checked{decision: *late}
-		}
+	turn, late, err := t.pageTurn(req, key, rec, r)
+	switch {
+	case err != nil:
+		closeBody(req)
+		return nil, err
+	case late == nil:
+	case !t.engine.opts.Audit:
+		return t.refuse(req, *late)
+	case r == nil || r.decision.Allowed():
+		r = &checked{decision: *late}
 	}
 	if r == nil {
 		t.engine.counts.allowed.Add(1)

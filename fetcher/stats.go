@@ -33,22 +33,19 @@ type Stats struct {
 	Authorities int   `json:"authorities"` // held in memory now
 	Bytes       int64 `json:"bytes"`       // of memory in use for them: at most MaxBytes, but for a moment when one is put in
 
-	Pace pace.Stats `json:"pace"` // what pacing did; zero without it
+	Pace pace.Stats `json:"pace"` // what pacing did
 }
 
 // Stats returns the counts so far.
 func (t *Transport) Stats() Stats {
 	c := &t.engine.counts
-	s := Stats{
+	return Stats{
 		Allowed: c.allowed.Load(), Disallowed: c.disallowed.Load(), Deferred: c.deferred.Load(),
 		Retrievals: c.retrievals.Load(), Requests: c.requests.Load(), Renewed: c.renewed.Load(), Unreachable: c.unreachable.Load(),
 		StoreHits: c.storeHits.Load(), StoreFailures: c.storeFailures.Load(),
 		Authorities: t.engine.memory.records.Len(), Bytes: t.engine.memory.records.Bytes(),
+		Pace: t.engine.pacer.Stats(),
 	}
-	if t.engine.pacer != nil {
-		s.Pace = t.engine.pacer.Stats()
-	}
-	return s
 }
 
 // decision counts a decision.

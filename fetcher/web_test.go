@@ -11,6 +11,7 @@ import (
 	"github.com/rfc9309/polite/cache"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/httptest"
+	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -167,7 +168,14 @@ func short(d policy.Decision) string {
 
 func newTransport(t testing.TB, o *fetcher.Options) *fetcher.Transport {
 	t.Helper()
-	tr, err := fetcher.New(agent, o)
+	var own fetcher.Options
+	if o != nil {
+		own = *o
+	}
+	if own.Pace == nil {
+		own.Pace = pace.Unlimited()
+	}
+	tr, err := fetcher.New(agent, &own)
 	if err != nil {
 		t.Fatal(err)
 	}

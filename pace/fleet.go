@@ -88,7 +88,7 @@ func (p *Pacer) admit(h *host, now instant) bool {
 func (p *Pacer) ask(t *ticket) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t.cancel, t.told, t.granted, t.alone = cancel, false, false, false
-	t.gap = max(p.limits.Gap, t.host.first().delay, t.host.adaptive())
+	t.gap = max(t.host.ownGap, t.host.first().delay, t.host.adaptive())
 	r := Reservation{
 		Ticket: t.name, Gap: t.gap, Keep: p.hosts.hold, Life: life,
 		Ahead: min(2*p.fleet.usual, askTime), Parallel: p.limits.Parallel,

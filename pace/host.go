@@ -9,6 +9,7 @@ import (
 type host struct {
 	pacer     *Pacer
 	authority string
+	ownGap    time.Duration // Limits.Gap, or 0 if FreeLoopback applies
 
 	turns  uint64        // number of turns given
 	last   instant       // start of the last request
@@ -74,15 +75,15 @@ func (h *host) updateGap(w *waiter) {
 		before = prev.delay
 	}
 	h.gaps -= w.gap
-	w.gap = h.pacer.limits.gap(before, w.delay)
+	w.gap = h.gap(before, w.delay)
 	h.gaps += w.gap
 }
 
 // gap is the time between a start whose Crawl-delay was before and one with
 // delay. The longer one counts: robots.txt is fetched without a Crawl-delay, and
 // the first page after it must keep the delay all the same.
-func (l *Limits) gap(before, delay time.Duration) time.Duration {
-	return max(l.Gap, before, delay)
+func (h *host) gap(before, delay time.Duration) time.Duration {
+	return max(h.ownGap, before, delay)
 }
 
 // full reports whether requests in flight forbid a further one.
@@ -120,7 +121,7 @@ func (h *host) dueAfter(gap time.Duration) (instant, Reason) {
 		return h.until, ReasonPause
 	case slow > gap:
 		return at, ReasonAdapt
-	case gap > h.pacer.limits.Gap:
+	case gap > h.ownGap:
 		return at, ReasonDelay
 	}
 	return at, ReasonGap
@@ -143,15 +144,15 @@ func (h *host) due() (instant, Reason) {
 // adaptive gap after the one before. So the newcomer's turn cannot come before the
 // larger of the two sums.
 func (h *host) arrival(delay time.Duration, now instant) (instant, Reason) {
-	l, n := &h.pacer.limits, h.line.Len()
+	n := h.line.Len()
 	if n == 0 {
-		at, why := h.dueAfter(l.gap(h.delay, delay))
+		at, why := h.dueAfter(h.gap(h.delay, delay))
 		return h.orNow(at, why, ReasonNone, now)
 	}
 	at, why := h.due()
 	at, why = h.orNow(at, why, ReasonShared, now) // only the store keeps one in line who is due
 	last := waiterAt(h.line.Back())
-	gaps := h.gaps - h.first().gap + l.gap(last.delay, delay)
+	gaps := h.gaps - h.first().gap + h.gap(last.delay, delay)
 	return at + spread(max(gaps, spread(h.adaptive(), n)), h.pacer.fleet.share()), why
 }
 

@@ -3,6 +3,8 @@ package pace
 import (
 	"hash/maphash"
 	"math"
+	"net/netip"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -49,11 +51,30 @@ func (p *Pacer) hostOf(authority string, now instant) *host {
 	if h == nil {
 		// The name may be part of a long URL, which a copy does not keep alive.
 		const never = math.MinInt64 / 2
-		h = &host{pacer: p, authority: strings.Clone(authority), last: never, paused: never, until: never}
+		h = &host{pacer: p, authority: strings.Clone(authority), ownGap: p.limits.gapOf(authority), last: never, paused: never, until: never}
 		m.byName[h.authority] = h
 		m.all = append(m.all, h)
 	}
 	return h
+}
+
+// gapOf is Gap at an authority.
+func (l *Limits) gapOf(authority string) time.Duration {
+	if l.FreeLoopback && isLoopback(authority) {
+		return 0
+	}
+	return l.Gap
+}
+
+// isLoopback reports whether an authority, "scheme://host:port", is on this machine.
+func isLoopback(authority string) bool {
+	u, err := url.Parse(authority)
+	if err != nil {
+		return false
+	}
+	name := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	addr, _ := netip.ParseAddr(name)
+	return name == "localhost" || strings.HasSuffix(name, ".localhost") || addr.IsLoopback()
 }
 
 // sweep looks at the next two hosts.

@@ -70,6 +70,7 @@ package pace
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -82,6 +83,10 @@ type Limits struct {
 	// is no gap of our own, which is not wise for a crawl of any length:
 	// most robots.txt files state no Crawl-delay.
 	Gap time.Duration
+
+	// FreeLoopback lifts Gap from the hosts of this machine: localhost and its
+	// subdomains, 127.0.0.0/8 and [::1].
+	FreeLoopback bool
 
 	// Delay says how much of a Crawl-delay is obeyed. Zero is Cap.
 	Delay Mode
@@ -114,7 +119,21 @@ type Limits struct {
 	// AdaptMax is the longest gap that Adapt may ask for. Zero is 60
 	// seconds.
 	AdaptMax time.Duration
+
+	// Off is no pacing at all: every turn is free, and no answer means anything. Every
+	// other field must be zero.
+	Off bool
 }
+
+// Default returns the limits of a crawler that says nothing else: half a second between
+// requests, none of it for hosts of this machine, two requests in flight, Crawl-delay up
+// to a minute, and pauses of up to 15 minutes.
+func Default() *Limits {
+	return &Limits{Gap: 500 * time.Millisecond, FreeLoopback: true, Parallel: 2, DelayCap: time.Minute, Pause: 15 * time.Minute}
+}
+
+// Unlimited returns limits that are Off.
+func Unlimited() *Limits { return &Limits{Off: true} }
 
 // Mode says how much of a Crawl-delay is obeyed. RFC 9309 has no Crawl-delay, but
 // many files do. One that is not obeyed in full is reported to Options.OnDelay.
@@ -207,7 +226,11 @@ func (l Limits) check() error {
 			return fmt.Errorf("pace: Limits.%s is %v; want a positive duration, or 0 for %s", f.name, f.value, f.zero)
 		}
 	}
+	rest := l
+	rest.Off = false
 	switch {
+	case l.Off && rest != Limits{}:
+		return errors.New("pace: Limits.Off is set together with other fields; want every other field zero")
 	case l.Delay > Honour:
 		return fmt.Errorf("pace: Limits.Delay is %d; want Cap, Ignore or Honour", l.Delay)
 	case l.Parallel < 0:

@@ -25,6 +25,9 @@ func TestNew(t *testing.T) {
 		{"adapt", Limits{Adapt: -1}, "pace: Limits.Adapt is -1; want a factor up to a million, or 0 for off"},
 		{"adapt_nan", Limits{Adapt: math.NaN()}, "pace: Limits.Adapt is NaN; want a factor up to a million, or 0 for off"},
 		{"adapt_inf", Limits{Adapt: math.Inf(1)}, "pace: Limits.Adapt is +Inf; want a factor up to a million, or 0 for off"},
+		{"off", *Unlimited(), ""},
+		{"default", *Default(), ""},
+		{"off_and_a_gap", Limits{Off: true, Gap: 1}, "pace: Limits.Off is set together with other fields; want every other field zero"},
 		{"adapt_max", Limits{AdaptMax: -1}, "pace: Limits.AdaptMax is -1ns; want a positive duration, or 0 for 60s"},
 	} {
 		t.Run("house/"+test.name, func(t *testing.T) {
@@ -37,6 +40,46 @@ func TestNew(t *testing.T) {
 				t.Errorf("New(%+v) = %v, %q; want error %q", test.limits, p, got, test.want)
 			}
 		})
+	}
+}
+
+// A host of this machine has no gap by default. A gap that is set explicitly applies
+// everywhere.
+func TestFreeLoopback(t *testing.T) {
+	for _, test := range []struct {
+		authority string
+		want      bool
+	}{
+		{"http://localhost", true}, {"https://LOCALHOST.:8443", true}, {"http://a.b.localhost:80", true},
+		{"http://127.0.0.1:8080", true}, {"http://127.255.0.3", true}, {"http://[::1]:8080", true},
+		{"http://localhost.example.com", false}, {"http://notlocalhost", false}, {"http://128.0.0.1", false},
+		{"http://127.0.0.1.example.com", false}, {"http://[::2]", false}, {"http://10.0.0.1", false},
+		{"", false}, {"http://[::1", false},
+	} {
+		t.Run("6/"+test.authority, func(t *testing.T) {
+			for _, l := range []*Limits{Default(), {Gap: 500 * ms}} {
+				gap := pacer(t, *l, nil).hostOf(test.authority, 0).ownGap
+				if want := 500 * ms; (gap == 0) != (test.want && l.FreeLoopback) || gap != 0 && gap != want {
+					t.Errorf("a gap of %v with FreeLoopback %t; want none: %t", gap, l.FreeLoopback, test.want)
+				}
+			}
+		})
+	}
+}
+
+// Turns that are not paced are free, cost nothing and end without effect.
+func TestOff(t *testing.T) {
+	p := pacer(t, *Unlimited(), nil)
+	ctx := t.Context()
+	n := testing.AllocsPerRun(100, func() {
+		turn, err := p.Wait(ctx, host1, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn.Answer(429, nil)
+	})
+	if at, why := p.Peek(host1, time.Hour); n != 0 || why != ReasonNone || time.Until(at) > 0 || p.Stats() != (Stats{Off: true}) {
+		t.Errorf("6/off: %v allocations, then a turn at %v because of %q, %+v; want none, now, and nothing counted", n, at, why, p.Stats())
 	}
 }
 

@@ -62,6 +62,9 @@ func (p *Pacer) Follow(ctx context.Context, authority string, delay time.Duratio
 
 // wait is Wait with most instead of Limits.MaxWait.
 func (p *Pacer) wait(ctx context.Context, authority string, delay, most time.Duration) (Turn, error) {
+	if p.limits.Off {
+		return Turn{}, nil
+	}
 	if err := ctx.Err(); err != nil {
 		return Turn{}, err
 	}
@@ -88,10 +91,10 @@ func (p *Pacer) wait(ctx context.Context, authority string, delay, most time.Dur
 // Obeyed returns how much of a Crawl-delay is obeyed under Limits.Delay: all of it,
 // at most Limits.DelayCap, or zero.
 func (p *Pacer) Obeyed(delay time.Duration) time.Duration {
-	switch p.limits.Delay {
-	case Ignore:
+	switch {
+	case p.limits.Off || p.limits.Delay == Ignore:
 		return 0
-	case Cap:
+	case p.limits.Delay == Cap:
 		delay = min(delay, p.limits.DelayCap)
 	}
 	return min(max(delay, 0), ages)
@@ -338,6 +341,7 @@ func (p *Pacer) Peek(authority string, delay time.Duration) (time.Time, Reason) 
 
 // Stats counts what a Pacer did since New.
 type Stats struct {
+	Off         bool          `json:"off"`         // Limits.Off: no pacing at all
 	Authorities int           `json:"authorities"` // remembered now
 	Waiting     int           `json:"waiting"`     // callers in line now
 	InFlight    int           `json:"in_flight"`   // turns not yet ended
@@ -358,6 +362,7 @@ func (p *Pacer) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.stats
+	s.Off = p.limits.Off
 	s.Authorities = len(p.hosts.byName)
 	s.Forgotten = p.hosts.forgotten
 	s.Members = p.fleet.members

@@ -39,7 +39,8 @@ func (c *cli) checkCommand() *cobra.Command {
 		Short: "Say whether URLs may be fetched, and why",
 		Long: `Check fetches the robots.txt of each URL's site once. For each URL it says
 whether the URL may be fetched, which rule or answer decided, and when the next
-fetch of robots.txt is due. It fetches no pages.
+fetch of robots.txt is due. It fetches no pages. A second request
+to a host, such as a redirect of its robots.txt, waits half a second.
 
 With --from it reads URLs from a file or from standard input, one per line. It
 skips blank lines and lines that begin with #. The list may have any length.

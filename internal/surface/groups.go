@@ -24,7 +24,7 @@ var everyone = strings.Fields(`
 	policy.Decision policy.Decision.Allowed policy.Decision.Clause policy.Decision.Expires
 	policy.Decision.RetryAt policy.Decision.String policy.Decision.URL policy.Decision.Verdict
 	policy.Verdict policy.Allow policy.Defer policy.Disallow
-	pace.Limits pace.Limits.Delay pace.Limits.DelayCap pace.Limits.Gap pace.Limits.MaxWait pace.Limits.Parallel
+	pace.Default pace.Unlimited pace.Limits pace.Limits.Delay pace.Limits.DelayCap pace.Limits.Gap pace.Limits.MaxWait pace.Limits.Parallel
 	pace.Mode pace.Cap pace.Honour pace.Ignore
 	cache.Store cache/disk.Open cache/disk.Store cache/disk.Store.Close
 	cache/redis.Open cache/redis.Store cache/redis.Store.Close`)
