@@ -9,23 +9,23 @@ import (
 // This file finds the group to obey: RFC 9309, sections 2.1 and 2.2.1.
 
 // A choice finds the groups that a crawler obeys, while the records of a file are
-// read once. The names that the crawler looks for have priorities: its tokens 0, 1 and
-// so on, then "*". It obeys the groups that have the name of the least priority.
+// read once. Each name has a place in the list of the names that the crawler looks for:
+// its tokens, then "*". The crawler obeys all groups with the name that comes first.
 type choice struct {
 	dialect *Dialect
 	tokens  []string
-	best    int    // priority of the name obeyed so far; noName if there is none
+	best    int    // place of the name obeyed so far; noName if there is none
 	agent   string // first user-agent value with the name obeyed so far
-	skip    int    // number of records kept before the groups obeyed so far
+	skip    int    // number of records to drop from the beginning of the list
 
 	// The group being read.
-	name   int    // least priority of the names of the group
-	value  string // first user-agent value with the name of that priority
-	start  int    // number of records kept before the group
+	place  int    // first place of a name of the group; noName if there is none
+	value  string // first user-agent value with the name of that place
+	start  int    // where the records of the group begin in the list
 	obeyed bool   // the group is obeyed so far
 }
 
-// noName is the priority of a name that the crawler does not look for.
+// noName is the place of a name that the crawler does not look for.
 const noName = math.MaxInt
 
 // choose finds the group that the crawler with the given tokens obeys.
@@ -33,7 +33,7 @@ func (f *File) choose(tokens string) *Group {
 	var tokensBuf [4]string
 	var buf [64]record // enough for most files
 	list := buf[:0]
-	c := choice{dialect: &f.dialect, tokens: f.dialect.appendTokens(tokensBuf[:0], tokens), best: noName, name: noName}
+	c := choice{dialect: &f.dialect, tokens: f.dialect.appendTokens(tokensBuf[:0], tokens), best: noName, place: noName}
 	s := f.scan()
 	for s.next() {
 		list = c.add(list, &s)
@@ -45,7 +45,7 @@ func (f *File) choose(tokens string) *Group {
 // appendTokens appends the product tokens of a list separated by commas.
 func (d *Dialect) appendTokens(tokens []string, list string) []string {
 	if list == "" && d.lettersOnly {
-		return append(tokens, "") // google/robotstxt compares even this
+		return append(tokens, "") // google/robotstxt compares an empty token, too
 	}
 	for t := range strings.SplitSeq(list, ",") {
 		if t = strings.Trim(t, " \t"); t != "" {
@@ -55,16 +55,17 @@ func (d *Dialect) appendTokens(tokens []string, list string) []string {
 	return tokens
 }
 
-// add adds the next record of the file to the list of records that are kept: those
-// of the groups obeyed so far, then the other records of the group being read.
+// add adds the record that the scanner has read to the list if the group may need it:
+// a rule only if its group is obeyed so far, another record in any case, since endGroup
+// removes the records of a group that is not obeyed.
 func (c *choice) add(list []record, s *scanner) []record {
 	switch {
 	case s.kind == agent:
 		if s.begins {
 			list = c.endGroup(list)
 		}
-		if n := c.priority(s.value()); n < c.name {
-			c.name, c.value = n, s.value()
+		if n := c.placeOf(s.value()); n < c.place {
+			c.place, c.value = n, s.value()
 		}
 	case s.kind == blank:
 		return c.endGroup(list)
@@ -92,20 +93,20 @@ func appendRecord(list []record, s *scanner) []record {
 }
 
 // decideObeyed decides, after the names of a group are read, whether it is obeyed.
-// A group with a better name replaces all groups before.
+// A group with a better name than all groups before replaces them.
 func (c *choice) decideObeyed() {
 	onlyFirst := c.dialect.firstGroup || c.dialect.firstStar && c.dialect.isDefault(c.value)
 	switch {
-	case c.name < c.best:
-		c.best, c.agent, c.obeyed = c.name, c.value, true
+	case c.place < c.best:
+		c.best, c.agent, c.obeyed = c.place, c.value, true
 		c.skip = c.start
-	case c.name == c.best && c.name != noName && !onlyFirst:
+	case c.place == c.best && c.place != noName && !onlyFirst:
 		c.obeyed = true
 	}
 }
 
-// endGroup ends the group being read. Without a rule it is still a group, but not
-// in the 1996 draft.
+// endGroup ends the group being read, and removes its records if it is not obeyed. A
+// group without a rule counts, but not in the 1996 draft.
 func (c *choice) endGroup(list []record) []record {
 	if !c.dialect.blankEnds {
 		c.decideObeyed()
@@ -113,12 +114,12 @@ func (c *choice) endGroup(list []record) []record {
 	if !c.obeyed {
 		list = list[:c.start]
 	}
-	c.start, c.name, c.obeyed = len(list), noName, false
+	c.start, c.place, c.obeyed = len(list), noName, false
 	return list
 }
 
-// priority returns the priority of the name in a user-agent value.
-func (c *choice) priority(value string) int {
+// placeOf returns the place of the name in a user-agent value.
+func (c *choice) placeOf(value string) int {
 	name := c.dialect.token(value)
 	for i, t := range c.tokens {
 		if equalFold(name, t) {

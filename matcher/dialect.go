@@ -11,9 +11,9 @@ type Dialect struct {
 	halfBOM     bool   // any leading part of a UTF-8 byte order mark is skipped
 	utf8Only    bool   // UTF-16 is not decoded
 	twoWords    bool   // two words without a colon are a record
-	prefixNames bool   // a record has the name that its name begins with, as in google/robotstxt
+	prefixNames bool   // only the beginning of a record's name counts, as in google/robotstxt
 	exactNames  bool   // misspelled names are not accepted
-	blankEnds   bool   // a blank line ends a record, and a record has rules
+	blankEnds   bool   // a blank line ends a group, and a group without rules does not count
 
 	// Which group is obeyed.
 	lettersOnly bool // a token in the file ends at a digit
@@ -52,7 +52,7 @@ func Draft2019() Dialect {
 // Koster1996 returns the dialect of the draft "A Method for Robots Exclusion"
 // of November 1996: rules are tried in the order of the file and the first
 // match decides, no byte is special, every triplet but %2F is decoded, a blank
-// line ends a record, and the first record that has the token as its whole name
+// line ends a group, and the first group that has the token as its whole name
 // is obeyed.
 func Koster1996() Dialect {
 	return Dialect{

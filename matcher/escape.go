@@ -29,16 +29,16 @@ const (
 	inTarget               // it can stand in a target in every normal form
 	inPattern              // it can stand in a pattern in every normal form
 	notStar                // it is not "*"
-	notControl             // it is no control byte but tab
+	notControl             // it is a tab, or not a control byte
 )
 
 // properties holds the properties of every byte: RFC 3986, sections 2.2 and 2.3.
 var properties = func() (t [256]uint8) {
 	for i := range t {
 		switch c := byte(i); {
-		case isTokenByte(c) || has(".~:@&=+,;!'()[]", c):
+		case isTokenByte(c) || contains(".~:@&=+,;!'()[]", c):
 			t[i] = decoded
-		case c <= ' ' || c >= 0x7F || has("\"<>\\^`{|}", c):
+		case c <= ' ' || c >= 0x7F || contains("\"<>\\^`{|}", c):
 			t[i] = foreign
 		case c == '*' || c == '$':
 			t[i] = special
@@ -57,11 +57,11 @@ var properties = func() (t [256]uint8) {
 	return t
 }()
 
-// has reports whether set has the byte c.
-func has(set string, c byte) bool { return strings.IndexByte(set, c) >= 0 }
+// contains reports whether set contains the byte c.
+func contains(set string, c byte) bool { return strings.IndexByte(set, c) >= 0 }
 
-// shared returns the properties that all bytes of s have.
-func shared(s string) uint8 {
+// commonProperties returns the properties that all bytes of s have.
+func commonProperties(s string) uint8 {
 	all := ^uint8(0)
 	for i := range len(s) {
 		all &= properties[s[i]]
@@ -71,7 +71,7 @@ func shared(s string) uint8 {
 
 // isNormalTarget reports whether a target is in every normal form and has no
 // fragment.
-func isNormalTarget(t string) bool { return shared(t)&inTarget != 0 }
+func isNormalTarget(t string) bool { return commonProperties(t)&inTarget != 0 }
 
 // triplet returns the byte that the triplet at s[i:] stands for.
 func triplet(s string, i int) (byte, bool) {
@@ -95,19 +95,19 @@ func unhex(c byte) byte {
 	return 255
 }
 
+// appendTriplet appends the triplet of c.
 func appendTriplet(dst []byte, c byte) []byte {
 	const hexDigits = "0123456789ABCDEF"
 	return append(dst, '%', hexDigits[c>>4], hexDigits[c&15])
 }
 
-// oneInQuery reports whether c and its triplet are equal in a query, where they are no
-// delimiters: Figure 4, row 2.
+// oneInQuery reports whether c and its triplet are equal in a query, where c is not a
+// delimiter: Figure 4, row 2.
 func oneInQuery(c byte) bool { return c == '/' || c == '?' }
 
 // appendNormal appends the normal form of a pattern, or of a request target. In a
-// pattern, "*", and "$" at the end, are no literals, and bytes that equal their
-// triplets in a query are decoded there. folds reports that the query of a target
-// has such a triplet.
+// pattern, "*" and a "$" at the end are not literals, and %2F and %3F are decoded in
+// the query. folds reports whether the query has one of these triplets.
 func (f form) appendNormal(dst []byte, s string, isPattern bool) (out []byte, folds bool) {
 	inQuery := false
 	for i := 0; i < len(s); i++ {
@@ -145,8 +145,8 @@ func (f form) appendNormal(dst []byte, s string, isPattern bool) (out []byte, fo
 	return dst, folds
 }
 
-// fold appends the normal form t of a target for rules with a query: the triplets of
-// bytes that equal their triplets in a query are decoded.
+// fold appends a target in normal form as rules with a query see it: %2F and %3F are
+// decoded in the query.
 func fold(dst []byte, t string) []byte {
 	inQuery := false
 	for i := 0; i < len(t); i++ {

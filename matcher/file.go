@@ -7,15 +7,15 @@ import (
 	"unsafe"
 )
 
-// A File is the text of a robots.txt file, and what its crawlers asked of it. It
-// is immutable and safe for concurrent use. Most callers want [File.Match] or
-// [File.MatchURL]; [File.Group] is for many targets of one crawler. A nil File is
-// that of a file without a line.
+// A File is the text of a robots.txt file, with the groups that crawlers have asked
+// for. It is immutable and safe for concurrent use. Most callers want [File.Match] or
+// [File.MatchURL]; [File.Group] is for many targets of one crawler. A nil File has no
+// lines.
 type File struct {
 	text    string
 	unpack  func(string) string // returns the file from text; nil if text is the file
 	dialect Dialect
-	asked   atomic.Pointer[answer] // the newest
+	answers atomic.Pointer[answer] // the newest answer; each points to an older one
 }
 
 // An answer is a group that a File keeps, with the token it was asked for.
@@ -67,7 +67,7 @@ func (f *File) Size() int {
 	}
 	n := int(unsafe.Sizeof(*f)) + len(f.text)
 	counted := map[*Group]bool{}
-	for a := f.asked.Load(); a != nil; a = a.older {
+	for a := f.answers.Load(); a != nil; a = a.older {
 		n += int(unsafe.Sizeof(*a)) + len(a.token)
 		if !counted[a.group] {
 			n += a.group.Size()
@@ -84,7 +84,7 @@ func (f *File) Group(token string) *Group {
 	if f == nil {
 		return noGroup
 	}
-	for a := f.asked.Load(); a != nil; a = a.older {
+	for a := f.answers.Load(); a != nil; a = a.older {
 		if a.token == token {
 			return a.group
 		}
@@ -99,7 +99,7 @@ var noGroup = new(Group)
 // kept and returned.
 func (f *File) keep(a *answer) *Group {
 	for {
-		newest, count := f.asked.Load(), 1
+		newest, count := f.answers.Load(), 1
 		for o := newest; o != nil; o = o.older {
 			if count++; o.group.agent == a.group.agent && a.group.agent != "" {
 				a.group = o.group // in one file, the same user-agent value means the same group
@@ -108,7 +108,7 @@ func (f *File) keep(a *answer) *Group {
 		if a.older = newest; count > answersMost {
 			a.older = nil
 		}
-		if f.asked.CompareAndSwap(newest, a) {
+		if f.answers.CompareAndSwap(newest, a) {
 			return a.group
 		}
 	}
@@ -130,8 +130,8 @@ func (f *File) CrawlDelay(token string) (d time.Duration, ok bool) {
 }
 
 // Lines yields the lines of the file with their numbers, so that what the other
-// methods say of a line can be shown below it. They are UTF-8 where the dialect
-// makes them so, without a byte order mark and without their ends.
+// methods say of a line can be shown below it. They are UTF-8 if the dialect
+// decodes them, without a byte order mark and without their ends.
 func (f *File) Lines() iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		if f == nil {
@@ -182,8 +182,8 @@ func (f *File) Agents() iter.Seq2[int, string] {
 }
 
 // Skipped yields the line and, in words, the reason for every line that had
-// no effect or that was taken for more than what is written. Comments and blank
-// lines are not listed.
+// no effect or whose misspelling was accepted. Comments and blank lines are not
+// listed.
 func (f *File) Skipped() iter.Seq2[int, string] {
 	return f.list(func(s *scanner) (string, bool) {
 		why := s.reason()
@@ -195,7 +195,7 @@ func (f *File) Skipped() iter.Seq2[int, string] {
 // Zero means a file that allows everything to everyone.
 func (f *File) CountRules() int {
 	n := 0
-	for range f.list(func(s *scanner) (string, bool) { return "", s.kind.isRule() && s.idle() == "" }) {
+	for range f.list(func(s *scanner) (string, bool) { return "", s.kind.isRule() && s.idleReason() == "" }) {
 		n++
 	}
 	return n

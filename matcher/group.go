@@ -20,13 +20,13 @@ type Group struct {
 	written  []Rule        // rules whose pattern normalising changed, as written, by line
 	delay    time.Duration // the crawl-delay
 	hasDelay bool          // there is a crawl-delay
-	asked    atomic.Bool   // a question has come
+	asked    atomic.Bool   // Match has been called
 	rules    atomic.Pointer[rules]
 
 	// Other records, in the order of the file. They are kept as text: a file can have
 	// 170,000 of them, and a list of structs takes twenty times the memory of the file.
-	others     string  // each as it is written, with a line feed
-	otherLines []int32 // number of the line of each record
+	others     string  // the records as they are written, each with a line feed
+	otherLines []int32 // the line number of each record in others
 }
 
 // newGroup makes a group of the records that a crawler obeys, which stand in text.
@@ -106,14 +106,14 @@ func (b *groupBuilder) addRules(text string, records []record) {
 // addRule adds a rule with the given pattern, brought to normal form, if it can
 // match something.
 func (b *groupBuilder) addRule(written Rule, pattern string) {
-	all := shared(strings.TrimSuffix(pattern, "$"))
+	all := commonProperties(strings.TrimSuffix(pattern, "$"))
 	if all&notControl == 0 && !b.dialect.loose {
 		return
 	}
 	normal := pattern
 	if all&inPattern == 0 {
 		b.tmp, _ = b.dialect.form.appendNormal(b.tmp[:0], pattern, true)
-		normal, all = view(b.tmp), shared(view(b.tmp))
+		normal, all = view(b.tmp), commonProperties(view(b.tmp))
 	}
 	r := rule{begin: int32(len(b.patterns)), line: int32(written.Line), allow: written.Allow}
 	normal = b.dialect.setPattern(&r, normal, all)
@@ -149,7 +149,7 @@ func (g *Group) Rules() iter.Seq[Rule] {
 		slices.SortFunc(byLine, func(i, j int) int { return int(s.list[i].line - s.list[j].line) })
 		last := int32(0)
 		for _, i := range byLine {
-			if s.list[i].line != last && !yield(g.explain(s, i)) {
+			if s.list[i].line != last && !yield(g.asWritten(s, i)) {
 				return
 			}
 			last = s.list[i].line
@@ -157,8 +157,8 @@ func (g *Group) Rules() iter.Seq[Rule] {
 	}
 }
 
-// explain returns rule i as it is written.
-func (g *Group) explain(s *rules, i int) Rule {
+// asWritten returns rule i as it is written in the file.
+func (g *Group) asWritten(s *rules, i int) Rule {
 	r := &s.list[i]
 	n := sort.Search(len(g.written), func(i int) bool { return g.written[i].Line >= int(r.line) })
 	if n < len(g.written) && g.written[n].Line == int(r.line) {
@@ -172,7 +172,7 @@ func (g *Group) Match(target string) Match {
 	if strings.HasPrefix(target, "/") && isNormalTarget(target) {
 		return g.decide(target, false)
 	}
-	target = g.dialect.origin(target)
+	target = g.dialect.originForm(target)
 	if g.dialect.form == googleForm || isNormalTarget(target) {
 		return g.decide(target, false)
 	}
@@ -189,7 +189,7 @@ const targetUsual = 512
 func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // decide returns the verdict on a target in normal form. folds says that rules
-// with a query see the target folded.
+// with a query see another target, which fold returns.
 func (g *Group) decide(t string, folds bool) Match {
 	m := Match{Allowed: true, Agent: g.agent}
 	s := g.readyRules()
@@ -207,7 +207,7 @@ func (g *Group) decide(t string, folds bool) Match {
 		best = s.best(t, allRules)
 	}
 	if best >= 0 {
-		m.Rule = g.explain(s, best)
+		m.Rule = g.asWritten(s, best)
 		m.Allowed = m.Rule.Allow
 	}
 	return m

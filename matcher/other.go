@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// This file gives the other records of a group, and reads the crawl-delay: RFC
+// This file returns the other records of a group, and reads the crawl-delay: RFC
 // 9309, section 2.2.4.
 
 // Other is as [File.Other] for the records that stand in the groups of the

@@ -14,8 +14,8 @@ const (
 	sitemap              // sitemap
 	delay                // crawl-delay
 	junk                 // no record: no name before a colon
-	blank                // a blank line that ends a record of the 1996 draft
-	tooLong              // what follows in the line is past Dialect.lineMax
+	blank                // a blank line that ends a group in the 1996 draft
+	tooLong              // the rest of a line that is longer than Dialect.lineMax
 )
 
 // names lists the names of records in lower case, indexed by kind.
@@ -82,8 +82,8 @@ func (k kind) isRule() bool { return k == allow || k == disallow }
 // (RFC 9309, section 2.2.4).
 func (k kind) isOther() bool { return k == other || k == sitemap || k == delay }
 
-// reason returns why the record has no effect, or that it is taken for more than what
-// is written; "" if there is nothing to say.
+// reason returns why the record has no effect, or that its misspelling is accepted; ""
+// if there is nothing to say.
 func (s *scanner) reason() string {
 	switch {
 	case s.kind == tooLong:
@@ -95,7 +95,7 @@ func (s *scanner) reason() string {
 	case s.kind == agent && s.dialect.token(s.value()) == "":
 		return "user-agent line that names no crawler"
 	}
-	if why := s.idle(); s.kind.isRule() && why != "" {
+	if why := s.idleReason(); s.kind.isRule() && why != "" {
 		return why
 	}
 	if s.odd {
@@ -104,15 +104,15 @@ func (s *scanner) reason() string {
 	return ""
 }
 
-// idle returns why the rule can match nothing, or "".
-func (s *scanner) idle() string {
+// idleReason returns why the record, a rule, can match nothing; "" if it can.
+func (s *scanner) idleReason() string {
 	d, pattern := s.dialect, s.value()
 	switch {
 	case !s.grouped:
 		return "rule outside any group"
 	case pattern == "":
 		return "empty pattern"
-	case !d.loose && shared(pattern)&notControl == 0:
+	case !d.loose && commonProperties(pattern)&notControl == 0:
 		return "control bytes in the pattern"
 	case !d.canBegin(pattern):
 		return "rule that can never match: its pattern begins with neither / nor *"
@@ -120,7 +120,7 @@ func (s *scanner) idle() string {
 	return ""
 }
 
-// canBegin reports whether a path can begin as a pattern does.
+// canBegin reports whether a pattern can match a path by its first byte.
 func (d *Dialect) canBegin(pattern string) bool {
 	return pattern != "" && (pattern[0] == '/' || pattern[0] == '*' && !d.literal)
 }

@@ -26,12 +26,12 @@ type record struct {
 // A scanner reads the records of a file one after another, as bufio.Scanner
 // reads lines.
 type scanner struct {
-	record  // found by next; line and grouped carry over to the one after it
+	record  // read by next, which takes line and grouped from the record before
 	dialect *Dialect
 	text    string // UTF-8, without a byte order mark
 	pos     int    // where the next line starts
 	inRules bool   // the open group has a rule
-	isLong  bool   // the line read last is longer than dialect.lineMax
+	isLong  bool   // the rest of a line longer than dialect.lineMax is the next record
 
 	// The next line feed, carriage return and "#" at pos or later, or the length
 	// of the text. One before pos must be searched for again. So each byte of a

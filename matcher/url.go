@@ -31,8 +31,8 @@ func (g *Group) MatchURL(u *url.URL) Match {
 	return g.Match(view(t))
 }
 
-// origin returns the path and query of a target, at least "/".
-func (d *Dialect) origin(target string) string {
+// originForm returns the path and query of a target, at least "/".
+func (d *Dialect) originForm(target string) string {
 	target = until(target, '#')
 	if d.nulEnds {
 		target = until(target, 0)
@@ -63,7 +63,7 @@ func isScheme(s string) bool {
 	return s != ""
 }
 
-// pathStart returns where the path can begin in s, from byte i on.
+// pathStart returns where the authority of s, which begins at byte i, ends.
 func pathStart(s string, i int) int {
 	for i < len(s) && s[i] != '/' && s[i] != '?' && s[i] != ';' {
 		i++
