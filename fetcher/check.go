@@ -12,9 +12,10 @@ import (
 )
 
 // Check decides on a URL and fetches its robots.txt first if that is due. It
-// waits no longer than ctx. A site that is down has a decision, too: the error is
-// not nil only if ctx ended, whose cause it then has in its chain, or if the URL
-// is not an http or https URL with a host ([ErrURL]).
+// waits no longer than ctx. It takes no turn for the URL: Decision.Turn says when a
+// request would have one, and [Transport.Admit] waits for it. A site that is down has a
+// decision, too: the error is not nil only if ctx ended, whose cause it then has in its
+// chain, or if the URL is not an http or https URL with a host ([ErrURL]).
 func (t *Transport) Check(ctx context.Context, target *url.URL) (policy.Decision, error) {
 	key, err := Authority(target)
 	if err != nil {

@@ -123,6 +123,41 @@ func ExampleTransport_Check() {
 	// true
 }
 
+// Admit decides and waits for the turn of a request that a browser makes.
+func ExampleTransport_Admit() {
+	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{
+		Pace: &pace.Limits{Parallel: 1},
+		Base: pages{"https://example.com/robots.txt": "User-agent: *\nDisallow: /private\n"},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	browse := func(*url.URL) (*http.Response, error) { // a browser
+		return &http.Response{StatusCode: http.StatusOK}, nil
+	}
+	for _, page := range []string{"https://example.com/news", "https://example.com/private"} {
+		a, d, err := t.Admit(context.Background(), parse(page))
+		switch {
+		case err != nil:
+			log.Fatal(err) // ctx ended, or the URL is not an http or https URL
+		case a == nil:
+			fmt.Println("not now:", d.Verdict)
+			continue
+		}
+		resp, err := browse(parse(page))
+		if err != nil {
+			a.Fail(err)
+			continue
+		}
+		a.Answer(resp.StatusCode, resp.Header)
+		a.Done()
+		fmt.Println("visited", page)
+	}
+	// Output:
+	// visited https://example.com/news
+	// not now: disallow
+}
+
 // Peek decides from memory alone. It neither waits nor fetches.
 func ExampleTransport_Peek() {
 	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Base: pages{

@@ -1,0 +1,121 @@
+package fetcher_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/internal/httptest"
+	"github.com/rfc9309/polite/pace"
+	"github.com/rfc9309/polite/policy"
+)
+
+// admit asks for a page and returns the admission and the verdict.
+func (p *paced) admit(ctx context.Context, page string) (*fetcher.Admission, policy.Decision) {
+	p.t.Helper()
+	a, d, err := p.tr.Admit(ctx, parse(page))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if (a != nil) != d.Allowed() {
+		p.t.Errorf("Admit(%s): admission %v with %v", page, a, d)
+	}
+	return a, d
+}
+
+func TestAdmit(t *testing.T) {
+	t.Run("6/rules_and_gap", func(t *testing.T) {
+		inPace(t, pace.Limits{Gap: time.Second}, fetcher.Options{}, func(p *paced) {
+			p.web.Site(site).Robots(httptest.Text(rules))
+			if a, d := p.admit(context.Background(), private); a != nil || d.Verdict != policy.Disallow {
+				t.Errorf("private: %v, want Disallow", d)
+			}
+			for i := range 3 { // robots.txt has had the turn at 0 s
+				a, _ := p.admit(context.Background(), public)
+				if since, want := time.Since(p.start), time.Duration(i+1)*time.Second; since != want {
+					t.Errorf("turn %d after %v, want %v", i, since, want)
+				}
+				a.Answer(http.StatusOK, nil)
+				a.Done()
+			}
+		})
+	})
+
+	t.Run("6/pause_holds_for_requests_of_the_transport", func(t *testing.T) {
+		inPace(t, pace.Limits{}, fetcher.Options{}, func(p *paced) {
+			p.web.Site(site).Robots(httptest.Text(rules)).Path("/public", httptest.Text("x"))
+			a, _ := p.admit(context.Background(), public)
+			a.Answer(http.StatusTooManyRequests, http.Header{"Retry-After": {"60"}})
+			a.Done()
+			p.read(public)
+			if since := time.Since(p.start); since != time.Minute {
+				t.Errorf("the page was requested after %v, want 1m0s", since)
+			}
+		})
+	})
+
+	t.Run("6/freed_after_the_timeout", func(t *testing.T) {
+		inPace(t, pace.Limits{Parallel: 1}, fetcher.Options{Timeout: 10 * time.Second}, func(p *paced) {
+			p.web.Site(site).Robots(httptest.Text(rules))
+			lost, _ := p.admit(context.Background(), public)
+			a, _ := p.admit(context.Background(), public)
+			if since := time.Since(p.start); since != 10*time.Second {
+				t.Errorf("next turn after %v, want 10s", since)
+			}
+			lost.Done() // too late to do anything
+			if n := p.tr.Stats().Pace.InFlight; n != 1 {
+				t.Errorf("%d in flight, want 1", n)
+			}
+			a.Fail(context.DeadlineExceeded)
+			if n := p.tr.Stats().Pace.InFlight; n != 0 {
+				t.Errorf("%d in flight, want 0", n)
+			}
+		})
+	})
+
+	t.Run("6/too_late", func(t *testing.T) {
+		inPace(t, pace.Limits{Gap: time.Minute, MaxWait: time.Second}, fetcher.Options{}, func(p *paced) {
+			p.web.Site(site).Robots(httptest.Text(rules))
+			p.read("http://example.com/robots.txt")
+			p.admit(context.Background(), public)
+			a, d := p.admit(context.Background(), public)
+			if a != nil || d.Verdict != policy.Defer || !d.RetryAt.After(time.Now()) {
+				t.Errorf("got %v, want Defer", d)
+			}
+		})
+	})
+
+	t.Run("6/caller_gone", func(t *testing.T) {
+		inPace(t, pace.Limits{Gap: time.Minute}, fetcher.Options{}, func(p *paced) {
+			p.web.Site(site).Robots(httptest.Text(rules))
+			ctx, cancel := context.WithCancel(context.Background())
+			time.AfterFunc(time.Second, cancel)
+			if a, _, err := p.tr.Admit(ctx, parse(public)); a != nil || err == nil {
+				t.Errorf("got %v, %v; want an error", a, err)
+			}
+			if n := p.tr.Stats().Pace.InFlight; n != 0 {
+				t.Errorf("%d in flight, want 0", n)
+			}
+		})
+	})
+
+	t.Run("6/audit", func(t *testing.T) {
+		inPace(t, pace.Limits{}, fetcher.Options{Audit: true}, func(p *paced) {
+			p.web.Site(site).Robots(httptest.Text(rules))
+			a, d, err := p.tr.Admit(context.Background(), parse(private))
+			if a == nil || d.Verdict != policy.Disallow || err != nil {
+				t.Errorf("got %v, %v, %v; want an admission with a Disallow", a, d, err)
+			}
+			a.Done()
+		})
+	})
+
+	t.Run("6/nil", func(t *testing.T) {
+		var a *fetcher.Admission
+		a.Answer(http.StatusOK, nil)
+		a.Fail(nil)
+		a.Done()
+	})
+}
