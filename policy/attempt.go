@@ -14,7 +14,7 @@ import (
 	"github.com/rfc9309/polite/internal/origin"
 )
 
-// Attempt is what one retrieval of robots.txt produced, after redirects. One that
+// Attempt is what one fetch of robots.txt produced, after redirects. An attempt that
 // stopped at a redirect has the Status and the Header of that redirect; Hops are
 // the redirects followed before it. Learn keeps no reference to Header or Body.
 type Attempt struct {
@@ -33,8 +33,8 @@ type Attempt struct {
 	// lifetimes count from it. Zero means Sent.
 	Received time.Time
 	// Err is the transport or protocol failure, nil for a complete answer. A
-	// *Failure in its chain gives the class; without one the class is Other. With
-	// Err set the answer never permits access.
+	// *Failure in its chain gives the class; without one the class is Other.
+	// Profile.Failures says what the class means. Body is then not read.
 	Err error
 }
 
@@ -44,7 +44,7 @@ type Hop struct {
 	Status   int
 }
 
-// at is the time all spans count from.
+// at is the time that all spans count from: when the attempt ended.
 func (a *Attempt) at() time.Time {
 	if a.Received.IsZero() {
 		return a.Sent
@@ -71,7 +71,7 @@ func (a *Attempt) served() string {
 	return a.Robots
 }
 
-// Class says which part of a retrieval failed. Profile.Failures maps each class
+// Class says which part of a fetch failed. Profile.Failures maps each class
 // to its Access.
 type Class uint8
 
@@ -80,7 +80,7 @@ const (
 	DNS                   // the name did not resolve
 	Connect               // no connection, or it was reset before an answer
 	TLS                   // handshake or certificate
-	Timeout               // the retrieval's own budget ended
+	Timeout               // no complete answer in the time that the fetch was given
 	Protocol              // the answer is not HTTP, or its header is over the limit
 	Body                  // the body broke off or cannot be decoded
 	Egress                // a redirect led where the crawler must not go
@@ -91,14 +91,14 @@ var classNames = [...]string{"network", "dns", "connect", "tls", "timeout", "pro
 // String returns a stable lower-case name, fit for a metric's label.
 func (c Class) String() string { return nameOf(classNames[:], int(c), "class") }
 
-// Failure is a retrieval that ended without a complete answer.
+// Failure is the error of a fetch that ended without a complete answer.
 type Failure struct {
 	Class Class
 	Err   error // the cause; may be nil
 }
 
 // Error returns the class and the cause, which may hold words of a server, in
-// one line of at most 500 bytes. Unwrap gives the whole of it.
+// one line of at most 500 bytes. Unwrap returns the whole cause.
 func (f *Failure) Error() string {
 	switch {
 	case f == nil:
@@ -140,11 +140,11 @@ func (a *Attempt) redirects() bool {
 // maxLocation bounds a redirect's Location, in bytes.
 const maxLocation = 8 << 10
 
-// Location is where the final redirect leads, resolved against the URL that
-// sent it, without fragment and userinfo. The error says why it cannot be used:
-// the status is not 301, 302, 303, 307 or 308, there is no Location or one over 8
-// KiB, several differ, or it does not name an http or https host or one of the
-// scheme that was asked.
+// Location returns the URL that the final redirect leads to, resolved against the URL
+// that sent it, without fragment and userinfo. The error says why there is none: the
+// status is not 301, 302, 303, 307 or 308, the Location is missing, longer than 8 KiB
+// or no URL, several Locations differ, or the URL has no host or another scheme than
+// http, https or that of Robots.
 func (a *Attempt) Location() (*url.URL, error) {
 	if !a.redirects() {
 		return nil, fmt.Errorf("status %d does not redirect", a.Status)
@@ -173,8 +173,8 @@ func (a *Attempt) Location() (*url.URL, error) {
 	return to, nil
 }
 
-// follows reports whether a redirect may lead to a URL of the scheme: http,
-// https, or what the initial authority was asked over.
+// follows reports whether a redirect may lead to a URL of the scheme: http, https,
+// or the scheme of Robots.
 func (a *Attempt) follows(scheme string) bool {
 	asked, _, _ := strings.Cut(a.Robots, ":")
 	return scheme == "http" || scheme == "https" || strings.EqualFold(scheme, asked)
@@ -192,8 +192,8 @@ func (a *Attempt) short(limit int) (int64, bool) {
 }
 
 // exhausted reports whether the redirects are used up (RFC 9309, section
-// 2.3.1.2): the attempt stopped at a redirect after as many hops as the profile
-// follows, or at one that leads back to where the retrieval has already been.
+// 2.3.1.2): the attempt stopped at a redirect after so many hops, or at a redirect
+// to a URL already seen.
 func (a *Attempt) exhausted(hops int) bool {
 	return a.redirects() && (len(a.Hops) >= hops || a.loops())
 }

@@ -27,8 +27,8 @@ type coder struct {
 	failed  bool // the data ended too early
 }
 
-// record codes all fields but the text of the copy. A Record to be read has a
-// profile and an answer, and gets the other parts.
+// record codes all fields but the text of the copy. To read, r must have a profile and
+// an answer; record makes the other parts that it needs.
 func (c *coder) record(r *Record, profile *string) {
 	a, o, k := r.answer, r.outage, cmp.Or(r.copy, &cachedCopy{})
 	down, copied := r.outage != nil, r.copy != nil

@@ -10,13 +10,13 @@ import (
 // copy is in use, and otherwise by the access result. The target must be of the
 // record's own scheme and authority; Decide does not check that.
 //
-// If the record is Due, its copy has expired and there is no outage, the file must
-// be fetched first: the verdict is Defer, and RetryAt is now. A nil Record gives
-// the same. The URL /robots.txt is always allowed (RFC 9309, section 2.2.2).
+// If the record is Due and has neither an outage nor a copy that has not expired, the
+// file must be fetched first: the verdict is Defer. A nil Record gives the same. The
+// URL /robots.txt is always allowed (RFC 9309, section 2.2.2).
 func (r *Record) Decide(token string, target *url.URL, now time.Time) Decision {
 	d := Decision{URL: target.Redacted()}
 	if !r.blank() {
-		r.state(&d)
+		r.fillState(&d)
 	}
 	switch {
 	case robotsTxt(target):
@@ -24,13 +24,13 @@ func (r *Record) Decide(token string, target *url.URL, now time.Time) Decision {
 	case r.blank():
 		d.Verdict, d.Clause, d.RetryAt = Defer, "2.3", now
 	default:
-		r.rule(&d, token, target, nanos(now))
+		r.fillVerdict(&d, token, target, nanos(now))
 	}
 	return d
 }
 
-// rule fills in the decision and what it rests on.
-func (r *Record) rule(d *Decision, token string, target *url.URL, now int64) {
+// fillVerdict fills in the verdict and what it rests on.
+func (r *Record) fillVerdict(d *Decision, token string, target *url.URL, now int64) {
 	b := r.basis(now)
 	d.Verdict, d.Clause, d.Stale = b.verdict, b.clause, b.stale
 	if b.copy {
@@ -53,7 +53,7 @@ func (r *Record) rule(d *Decision, token string, target *url.URL, now int64) {
 }
 
 // Allows is Decide(token, target, now).Allowed() without the explanation. It
-// allocates nothing once the crawler has asked. Most requests need no more.
+// allocates nothing once the group of the token is compiled: see [Record.Group].
 func (r *Record) Allows(token string, target *url.URL, now time.Time) bool {
 	if robotsTxt(target) {
 		return true
@@ -77,8 +77,8 @@ func robotsTxt(u *url.URL) bool {
 type basis struct {
 	copy    bool    // the rules of the copy decide
 	stale   bool    // the copy is past its lifetime
-	verdict Verdict // if no copy decides
-	clause  string  // "" if the matching rule gives it
+	verdict Verdict // the verdict unless the rules of the copy allow
+	clause  string  // "" if it depends on the match of the URL
 }
 
 // basis returns the copy until it expires, then the phase of the outage, or the
@@ -108,8 +108,8 @@ func (r *Record) inOutage(ph Phase) basis {
 	return basis{verdict: ph.Otherwise, clause: ph.Clause}
 }
 
-// state fills in what the record knows of the last fetch.
-func (r *Record) state(d *Decision) {
+// fillState fills in what the record knows of the last fetch.
+func (r *Record) fillState(d *Decision) {
 	a := r.answer
 	d.Profile, d.Robots, d.Served, d.Expires = r.profile.Name, r.robots, cmp.Or(a.served, r.robots), unix(r.next)
 	d.Access, d.Status, d.Cause = a.access, int(a.status), a.cause

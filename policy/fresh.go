@@ -7,13 +7,14 @@ import (
 	"github.com/rfc9309/polite/internal/field"
 )
 
-// undeclared is the lifetime of a copy whose server has given none.
+// undeclared is the declared lifetime of a copy whose server has declared none.
 const undeclared time.Duration = -1
 
 // lifetime is how long a copy is used before the next fetch (RFC 9309, section
 // 2.4, with the words of RFC 9111): what its server has declared, at most Most,
-// less the age of the answer and the time that its fetch took. It is at least
-// Least, and at least Aged if the age alone makes the answer stale.
+// less the age of the answer and the time that its fetch took. It is at least Least. It
+// is at least Aged if the server has declared none, or if the age alone makes the answer
+// stale.
 //
 // There is no heuristic on Last-Modified: Default is the lifetime of an answer that
 // declares none.

@@ -19,7 +19,7 @@ const maxValidator = 1 << 10
 
 // Learn returns what is known after one more fetch (RFC 9309, section 2.3.1). It
 // is the whole state machine and a pure function: the result depends on nothing
-// but its arguments. Old may be nil. A record of another authority, or of a profile
+// but its arguments. old may be nil. A record of another authority, or of a profile
 // of another name, counts as nil: the rules of one authority never govern another.
 //
 // Learn returns old if old is newer than the attempt: see [Record.Merge]. Retries
@@ -61,7 +61,8 @@ func (s *step) order() {
 	}
 }
 
-// next is the record after the attempt, as if old were older.
+// next returns the record after the attempt. It takes old for older than the attempt;
+// Merge finds out whether that is so.
 func (s *step) next() *Record {
 	switch {
 	case s.a.Err != nil:
@@ -73,15 +74,15 @@ func (s *step) next() *Record {
 	case s.conditional() && (s.a.Status == http.StatusBadRequest || s.a.Status == http.StatusPreconditionFailed):
 		return s.withoutValidators(s.keptCopy()) // the answer says nothing about the file
 	}
-	rule := s.p.covers(s.a.Status)
+	rule := s.p.statusRule(s.a.Status)
 	if rule.Access == Successful {
 		return s.success(rule)
 	}
 	return s.noFile(rule, s.cause())
 }
 
-// success follows a complete answer that carries a file (section 2.3.1.1). A body
-// that is shorter than its Content-Length is a failure.
+// success returns the record after a complete answer with a file (section 2.3.1.1). A
+// body that is shorter than its Content-Length is a failure.
 func (s *step) success(rule StatusRule) *Record {
 	body := s.a.Body
 	if rule.Empty {
@@ -107,9 +108,9 @@ func (s *step) success(rule StatusRule) *Record {
 	})
 }
 
-// notModified follows a 304 to our validators (RFC 9111, section 4.3.4): the copy
-// lives on, with the validators of the 304 where it has some. If the 304 is of
-// another file the copy has expired.
+// notModified returns the record after a 304 to our validators (RFC 9111, section
+// 4.3.4): the copy starts another lifetime, with the validators of the 304 if it has
+// some. If they are of another file, the copy has expired.
 func (s *step) notModified() *Record {
 	c, src := s.keptCopy(), s.source()
 	if c.source.differs(src) {
@@ -130,10 +131,10 @@ func (s source) differs(o source) bool {
 	return s.modified != 0 && o.modified != 0 && s.modified != o.modified
 }
 
-// confirmed starts the lifetime of a copy that is new or that a 304 has confirmed.
-// A 304 without a directive keeps the declared lifetime (RFC 9111, section 4.3.4).
+// confirmed returns the record with a copy that is new or that a 304 has confirmed: its
+// lifetime starts. A 304 without a directive keeps the declared lifetime (RFC 9111, section 4.3.4).
 func (s *step) confirmed(c *cachedCopy) *Record {
-	r := s.record(answer{access: Successful})
+	r := s.newRecord(answer{access: Successful})
 	if d := s.a.declaredLifetime(); d != undeclared {
 		c.declared = d
 	}
@@ -147,24 +148,24 @@ func (s *step) confirmed(c *cachedCopy) *Record {
 	return r
 }
 
-// withoutValidators is the record of a copy that must be fetched again at once,
+// withoutValidators returns the record of a copy that must be fetched again at once,
 // without validators. It is due by all clocks of a fleet.
 func (s *step) withoutValidators(c *cachedCopy) *Record {
-	r := s.record(answer{access: Successful})
+	r := s.newRecord(answer{access: Successful})
 	c.source = source{origin: c.source.origin}
 	r.copy, r.next = c, max(s.now-int64(s.p.Fresh.Least), 1)
 	return r
 }
 
-// noFile follows an answer that is no file. The rule gives the access result, and
-// says whether the copy is kept.
+// noFile returns the record after an answer that is no file. The rule gives the access
+// result, and says whether the copy is kept.
 func (s *step) noFile(rule StatusRule, cause string) *Record {
 	if rule.Access == Unreachable {
 		return s.unreachable(rule, cause)
 	}
-	r := s.record(answer{access: rule.Access, cause: cause, clause: rule.Clause, noStore: field.ReadCacheControl(s.a.Header).NoStore})
+	r := s.newRecord(answer{access: rule.Access, cause: cause, clause: rule.Clause, noStore: field.ReadCacheControl(s.a.Header).NoStore})
 	again := rule.Again
-	if end := s.keeps(rule.Keep); end > s.now {
+	if end := s.keptUntil(rule.Keep); end > s.now {
 		r.copy = s.keptCopy()
 		r.copy.expires = end
 		again = min(again, time.Duration(end-s.now))
@@ -173,9 +174,9 @@ func (s *step) noFile(rule StatusRule, cause string) *Record {
 	return r
 }
 
-// keeps is the end of the old copy under a rule with the given Keep, 0 if it is
-// dropped.
-func (s *step) keeps(keep time.Duration) int64 {
+// keptUntil returns when the old copy expires under a rule with the given Keep; 0 if
+// the copy is dropped.
+func (s *step) keptUntil(keep time.Duration) int64 {
 	switch {
 	case s.old.Text() == nil || keep == 0 || s.p.future(s.old.copy.fetched, s.now):
 		return 0
@@ -185,8 +186,9 @@ func (s *step) keeps(keep time.Duration) int64 {
 	return max(s.old.copy.expires, after(s.old.copy.fetched, keep))
 }
 
-// keptCopy is the old copy, nil if there is none. A copy from the future has
-// expired: the clock was set back, and its lifetime was counted by that clock.
+// keptCopy returns a duplicate of the old copy, to be changed; nil if there is none. A
+// copy from the future has expired: the clock was set back, and its lifetime was
+// counted by that clock.
 func (s *step) keptCopy() *cachedCopy {
 	if s.old == nil || s.old.copy == nil {
 		return nil
@@ -204,13 +206,14 @@ func (s *step) conditional() bool {
 	return s.old.Validators() != nil && s.a.served() == s.old.Origin()
 }
 
-// record starts the next record.
-func (s *step) record(a answer) *Record {
+// newRecord returns a record of the attempt with an answer. It has no copy and no
+// outage, and is due now.
+func (s *step) newRecord(a answer) *Record {
 	a.status, a.served = int32(min(max(s.a.Status, 0), maxStatus)), s.elsewhere()
 	return &Record{profile: s.p, robots: s.a.Robots, learnt: s.learnt, next: s.now, answer: a.shared()}
 }
 
-// maxStatus bounds the statuses that are told apart.
+// maxStatus bounds the statuses that are kept: a larger one counts as this.
 const maxStatus = 1 << 20
 
 // source is where the answer came from, with its validators.
@@ -219,7 +222,7 @@ func (s *step) source() source {
 	return source{origin: s.elsewhere(), etag: field.ETag(s.a.Header, maxValidator), modified: max(modified, 0)}
 }
 
-// elsewhere is the URL that answered if it is not the one fetched.
+// elsewhere is the URL that answered, "" if it is Attempt.Robots.
 func (s *step) elsewhere() string {
 	if served := s.a.served(); served != s.a.Robots {
 		return served
@@ -227,7 +230,7 @@ func (s *step) elsewhere() string {
 	return ""
 }
 
-// cause names the answer that was not a file.
+// cause says in words why the answer is not a file.
 func (s *step) cause() string {
 	switch status := s.a.Status; {
 	case status <= 0:

@@ -72,17 +72,17 @@ func (r *Record) followOn(old *Record) *Record {
 	if r.outage.tried < old.lastAnswer() {
 		return old // the failed fetch began before an answer that old knows of
 	}
-	r = r.since(old.lastAnswer(), old.copy)
+	r = r.afterAnswer(old.lastAnswer(), old.copy)
 	if old.outage == nil || old.outage.tried < r.outage.reached {
 		return r // what old knows ended with an answer
 	}
-	return r.join(old.since(r.outage.reached, r.copy))
+	return r.joinOutage(old.afterAnswer(r.outage.reached, r.copy))
 }
 
-// since returns r, whose fetch failed, with an answer before it that was learnt at
-// reached and left the copy c. If the outage of r began before that answer, the
+// afterAnswer returns r, whose fetch failed, as it is after an answer that was learnt
+// at reached and left the copy c. If the outage of r began before that answer, the
 // answer ended it: the fetch of r is the first of another outage.
-func (r *Record) since(reached int64, c *cachedCopy) *Record {
+func (r *Record) afterAnswer(reached int64, c *cachedCopy) *Record {
 	if reached <= r.outage.reached {
 		return r
 	}
@@ -96,8 +96,8 @@ func (r *Record) since(reached int64, c *cachedCopy) *Record {
 	return &later
 }
 
-// join adds to r what old knows of the same outage.
-func (r *Record) join(old *Record) *Record {
+// joinOutage adds to r what old knows of the same outage.
+func (r *Record) joinOutage(old *Record) *Record {
 	o := *r.outage
 	o.first = earlier(o.first, old.outage.first)
 	o.lasted = max(o.lasted, old.outage.lasted)

@@ -31,8 +31,8 @@ type outage struct {
 // maxFails ends the count of failed fetches in a row.
 const maxFails = 32
 
-// lastedAt is the observed length of the outage at now. Of the time since the last
-// fetch at most the span most counts.
+// lastedAt is the observed length of the outage at now. At most the span most of the
+// time since the last fetch counts.
 func (r *Record) lastedAt(now, most int64) time.Duration {
 	if r.outage.hold {
 		return r.outage.lasted
@@ -40,9 +40,9 @@ func (r *Record) lastedAt(now, most int64) time.Duration {
 	return time.Duration(after(int64(r.outage.lasted), time.Duration(max(min(now-r.learnt, most), 0))))
 }
 
-// failure follows a fetch without a complete answer.
+// failure returns the record after a fetch without a complete answer.
 func (s *step) failure(c Class) *Record {
-	was := s.p.covers(s.a.Status)
+	was := s.p.statusRule(s.a.Status)
 	rule := StatusRule{Access: s.p.Failures[c], Clause: "2.3.1.4"}
 	if was.Access == Unreachable { // the status is known, though the answer broke off
 		rule.Answers, rule.Hold = was.Answers, was.Hold
@@ -56,10 +56,10 @@ func (s *step) failure(c Class) *Record {
 	return s.noFile(rule, clean.Text(fmt.Sprint(s.a.Err), maxWords))
 }
 
-// unreachable begins or continues an outage. The copy stays, so that a phase of
-// the profile may use it.
+// unreachable returns a record in an outage, which begins or goes on. The copy stays,
+// so that a phase of the profile may use it.
 func (s *step) unreachable(rule StatusRule, cause string) *Record {
-	r := s.record(answer{access: Unreachable, cause: cause, clause: rule.Clause})
+	r := s.newRecord(answer{access: Unreachable, cause: cause, clause: rule.Clause})
 	r.copy = s.keptCopy()
 	r.outage = s.outage()
 	r.outage.hold = rule.Hold
@@ -69,8 +69,8 @@ func (s *step) unreachable(rule StatusRule, cause string) *Record {
 	return r
 }
 
-// outage is the outage with one more failed fetch, before its answer is looked
-// at.
+// outage returns the outage with one more failed fetch, whose answer unreachable and
+// pause take into account.
 func (s *step) outage() *outage {
 	o := outage{first: s.now, tried: s.began}
 	if s.a.at().IsZero() {
@@ -93,9 +93,8 @@ func (s *step) outage() *outage {
 	return &o
 }
 
-// pause is the time to the next fetch: what the phase says, or else the rule,
-// or else a step that doubles; never before the server's Retry-After, and never
-// under the floor.
+// pause is the time to the next fetch: what the phase says, or else the rule, or else
+// a step that doubles. It is no shorter than the server's Retry-After and Fresh.Least.
 func (s *step) pause(rule StatusRule, r *Record) time.Duration {
 	ph := s.p.phase(r.outage.lasted)
 	pause := ph.EveryBare

@@ -35,7 +35,7 @@ type Profile struct {
 	Failures map[Class]Access
 	// Fresh bounds how long a copy is used before the next fetch.
 	Fresh Fresh
-	// Retry spaces the tries after an answer that is not a copy.
+	// Retry says when the next fetch is after an answer that is not a file.
 	Retry Retry
 	// Outage says what holds while the file is unreachable, phase by phase.
 	// The last phase has no end. Empty means: defer for ever.
@@ -51,7 +51,7 @@ type StatusRule struct {
 	Clause   string        // the clause that a decision without a copy rests on
 	Again    time.Duration // the time to the next fetch; Unreachable and 0: Profile.Retry doubles
 	// Keep is how long after its receipt a copy governs in spite of this
-	// answer. Zero drops the copy; Lifetime keeps it to its own end.
+	// answer. Zero drops the copy; Lifetime keeps it until it expires.
 	Keep time.Duration
 	// NeedRules makes a Successful answer without one rule unreachable.
 	NeedRules bool
@@ -65,27 +65,26 @@ type StatusRule struct {
 	Hold bool
 }
 
-// Lifetime, as StatusRule.Keep, lets a copy live to the end of its own
-// lifetime.
+// Lifetime, as StatusRule.Keep, keeps a copy until it expires.
 const Lifetime time.Duration = -1
 
 // Fresh bounds the lifetime of a copy (section 2.4).
 type Fresh struct {
-	Default time.Duration // without a word from the server
+	Default time.Duration // the lifetime if the server declares none
 	Most    time.Duration // no lifetime is longer
-	Least   time.Duration // none is shorter, whatever the server says
+	Least   time.Duration // no lifetime is shorter, whatever the server declares
 	HTML    time.Duration // at most this for an HTML page, or binary data, without one rule
-	Aged    time.Duration // for an answer that its Age makes stale; at least this without a word from the server
+	Aged    time.Duration // the least lifetime if the server declares none, or if the Age alone makes the answer stale
 }
 
-// Retry spaces the tries.
+// Retry bounds the time to the next fetch after an answer that is not a file.
 type Retry struct {
 	First   time.Duration // after the first failure; doubles with each further one
 	Day     time.Duration // the longest step within the first day of an outage
 	Later   time.Duration // the longest step after that
-	After   time.Duration // a Retry-After is believed up to this
+	After   time.Duration // the longest Retry-After that is obeyed
 	Beyond  time.Duration // after too many redirects
-	Refused time.Duration // after a redirect that led where it must not
+	Refused time.Duration // after a redirect to an address or host that is refused
 }
 
 // Phase is a part of an outage.
@@ -94,14 +93,14 @@ type Phase struct {
 	UseCopy    bool          // a copy past its lifetime governs, if there is one
 	CopyClause string        // the clause such a copy rests on
 	Otherwise  Verdict       // what holds without a copy
-	Answering  bool          // Otherwise Allow asks for a server that answered in this outage
+	Answering  bool          // Otherwise Allow holds only if a server answered in this outage; else Defer
 	Clause     string        // the clause Otherwise rests on; Defer rests on the clause of the last answer
 	Every      time.Duration // the time between fetches while a copy governs; 0: Profile.Retry doubles
-	EveryBare  time.Duration // the time between fetches while none does; 0: Profile.Retry doubles
+	EveryBare  time.Duration // the time between fetches while no copy governs; 0: Profile.Retry doubles
 }
 
 // Clone returns a copy that shares nothing with p, nil for nil. Package fetcher
-// keeps a clone; who calls Learn must not change the profile between two calls.
+// keeps a clone. A program that calls Learn must not change the profile between calls.
 func (p *Profile) Clone() *Profile {
 	if p == nil {
 		return nil
@@ -144,9 +143,9 @@ func (p *Profile) ordered() bool {
 	return len(p.Outage) == 0 || p.Outage[len(p.Outage)-1].Until == 0
 }
 
-// covers returns the first rule for status, or one that says Unreachable. A number
+// statusRule returns the first rule for a status, or one that says Unreachable. A number
 // under 100 is no status: nothing was answered, whatever the table says.
-func (p *Profile) covers(status int) StatusRule {
+func (p *Profile) statusRule(status int) StatusRule {
 	for _, r := range p.Status {
 		if status >= 100 && r.From <= status && status <= r.To {
 			return r

@@ -17,7 +17,7 @@ const (
 	leastLimit = 500 << 10
 )
 
-// base is what all profiles share: one lifetime and one way of coming back.
+// base returns what all profiles share: limits, lifetimes and the times between fetches.
 func base(name string, d matcher.Dialect) *Profile {
 	return &Profile{
 		Name: name, Dialect: d, Limit: leastLimit, Hops: 5, Beyond: Unavailable, Conditional: true,
@@ -29,9 +29,9 @@ func base(name string, d matcher.Dialect) *Profile {
 	}
 }
 
-// statuses is a table with the given rules for 4xx, of which the last covers all. No
-// profile changes the rest: part of a file (206) is what a broken connection is, and
-// a final 1xx and a redirect that leads nowhere are what a server error is.
+// statuses returns a table with the given rules for 4xx. The last of them must cover
+// all 4xx. All profiles have the other rules: part of a file (206) counts as a broken
+// connection; a final 1xx, and a redirect that cannot be followed, as a server error.
 func statuses(clientErrors ...[]StatusRule) []StatusRule {
 	return slices.Concat([]StatusRule{
 		{From: 202, To: 202, Access: Successful, NeedRules: true, Answers: true, Clause: "2.3.1.4"},
@@ -43,9 +43,7 @@ func statuses(clientErrors ...[]StatusRule) []StatusRule {
 	})
 }
 
-// The ways to read a client error.
-
-// gone says that there is no file.
+// gone reads 404 and 410 as: there is no file.
 func gone(keep time.Duration) []StatusRule {
 	rule := func(status int) StatusRule {
 		return StatusRule{From: status, To: status, Access: Unavailable, Clause: "2.3.1.3", Again: day, Keep: keep}
@@ -53,7 +51,7 @@ func gone(keep time.Duration) []StatusRule {
 	return []StatusRule{rule(404), rule(410)}
 }
 
-// denied says of any client error that there is no file for us.
+// denied reads any client error as: there is no file for us.
 func denied(keep time.Duration) []StatusRule {
 	return []StatusRule{{From: 400, To: 499, Access: Unavailable, Clause: "2.3.1.3", Again: time.Hour, Keep: keep}}
 }
@@ -71,12 +69,12 @@ func notNow() []StatusRule {
 	}
 }
 
-// holding is a house rule for an answer that asks for patience.
+// holding reads a status as an answer that asks for patience: a house rule.
 func holding(status int) StatusRule {
 	return StatusRule{From: status, To: status, Clause: "house", Hold: true}
 }
 
-// deferring is an outage during which nothing may be accessed, copy or not.
+// deferring is a phase in which nothing may be accessed, with or without a copy.
 func deferring(until, every time.Duration) Phase {
 	return Phase{Until: until, EveryBare: every, Otherwise: Defer}
 }

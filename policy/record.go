@@ -13,11 +13,11 @@ import (
 // the cached copy of its robots.txt if there is one, how the last fetch ended,
 // and when the next fetch is due. A Record is immutable and safe for concurrent
 // use. A nil or zero Record knows nothing.
-//
-// A crawler keeps a million records, so the parts that many records lack are
-// behind pointers: a plain 404 takes 64 bytes and its URL. Times are
-// nanoseconds since 1970; 0 is no time.
 type Record struct {
+	// A crawler keeps a million records, so the parts that many records lack are
+	// behind pointers: a plain 404 takes 64 bytes and its URL. Times are
+	// nanoseconds since 1970; 0 is no time.
+
 	profile *Profile
 	robots  string      // the URL fetched, at the initial authority
 	answer  *answer     // how the last fetch ended
@@ -83,6 +83,7 @@ func (r *Record) Due(now time.Time) bool {
 	return r.blank() || r.due(nanos(now))
 }
 
+// due is Due for a record that is not blank.
 func (r *Record) due(now int64) bool { return now >= r.next || r.fromFuture(now) }
 
 // fromFuture reports whether the clock was set back since the record was made,
@@ -197,11 +198,11 @@ func (r *Record) Share(t *Text) *Record {
 	return &shared
 }
 
-// latest is the last moment that is told apart, in the year 2200.
+// latest is the last moment that a record can have, in the year 2200.
 const latest = int64(230 * 365 * day)
 
-// after is the moment when span has passed since at. A span may be as long as a
-// profile says; the sum ends with the count of nanoseconds.
+// after is the moment when span has passed since at, or the last one that an int64
+// can count: a profile may have spans of any length.
 func after(at int64, span time.Duration) int64 { return at + min(int64(span), math.MaxInt64-at) }
 
 // nanos is t in nanoseconds since 1970, never 0, which stands for no time.

@@ -58,8 +58,8 @@ func (t *Text) Size(tokens ...string) int {
 	return int(unsafe.Sizeof(*t)) + t.file.Size()
 }
 
-// writers are used again: a new one takes 1.2 MB, and as long to make as to
-// deflate a usual file, 0.1 ms.
+// writers keeps writers for the next text: a new one takes 1.2 MB, and as long to make
+// as to deflate a usual file, 0.1 ms.
 var writers = sync.Pool{New: func() any {
 	w, _ := flate.NewWriter(nil, flate.DefaultCompression) // no error: the level exists
 	return w
@@ -76,7 +76,7 @@ func deflate(text []byte) string {
 	return b.String()
 }
 
-// inflate returns the text of which deflated is the whole. A text of more than
+// inflate returns the text that deflated holds and nothing more. A text of more than
 // limit bytes is an error.
 func inflate(deflated string, limit int64) ([]byte, error) {
 	r := strings.NewReader(deflated)
@@ -87,7 +87,7 @@ func inflate(deflated string, limit int64) ([]byte, error) {
 	return text, err
 }
 
-// inflateValid returns the text that deflate was given, or that inflate has returned.
+// inflateValid is inflate for what deflate has returned or inflate has read before.
 func inflateValid(deflated string) string {
 	text, _ := inflate(deflated, math.MaxInt64-1)
 	return string(text)
