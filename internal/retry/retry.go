@@ -1,4 +1,5 @@
-// Package retry parses the Retry-After header field.
+// Package retry parses the header fields that ask a client to wait: Retry-After and
+// RateLimit.
 //
 // The pacer uses it for the pause of a host after a 429 or a 503. The decision table
 // uses it for the next fetch of an unreachable robots.txt. Both read every odd form

@@ -1,0 +1,115 @@
+package retry
+
+import (
+	"math"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/dunglas/httpsfv"
+)
+
+// Quota returns how long the answer with header h asks its client to rest because no
+// request of a quota is left, counted from now. The result is more than 0 and at most
+// most. It is false if a request is left, if the answer does not say until when none
+// is left, or if it says so in a way that cannot be read.
+//
+// Quota reads RateLimit (draft-ietf-httpapi-ratelimit-headers) and, where that is
+// absent, the fields RateLimit-Remaining and RateLimit-Reset, with and without "X-",
+// that stand on many sites. The reset of those is a number of seconds or, from 2001
+// on, a time as Unix counts it, which is compared with the Date of the answer. Of
+// several quotas with nothing left the longest rest counts.
+//
+// An answer from a cache, which has an Age, says nothing of the quotas of now.
+func Quota(h http.Header, now time.Time, most time.Duration) (time.Duration, bool) {
+	reset, found := int64(0), false
+	switch {
+	case h["Age"] != nil:
+	case h["Ratelimit"] != nil:
+		reset, found = structured(h["Ratelimit"])
+	default:
+		for _, prefix := range []string{"Ratelimit", "X-Ratelimit"} {
+			if r, ok := plain(h, prefix, now); ok {
+				reset, found = max(reset, r), true
+			}
+		}
+	}
+	if !found || reset <= 0 || most <= 0 {
+		return 0, false
+	}
+	if reset > int64(most/time.Second) {
+		return most, true
+	}
+	return time.Duration(reset) * time.Second, true
+}
+
+// structured returns the longest reset, in seconds, of the quotas of a RateLimit field
+// that have nothing left. A field with one malformed quota is ignored whole.
+func structured(lines []string) (reset int64, ok bool) {
+	list, err := httpsfv.UnmarshalList(lines)
+	if err != nil {
+		return 0, false
+	}
+	for _, member := range list {
+		quota, isItem := member.(httpsfv.Item)
+		if !isItem {
+			return 0, false
+		}
+		if _, isString := quota.Value.(string); !isString {
+			return 0, false
+		}
+		left, valid := integer(quota.Params, "r")
+		if !valid {
+			return 0, false
+		}
+		if _, hasReset := quota.Params.Get("t"); !hasReset {
+			continue
+		}
+		after, valid := integer(quota.Params, "t")
+		if !valid {
+			return 0, false
+		}
+		if left == 0 {
+			reset, ok = max(reset, after), true
+		}
+	}
+	return reset, ok
+}
+
+// integer returns the parameter of a quota that must be an integer from 0 on.
+func integer(p *httpsfv.Params, name string) (int64, bool) {
+	v, _ := p.Get(name)
+	n, ok := v.(int64)
+	return n, ok && n >= 0
+}
+
+// plain returns the reset, in seconds, of the quota whose two fields have this prefix,
+// if it has nothing left.
+func plain(h http.Header, prefix string, now time.Time) (reset int64, ok bool) {
+	left, ok := digits(h[prefix+"-Remaining"])
+	if !ok || left != 0 {
+		return 0, false
+	}
+	reset, ok = digits(h[prefix+"-Reset"])
+	if ok && reset >= firstUnix {
+		if sent, err := http.ParseTime(h.Get("Date")); err == nil {
+			now = sent
+		}
+		reset -= now.Unix()
+	}
+	return reset, ok
+}
+
+// firstUnix is the smallest reset that is read as a time: 9 September 2001, or as
+// many seconds as are in 31 years.
+const firstUnix = 1_000_000_000
+
+// digits reads a field that must have one line of nothing but digits, in seconds. A
+// number past the longest Duration is its maximum.
+func digits(lines []string) (int64, bool) {
+	if len(lines) != 1 {
+		return 0, false
+	}
+	d, ok := seconds(strings.Trim(lines[0], " \t"), math.MaxInt64)
+	return int64(d / time.Second), ok
+}
