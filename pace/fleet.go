@@ -264,7 +264,7 @@ func (p *Pacer) hold(t *ticket, keep time.Duration) (ok bool) {
 		t.renew.Reset(keep / 3)
 	}
 	if keep > 0 && rest > 0 {
-		t.host.until = max(t.host.until, p.now()+min(rest, ages))
+		t.host.rest(p.now()+min(rest, ages), ReasonPause)
 		p.postpone(t.host)
 	}
 	return ok

@@ -18,6 +18,7 @@ type host struct {
 
 	paused instant       // when the last pause was set
 	until  instant       // end of the pause: no start before this
+	rests  Reason        // why until was set
 	level  time.Duration // length that the next pause starts from; 0 without trouble
 	mean   time.Duration // recent answer time
 	took   time.Duration // time in flight of the request that ended last
@@ -118,7 +119,7 @@ func (h *host) dueAfter(gap time.Duration) (instant, Reason) {
 	}
 	switch {
 	case h.until >= at:
-		return h.until, ReasonPause
+		return h.until, h.rests
 	case slow > gap:
 		return at, ReasonAdapt
 	case gap > h.ownGap:

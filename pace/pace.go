@@ -46,6 +46,10 @@
 // from. No answer makes a running pause shorter, and no error answer makes the next one
 // shorter (house rules; RFC 9309 is silent on pacing).
 //
+// Any answer may say with RateLimit or X-RateLimit-Remaining and -Reset that no request
+// is left of a quota. Then the authority rests until the reset, up to [Limits.Pause].
+// A Retry-After of a 429 or 503 counts instead. The fields never make a crawler faster.
+//
 // # Fleets
 //
 // With [Options.Shared] the limits and pauses apply to all processes together, by the
@@ -100,8 +104,8 @@ type Limits struct {
 	// together with a short Gap and a slow server.
 	Parallel int
 
-	// Pause is the longest pause after a 429 or a 503, whatever the answer
-	// asks for. Zero is 15 minutes.
+	// Pause is the longest pause after a 429 or a 503, and the longest rest for a
+	// quota, whatever the answer asks for. Zero is 15 minutes.
 	Pause time.Duration
 
 	// MaxWait is the longest time that a caller waits. One that would wait
@@ -182,6 +186,7 @@ const (
 	ReasonDelay    Reason = "crawl_delay" // the Crawl-delay of this request or of the one before
 	ReasonAdapt    Reason = "answer_time" // Limits.Adapt
 	ReasonPause    Reason = "pause"       // a 429 or 503
+	ReasonQuota    Reason = "quota"       // an answer said that no request is left
 	ReasonParallel Reason = "parallel"    // Limits.Parallel
 	ReasonShared   Reason = "fleet"       // the other processes of the fleet
 )

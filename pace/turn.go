@@ -67,16 +67,16 @@ func (t Turn) Sent() {
 	p.postpone(h)
 }
 
-// Answer reports the head of the answer as soon as it has arrived: a 429 or 503
-// pauses the authority from this moment on, and the time since the turn
-// started is the answer time of Limits.Adapt. Only the first Answer counts. A
+// Answer reports the head of the answer as soon as it has arrived: a 429 or 503, or a
+// quota with nothing left, pauses the authority from this moment on, and the time since
+// the turn started is the answer time of Limits.Adapt. Only the first Answer counts. A
 // request that ends without an answer has none; its Done neither sets nor lifts
 // a pause.
 func (t Turn) Answer(status int, header http.Header) {
 	overload := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
-	var wait time.Duration
-	if overload && t.flight != nil {
-		wait, _ = retry.After(header, time.Now(), t.flight.host.pacer.limits.Pause)
+	var wait, quota time.Duration
+	if t.flight != nil {
+		wait, quota = t.flight.host.pacer.waits(overload, header)
 	}
 	p, f := t.open()
 	if f == nil {
@@ -93,22 +93,40 @@ func (t Turn) Answer(status int, header http.Header) {
 	h := f.host
 	before, rest := h.level, time.Duration(0)
 	p.average(f, healthy(status))
+	now := p.now()
 	switch {
 	case overload:
-		now := p.now()
 		h.pause(f.started, now, wait)
-		rest = h.until - now
 		p.stats.Pauses++
-		p.postpone(h)
 	case healthy(status):
 		h.recover(f.started)
+	}
+	if quota > 0 {
+		h.rest(now+quota, ReasonQuota)
+	}
+	if overload || quota > 0 {
+		rest = h.until - now
+		p.postpone(h)
 	}
 	p.pump(h)
 	level := h.level
 	p.mu.Unlock()
-	if overload || level != before {
+	if rest > 0 || level != before {
 		p.pauseFleet(h.authority, rest, level)
 	}
+}
+
+// waits returns the Retry-After of an answer that reports overload, and how long a
+// quota with nothing left lasts. Both are 0 if there is none.
+func (p *Pacer) waits(overload bool, header http.Header) (wait, quota time.Duration) {
+	now, most, told := time.Now(), p.limits.Pause, false
+	if overload {
+		wait, told = retry.After(header, now, most)
+	}
+	if !told {
+		quota, _ = retry.Quota(header, now, most)
+	}
+	return wait, quota
 }
 
 // Done ends the turn: the request is no longer in flight. Call it when the body
@@ -156,7 +174,14 @@ func (h *host) pause(started, now instant, wait time.Duration) {
 		wait = min(h.level+rand.N(h.level/4+1), most)
 	}
 	h.paused = now
-	h.until = max(h.until, now+wait)
+	h.rest(now+wait, ReasonPause)
+}
+
+// rest forbids starts before until.
+func (h *host) rest(until instant, why Reason) {
+	if until > h.until {
+		h.until, h.rests = until, why
+	}
 }
 
 // recover halves what the next pause starts from. A success of a request that
