@@ -4,9 +4,10 @@ import "strings"
 
 // This file compares one pattern with a target: RFC 9309, section 2.2.3.
 
-// setPattern sets what kind of pattern in normal form r has, all bytes of which have
-// the properties. It returns the pattern with the stars that mean nothing at its end, where they only count in its
-// length: stars after a star, or at the end, and a "$" after a star.
+// setPattern sets the fields of r that describe its pattern, which is in normal form;
+// properties are those that all its bytes have. It returns the pattern, with the bytes
+// that mean nothing moved to the end as stars, where they only count in its length: a
+// star after a star or at the end, and a "$" after a star.
 func (d *Dialect) setPattern(r *rule, pattern string, properties uint8) string {
 	r.query = strings.Contains(pattern, "?")
 	if d.literal {

@@ -33,8 +33,8 @@ func (s *rules) stars() int {
 }
 
 // index returns the same rules, sorted. Rules with stars stand last. If there are more
-// than starsFew, they get a trie.
-func (s *rules) index(starsFew int) *rules {
+// than few, they get tries: starsFew, but for tests.
+func (s *rules) index(few int) *rules {
 	x := &rules{inOrder: s.inOrder, sorted: true, shortest: math.MaxInt32}
 	var plain, starred, query []span
 	for i := range s.list {
@@ -85,8 +85,8 @@ func zeroStars(text string) string {
 	return view(b)
 }
 
-// find is best for sorted rules.
-func (s *rules) find(t string, which int) int {
+// bestSorted does the work of best if the rules are sorted.
+func (s *rules) bestSorted(t string, which int) int {
 	best := -1
 	// The first head that is found is the longest, so its rule is the longest.
 	for i := s.longestPrefix(t, int(s.plain)); i >= 0; {
@@ -111,10 +111,10 @@ func (s *rules) find(t string, which int) int {
 	return best
 }
 
-// longestPrefix returns the number of the longest literal that t begins with, of the
-// first n rules, which are sorted; or -1. Of equal ones it is the last. What sorts
-// between a prefix of t and t begins with that prefix. So where t parts from the rule
-// before it, so do all prefixes of t that are left.
+// longestPrefix returns the number of the longest literal that t begins with, among the
+// first n rules, which are sorted; -1 if there is none. Of equal literals it is the
+// last. Whatever sorts between a prefix of t and t begins with that prefix. So every
+// such literal is also a prefix of what t and the rule before it have in common.
 func (s *rules) longestPrefix(t string, n int) int {
 	for len(t) >= int(s.shortest) {
 		from, to := 0, n

@@ -387,10 +387,10 @@ func compare(t *testing.T, d Dialect, robots, token string, targets ...string) (
 // first with a trie of all rules with stars, then without a trie.
 func sortedGroups(f *File, token string) []*Group {
 	var groups []*Group
-	for _, starsFew := range []int{0, math.MaxInt} {
+	for _, few := range []int{0, math.MaxInt} {
 		g := f.choose(token)
 		if s := g.rules.Load(); s != nil {
-			g.rules.Store(s.index(starsFew))
+			g.rules.Store(s.index(few))
 		}
 		groups = append(groups, g)
 	}

@@ -13,8 +13,8 @@ import (
 // A pattern is cut at its stars into a head, which begins the target, and pieces,
 // each of which stands somewhere after the one before. The patterns form a trie
 // whose edges are heads and pieces. Invariant: a node is entered once, at its
-// earliest position, for whatever follows from there follows from any later
-// position too. A search enters the nodes whose heads begin the target, and then,
+// earliest position, for whatever follows a later position follows the earliest one,
+// too. A search enters the nodes whose heads begin the target, and then,
 // depth first, the nodes that a piece leads to. Where the pieces stand in the
 // target is looked up once for all nodes.
 
@@ -47,14 +47,14 @@ type piece struct {
 // or in the patterns that lead through the node.
 type entry struct{ node, at int32 }
 
-// piece returns the text of a piece.
-func (x *trie) piece(i int32) string {
+// pieceText returns the text of a piece.
+func (x *trie) pieceText(i int32) string {
 	p := &x.pieces[i]
 	return x.rules.text[p.begin:p.end]
 }
 
-// newTrie returns a trie of the sorted rules list[from:to]. The nodes that follow one
-// stand side by side, and below each other as far as can be: so the row "1,000 stars
+// newTrie returns a trie of the sorted rules list[from:to]. The nodes are in depth-first
+// order, but all nodes that follow one node stand side by side: so the row "1,000 stars
 // at random" takes half the time.
 func newTrie(s *rules, from, to int) *trie {
 	x := &trie{rules: s, from: from, to: to, heads: rules{shortest: math.MaxInt32}}
@@ -139,14 +139,14 @@ func (x *trie) addPieces(parts []span) {
 	x.pieces = slices.Clone(x.pieces)
 	depth := make([]int32, len(x.pieces)) // how many pieces are further up
 	for i := range x.pieces {
-		p, part := &x.pieces[i], x.piece(int32(i))
+		p, part := &x.pieces[i], x.pieceText(int32(i))
 		if len(part) == 1 {
 			x.starts[part[0]] = math.MaxUint16
 		} else {
 			x.starts[part[0]] |= 1 << (part[1] % 16)
 		}
 		j := int32(i - 1)
-		for j >= 0 && !strings.HasPrefix(part, x.piece(j)) {
+		for j >= 0 && !strings.HasPrefix(part, x.pieceText(j)) {
 			j = x.pieces[j].up
 		}
 		p.up, p.jump = j, j
@@ -154,7 +154,7 @@ func (x *trie) addPieces(parts []span) {
 			continue
 		}
 		depth[i] = depth[j] + 1
-		// Two jumps of one length are followed by one over both.
+		// Two jumps of equal length in a row become one jump over both.
 		if k := x.pieces[j].jump; k >= 0 && x.pieces[k].jump >= 0 && depth[j]-depth[k] == depth[k]-depth[x.pieces[k].jump] {
 			p.jump = x.pieces[k].jump
 		}
@@ -162,12 +162,12 @@ func (x *trie) addPieces(parts []span) {
 }
 
 // longestPiece returns the number of the longest piece that t begins with, or -1.
-// Whatever sorts between such a piece and t begins with the piece; so it is up from
-// the last piece that is not after t.
+// Whatever sorts between such a piece and t begins with that piece. So it is the last
+// piece that does not sort after t, or one further up from there.
 func (x *trie) longestPiece(t string) int32 {
 	from, to := 0, len(x.pieces)
 	for from < to {
-		if mid := int(uint(from+to) / 2); x.piece(int32(mid)) <= t {
+		if mid := int(uint(from+to) / 2); x.pieceText(int32(mid)) <= t {
 			from = mid + 1
 		} else {
 			to = mid
@@ -177,7 +177,7 @@ func (x *trie) longestPiece(t string) int32 {
 	if i < 0 {
 		return -1
 	}
-	n := int32(commonPrefix(x.piece(i), t))
+	n := int32(commonPrefix(x.pieceText(i), t))
 	longer := func(i int32) bool { return i >= 0 && x.pieces[i].end-x.pieces[i].begin > n }
 	for longer(i) {
 		if j := x.pieces[i].jump; longer(j) {
@@ -212,10 +212,11 @@ func (x *trie) find(t string, best int) int {
 	var piecesBuf [32]int32
 	var slotsBuf [256]int32
 	var setsBuf [64]uint64
-	p, ok := x.places(found, places{piecesBuf[:0], slotsBuf[:], setsBuf[:], (len(t) + 63) / 64})
+	p, ok := x.placesOf(found, places{piecesBuf[:0], slotsBuf[:], setsBuf[:], (len(t) + 63) / 64})
 	if ok {
 		return x.walk(t, best, stack, &p)
 	}
+	// The places would take too much memory: try every rule.
 	for i := x.from; i < x.to; i++ {
 		best = x.rules.better(best, i, t, allRules)
 	}
@@ -270,11 +271,11 @@ func (x *trie) walk(t string, best int, stack []entry, p *places) int {
 				continue
 			}
 			c := &children[child]
-			size := len(x.piece(c.piece))
+			size := len(x.pieceText(c.piece))
 			if c.open >= 0 {
 				best = x.rules.higher(c.open, best)
 			}
-			if c.anchored >= 0 && len(t)-size >= at && strings.HasSuffix(t, x.piece(c.piece)) {
+			if c.anchored >= 0 && len(t)-size >= at && strings.HasSuffix(t, x.pieceText(c.piece)) {
 				best = x.rules.higher(c.anchored, best)
 			}
 			if c.from < c.to {
@@ -302,19 +303,21 @@ type places struct {
 	words  int
 }
 
+// slotsFew is the number of pieces up to which places has no slots if the trie has more
+// pieces than fit the memory of the caller.
 const slotsFew = 8
 
 // setsMost bounds the memory for places, in words: 16 MiB. A target of 2 KiB never
 // needs as much for the rules of a file of 500 KiB.
 const setsMost = 1 << 21
 
-// places returns the places of the pieces found, and of the pieces that they begin with.
+// placesOf returns the places of the pieces found, and of the pieces that they begin with.
 // It uses the lists of p, as far as they reach. ok is false if it needs too much memory.
-func (x *trie) places(found []uint64, p places) (_ places, ok bool) {
+func (x *trie) placesOf(found []uint64, p places) (_ places, ok bool) {
 	last := int32(-1)
 	for _, f := range found {
-		// What sorts between a piece and its beginning begins like it. So if the
-		// beginning is not after the last piece, the last one has brought it.
+		// Whatever sorts between a piece and its prefix begins with that prefix. So
+		// a prefix that does not sort after the last piece was added with that piece.
 		size, piece := len(p.pieces), int32(f>>32)
 		for i := piece; i > last; i = x.pieces[i].up {
 			p.pieces = append(p.pieces, i)
@@ -358,6 +361,7 @@ func (x *trie) places(found []uint64, p places) (_ places, ok bool) {
 	return p, true
 }
 
+// set returns the positions of the piece in a slot.
 func (p *places) set(slot int) []uint64 { return p.sets[slot*p.words:][:p.words] }
 
 // next returns the first place of the piece in a slot that is not before from, or
