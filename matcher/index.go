@@ -66,7 +66,7 @@ func (s *rules) index(few int) *rules {
 		}
 	}
 	x.text = view(text)
-	if len(starred)+len(query) > starsFew {
+	if len(starred)+len(query) > few {
 		x.tries[0] = newTrie(x, len(plain), len(plain)+len(starred))
 		x.tries[1] = newTrie(x, len(plain)+len(starred), len(x.list))
 	}
