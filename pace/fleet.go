@@ -99,7 +99,7 @@ func (p *Pacer) ask(t *ticket) {
 			t.stop = p.watch(t)
 		}
 		asked := p.now()
-		g, ok := exchange(ctx, p, func(ctx context.Context) (Grant, error) {
+		g, ok := exchange(ctx, t.host, func(ctx context.Context) (Grant, error) {
 			return p.opts.Shared.Reserve(ctx, t.host.authority, r)
 		})
 		p.mu.Lock()
@@ -212,7 +212,7 @@ func (p *Pacer) discardUseless(h *host) {
 // right. quantum bounds the time, so that other processes get their turn.
 func (p *Pacer) mayPassOn(t *ticket) bool {
 	w, n := t.host.first(), p.limits.Parallel
-	if w == nil || p.fleet.away || n != 1 && (n == 0 || max(w.gap, t.gap, t.host.adaptive()) > 0) {
+	if w == nil || t.host.outage.away || n != 1 && (n == 0 || max(w.gap, t.gap, t.host.adaptive()) > 0) {
 		return false
 	}
 	at, _ := t.host.dueAfter(w.gap)
@@ -255,7 +255,7 @@ func (p *Pacer) hold(t *ticket, keep time.Duration) (ok bool) {
 	p.mu.Lock()
 	sent := max(t.sent+p.fleet.clock.ahead(), 0)
 	p.mu.Unlock()
-	rest, ok := exchange(context.Background(), p, func(ctx context.Context) (time.Duration, error) {
+	rest, ok := exchange(context.Background(), t.host, func(ctx context.Context) (time.Duration, error) {
 		return p.opts.Shared.Hold(ctx, t.host.authority, t.name, keep, sent)
 	})
 	p.mu.Lock()
@@ -271,17 +271,18 @@ func (p *Pacer) hold(t *ticket, keep time.Duration) (ok bool) {
 }
 
 // pauseFleet reports a pause, or a level that fell, to the fleet.
-func (p *Pacer) pauseFleet(authority string, wait, level time.Duration) {
+func (p *Pacer) pauseFleet(h *host, wait, level time.Duration) {
 	if p.opts.Shared != nil {
-		exchange(context.Background(), p, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, p.opts.Shared.Pause(ctx, authority, wait, level)
+		exchange(context.Background(), h, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, p.opts.Shared.Pause(ctx, h.authority, wait, level)
 		})
 	}
 }
 
 // exchange makes one call of the store and reports whether it answered. OnShared gets
 // each change. A call that is cancelled, or a store that was closed, is no change.
-func exchange[T any](ctx context.Context, p *Pacer, f func(context.Context) (T, error)) (v T, ok bool) {
+func exchange[T any](ctx context.Context, h *host, f func(context.Context) (T, error)) (v T, ok bool) {
+	p := h.pacer
 	limited, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	v, err := bounded.Call(limited, f)
@@ -289,12 +290,9 @@ func exchange[T any](ctx context.Context, p *Pacer, f func(context.Context) (T, 
 		return v, false
 	}
 	p.mu.Lock()
-	changed := p.fleet.away != (err != nil)
-	p.fleet.away = err != nil
-	if changed && err != nil {
-		p.fleet.lost = p.now()
-	}
-	share := p.fleet.share()
+	changed := p.fleet.outage.record(err, p.now())
+	h.outage.record(err, p.now())
+	share := h.share()
 	p.mu.Unlock()
 	if changed && p.opts.OnShared != nil {
 		if share == 1 {
@@ -310,8 +308,7 @@ func exchange[T any](ctx context.Context, p *Pacer, f func(context.Context) (T, 
 type fleet struct {
 	name    string        // name of this process, random
 	tickets uint64        // number of tickets drawn
-	away    bool          // the last call of the store failed
-	lost    instant       // when the store last failed after it had answered
+	outage  outage        // by the calls for all hosts
 	members int           // number of processes when the store last said it; 0: never
 	counted instant       // when this process last registered
 	usual   time.Duration // time of a call that few exceed lately
@@ -320,11 +317,28 @@ type fleet struct {
 
 func newFleet() fleet { return fleet{name: rand.Text(), counted: -countEvery} }
 
-// share is the number of processes that divide the limits among them: all of them
-// while the store is away, and otherwise 1, since the store counts for all.
-func (f *fleet) share() int {
-	if f.away && f.members > 0 {
-		return f.members
+// An outage is the time in which the store does not answer.
+type outage struct {
+	away bool    // the last call failed
+	lost instant // when a call last failed after one that was answered
+}
+
+// record records the result of a call, and reports whether it differs from the one before.
+func (o *outage) record(err error, now instant) (changed bool) {
+	changed = o.away != (err != nil)
+	o.away = err != nil
+	if changed && o.away {
+		o.lost = now
+	}
+	return changed
+}
+
+// share is the number of processes that divide the limits of h among them: all of them
+// while the store does not answer for h, and otherwise 1, since the store counts for
+// all. A part of a store can be down, such as a master of a cluster.
+func (h *host) share() int {
+	if n := h.pacer.fleet.members; h.outage.away && n > 0 {
+		return n
 	}
 	return 1
 }
@@ -339,7 +353,8 @@ func (h *host) dueAlone(gap time.Duration, n int) instant {
 		// Less than one request in flight: this gap keeps to it on average.
 		wait = max(wait, spread(h.took, n)/time.Duration(most))
 	}
-	return max(h.last, p.fleet.lost) + wait
+	// While no call at all is answered, the first of them counts.
+	return max(h.last, min(h.outage.lost, p.fleet.outage.lost)) + wait
 }
 
 // quantum is how long a process may pass a place on from request to request. To hand

@@ -329,6 +329,57 @@ func TestFleetAway(t *testing.T) {
 	})
 }
 
+// A halved store is one whose part for host2 is down, as a cluster without one of its masters.
+type halved struct{ *ledger }
+
+func (s halved) Reserve(ctx context.Context, authority string, r Reservation) (Grant, error) {
+	if authority == host2 {
+		return Grant{}, errDown
+	}
+	return s.ledger.Reserve(ctx, authority, r)
+}
+
+func (halved) Count(context.Context, string, time.Duration) (int, error) { return 8, nil }
+
+// While a part of the store is down, the process keeps its share of the limits at the hosts of that part, and
+// visits them, whatever the store answers for the others.
+func TestFleetPartOfTheStoreAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pacer(t, Limits{Gap: time.Second}, &Options{Shared: halved{newLedger()}})
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		var starts []time.Time
+		visit := func(host string, callers int, started func()) {
+			for range callers {
+				wg.Go(func() {
+					for time.Sleep(700 * ms); ; time.Sleep(300 * ms) {
+						turn, err := p.Wait(ctx, host, 0)
+						if err != nil {
+							return
+						}
+						started()
+						turn.Done()
+					}
+				})
+			}
+		}
+		take(t, p, host1, 0).Done()
+		visit(host1, 1, func() {})
+		visit(host2, 5, func() { starts = append(starts, time.Now()) })
+		time.Sleep(time.Minute)
+		cancel()
+		wg.Wait()
+		if len(starts) < 5 {
+			t.Errorf("6: %d starts in a minute, want one every 8s", len(starts))
+		}
+		for i := 1; i < len(starts); i++ {
+			if apart := starts[i].Sub(starts[i-1]); apart < 8*time.Second {
+				t.Errorf("6: start %d came %v after the one before, want 8s, the share of one of eight processes", i, apart)
+			}
+		}
+	})
+}
+
 // A store that hangs delays a caller by a second, even if its context is longer. A
 // caller that leaves is no failure of the store, and its place is freed.
 func TestFleetHangs(t *testing.T) {

@@ -25,6 +25,7 @@ type host struct {
 
 	line   list.List     // the waiters, in order of arrival
 	gaps   time.Duration // sum of the gaps of the waiters, so that nobody need walk the line
+	outage outage        // of the store, by the calls for this host
 	ticket *ticket       // of the first waiter; nil until it needs one
 	timer  *time.Timer   // runs pump when the first waiter is due; nil until needed
 }
@@ -90,7 +91,7 @@ func (h *host) gap(before, delay time.Duration) time.Duration {
 // full reports whether requests in flight forbid a further one.
 func (h *host) full() bool {
 	most := h.pacer.limits.Parallel
-	return most > 0 && h.flying >= max(most/h.pacer.fleet.share(), 1)
+	return most > 0 && h.flying >= max(most/h.share(), 1)
 }
 
 // adaptive is the gap that Limits.Adapt asks for.
@@ -114,7 +115,7 @@ func (h *host) adaptive() time.Duration {
 func (h *host) dueAfter(gap time.Duration) (instant, Reason) {
 	slow := h.adaptive()
 	at := h.last + max(gap, slow)
-	if n := h.pacer.fleet.share(); n > 1 {
+	if n := h.share(); n > 1 {
 		at = h.dueAlone(max(gap, slow), n)
 	}
 	switch {
@@ -154,7 +155,7 @@ func (h *host) arrival(delay time.Duration, now instant) (instant, Reason) {
 	at, why = h.orNow(at, why, ReasonShared, now) // only the store keeps one in line who is due
 	last := waiterAt(h.line.Back())
 	gaps := h.gaps - h.first().gap + h.gap(last.delay, delay)
-	return at + spread(max(gaps, spread(h.adaptive(), n)), h.pacer.fleet.share()), why
+	return at + spread(max(gaps, spread(h.adaptive(), n)), h.share()), why
 }
 
 // orNow returns a start and its reason. If it is due it is now, and the reason is

@@ -112,7 +112,7 @@ func (t Turn) Answer(status int, header http.Header) {
 	level := h.level
 	p.mu.Unlock()
 	if rest > 0 || level != before {
-		p.pauseFleet(h.authority, rest, level)
+		p.pauseFleet(h, rest, level)
 	}
 }
 

@@ -210,7 +210,7 @@ func (p *Pacer) postpone(h *host) {
 	slow := h.adaptive()
 	for w := h.first(); w != nil; {
 		next := waiterAt(w.place.Next())
-		mine := at + spread(max(w.gap, slow), p.fleet.share())
+		mine := at + spread(max(w.gap, slow), h.share())
 		if w == h.first() {
 			mine, why = h.due()
 		}
