@@ -52,6 +52,7 @@ func newLink(option rueidis.ClientOption, delay time.Duration) *link {
 	option.WriteBufferEachConn = buffer
 	option.Dialer.Timeout = workLimit / 2
 	option.Dialer.KeepAlive = pingEvery
+	option.Sentinel.Dialer = option.Dialer
 	option.ConnWriteTimeout = pingWait
 	return &link{
 		option:  option,
@@ -182,5 +183,5 @@ func (l *link) close() {
 // After a failure no call is made for firstPause. The pause doubles, up to lastPause.
 const (
 	firstPause = 100 * time.Millisecond
-	lastPause  = 5 * time.Second
+	lastPause  = 2 * time.Second
 )

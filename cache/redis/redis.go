@@ -12,13 +12,20 @@
 // # URLs
 //
 // The schemes are redis:// and rediss:// (over TLS), valkey:// and valkeys://, and unix:// with the path of a
-// socket. User and password come before the host, and the number of the database is the path. Further nodes
-// of a cluster are ?addr=host:port, and the name of a master behind sentinels is ?master_set=name.
+// socket. User and password come before the host, and the number of the database is the path.
+//
+//	redis://crawler:secret@redis.example:6379/0
+//	redis://crawler:secret@node1:6379?addr=node2:6379&addr=node3:6379
+//	redis://crawler:secret@sentinel1:26379?addr=sentinel2:26379&addr=sentinel3:26379&master_set=name
+//
+// The second names some nodes of a cluster, which name the others. The third names sentinels and the primary
+// that they watch. User and password are sent to the primary alone, so the sentinels must not need any. They are
+// reached over TLS if the scheme is rediss.
 //
 // # When the server is down or slow
 //
 // No call takes longer than Options.Delay. After a call that fails or takes longer, all calls fail at once with
-// [ErrDown], for a tenth of a second at first and up to five seconds later. Then one call tries whether the
+// [ErrDown], for a tenth of a second at first and up to two seconds later. Then one call tries whether the
 // server is back. The fetcher treats each such error as a miss. Open does not need the server, and nothing
 // needs to be done when the server comes back.
 //
@@ -132,6 +139,7 @@ func parse(rawURL string, config *tls.Config) (rueidis.ClientOption, error) {
 			o.TLSConfig.ServerName = name
 		}
 	}
+	o.Sentinel.TLSConfig = o.TLSConfig
 	return o, nil
 }
 

@@ -3,6 +3,7 @@
 package redis
 
 import (
+	"crypto/tls"
 	"fmt"
 	"testing"
 	"time"
@@ -38,6 +39,19 @@ func startSentinels(t testing.TB) *sentinels {
 func (s *sentinels) url() string {
 	w := s.watchers
 	return fmt.Sprintf("%s?addr=127.0.0.1:%d&addr=127.0.0.1:%d&master_set=crawl", w[0].url(), w[1].port, w[2].port)
+}
+
+// With a rediss URL the sentinels are reached over TLS, as the servers are.
+func TestSentinelTLS(t *testing.T) {
+	cert, key, roots := written(t)
+	secure := []string{"--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "no",
+		"--tls-replication", "yes", "--port", "0", "--tls-port", "PORT"}
+	primary := start(t, secure...)
+	w := &server{t: t, port: freePort(t), args: append(secure, "--sentinel"), config: fmt.Sprintf("sentinel monitor crawl 127.0.0.1 %d 1\n", primary.port)}
+	w.start()
+	t.Cleanup(w.kill)
+	url := fmt.Sprintf("rediss://127.0.0.1:%d?master_set=crawl", w.port)
+	mustWork(t, opened(t, url, &Options{Delay: 10 * time.Second, TLS: &tls.Config{RootCAs: roots}}))
 }
 
 // A switch by an operator closes connections, and the store goes on: its leases are renewed and grants are sent.
