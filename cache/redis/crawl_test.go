@@ -315,7 +315,10 @@ func (l *webLog) checkGap(t *testing.T, f failover) {
 			sent[serial] = at
 		}
 	}
-	shortest := time.Hour
+	shortest, noise := time.Hour, 5*time.Millisecond
+	if os.Getenv(measureAll) == "" {
+		noise = 20 * time.Millisecond // a busy machine delays a request on its way
+	}
 	for site, arrivals := range l.bySite() {
 		for i := 1; i < len(arrivals); i++ {
 			a, b := arrivals[i-1], arrivals[i]
@@ -323,7 +326,7 @@ func (l *webLog) checkGap(t *testing.T, f failover) {
 				continue
 			}
 			apart := b.at.Sub(sent[a.serial])
-			if apart < crawlGap-5*time.Millisecond {
+			if apart < crawlGap-noise {
 				t.Errorf("%s after %v: %s of request %s came %v after %s of %s, want %v", site, b.at.Sub(l.began), b.path, b.serial, apart, a.path, a.serial, crawlGap)
 			}
 			shortest = min(shortest, apart)
