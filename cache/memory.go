@@ -10,6 +10,8 @@ import (
 	"github.com/rfc9309/polite/internal/lru"
 )
 
+// This file has the store in memory.
+
 // Memory is a [Store] in memory, bounded in bytes. Two crawlers of one process can share it, and tests can use
 // it. A single fetcher does not need it, because the fetcher has a memory of its own.
 //

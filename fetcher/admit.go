@@ -10,6 +10,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
+// This file admits requests that the caller makes by other means.
+
 // An Admission is the right to one request that the caller makes by other means: a
 // browser, a download tool, an HTTP stack of its own. Report the head of the answer
 // with Answer and end the admission with Done or Fail, once the answer is read or has

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// The name of the crawler (RFC 9309, section 2.2.1): the agent that requests
-// carry, and the product tokens that groups are looked up by.
+// This file handles the name of the crawler (RFC 9309, section 2.2.1): the agent that
+// requests carry, and the product tokens that groups are looked up by.
 
 // productTokens returns the tokens to look up groups by: those given, each of
 // which must be part of the agent, or else the one that the agent begins with.
@@ -52,7 +52,8 @@ func firstToken(agent string) (string, error) {
 	return token, nil
 }
 
-// parseTokens returns a list of tokens, separated by a comma and a space.
+// parseTokens checks a comma-separated list of tokens, and returns it with a comma and
+// a space between two.
 func parseTokens(list string) (string, error) {
 	tokens := strings.Split(list, ",")
 	for i, token := range tokens {
@@ -93,7 +94,7 @@ func containsFold(s, sub string) bool {
 // caller's choice, an empty one too: net/http then sends none.
 func (t *Transport) namedHeader(req *http.Request) http.Header {
 	if sent, ok := req.Header["User-Agent"]; ok {
-		if len(sent) > 0 && !t.known(sent[0]) && t.reported.CompareAndSwap(false, true) {
+		if len(sent) > 0 && !t.namesCrawler(sent[0]) && t.reported.CompareAndSwap(false, true) {
 			t.engine.watch.foreignAgent(sent[0], t.token)
 		}
 		return nil
@@ -106,9 +107,10 @@ func (t *Transport) namedHeader(req *http.Request) http.Header {
 	return h
 }
 
-// known reports whether a User-Agent contains one of the product tokens, so that a
-// webmaster can find it there. An empty one, which net/http does not send, is fine.
-func (t *Transport) known(sent string) bool {
+// namesCrawler reports whether a User-Agent contains one of the product tokens, so that a
+// webmaster can find it there. It is true for an empty one, which net/http does not
+// send, and once a User-Agent has been reported.
+func (t *Transport) namesCrawler(sent string) bool {
 	if sent == t.engine.agent || sent == "" || t.reported.Load() {
 		return true
 	}

@@ -15,6 +15,9 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
+// This file reads the body of a robots.txt: RFC 9309, section 2.5, and RFC 9110, section
+// 8.4.
+
 // content is the body of an answer, decoded.
 type content struct {
 	body []byte
@@ -42,7 +45,7 @@ func readBody(resp *http.Response, header http.Header, limit int) (content, erro
 		err = raw.complete(announced(resp, header))
 	}
 	if err != nil {
-		return content{}, broken(err)
+		return content{}, bodyFailure(err)
 	}
 	return content{body: body}, nil
 }
@@ -102,17 +105,17 @@ func decoder(r io.Reader, coding string) (io.Reader, error) {
 		return nil, undecodable(fmt.Errorf("content coding %.40q is not known", coding))
 	}
 	if err != nil {
-		return nil, broken(err)
+		return nil, bodyFailure(err)
 	}
 	return d, nil
 }
 
-// undecodable is a body that no second try makes better.
+// undecodable returns the failure of a body that no second try makes better.
 func undecodable(err error) error { return &policy.Failure{Class: policy.Body, Err: err} }
 
-// broken classes an error while reading a body: one of the coding is final, one
-// of the connection may pass.
-func broken(err error) error {
+// bodyFailure returns the failure for an error while reading a body: an error of the
+// coding is final, an error of the connection may pass.
+func bodyFailure(err error) error {
 	var corrupt flate.CorruptInputError
 	switch {
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.Is(err, zlib.ErrHeader),
@@ -122,7 +125,7 @@ func broken(err error) error {
 	return &policy.Failure{Class: policy.Body, Err: &cutShort{err}}
 }
 
-// cutShort marks a body that the connection broke off.
+// cutShort is the error of a body that the connection broke off.
 type cutShort struct{ err error }
 
 func (c *cutShort) Error() string { return "the body broke off: " + c.err.Error() }
@@ -130,11 +133,11 @@ func (c *cutShort) Unwrap() error { return c.err }
 
 var errTooMuch = errors.New("too many bytes for the content they decode to")
 
-// rawBody fails once more than left bytes were read.
+// rawBody reads a body as it was sent, and fails if it is longer than permitted.
 type rawBody struct {
 	r    io.Reader
-	left int64
-	read int64
+	left int64 // bytes that may still be read
+	read int64 // bytes that were read
 }
 
 func (b *rawBody) Read(p []byte) (int, error) {

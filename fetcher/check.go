@@ -11,6 +11,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
+// This file decides on URLs.
+
 // Check decides on a URL and fetches its robots.txt first if that is due. It
 // waits no longer than ctx. It takes no turn for the URL: Decision.Turn says when a
 // request would have one, and [Transport.Admit] waits for it. A site that is down has a

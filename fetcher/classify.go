@@ -16,6 +16,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
+// This file says which part of a fetch an error is from: RFC 9309, section 2.3.1.4.
+
 // classify says which part of a fetch failed. To RFC 9309, section 2.3.1.4, all of
 // them are one: unreachable. It never looks at the text of an error.
 func classify(ctx context.Context, err error) *policy.Failure {
@@ -34,6 +36,7 @@ func classify(ctx context.Context, err error) *policy.Failure {
 	return &policy.Failure{Class: class(ctx, err), Err: bare(err)}
 }
 
+// class returns the class of an error that no part of this package has classed.
 func class(ctx context.Context, err error) policy.Class {
 	var name *net.DNSError
 	var op *net.OpError
@@ -66,6 +69,7 @@ func isTLS(err error) bool {
 		errors.As(err, &host) || errors.As(err, &invalid) || errors.As(err, &op) && op.Op == "remote error"
 }
 
+// timedOut reports whether a part of package net says that its time ran out.
 func timedOut(err error) bool {
 	var t net.Error
 	return errors.As(err, &t) && t.Timeout()
@@ -81,8 +85,8 @@ func bare(err error) error {
 	return err
 }
 
-// passing reports whether the next try may succeed after a failure.
-func passing(f *policy.Failure) bool {
+// mayPass reports whether the next try may succeed after a failure.
+func mayPass(f *policy.Failure) bool {
 	var name *net.DNSError
 	var short *cutShort
 	switch f.Class {

@@ -11,6 +11,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
+// This file has the answer to a request that is refused.
+
 // ErrDisallowed and ErrDeferred tell apart the two ways a request is refused.
 // A *DeniedError matches one of them with errors.Is.
 var (

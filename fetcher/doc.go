@@ -66,7 +66,7 @@
 //
 // The zero Options suit one process that runs once. A longer crawl wants a store,
 // so that a restart fetches no file again and remembers since when a site is
-// down, and a pace:
+// down. It may want another pace than the default:
 //
 //	store, err := disk.Open("robots.db", nil) // or redis.Open(url, nil) for a fleet
 //	if err != nil {
@@ -116,8 +116,8 @@
 //		return retryablehttp.DefaultRetryPolicy(ctx, resp, err)
 //	}
 //
-// As a base, another client must not follow redirects by itself, or it requests
-// pages that were never checked, nor retry for longer than Options.Timeout. Give
+// Another client as Options.Base must not follow redirects by itself, or it requests
+// pages that were never checked. It must not retry for longer than Options.Timeout. Give
 // go-retryablehttp an HTTPClient whose CheckRedirect returns
 // http.ErrUseLastResponse, and PassthroughErrorHandler; New refuses one without a
 // CheckRedirect.
@@ -137,11 +137,11 @@
 // makes it, and net/http does TLS with TLSClientConfig.
 //
 // Through a proxy, or with another kind of RoundTripper, the host of a redirect
-// is checked before the request: a literal address, what this machine resolves a
-// name to, and, where it cannot, whether the name is one of a local network
-// (a single label, .local, .internal, .localhost, .home.arpa or .onion). A base
-// built on net/http reports its connections too, so that a request over a refused
-// one is ended before it is written. What then remains unseen is where a proxy
-// connects to, where a base connects to that does not report it, and what is
-// behind a name that only the base's own dialer can resolve until it has connected.
+// is checked before the request: a literal address, or the addresses that this machine
+// resolves a name to. A name that it cannot resolve is refused if it is one of a local
+// network: a single label, or one under .local, .internal, .localhost, .home.arpa or
+// .onion. A base built on net/http reports its connections, too, so that a request over
+// a refused connection is ended before it is written. Three things remain unseen: where
+// a proxy connects to; where a base connects to that does not report it; and, until it
+// is connected, the address of a name that only the base's own dialer can resolve.
 package fetcher

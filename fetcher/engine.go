@@ -15,6 +15,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
+// This file has the state that all Transports of one New share.
+
 // engine is what the Transports of one New share, whatever their token.
 type engine struct {
 	agent    string
@@ -27,9 +29,10 @@ type engine struct {
 	counts   counts
 	flights  singleflight.Group
 	inFlight sync.Map // of *flight by authority: those under way
-	quick    bool     // a warm request needs no Decision
+	quick    bool     // RoundTrip may allow a request without making a Decision
 }
 
+// newEngine returns an engine with the defaults of the options filled in.
 func newEngine(agent string, o Options) (*engine, error) {
 	e := &engine{
 		agent: agent, opts: o, watch: newObserver(o.Trace, o.Logger),

@@ -13,6 +13,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
+// This file has the options.
+
 // Options adjusts a Transport. The zero value of every field is a sound choice
 // for one crawler process.
 type Options struct {
@@ -36,9 +38,8 @@ type Options struct {
 	//
 	// If it is also a cache.Leaser, the processes that share it fetch each
 	// robots.txt once. When one dies during a fetch, another takes over within
-	// six seconds. A failure
-	// without any HTTP answer is stored for the fleet only by a process that had
-	// an answer from another site in the last five minutes.
+	// six seconds. A failure without any HTTP answer is stored for the fleet only by
+	// a process that had an answer from another site in the last five minutes.
 	Store cache.Store
 
 	// Base makes the requests, for pages and for robots.txt. Nil is

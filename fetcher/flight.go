@@ -13,6 +13,9 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
+// This file makes one fetch for all callers that wait for it, and learns from it: RFC 9309,
+// sections 2.3.1 and 2.4.
+
 // A flight is one fetch of an authority's robots.txt, for all who wait for it.
 // Other goroutines may read underWay and set forgotten.
 type flight struct {
@@ -26,7 +29,7 @@ type flight struct {
 // fetchResult is what a flight returns to its waiters.
 type fetchResult struct {
 	rec       *policy.Record
-	requested bool // the file was fetched now, by this process or by another of its fleet
+	requested bool // the file was fetched during the flight, by this process or another of the fleet
 }
 
 // fetch joins the flight of an authority, or begins one, and waits for it no longer
@@ -60,8 +63,8 @@ func (e *engine) fetch(ctx context.Context, key string, force bool) (rec *policy
 	}
 }
 
-// fly runs one flight. What is invalidated meanwhile is fetched anew, as if nothing
-// was known. After two restarts the last result is returned even if it was
+// fly runs one flight. If the authority is invalidated meanwhile, its file is fetched
+// again as if nothing was known. After two restarts the last result is returned even if it was
 // invalidated again.
 func (e *engine) fly(key string, force bool) (fetchResult, error) {
 	f := &flight{key: key}
@@ -75,13 +78,13 @@ func (e *engine) fly(key string, force bool) (fetchResult, error) {
 		e.memory.records.Delete(key)
 		e.storage.forget(context.Background(), key)
 		f.stored = nil
-		r, err = e.renew(f, nil)
+		r, err = e.fetchAndSave(f, nil)
 	}
 	return r, err
 }
 
-// find looks for a record that is not due in memory, in the store and with the
-// fleet, and else fetches the file.
+// find looks for a record that is not due, first in memory, then in the store, then by
+// waiting for the fleet. If there is none, it fetches the file.
 func (e *engine) find(f *flight, force bool) (fetchResult, error) {
 	old, _ := e.memory.records.Get(f.key)
 	if !force && !old.Due(time.Now()) {
@@ -91,7 +94,7 @@ func (e *engine) find(f *flight, force bool) (fetchResult, error) {
 		return fetchResult{}, err
 	}
 	known := e.storage.load(f, old)
-	if another(old, known) {
+	if differs(old, known) {
 		e.counts.storeHits.Add(1)
 	}
 	if !force && !known.Due(time.Now()) {
@@ -102,7 +105,7 @@ func (e *engine) find(f *flight, force bool) (fetchResult, error) {
 		return fetchResult{rec: e.memory.remember(f.key, known), requested: true}, nil
 	}
 	defer release()
-	return e.renew(f, known)
+	return e.fetchAndSave(f, known)
 }
 
 // permits applies Options.PageEgress to an authority, as far as its address can be
@@ -117,8 +120,8 @@ func (e *engine) permits(key string) error {
 	return e.network.Permits(ctx, u, "")
 }
 
-// renew fetches the file, and saves and returns the record in force then.
-func (e *engine) renew(f *flight, old *policy.Record) (fetchResult, error) {
+// fetchAndSave fetches the file, saves the record, and returns the record in force.
+func (e *engine) fetchAndSave(f *flight, old *policy.Record) (fetchResult, error) {
 	rec, err := e.request(f, old)
 	if err != nil {
 		return fetchResult{}, err
@@ -142,7 +145,7 @@ func (e *engine) request(f *flight, old *policy.Record) (*policy.Record, error) 
 			return nil, err
 		}
 		if time.Since(began) >= leaseTTL { // the lease may have ended
-			if known, fresh := e.storage.news(f, old); fresh {
+			if known, fresh := e.storage.reload(f, old); fresh {
 				turn.Done()
 				e.counts.storeHits.Add(1)
 				return e.memory.remember(f.key, known), nil

@@ -8,6 +8,8 @@ import (
 	"github.com/rfc9309/polite/internal/bounded"
 )
 
+// This file calls the user's code, which may panic or block.
+
 // call is bounded.Call, and logs a panic: a hook, a transport or a store of the
 // caller's must not end a fetch or the program.
 func call[T any](ctx context.Context, log *slog.Logger, f func(context.Context) (T, error)) (T, error) {

@@ -15,6 +15,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
+// This file requests one URL of a fetch: RFC 9309, section 2.3.1.
+
 const (
 	// maxHeader bounds the header of an answer, in bytes.
 	maxHeader = 64 << 10
@@ -42,8 +44,8 @@ type answer struct {
 }
 
 // tries makes the tries of one hop. It is the http.RoundTripper below
-// go-retryablehttp. It has no CloseIdleConnections, or every failure would close
-// the idle connections of the whole crawler.
+// go-retryablehttp, which closes idle connections after every failure. It has no
+// CloseIdleConnections, so those of the crawler stay open.
 type tries struct {
 	retrieval *retrieval
 	engine    *engine
@@ -128,6 +130,7 @@ func (t *tries) send(req *http.Request, cancel context.CancelCauseFunc) (*http.R
 	return resp, nil
 }
 
+// closeResponse closes the body of an answer, if there is one.
 func closeResponse(resp *http.Response) {
 	if resp != nil && resp.Body != nil {
 		resp.Body.Close()
@@ -155,9 +158,9 @@ func (t *tries) trace(turn pace.Turn, heard *atomic.Bool, cancel context.CancelC
 	}
 }
 
-// unanswered corrects the class of a failed try by what net/http reported of it. A
-// try that was canceled failed for the reason of its cancellation. A failure before
-// the first byte of an answer is not a fault of the answer but of the connection.
+// unanswered corrects the failure of a try by what net/http reported of it. A try that
+// was canceled failed for the reason of its cancellation. A failure before the first
+// byte of an answer is a failure of the connection.
 func unanswered(ctx context.Context, f *policy.Failure, heard bool) error {
 	var refused *egress.RefusedError
 	switch cause := context.Cause(ctx); {
@@ -172,7 +175,7 @@ func unanswered(ctx context.Context, f *policy.Failure, heard bool) error {
 }
 
 // turn waits for the host's turn as long as the time of the fetch permits. The turn
-// of the first request is there already. Without pacing it is the zero Turn.
+// of the first request is there already.
 func (t *tries) turn() (none pace.Turn, err error) {
 	r := t.retrieval
 	if held := r.turn; held != none {
@@ -199,7 +202,7 @@ func (t *tries) again(ctx context.Context, _ *http.Response, err error) (bool, e
 	if end, ok := ctx.Deadline(); ok && time.Until(end) <= retryWait {
 		return false, nil
 	}
-	return passing(classify(ctx, err)), nil
+	return mayPass(classify(ctx, err)), nil
 }
 
 // headerSize is about the number of bytes a header took on the wire.

@@ -9,6 +9,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
+// This file names authorities: RFC 9309, section 2.3.
+
 // ErrURL is in the chain of every error about a URL that no robots.txt governs.
 var ErrURL = origin.ErrURL
 

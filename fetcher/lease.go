@@ -12,6 +12,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
+// This file keeps the processes of a fleet from fetching the same file.
+
 const (
 	// leaseTTL is the longest time that a process which has died, or is cut
 	// off, keeps the rest of its fleet from a site.
@@ -44,15 +46,15 @@ func (s *storage) lease(f *flight, old *policy.Record, force bool) (release func
 		}
 		// The lease may be free because its holder has just written the record.
 		known = s.load(f, old)
-		if !known.Due(time.Now()) && (!force || another(old, known)) {
+		if !known.Due(time.Now()) && (!force || differs(old, known)) {
 			if err == nil {
-				s.released(release)
+				s.giveBack(release)
 			}
 			s.counts.storeHits.Add(1)
 			return alone, known, true
 		}
 		if err == nil {
-			return func() { s.released(release) }, known, false
+			return func() { s.giveBack(release) }, known, false
 		}
 		if time.Now().After(until) {
 			return alone, known, false
@@ -61,19 +63,19 @@ func (s *storage) lease(f *flight, old *policy.Record, force bool) (release func
 	}
 }
 
-// news returns the record in force after another look into the store, and whether
-// it is one that another process has learnt since old.
-func (s *storage) news(f *flight, old *policy.Record) (known *policy.Record, fresh bool) {
+// reload returns the record in force after another look into the store. fresh reports
+// whether another process has learnt it since old.
+func (s *storage) reload(f *flight, old *policy.Record) (known *policy.Record, fresh bool) {
 	if s.fleet == nil {
 		return old, false
 	}
 	known = s.load(f, old)
-	return known, !known.Due(time.Now()) && another(old, known)
+	return known, !known.Due(time.Now()) && differs(old, known)
 }
 
-// another reports whether known, the record in force of old and one of the
-// store, is not old.
-func another(old, known *policy.Record) bool { return !known.NextTry().Equal(old.NextTry()) }
+// differs reports whether known, which load has returned for old, is another record
+// than old.
+func differs(old, known *policy.Record) bool { return !known.NextTry().Equal(old.NextTry()) }
 
 // tryLease takes the lease if it is free.
 func (s *storage) tryLease(key string) (release func(), err error) {
@@ -86,8 +88,8 @@ func (s *storage) tryLease(key string) (release func(), err error) {
 	})
 }
 
-// released gives a lease back. A panic of the store is caught.
-func (s *storage) released(release func()) {
+// giveBack gives a lease back. A panic of the store is caught.
+func (s *storage) giveBack(release func()) {
 	if release != nil {
 		guarded(s.watch.log, func() error { release(); return nil })
 	}
@@ -97,10 +99,10 @@ const (
 	// vouchTime is how long ago a process may have had its last answer from one web
 	// server to be believed when it reports that another one does not answer.
 	vouchTime = 5 * time.Minute
-	// maxSilent is how many fetches in a row may end without any answer before the
-	// process does without leases, so that no other process waits for it.
+	// maxSilent is the number of fetches in a row without any answer after which the
+	// process takes no more leases, so that no other process waits for it.
 	maxSilent = 3
-	// pageNotes is the time between two answers to pages that are noted.
+	// pageNotes is the time between two notes of answers to pages.
 	pageNotes = time.Minute
 )
 
@@ -109,13 +111,14 @@ const (
 type witness struct {
 	mu           sync.Mutex
 	last, before sighting
-	silent       int // fetches without any answer since
+	silent       int // fetches in a row without any answer
 
 	noted atomic.Int64 // when an answer was last noted, in Unix seconds; 0 after a fetch without an answer
 }
 
+// A sighting is an answer of an authority.
 type sighting struct {
-	key string
+	key string // the authority
 	at  time.Time
 }
 
@@ -150,7 +153,7 @@ func (s *storage) witnessPage(req *http.Request) {
 	}
 }
 
-// others reports whether an authority other than key answered since.
+// others reports whether an authority other than key has answered after since.
 func (w *witness) others(key string, since time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

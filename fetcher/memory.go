@@ -8,20 +8,23 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
+// This file keeps records in memory: RFC 9309, section 2.4.
+
 // memory is the first level of the cache, private to one engine: the records of
-// the authorities in use by key, bounded in bytes. A copy that several
-// authorities serve is held once.
+// the authorities in use, bounded in bytes. A text that several authorities serve is
+// kept once.
 type memory struct {
 	records *lru.Cache[*policy.Record, *policy.Text]
 
 	mu     sync.Mutex
-	tokens []string // replaced, never changed
+	tokens []string // given to registerToken; a list is replaced and never changed
 }
 
 // maxTokens bounds the product tokens whose groups are compiled before the size of
 // a text is taken. A program has one, or one for each of its crawlers.
 const maxTokens = 8
 
+// newMemory returns an empty memory of at most maxBytes bytes.
 func newMemory(maxBytes int64) *memory {
 	return &memory{records: lru.New[*policy.Record, *policy.Text](maxBytes)}
 }

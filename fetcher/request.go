@@ -14,6 +14,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
+// This file makes the requests for pages.
+
 // RoundTrip makes the request if robots.txt allows it, and otherwise returns a
 // *DeniedError without touching the site. It keeps the contract of
 // http.RoundTripper: the request is not modified, its body is closed on every
@@ -137,7 +139,7 @@ func follows(req *http.Request) bool { return req.Response != nil }
 // errCancel is why a wait ended when Request.Cancel was closed.
 var errCancel = fmt.Errorf("%w: Request.Cancel is closed", context.Canceled)
 
-// waiting is the context of a request while it waits. It also ends with the
+// waiting returns the context of a request while it waits. It also ends with the
 // deprecated Request.Cancel, which http.Client sets for its Timeout.
 func waiting(req *http.Request) (_ context.Context, stop func()) {
 	//lint:ignore SA1019 net/http honours it as well
@@ -156,7 +158,8 @@ func waiting(req *http.Request) (_ context.Context, stop func()) {
 	return ctx, func() { cancel(nil) }
 }
 
-// ended is why ctx ended: its cause, and its error if the cause does not say.
+// ended returns why ctx ended: its cause, with ctx.Err() if that is not in the cause's
+// chain.
 func ended(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {
@@ -165,7 +168,8 @@ func ended(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// sleepUntil waits for at and reports whether ctx lasts that long.
+// sleepUntil waits for at, or until ctx ends. If the deadline of ctx comes first, it
+// returns false at once.
 func sleepUntil(ctx context.Context, at time.Time) bool {
 	if deadline, ok := ctx.Deadline(); ok && !at.Before(deadline) {
 		return false

@@ -10,6 +10,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
+// This file fetches a robots.txt with its redirects: RFC 9309, section 2.3.1.2.
+
 // retrieval is one fetch of a robots.txt, with all its hops.
 type retrieval struct {
 	engine *engine

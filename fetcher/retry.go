@@ -9,6 +9,8 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 )
 
+// This file tries a hop again, by go-retryablehttp.
+
 // retryWait is the time between two tries of a hop. Longer waits are left to the
 // record, which says when the next fetch is.
 const retryWait = 500 * time.Millisecond
@@ -33,6 +35,7 @@ func (t *tries) do(ctx context.Context, url string, header http.Header, most int
 	return err
 }
 
+// useLastResponse makes an http.Client follow no redirect.
 func useLastResponse(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // checkBase refuses a base that is known to follow redirects by itself: it would

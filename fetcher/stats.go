@@ -8,6 +8,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
+// This file counts.
+
 // counts are the counters behind Stats.
 type counts struct {
 	allowed, disallowed, deferred              atomic.Int64

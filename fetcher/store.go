@@ -15,6 +15,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
+// This file keeps records in a cache.Store: RFC 9309, section 2.4.
+
 const (
 	// storeTime bounds one call of the store.
 	storeTime = 3 * time.Second
@@ -102,8 +104,8 @@ func (s *storage) get(ctx context.Context, key string) ([]byte, error) {
 }
 
 // save writes a record to the store, merged with the newest record there, and
-// returns the record in force. What the store does not take is written when the
-// store takes records again.
+// returns the record in force. A record that the store does not take is written when
+// the store takes records again.
 func (s *storage) save(f *flight, rec *policy.Record) *policy.Record {
 	if s.store == nil {
 		return rec
@@ -154,8 +156,8 @@ func (s *storage) write(f *flight, rec *policy.Record) (*policy.Record, error) {
 	return rec, nil
 }
 
-// replace puts a record into the store if the store still has what was read last,
-// which done reports, or in any case. A record whose sender forbade to store it
+// replace puts a record into the store if the store still has what was read last, or
+// anyway. done reports whether it did. A record whose sender forbade to store it
 // removes what is there.
 func (s *storage) replace(f *flight, rec *policy.Record, anyway bool) (done bool, err error) {
 	var value []byte
@@ -223,14 +225,16 @@ func inStore[T any](ctx context.Context, s *storage, f func(context.Context) (T,
 	return v, err
 }
 
+// failed counts and reports a failure of the store.
 func (s *storage) failed(op, key string, err error) {
 	s.counts.storeFailures.Add(1)
 	s.watch.store(op, key, err)
 }
 
+// errHangs is the error of a call that is not made because the store hangs.
 var errHangs = errors.New("the store has not answered in time lately")
 
-// newBreaker keeps calls from a store that hangs. A call that hangs for ever keeps
+// newBreaker returns a breaker for a store that hangs: a call that hangs for ever keeps
 // its goroutine.
 func newBreaker() bounded.Breaker {
 	return bounded.Breaker{Failures: 3, First: 30 * time.Second, Most: time.Hour}
@@ -246,6 +250,7 @@ type backlog struct {
 	keys map[string]bool
 }
 
+// add adds an authority, unless the backlog is full.
 func (b *backlog) add(key string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -257,6 +262,7 @@ func (b *backlog) add(key string) {
 	}
 }
 
+// drop removes an authority.
 func (b *backlog) drop(key string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -10,13 +10,15 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
+// This file reports what happens, to hooks and to a log.
+
 // Trace has hooks that a Transport calls. A nil hook costs nothing. A panic in a
 // hook is caught and logged.
 //
-// Decided runs on the goroutine of the caller. Every other hook runs on a
-// goroutine of its own. The caller waits for Agent, Waited and Delay, and the
-// fetch waits for the rest. No lock is held, and a hook may call the Transport.
-// A hook that runs before Fetched and waits for its own authority waits for itself.
+// Decided runs on the goroutine of the caller. Every other hook runs on a goroutine of
+// its own, while the request or the fetch that caused it waits. No lock is held, and a
+// hook may call the Transport. But a hook that a fetch calls, such as Request, must not
+// wait for a fetch of the same authority: it would wait for ever.
 //
 // An authority has one fetch at a time: all requests for a robots.txt between two
 // calls of Fetched belong to the later call. Authorities are written as
@@ -70,12 +72,14 @@ type Request struct {
 // maxLog bounds text of a server in the log, in bytes.
 const maxLog = 300
 
-// observer calls the hooks and writes the log.
+// observer calls the hooks and writes the log. Each of its methods is for the hook that
+// it calls.
 type observer struct {
 	trace Trace
 	log   *slog.Logger
 }
 
+// newObserver returns an observer; both arguments may be nil.
 func newObserver(t *Trace, l *slog.Logger) *observer {
 	o := &observer{log: l}
 	if t != nil {
@@ -87,15 +91,16 @@ func newObserver(t *Trace, l *slog.Logger) *observer {
 	return o
 }
 
-// tell runs a hook where neither its panic nor its Goexit hurts anybody, and
-// waits for it.
-func (o *observer) tell(hook string, f func()) {
+// runHook runs a hook on a goroutine of its own, and waits for it. A panic or Goexit is
+// caught and logged.
+func (o *observer) runHook(hook string, f func()) {
 	if err := guarded(o.log, func() error { f(); return nil }); err != nil {
 		o.log.Warn("a hook did not return", "hook", hook, "error", clean.Text(err.Error(), maxLog))
 	}
 }
 
-// decided runs on the goroutine of the caller, who may end it; a panic stays here.
+// decided calls the hook on the goroutine of the caller, which the hook may end. A panic
+// is caught.
 func (o *observer) decided(ctx context.Context, d policy.Decision) {
 	if o.trace.Decided == nil {
 		return
@@ -111,13 +116,13 @@ func (o *observer) decided(ctx context.Context, d policy.Decision) {
 func (o *observer) foreignAgent(sent, token string) {
 	o.log.Warn("the User-Agent sent does not contain the product token", "sent", clean.Text(sent, maxLog), "token", token)
 	if o.trace.Agent != nil {
-		o.tell("Agent", func() { o.trace.Agent(sent) })
+		o.runHook("Agent", func() { o.trace.Agent(sent) })
 	}
 }
 
 func (o *observer) request(r Request) {
 	if o.trace.Request != nil {
-		o.tell("Request", func() { o.trace.Request(r) })
+		o.runHook("Request", func() { o.trace.Request(r) })
 	}
 }
 
@@ -131,20 +136,20 @@ func (o *observer) fetched(a policy.Attempt, r *policy.Record) {
 		o.log.Debug("robots.txt retrieved", attrs...)
 	}
 	if o.trace.Fetched != nil {
-		o.tell("Fetched", func() { o.trace.Fetched(a, r) })
+		o.runHook("Fetched", func() { o.trace.Fetched(a, r) })
 	}
 }
 
 func (o *observer) store(op, authority string, err error) {
 	o.log.Warn("error of the robots.txt store", "op", op, "authority", authority, "error", clean.Text(err.Error(), maxLog))
 	if o.trace.Store != nil {
-		o.tell("Store", func() { o.trace.Store(op, authority, err) })
+		o.runHook("Store", func() { o.trace.Store(op, authority, err) })
 	}
 }
 
 func (o *observer) waited(authority string, wait time.Duration, reason string) {
 	if o.trace.Waited != nil {
-		o.tell("Waited", func() { o.trace.Waited(authority, wait, reason) })
+		o.runHook("Waited", func() { o.trace.Waited(authority, wait, reason) })
 	}
 }
 
@@ -155,13 +160,13 @@ func (o *observer) fleet(err error) {
 		o.log.Info("the fleet keeps one pace again")
 	}
 	if o.trace.Fleet != nil {
-		o.tell("Fleet", func() { o.trace.Fleet(err) })
+		o.runHook("Fleet", func() { o.trace.Fleet(err) })
 	}
 }
 
 func (o *observer) delay(authority string, asked, obeyed time.Duration) {
 	o.log.Info("crawl-delay not obeyed in full", "authority", authority, "asked", asked, "obeyed", obeyed)
 	if o.trace.Delay != nil {
-		o.tell("Delay", func() { o.trace.Delay(authority, asked, obeyed) })
+		o.runHook("Delay", func() { o.trace.Delay(authority, asked, obeyed) })
 	}
 }

@@ -12,10 +12,12 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
+// This file has the Transport and its methods for operators.
+
 // Transport decides whether a crawler may fetch a URL, and as an
 // http.RoundTripper fetches only what it may. It is safe for concurrent use and
 // needs no closing. It has no goroutine between fetches of robots.txt, except to
-// write to a Store that was away what the Store has missed.
+// write records to a Store that did not take them before.
 //
 // [Transport.RoundTrip] is what most callers want; [Transport.Check] decides
 // without making the request.
@@ -40,6 +42,7 @@ func (t *Transport) As(token string) (*Transport, error) {
 	return t.engine.as(tokens), nil
 }
 
+// as returns a Transport for product tokens.
 func (e *engine) as(token string) *Transport {
 	e.memory.registerToken(token)
 	return &Transport{engine: e, token: token}

@@ -14,6 +14,9 @@ import (
 	"github.com/rfc9309/polite/internal/origin"
 )
 
+// This file describes a fetch as it ended, and its redirects: RFC 9309, sections 2.3.1 and
+// 2.3.1.2.
+
 // Attempt is what one fetch of robots.txt produced, after redirects. An attempt that
 // stopped at a redirect has the Status and the Header of that redirect; Hops are
 // the redirects followed before it. Learn keeps no reference to Header or Body.

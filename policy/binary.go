@@ -10,6 +10,8 @@ import (
 	"github.com/rfc9309/polite/internal/clean"
 )
 
+// This file stores and loads records.
+
 // The stored form of a record is a magic with the version, the numbers, the
 // strings, each after its length, the text of the copy, deflated, and a checksum of
 // all of it.

@@ -6,6 +6,8 @@ import (
 	"time"
 )
 
+// This file decides on URLs: RFC 9309, sections 2.2.2 and 2.3.1.
+
 // Decide decides on one URL for one product token: by the rules of the copy if a
 // copy is in use, and otherwise by the access result. The target must be of the
 // record's own scheme and authority; Decide does not check that.

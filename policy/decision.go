@@ -12,6 +12,8 @@ import (
 	"github.com/rfc9309/polite/matcher"
 )
 
+// This file explains decisions.
+
 // Decision is a verdict and all its reasons. Times that do not apply are zero.
 type Decision struct {
 	Verdict Verdict `json:"verdict"`

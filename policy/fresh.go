@@ -7,6 +7,8 @@ import (
 	"github.com/rfc9309/polite/internal/field"
 )
 
+// This file says how long a copy is used: RFC 9309, section 2.4.
+
 // undeclared is the declared lifetime of a copy whose server has declared none.
 const undeclared time.Duration = -1
 

@@ -13,6 +13,8 @@ import (
 	"github.com/rfc9309/polite/matcher"
 )
 
+// This file learns from a fetch: RFC 9309, section 2.3.1.
+
 // maxValidator bounds the validators that are kept, in bytes: they are sent
 // back with every request.
 const maxValidator = 1 << 10

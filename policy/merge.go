@@ -5,6 +5,8 @@ import (
 	"time"
 )
 
+// This file merges two records of one authority.
+
 // Merge returns the record in force of two records of one authority and one
 // profile, for instance one in memory and one in a store. Either may be nil. The
 // order of the two makes no difference.

@@ -11,6 +11,8 @@ import (
 	"github.com/rfc9309/polite/internal/retry"
 )
 
+// This file follows an outage: RFC 9309, section 2.3.1.4.
+
 // outage is the state of an authority whose robots.txt cannot be fetched (RFC
 // 9309, section 2.3.1.4).
 //

@@ -10,6 +10,8 @@ import (
 	"github.com/rfc9309/polite/matcher"
 )
 
+// This file says what a profile is.
+
 // Profile is one reading of the protocol as data. A function such as [RFC9309]
 // returns a fresh value, which may be changed before its first use and must not
 // be changed after: records point to it.

@@ -8,6 +8,8 @@ import (
 	"github.com/rfc9309/polite/matcher"
 )
 
+// This file has the profiles.
+
 const (
 	day = 24 * time.Hour
 	// patience is the "reasonably long period of time (for example, 30 days)"

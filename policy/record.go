@@ -9,6 +9,8 @@ import (
 	"github.com/rfc9309/polite/matcher"
 )
 
+// This file has what is remembered of an authority: RFC 9309, section 2.4.
+
 // Record is all that is remembered of one authority (scheme, host and port):
 // the cached copy of its robots.txt if there is one, how the last fetch ended,
 // and when the next fetch is due. A Record is immutable and safe for concurrent

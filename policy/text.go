@@ -15,6 +15,8 @@ import (
 	"github.com/rfc9309/polite/matcher"
 )
 
+// This file keeps the text of a robots.txt in little memory.
+
 // Text is the text of a robots.txt file as records keep it: deflated to about a
 // fifth, and beside it the compiled groups of the crawlers that asked. It is safe
 // for concurrent use, and records may share it: see [Record.Share].

@@ -22,6 +22,7 @@ type PanicError struct {
 	Stack string
 }
 
+// Error returns one line without the stack.
 func (p *PanicError) Error() string {
 	if p.Stack == "" {
 		return "the goroutine exited"

@@ -5,6 +5,8 @@ import (
 	"time"
 )
 
+// This file stops calling a server that does not answer.
+
 // A Breaker keeps calls from a server that does not answer, so that each need not
 // wait for it. It lets all calls through until Failures of them in a row have
 // failed. Then it lets none through for First, one call to see, none for twice as
@@ -35,7 +37,7 @@ func (b *Breaker) Enter(now time.Time) error {
 	if now.Before(b.until) {
 		return b.cause
 	}
-	b.begin(now)
+	b.beginRest(now)
 	return nil
 }
 
@@ -49,12 +51,12 @@ func (b *Breaker) Leave(now time.Time, err error) {
 		return
 	}
 	if b.inRow++; b.inRow == b.Failures {
-		b.begin(now)
+		b.beginRest(now)
 	}
 }
 
-// begin begins the next rest.
-func (b *Breaker) begin(now time.Time) {
+// beginRest begins the next rest.
+func (b *Breaker) beginRest(now time.Time) {
 	b.rest = min(max(2*b.rest, b.First), b.Most)
 	b.until = now.Add(b.rest)
 }

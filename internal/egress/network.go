@@ -51,6 +51,7 @@ type RefusedError struct {
 	why error
 }
 
+// Error names the address or the host, and the reason.
 func (e *RefusedError) Error() string { return fmt.Sprintf("must not connect to %s: %v", e.to, e.why) }
 
 // Unwrap returns the error of the rule.
@@ -85,9 +86,9 @@ type Network struct {
 	direct  bool                                  // no relay: the peer of a connection is the site
 	proxy   func(*http.Request) (*url.URL, error) // of the base; nil without one
 	base    http.RoundTripper                     // makes page requests
-	plain   http.RoundTripper                     // makes the requests of trips that are not bound
-	guarded *http.Transport                       // makes those that are bound; nil if the base is no *http.Transport
-	pages   *http.Transport                       // makes page requests that are bound; nil likewise
+	plain   http.RoundTripper                     // makes the requests of trips that the rule does not bind
+	guarded *http.Transport                       // makes the requests of trips that the rule binds; nil if the base is no *http.Transport
+	pages   *http.Transport                       // makes page requests that the rule binds; nil if the base is no *http.Transport
 }
 
 // New returns the network of a base.
@@ -109,8 +110,8 @@ func New(base http.RoundTripper, o Options) *Network {
 		dial = nil
 	}
 	n.pages = n.guard(t, dial)
-	n.guarded = brief(n.pages.Clone(), o.MaxHeader)
-	n.plain = brief(t.Clone(), o.MaxHeader)
+	n.guarded = shortLived(n.pages.Clone(), o.MaxHeader)
+	n.plain = shortLived(t.Clone(), o.MaxHeader)
 	return n
 }
 
@@ -131,10 +132,10 @@ func (n *Network) guard(base *http.Transport, dial dialFunc) *http.Transport {
 	return t
 }
 
-// brief prepares a transport for robots.txt, which is fetched about once a day: no
+// shortLived prepares a transport for robots.txt, which is fetched about once a day: no
 // connection and no goroutine of a connection outlives its fetch by more than a
 // second.
-func brief(t *http.Transport, maxHeader int64) *http.Transport {
+func shortLived(t *http.Transport, maxHeader int64) *http.Transport {
 	t.DisableKeepAlives = true
 	// An HTTP/2 connection that was dialled for a request that has ended
 	// meanwhile has none to end with. Without this it stays.
@@ -143,12 +144,13 @@ func brief(t *http.Transport, maxHeader int64) *http.Transport {
 	return t
 }
 
+// dialFunc is the type of http.Transport.DialContext.
 type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// dialerOf returns the plain dialer of a transport, nil if it has none, and
-// whether it has any, for TLS included. The deprecated fields count: a crawler
+// dialerOf returns the plain dialer of a transport, nil if it has none. own reports
+// whether the transport has a dialer at all, for TLS or not. The deprecated fields count: a crawler
 // that dials through a tunnel must not go round it.
-func dialerOf(t *http.Transport) (dial dialFunc, any bool) {
+func dialerOf(t *http.Transport) (dial dialFunc, own bool) {
 	//lint:ignore SA1019 net/http honours them
 	old, oldTLS := t.Dial, t.DialTLS
 	if dial = t.DialContext; dial == nil && old != nil {
@@ -175,8 +177,8 @@ func (n *Network) control(_ context.Context, _, address string, _ syscall.RawCon
 	return n.check(ap.Addr())
 }
 
-// checked returns a dialer that resolves names here and gives dial one literal
-// address after the other, each of them checked. A name that cannot be resolved
+// checked returns a dialer that resolves names here, checks each address, and gives
+// dial one literal address after the other. A name that cannot be resolved
 // here is left to dial, and the address of the connection is checked before
 // anything is sent.
 func (n *Network) checked(dial dialFunc) dialFunc {

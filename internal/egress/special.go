@@ -1,5 +1,7 @@
 package egress
 
+// This file says which addresses and names are special.
+
 import (
 	"fmt"
 	"net/netip"
@@ -24,6 +26,7 @@ var (
 	nat64    = netip.MustParsePrefix("64:ff9b::/96")
 )
 
+// prefixes parses a list of prefixes.
 func prefixes(list ...string) []netip.Prefix {
 	p := make([]netip.Prefix, len(list))
 	for i, s := range list {

@@ -12,13 +12,15 @@ import (
 	"sync/atomic"
 )
 
+// This file applies the address rule to the redirects of a fetch.
+
 // A Trip makes the requests of one fetch: the first, and one for each redirect.
 // It is inside as long as every answer came from a special address: a private
 // site may redirect within its network. Once an answer came from a public address,
 // or from one that could not be seen, the rule binds all further requests.
 type Trip struct {
 	network *Network
-	trusted string                         // host of the first request, "" if the rule binds it, too
+	trusted string                         // host of the first request; "" if the rule binds that request
 	bound   bool                           // the next request is bound by the rule
 	inside  bool                           // every answer so far came from a special address
 	peer    atomic.Pointer[netip.AddrPort] // end of the last connection that was reported; nil if none was
@@ -87,10 +89,9 @@ func (t *Trip) Follow(ctx context.Context, from, to *url.URL) error {
 }
 
 // answeredInside reports whether the last answer, for a URL of host, came from a
-// special address. Without a reported connection that is known of literal
-// addresses only. A reported one may end at a relay in the crawler's own network,
-// if a dialer or a base is not known to go without; then no address of the host
-// may be public.
+// special address. If no connection was reported, that is known of literal addresses
+// only. A reported connection may end at a relay in the crawler's own network, unless
+// the base is known to have none. Then no address of the host may be public.
 func (t *Trip) answeredInside(ctx context.Context, host string) bool {
 	peer := t.peer.Load()
 	if peer == nil {

@@ -74,7 +74,7 @@ func Age(h http.Header) time.Duration {
 }
 
 // Date reads a date as a cache does (RFC 9111, section 4.2): in any letter case, and
-// in no zone but GMT, which only the dates of C's asctime leave out. It returns the
+// only with the zone GMT, or in the form of C's asctime, which has no zone. It returns the
 // zero time, which is long past, for any other line.
 func Date(line string) time.Time {
 	line = strings.ToUpper(strings.Trim(line, " \t"))
@@ -100,8 +100,8 @@ func ETag(h http.Header, most int) string {
 	return strings.Clone(tag)
 }
 
-// OpaqueTag returns an entity tag without the mark of a weak one: If-None-Match compares weakly (RFC
-// 9110, section 13.1.2).
+// OpaqueTag returns an entity tag without the mark of a weak one. If-None-Match compares
+// tags without it (RFC 9110, section 13.1.2).
 func OpaqueTag(tag string) string { return strings.TrimPrefix(tag, "W/") }
 
 // CacheControl has the directives that a private cache needs. We are one, so s-maxage
@@ -112,8 +112,8 @@ type CacheControl struct {
 	MaxAge  time.Duration // the shortest, 0 if one cannot be read; -1 without any
 }
 
-// ReadCacheControl reads each directive alone, so that a bad one does not spoil the
-// others.
+// ReadCacheControl returns the directives of an answer. Each is read alone, so that a bad
+// one does not spoil the others.
 func ReadCacheControl(h http.Header) CacheControl {
 	c := CacheControl{MaxAge: -1}
 	for _, line := range h["Cache-Control"] {
