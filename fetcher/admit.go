@@ -2,6 +2,7 @@ package fetcher
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"time"
@@ -69,8 +70,13 @@ func (a *Admission) Answer(status int, h http.Header) {
 	}
 }
 
-// Fail ends the admission of a request that got no answer, or only part of one.
+// Fail ends the admission of a request that got no answer, or only part of one. An
+// error of the network counts as a failure of the host; one that wraps context.Canceled
+// does not.
 func (a *Admission) Fail(err error) {
+	if a != nil && err != nil && !errors.Is(err, context.Canceled) {
+		failTurn(a.turn, classify(context.Background(), err))
+	}
 	a.Done()
 }
 

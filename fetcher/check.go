@@ -110,7 +110,7 @@ func (t *Transport) house(v policy.Verdict, target *url.URL) policy.Decision {
 // tooLate is the decision on a URL whose turn comes too late for its caller.
 func (t *Transport) tooLate(target *url.URL, refused *pace.RefusedError) policy.Decision {
 	d := t.house(policy.Defer, target)
-	d.RetryAt, d.Pacing = refused.RetryAt, "no turn in time: "+string(refused.Reason)
+	d.RetryAt, d.Pacing = refused.RetryAt, "no turn in time: "+refused.Why()
 	return d
 }
 

@@ -22,7 +22,7 @@ import (
 // them are one: unreachable. It never looks at the text of an error.
 func classify(ctx context.Context, err error) *policy.Failure {
 	var f *policy.Failure
-	if errors.As(err, &f) && (f.Class != policy.Body || ctx.Err() == nil) {
+	if errors.As(err, &f) && f != nil && (f.Class != policy.Body || ctx.Err() == nil) {
 		return f
 	}
 	var refused *egress.RefusedError

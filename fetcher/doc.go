@@ -92,6 +92,10 @@
 // Decision.Turn is when an allowed page would have its turn, and Decision.Pacing
 // says why. Package pace has the numbers.
 //
+// A host that fails is left alone: after three failed requests in a row, pages and
+// robots.txt together, it rests, and then one request at a time tries. Decision.Pacing
+// says which answer came last, how often, and when the next request tries.
+//
 // A turn that cannot come before the caller's deadline, or within
 // Limits.MaxWait, is refused at once with Defer and RetryAt, so that a worker can
 // visit another host. RetryAt applies to the whole host: reschedule the host, not

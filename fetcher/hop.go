@@ -68,6 +68,10 @@ func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
 	t.engine.counts.requests.Add(1)
 	start := time.Now()
 	t.last = t.try(req, turn)
+	var failure *policy.Failure
+	if errors.As(t.last.err, &failure) {
+		failTurn(turn, failure)
+	}
 	turn.Done()
 	t.engine.watch.request(Request{
 		Robots: t.retrieval.robots, URL: t.url.String(), Try: t.n, Status: t.last.status, Start: start, Took: time.Since(start), Err: t.last.err,

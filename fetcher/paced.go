@@ -8,7 +8,6 @@ import (
 	"net/http/httptrace"
 	"time"
 
-	"github.com/rfc9309/polite/internal/egress"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
@@ -56,7 +55,11 @@ func (e *engine) reachable(ctx context.Context, key string) error {
 		return nil
 	}
 	if at, why := e.pacer.Peek(key, 0); !at.Before(deadline) {
-		return &pace.RefusedError{Authority: key, RetryAt: at, Reason: why}
+		refused := &pace.RefusedError{Authority: key, RetryAt: at, Reason: why}
+		if why == pace.ReasonBreaker {
+			refused.Trouble = e.pacer.Trouble(key)
+		}
+		return refused
 	}
 	return nil
 }
@@ -100,12 +103,6 @@ func (t *Transport) wait(ctx context.Context, key string, rec *policy.Record, re
 	return turn, err
 }
 
-// A pacedPage is a page request under way with its turn.
-type pacedPage struct {
-	trace httptrace.ClientTrace
-	body  egress.Body // body of the answer
-}
-
 // sendInTurn is send with a turn that was given, unless that is zero. The turn ends
 // with the answer's body, or with the request if there is no body to read. The next
 // gap counts from when the request is written, however long the connection took.
@@ -119,17 +116,23 @@ func (t *Transport) sendInTurn(req *http.Request, turn pace.Turn) (*http.Respons
 			turn.Done()
 		}
 	}()
-	p := &pacedPage{trace: httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { turn.Sent() }}}
-	resp, err := t.send(req, req.WithContext(httptrace.WithClientTrace(req.Context(), &p.trace)))
+	p := &pacedPage{turn: turn, began: time.Now(), caller: req}
+	p.trace.WroteRequest = func(httptrace.WroteRequestInfo) { p.wrote.Store(true); turn.Sent() }
+	sent := req.WithContext(httptrace.WithClientTrace(req.Context(), &p.trace))
+	if req.Body != nil && req.Body != http.NoBody {
+		p.upload.ReadCloser = req.Body
+		sent.Body = &p.upload
+	}
+	resp, err := t.send(req, sent)
 	if err != nil {
+		p.fail(err)
 		return nil, err
 	}
 	turn.Answer(resp.StatusCode, resp.Header)
 	// The body of a 101 is a connection, not an answer.
 	if resp.Body != nil && resp.Body != http.NoBody && resp.StatusCode != http.StatusSwitchingProtocols {
 		reading = true
-		p.body = egress.Body{ReadCloser: resp.Body, End: turn.Done}
-		resp.Body = &p.body
+		p.ReadCloser, resp.Body = resp.Body, p
 	}
 	return resp, nil
 }
@@ -150,6 +153,9 @@ func (t *Transport) withTurn(d policy.Decision, key string, rec *policy.Record) 
 	at, why := t.engine.pacer.Peek(key, delay)
 	if why != pace.ReasonNone {
 		d.Turn, d.Pacing = at, "waits for "+string(why)
+		if trouble := t.engine.pacer.Trouble(key); why == pace.ReasonBreaker && trouble != "" {
+			d.Pacing += ": " + trouble
+		}
 	}
 	if obeyed := t.engine.pacer.Obeyed(delay); obeyed < delay {
 		if d.Pacing != "" {

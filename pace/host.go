@@ -1,6 +1,7 @@
 package pace
 
 import (
+	"cmp"
 	"container/list"
 	"time"
 )
@@ -16,12 +17,13 @@ type host struct {
 	delay  time.Duration // Crawl-delay of the last request
 	flying int           // requests in flight
 
-	paused instant       // when the last pause was set
-	until  instant       // end of the pause: no start before this
-	rests  Reason        // why until was set
-	level  time.Duration // length that the next pause starts from; 0 without trouble
-	mean   time.Duration // recent answer time
-	took   time.Duration // time in flight of the request that ended last
+	paused  instant       // when the last pause was set
+	until   instant       // end of the pause: no start before this
+	rests   Reason        // why until was set
+	breaker *breaker      // nil until a request fails
+	level   time.Duration // length that the next pause starts from; 0 without trouble
+	mean    time.Duration // recent answer time
+	took    time.Duration // time in flight of the request that ended last
 
 	line   list.List     // the waiters, in order of arrival
 	gaps   time.Duration // sum of the gaps of the waiters, so that nobody need walk the line
@@ -88,10 +90,16 @@ func (h *host) gap(before, delay time.Duration) time.Duration {
 	return max(h.ownGap, before, delay)
 }
 
-// full reports whether requests in flight forbid a further one.
-func (h *host) full() bool {
+// full is why requests in flight forbid a further one: ReasonNone if they do not.
+func (h *host) full() Reason {
 	most := h.pacer.limits.Parallel
-	return most > 0 && h.flying >= max(most/h.share(), 1)
+	switch {
+	case h.breaker.crowded(h.flying, h.pacer.limits.Failures):
+		return ReasonBreaker
+	case most > 0 && h.flying >= max(most/h.share(), 1):
+		return ReasonParallel
+	}
+	return ReasonNone
 }
 
 // adaptive is the gap that Limits.Adapt asks for.
@@ -118,7 +126,10 @@ func (h *host) dueAfter(gap time.Duration) (instant, Reason) {
 	if n := h.share(); n > 1 {
 		at = h.dueAlone(max(gap, slow), n)
 	}
+	b := h.breaker
 	switch {
+	case b != nil && b.open && b.until >= max(at, h.until):
+		return b.until, ReasonBreaker
 	case h.until >= at:
 		return h.until, h.rests
 	case slow > gap:
@@ -159,15 +170,12 @@ func (h *host) arrival(delay time.Duration, now instant) (instant, Reason) {
 }
 
 // orNow returns a start and its reason. If it is due it is now, and the reason is
-// ReasonParallel or the one given.
+// what requests in flight are in the way of, or the one given.
 func (h *host) orNow(at instant, why, due Reason, now instant) (instant, Reason) {
-	switch {
-	case at > now:
+	if at > now {
 		return at, why
-	case h.full():
-		return now, ReasonParallel
 	}
-	return now, due
+	return now, cmp.Or(h.full(), due)
 }
 
 // spread is n times d without overflow.

@@ -21,6 +21,9 @@ const (
 	maxReported = 1 << 16
 )
 
+// never is a moment before all others.
+const never instant = math.MinInt64 / 2
+
 // memory holds the hosts that still matter. There is no sweeper: each use looks at
 // the next two hosts and drops them if their limits have lapsed. One host is added
 // for two looked at, so what has lapsed cannot pile up.
@@ -50,7 +53,6 @@ func (p *Pacer) hostOf(authority string, now instant) *host {
 	h := m.byName[authority]
 	if h == nil {
 		// The name may be part of a long URL, which a copy does not keep alive.
-		const never = math.MinInt64 / 2
 		h = &host{pacer: p, authority: strings.Clone(authority), ownGap: p.limits.gapOf(authority), last: never, paused: never, until: never}
 		m.byName[h.authority] = h
 		m.all = append(m.all, h)
@@ -106,7 +108,7 @@ func (h *host) busy() bool { return h.flying > 0 || h.line.Len() > 0 }
 // A pause's level is remembered as long again as the pause.
 func (h *host) lapsed(hold time.Duration, now instant) bool {
 	rest := max(hold, h.delay, h.adaptive())
-	return now >= h.last+rest && now >= h.until+h.level
+	return now >= h.last+rest && now >= h.until+h.level && !h.breaker.matters(h, now)
 }
 
 // A reported set remembers authorities by their hash: eight bytes each, however long

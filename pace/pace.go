@@ -50,6 +50,15 @@
 // is left of a quota. Then the authority rests until the reset, up to [Limits.Pause].
 // A Retry-After of a 429 or 503 counts instead. The fields never make a crawler faster.
 //
+// # Hosts that fail
+//
+// A request failed if [Turn.Fail] says so, or if the status of its answer says that the
+// host is broken (see [Health]). After three failures in a row the authority rests for
+// ten seconds. Then one request tries, and all others wait for its outcome: a success
+// ends the trouble, and a failure doubles the rest, up to 15 minutes. Limits.Failures,
+// Rest and RestMax change the numbers. A host that is dead gets twelve requests in its
+// first hour. Each process counts for itself, in a fleet too.
+//
 // # Fleets
 //
 // With [Options.Shared] the limits and pauses apply to all processes together, by the
@@ -76,6 +85,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"time"
 )
 
@@ -123,6 +134,21 @@ type Limits struct {
 	// AdaptMax is the longest gap that Adapt may ask for. Zero is 60
 	// seconds.
 	AdaptMax time.Duration
+
+	// Failures is the number of failed requests in a row after which an authority
+	// rests. Zero is 3.
+	Failures int
+
+	// Rest is how long an authority rests that failed. Each further failure
+	// doubles it. Zero is 10 seconds.
+	Rest time.Duration
+
+	// RestMax is the longest such rest. Zero is 15 minutes.
+	RestMax time.Duration
+
+	// Statuses says what single statuses show of a host, in place of the table of
+	// Health: 403 as Overloaded, for a host that turns crawlers away with it.
+	Statuses map[int]Health
 
 	// Off is no pacing at all: every turn is free, and no answer means anything. Every
 	// other field must be zero.
@@ -186,6 +212,7 @@ const (
 	ReasonDelay    Reason = "crawl_delay" // the Crawl-delay of this request or of the one before
 	ReasonAdapt    Reason = "answer_time" // Limits.Adapt
 	ReasonPause    Reason = "pause"       // a 429 or 503
+	ReasonBreaker  Reason = "breaker"     // too many failures in a row: a rest, or the probe after it
 	ReasonQuota    Reason = "quota"       // an answer said that no request is left
 	ReasonParallel Reason = "parallel"    // Limits.Parallel
 	ReasonShared   Reason = "fleet"       // the other processes of the fleet
@@ -226,22 +253,31 @@ func (l Limits) check() error {
 		{"Pause", l.Pause, "15m"},
 		{"MaxWait", l.MaxWait, "the caller's context alone"},
 		{"AdaptMax", l.AdaptMax, "60s"},
+		{"Rest", l.Rest, "10s"},
+		{"RestMax", l.RestMax, "15m"},
 	} {
 		if f.value < 0 {
 			return fmt.Errorf("pace: Limits.%s is %v; want a positive duration, or 0 for %s", f.name, f.value, f.zero)
 		}
 	}
-	rest := l
-	rest.Off = false
-	switch {
-	case l.Off && rest != Limits{}:
+	switch filled := l.filled(); {
+	case l.Off && !reflect.DeepEqual(l, *Unlimited()):
 		return errors.New("pace: Limits.Off is set together with other fields; want every other field zero")
 	case l.Delay > Honour:
 		return fmt.Errorf("pace: Limits.Delay is %d; want Cap, Ignore or Honour", l.Delay)
+	case l.Failures < 0:
+		return fmt.Errorf("pace: Limits.Failures is %d; want a positive number, or 0 for 3", l.Failures)
+	case filled.Rest > filled.RestMax:
+		return fmt.Errorf("pace: Limits.Rest is %v; want at most RestMax, %v", filled.Rest, filled.RestMax)
 	case l.Parallel < 0:
 		return fmt.Errorf("pace: Limits.Parallel is %d; want a positive number, or 0 for no bound", l.Parallel)
 	case !(l.Adapt >= 0 && l.Adapt <= 1e6): // NaN fails, too
 		return fmt.Errorf("pace: Limits.Adapt is %v; want a factor up to a million, or 0 for off", l.Adapt)
+	}
+	for status, h := range l.Statuses {
+		if status < 100 || status > 999 || h > Overloaded {
+			return fmt.Errorf("pace: Limits.Statuses maps %d to %d; want a status and one of Neutral, Healthy, Failing and Overloaded", status, h)
+		}
 	}
 	return nil
 }
@@ -254,5 +290,9 @@ func (l Limits) filled() Limits {
 	l.Pause = min(cmp.Or(l.Pause, 15*time.Minute), ages)
 	l.MaxWait = min(cmp.Or(l.MaxWait, ages), ages)
 	l.AdaptMax = min(cmp.Or(l.AdaptMax, time.Minute), ages)
+	l.Failures = cmp.Or(l.Failures, 3)
+	l.Rest = min(cmp.Or(l.Rest, 10*time.Second), ages/2)
+	l.RestMax = min(cmp.Or(l.RestMax, 15*time.Minute), ages/2)
+	l.Statuses = maps.Clone(l.Statuses)
 	return l
 }

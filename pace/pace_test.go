@@ -2,6 +2,7 @@ package pace
 
 import (
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +29,14 @@ func TestNew(t *testing.T) {
 		{"off", *Unlimited(), ""},
 		{"default", *Default(), ""},
 		{"off_and_a_gap", Limits{Off: true, Gap: 1}, "pace: Limits.Off is set together with other fields; want every other field zero"},
+		{"failures", Limits{Failures: -1}, "pace: Limits.Failures is -1; want a positive number, or 0 for 3"},
+		{"rest", Limits{Rest: -1}, "pace: Limits.Rest is -1ns; want a positive duration, or 0 for 10s"},
+		{"rest_max", Limits{RestMax: -1}, "pace: Limits.RestMax is -1ns; want a positive duration, or 0 for 15m"},
+		{"rest_over_rest_max", Limits{Rest: time.Hour}, "pace: Limits.Rest is 1h0m0s; want at most RestMax, 15m0s"},
+		{"statuses", Limits{Statuses: map[int]Health{403: Overloaded, 200: Neutral}}, ""},
+		{"statuses_without_meaning", Limits{Statuses: map[int]Health{403: 4}}, "pace: Limits.Statuses maps 403 to 4; want a status and one of Neutral, Healthy, Failing and Overloaded"},
+		{"statuses_of_no_answer", Limits{Statuses: map[int]Health{0: Failing}}, "pace: Limits.Statuses maps 0 to 2; want a status and one of Neutral, Healthy, Failing and Overloaded"},
+		{"off_and_statuses", Limits{Off: true, Statuses: map[int]Health{403: Failing}}, "pace: Limits.Off is set together with other fields; want every other field zero"},
 		{"adapt_max", Limits{AdaptMax: -1}, "pace: Limits.AdaptMax is -1ns; want a positive duration, or 0 for 60s"},
 	} {
 		t.Run("house/"+test.name, func(t *testing.T) {
@@ -85,8 +94,11 @@ func TestOff(t *testing.T) {
 
 // Each zero is what its field says it is.
 func TestZeroLimits(t *testing.T) {
-	want := Limits{Delay: Cap, DelayCap: time.Minute, Pause: 15 * time.Minute, MaxWait: ages, AdaptMax: time.Minute}
-	if got := (Limits{}).filled(); got != want {
+	want := Limits{
+		Delay: Cap, DelayCap: time.Minute, Pause: 15 * time.Minute, MaxWait: ages, AdaptMax: time.Minute,
+		Failures: 3, Rest: 10 * time.Second, RestMax: 15 * time.Minute,
+	}
+	if got := (Limits{}).filled(); !reflect.DeepEqual(got, want) {
 		t.Errorf("zero Limits\ngot  %+v\nwant %+v", got, want)
 	}
 }

@@ -3,6 +3,7 @@ package pace
 import (
 	"math/rand/v2"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/rfc9309/polite/internal/retry"
@@ -22,6 +23,7 @@ type flight struct {
 	beforeDelay time.Duration // host.delay before this turn
 	sent        bool          // Sent has been called
 	answered    bool          // Answer has been called
+	health      Health        // outcome, for the breaker; Neutral until it is known and once it has counted as a success
 	ended       bool          // Done has been called, or the turn was given back
 	ticket      *ticket       // its place in the fleet; nil without one
 }
@@ -70,42 +72,31 @@ func (t Turn) Sent() {
 // Answer reports the head of the answer as soon as it has arrived: a 429 or 503, or a
 // quota with nothing left, pauses the authority from this moment on, and the time since
 // the turn started is the answer time of Limits.Adapt. Only the first Answer counts. A
-// request that ends without an answer has none; its Done neither sets nor lifts
-// a pause.
+// request without an answer has none: report why with Fail, or end it with Done alone,
+// which neither sets nor lifts anything.
 func (t Turn) Answer(status int, header http.Header) {
-	overload := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
-	var wait, quota time.Duration
-	if t.flight != nil {
-		wait, quota = t.flight.host.pacer.waits(overload, header)
+	if t.flight == nil {
+		return
 	}
+	health := t.flight.host.pacer.limits.health(status)
+	wait, quota := t.flight.host.pacer.waits(health, header)
 	p, f := t.open()
 	if f == nil {
 		return
 	}
-	if f.answered {
+	if f.answered || f.health == Failing {
 		p.mu.Unlock()
 		return
 	}
-	f.answered = true
+	f.answered, f.health = true, health
 	if !f.sent {
 		p.report(f)
 	}
+	p.average(f, health == Healthy)
 	h := f.host
-	before, rest := h.level, time.Duration(0)
-	p.average(f, healthy(status))
-	now := p.now()
-	switch {
-	case overload:
-		h.pause(f.started, now, wait)
-		p.stats.Pauses++
-	case healthy(status):
-		h.recover(f.started)
-	}
-	if quota > 0 {
-		h.rest(now+quota, ReasonQuota)
-	}
-	if overload || quota > 0 {
-		rest = h.until - now
+	before := h.level
+	rest := h.learn(f, status, wait, quota)
+	if rest > 0 || health == Failing {
 		p.postpone(h)
 	}
 	p.pump(h)
@@ -116,11 +107,37 @@ func (t Turn) Answer(status int, header http.Header) {
 	}
 }
 
-// waits returns the Retry-After of an answer that reports overload, and how long a
+// learn takes the answer to a flight into account. It returns what remains of the pause
+// or the rest that the answer asks for, 0 if it asks for none.
+func (h *host) learn(f *flight, status int, wait, quota time.Duration) time.Duration {
+	now := h.pacer.now()
+	switch f.health {
+	case Overloaded:
+		h.pause(f.started, now, wait)
+		h.pacer.stats.Pauses++
+	case Failing:
+		h.fail(f, "status "+strconv.Itoa(status), now)
+	case Healthy:
+		h.recover(f.started)
+		if h.breaker != nil && h.breaker.probe == f {
+			h.succeed(f)
+			f.health = Neutral // it counts once
+		}
+	}
+	if quota > 0 {
+		h.rest(now+quota, ReasonQuota)
+	}
+	if quota == 0 && f.health != Overloaded {
+		return 0
+	}
+	return h.until - now
+}
+
+// waits returns the Retry-After of an answer that shows overload, and how long a
 // quota with nothing left lasts. Both are 0 if there is none.
-func (p *Pacer) waits(overload bool, header http.Header) (wait, quota time.Duration) {
+func (p *Pacer) waits(health Health, header http.Header) (wait, quota time.Duration) {
 	now, most, told := time.Now(), p.limits.Pause, false
-	if overload {
+	if health == Overloaded {
 		wait, told = retry.After(header, now, most)
 	}
 	if !told {
@@ -140,18 +157,14 @@ func (t Turn) Done() {
 	if !f.answered {
 		p.average(f, false)
 	}
+	if f.health == Healthy {
+		f.host.succeed(f)
+	}
 	ticket := p.end(f)
 	p.mu.Unlock()
 	if ticket != nil {
 		p.release(ticket)
 	}
-}
-
-// healthy reports whether a status shows a server at ease: it served the page,
-// or knows where it is, or knows that it is not there. A 403 may be a guard
-// turning the crawler away, and other 5xx are trouble; they lift nothing.
-func healthy(status int) bool {
-	return status >= 200 && status < 400 || status == http.StatusNotFound || status == http.StatusGone
 }
 
 // pause leaves h alone after a 429 or a 503 that answered a request started at

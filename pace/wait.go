@@ -35,11 +35,22 @@ type RefusedError struct {
 	// knows, and it is one second from the refusal.
 	RetryAt time.Time
 	Reason  Reason // what stands in the way
+	// Trouble says with ReasonBreaker what failed, how often, and when the next
+	// request tries, as [Pacer.Trouble] does.
+	Trouble string
 }
 
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("pace: no turn at %.200q in time (%s): retry at %s",
-		e.Authority, e.Reason, e.RetryAt.UTC().Format(time.RFC3339))
+		e.Authority, e.Why(), e.RetryAt.UTC().Format(time.RFC3339))
+}
+
+// Why returns Reason, and Trouble behind it if there is any.
+func (e *RefusedError) Why() string {
+	if e.Trouble == "" {
+		return string(e.Reason)
+	}
+	return string(e.Reason) + ": " + e.Trouble
 }
 
 // Wait blocks until it is the caller's turn to start a request at authority,
@@ -132,6 +143,9 @@ func (p *Pacer) start(h *host, delay time.Duration, now instant) Turn {
 	f := &flight{host: h, nth: h.turns, started: now, before: h.last, beforeDelay: h.delay}
 	h.last, h.delay = now, delay
 	h.flying++
+	if h.breaker != nil && h.breaker.open {
+		h.breaker.probe = f
+	}
 	p.stats.Turns++
 	p.stats.InFlight++
 	if h.ticket != nil {
@@ -143,13 +157,20 @@ func (p *Pacer) start(h *host, delay time.Duration, now instant) Turn {
 // refusal counts a refusal and returns its error.
 func (p *Pacer) refusal(h *host, at instant, why Reason, now instant) error {
 	p.stats.Refused++
+	b, trouble := h.breaker, ""
 	if at <= now {
 		at = now + time.Second
-		if why != ReasonShared {
+		switch {
+		case why == ReasonBreaker && b.probe != nil:
+			at = now + max(time.Second, now-b.probe.started) // as long again
+		case why != ReasonShared && why != ReasonBreaker:
 			why = ReasonParallel
 		}
 	}
-	return &RefusedError{Authority: h.authority, RetryAt: time.Now().Add(at - now).Round(0), Reason: why}
+	if why == ReasonBreaker && b.failures > 0 {
+		trouble = h.trouble(now)
+	}
+	return &RefusedError{Authority: h.authority, RetryAt: time.Now().Add(at - now).Round(0), Reason: why, Trouble: trouble}
 }
 
 // pump gives turns to all waiters that are due, in order, and sets the timer for
@@ -163,8 +184,8 @@ func (p *Pacer) pump(h *host) {
 		now = p.now()
 	}
 	for w := h.first(); w != nil; w = h.first() {
-		if h.full() {
-			w.why = ReasonParallel
+		if why := h.full(); why != ReasonNone {
+			w.why = why
 			return
 		}
 		at, why := h.dueAfter(w.gap)
@@ -310,6 +331,9 @@ func (p *Pacer) end(f *flight) *ticket {
 	h, t := f.host, f.ticket
 	f.ended = true
 	h.flying--
+	if b := h.breaker; b != nil && b.probe == f {
+		b.probe = nil
+	}
 	p.stats.InFlight--
 	if p.opts.Shared != nil {
 		h.took = p.now() - f.started
@@ -351,6 +375,7 @@ type Stats struct {
 	Refused     uint64        `json:"refused"`     // callers refused
 	Cancelled   uint64        `json:"cancelled"`   // callers that left the line
 	Pauses      uint64        `json:"pauses"`      // answers 429 and 503
+	Rests       uint64        `json:"rests"`       // rests of hosts that failed too often
 	Forgotten   uint64        `json:"forgotten"`   // authorities dropped before their limits had lapsed
 	Delays      uint64        `json:"delays"`      // reports of a Crawl-delay that is not obeyed in full
 	Unshared    uint64        `json:"unshared"`    // turns handed out while Options.Shared did not answer

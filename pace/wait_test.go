@@ -311,7 +311,7 @@ func TestRefusalAtTheTurnOfAnother(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 500*ms)
 			defer cancel()
 			_, err := p.Wait(ctx, host1, 0)
-			if want := (&RefusedError{host1, zero.Add(2 * time.Second), ReasonGap}); !reflect.DeepEqual(err, want) {
+			if want := (&RefusedError{Authority: host1, RetryAt: zero.Add(2 * time.Second), Reason: ReasonGap}); !reflect.DeepEqual(err, want) {
 				t.Errorf("Wait = %v, want %v", err, want)
 			}
 		})

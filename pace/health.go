@@ -1,0 +1,161 @@
+package pace
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rfc9309/polite/internal/clean"
+)
+
+// Health is what an answer says of the host that gave it.
+type Health uint8
+
+const (
+	Neutral    Health = iota // nothing
+	Healthy                  // the host works: it serves pages, or knows that there is none
+	Failing                  // the host is broken: after Limits.Failures in a row it rests
+	Overloaded               // the host wants fewer requests: a pause begins
+)
+
+// statuses is the health that each range of statuses shows. All others are Neutral: a
+// 403 may be a guard that turns the crawler away, and a 501 is about one request.
+var statuses = [...]struct {
+	from, to int
+	health   Health
+}{
+	{200, 399, Healthy}, {404, 404, Healthy}, {410, 410, Healthy},
+	{429, 429, Overloaded}, {503, 503, Overloaded},
+	{500, 500, Failing}, {502, 502, Failing}, {504, 504, Failing}, {507, 507, Failing}, {520, 529, Failing},
+}
+
+// health is what a status says.
+func (l *Limits) health(status int) Health {
+	if h, ok := l.Statuses[status]; ok {
+		return h
+	}
+	for _, s := range statuses {
+		if status >= s.from && status <= s.to {
+			return s.health
+		}
+	}
+	return Neutral
+}
+
+// A breaker leaves a host alone that keeps failing. It has two states:
+//
+//	closed   requests may start. Each failure counts, and a success sets the count to 0.
+//	open     the host rests until the moment until. Then one request at a time may
+//	         start, the probe, and all others wait for its outcome.
+//
+// Limits.Failures in a row open it. A probe that fails begins the next rest, twice as
+// long. A probe that succeeds closes the breaker. A probe without an outcome leaves its
+// place to the next request in line. Requests that began before the latest rest say
+// nothing: they failed of what that rest is for.
+type breaker struct {
+	failures int           // number of failures in a row
+	cause    string        // what the last failure was
+	open     bool          // only a probe may start
+	probe    *flight       // the probe under way; nil if there is none
+	opened   instant       // when the latest rest began
+	until    instant       // end of the latest rest
+	rest     time.Duration // length of the latest rest, halved by each success since
+}
+
+// fail counts a failed request of h.
+func (h *host) fail(f *flight, cause string, now instant) {
+	b, l := h.breaker, &h.pacer.limits
+	if b == nil {
+		b = &breaker{opened: never, until: never}
+		h.breaker = b
+	}
+	if f.started <= b.opened {
+		return
+	}
+	b.failures++
+	b.cause = cause
+	if b.open || b.failures >= l.Failures {
+		b.rest = min(max(2*b.rest, l.Rest), l.RestMax)
+		b.open, b.probe, b.opened, b.until = true, nil, now, now+b.rest
+		h.pacer.stats.Rests++
+	}
+}
+
+// succeed counts a request of h that succeeded.
+func (h *host) succeed(f *flight) {
+	b := h.breaker
+	if b == nil || f.started <= b.opened {
+		return
+	}
+	b.failures, b.open, b.probe = 0, false, nil
+	if b.rest /= 2; b.rest < h.pacer.limits.Rest {
+		b.rest = 0
+	}
+}
+
+// crowded reports whether the requests in flight are all that the breaker permits: one
+// probe, or as many as are left to fail before it opens.
+func (b *breaker) crowded(flying, failures int) bool {
+	switch {
+	case b == nil:
+		return false
+	case b.open:
+		return b.probe != nil
+	}
+	return b.failures > 0 && flying >= max(failures-b.failures, 1)
+}
+
+// matters reports whether the breaker of a host may change what its next request does.
+// What is known of a host in trouble is forgotten RestMax after its last request.
+func (b *breaker) matters(h *host, now instant) bool {
+	return b != nil && (b.open || b.failures > 0 || b.rest > 0) && now < max(h.last, b.until)+h.pacer.limits.RestMax
+}
+
+// Trouble says why the breaker of authority keeps requests waiting and when the next
+// probe is due, in words fit for a log. It is empty if the breaker keeps none waiting.
+func (p *Pacer) Trouble(authority string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if h := p.hosts.byName[authority]; h != nil && h.breaker != nil && (h.breaker.open || h.full() == ReasonBreaker) {
+		return h.trouble(p.now())
+	}
+	return ""
+}
+
+// trouble is Trouble of a host with a breaker.
+func (h *host) trouble(now instant) string {
+	b := h.breaker
+	next := "fewer requests at once until one succeeds"
+	switch {
+	case b.probe != nil:
+		next = "one request tries again since " + clockTime(b.probe.started-now)
+	case b.open:
+		next = "one request tries again at " + clockTime(b.until-now)
+	}
+	noun := "requests"
+	if b.failures == 1 {
+		noun = "request"
+	}
+	return fmt.Sprintf("%d failed %s in a row, the last with %s; %s", b.failures, noun, b.cause, next)
+}
+
+// clockTime is the time of day at a moment from now.
+func clockTime(from time.Duration) string { return time.Now().Add(from).UTC().Format("15:04:05Z") }
+
+// Fail reports that the request got no answer, or no complete one, for a reason that
+// lies with the host or with the way to it: a timeout, a refused connection. cause names
+// the reason, in a word or two. A request that its own caller gave up is no such
+// failure. Fail does not end the turn, and only the first Fail counts.
+func (t Turn) Fail(cause string) {
+	p, f := t.open()
+	if f == nil {
+		return
+	}
+	defer p.mu.Unlock()
+	if f.health == Failing {
+		return
+	}
+	f.health = Failing
+	f.host.fail(f, "no complete answer ("+clean.Text(cause, 100)+")", p.now())
+	p.postpone(f.host)
+	p.pump(f.host)
+}
