@@ -52,8 +52,8 @@ func Draft2019() Dialect {
 // Koster1996 returns the dialect of the draft "A Method for Robots Exclusion"
 // of November 1996: rules are tried in the order of the file and the first
 // match decides, no byte is special, every triplet but %2F is decoded, a blank
-// line ends a group, and the first group that has the token as its whole name
-// is obeyed.
+// line ends a group, the first group that has the token as its whole name is obeyed,
+// and /robots.txt has no exemption.
 func Koster1996() Dialect {
 	return Dialect{
 		exactNames: true, blankEnds: true, firstStar: true, wholeName: true, firstGroup: true,

@@ -35,7 +35,7 @@ const answersMost = 16
 //
 // A crawler limits what it downloads, to 500 KiB at least (RFC 9309, section
 // 2.5), and drops a line cut in two. Parse copies all of the text. The lines, of its
-// first 512 MiB, are read when the first question comes.
+// first 512 MiB, are read for the first match of each token.
 func Parse(text []byte, d Dialect) *File {
 	return &File{text: string(text), dialect: d}
 }
@@ -114,8 +114,8 @@ func (f *File) keep(a *answer) *Group {
 	}
 }
 
-// Match rules on a request target: "/path?query" as it is sent, or an absolute
-// URL, whose scheme and authority are set aside. A fragment is cut off. Any other
+// Match decides on a request target: "/path?query" as it is sent, or an absolute
+// URL, whose scheme and authority are ignored. A fragment is cut off. Any other
 // target without a leading slash gets one.
 //
 // The token is a product token, or several separated by commas, the most specific
@@ -169,19 +169,19 @@ func (f *File) Sitemaps() []string {
 	return values
 }
 
-// Other yields line and value of each record with the given name, compared
+// Other yields the line number and the value of each record with the given name, compared
 // without case, that is neither a user-agent, allow nor disallow record. The
 // value is as written, without white space around it and without a comment.
 func (f *File) Other(field string) iter.Seq2[int, string] {
 	return f.list(func(s *scanner) (string, bool) { return s.value(), s.kind.isOther() && equalFold(s.name(), field) })
 }
 
-// Agents yields line and value of every user-agent record, as written.
+// Agents yields the line number and the value of every user-agent record, as written.
 func (f *File) Agents() iter.Seq2[int, string] {
 	return f.list(func(s *scanner) (string, bool) { return s.value(), s.kind == agent })
 }
 
-// Skipped yields the line and, in words, the reason for every line that had
+// Skipped yields the line number and, in words, the reason for every line that had
 // no effect or whose misspelling was accepted. Comments and blank lines are not
 // listed.
 func (f *File) Skipped() iter.Seq2[int, string] {

@@ -214,7 +214,7 @@ func (g *Group) decide(t string, folds bool) Match {
 }
 
 // readyRules returns the rules, nil if there are none. Many rules are sorted for the
-// second question, or for the first if very many have stars.
+// second match, or for the first if very many have stars.
 func (g *Group) readyRules() *rules {
 	s := g.rules.Load()
 	if s == nil || s.sorted || len(s.list) <= rulesFew || !g.asked.Swap(true) && s.stars() <= starsMany {
@@ -225,7 +225,7 @@ func (g *Group) readyRules() *rules {
 }
 
 // Size returns about how many bytes of memory g retains, with the trie that a group
-// of many rules with stars gets at its second question.
+// of many rules with stars gets at its second match.
 func (g *Group) Size() int {
 	n := int(unsafe.Sizeof(*g)) + len(g.agent) + bytesOf(g.written) + len(g.others) + bytesOf(g.otherLines)
 	for i := range g.written {

@@ -13,12 +13,12 @@ import (
 // are found by binary search. If many rules have stars, these are found through a
 // trie instead: see trie.go.
 
-// Many rules are sorted for the second question, or, if very many of them have
-// stars, for the first: to sort them takes as long as many questions.
+// Many rules are sorted for the second match, or, if very many of them have stars, for
+// the first: to sort them takes as long as many matches.
 const (
 	rulesFew  = 32   // up to so many rules are tried one after another
 	starsFew  = 32   // up to so many rules with stars are without a trie
-	starsMany = 4000 // from so many on, the first question takes longer than to sort
+	starsMany = 4000 // with more, the first match takes longer than to sort
 )
 
 // stars returns the number of rules with stars.

@@ -9,8 +9,9 @@ import (
 // 3986, section 3.
 
 // MatchURL is as [File.Match] on the request target that net/http sends for u. A
-// path without a leading slash gets one. It allocates nothing unless net/url has to
-// decode or encode the path, or the target is very long.
+// path without a leading slash gets one. Once the group of the token is compiled, it
+// allocates nothing unless net/url has to decode or encode the path, or the target is
+// very long.
 func (f *File) MatchURL(token string, u *url.URL) Match { return f.Group(token).MatchURL(u) }
 
 // MatchURL is as [Group.Match] on the request target that net/http sends for u. A
