@@ -70,14 +70,14 @@ func Transport(addr string) *http.Transport {
 	}}
 }
 
-// Requests returns the requests to a host so far, in order. An empty path means all
-// paths.
+// Requests returns the requests to a host so far, in order. An empty host means all
+// hosts, an empty path all paths.
 func (w *Web) Requests(host, path string) []Request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var found []Request
 	for _, r := range w.log {
-		if r.Host == host && (path == "" || r.Path == path) {
+		if (host == "" || r.Host == host) && (path == "" || r.Path == path) {
 			found = append(found, r)
 		}
 	}
@@ -92,7 +92,7 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 	w.mu.Unlock()
 	site, ok := w.sites[host]
 	switch {
-	case !ok:
+	case !ok || req.Method == http.MethodConnect: // no tunnel for a client that takes the web for its proxy
 		http.Error(rw, "no such site", http.StatusMisdirectedRequest)
 	case req.URL.Path == "/robots.txt" && site.Robots != nil:
 		site.Robots(rw, req)
