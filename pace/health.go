@@ -54,6 +54,7 @@ func (l *Limits) health(status int) Health {
 type breaker struct {
 	failures int           // number of failures in a row
 	cause    string        // what the last failure was
+	took     time.Duration // how long the last failed request took
 	open     bool          // only a probe may start
 	probe    *flight       // the probe under way; nil if there is none
 	opened   instant       // when the latest rest began
@@ -72,7 +73,7 @@ func (h *host) fail(f *flight, cause string, now instant) {
 		return
 	}
 	b.failures++
-	b.cause = cause
+	b.cause, b.took = cause, now-f.started
 	if b.open || b.failures >= l.Failures {
 		b.rest = min(max(2*b.rest, l.Rest), l.RestMax)
 		b.open, b.probe, b.opened, b.until = true, nil, now, now+b.rest
@@ -102,6 +103,18 @@ func (b *breaker) crowded(flying, failures int) bool {
 		return b.probe != nil
 	}
 	return b.failures > 0 && flying >= max(failures-b.failures, 1)
+}
+
+// due is the end of the rest, or when the probe is expected to end: it takes as long as
+// the failure before it. A closed breaker is due at any time.
+func (b *breaker) due() instant {
+	switch {
+	case b == nil || !b.open:
+		return never
+	case b.probe != nil:
+		return b.probe.started + b.took
+	}
+	return b.until
 }
 
 // matters reports whether the breaker of a host may change what its next request does.

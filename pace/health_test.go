@@ -165,6 +165,28 @@ func TestBreakerRefusal(t *testing.T) {
 	})
 }
 
+// While a probe is under way that is expected to take long, nobody waits for it longer
+// than MaxWait permits.
+func TestProbeThatTakesLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, zero := pacer(t, Limits{MaxWait: 5 * time.Second}, nil), time.Now()
+		for range 3 {
+			turn := take(t, p, host1, 0)
+			time.Sleep(30 * time.Second)
+			outcome(turn, -1)
+		}
+		time.Sleep(10 * time.Second)
+		probe := take(t, p, host1, 0)
+		_, err := p.Wait(t.Context(), host1, 0)
+		var got *RefusedError
+		if !errors.As(err, &got) || got.Reason != ReasonBreaker || got.RetryAt.Sub(zero) != 130*time.Second || time.Since(zero) != 100*time.Second {
+			t.Errorf("6/expected_end: %v after %v; want a refusal at once, after 100s, until 130s", err, time.Since(zero))
+		}
+		outcome(probe, 200)
+		take(t, p, host1, 0).Done()
+	})
+}
+
 // Requests that began before a rest say nothing of the time after it.
 func TestBreakerIgnoresTheOld(t *testing.T) {
 	for _, end := range []int{-1, 200} {

@@ -126,10 +126,10 @@ func (h *host) dueAfter(gap time.Duration) (instant, Reason) {
 	if n := h.share(); n > 1 {
 		at = h.dueAlone(max(gap, slow), n)
 	}
-	b := h.breaker
+	tries := h.breaker.due()
 	switch {
-	case b != nil && b.open && b.until >= max(at, h.until):
-		return b.until, ReasonBreaker
+	case tries > never && tries >= max(at, h.until):
+		return tries, ReasonBreaker
 	case h.until >= at:
 		return h.until, h.rests
 	case slow > gap:
