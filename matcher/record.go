@@ -42,11 +42,15 @@ var misspellings = map[string]kind{
 // The lengths of the shortest and the longest misspelling.
 const nameLeast, nameMost = len("alow"), len("user - agent")
 
-// googleNames lists what a record name begins with in google/robotstxt.
-var googleNames = map[string]kind{
-	"user-agent": agent, "useragent": agent, "user agent": agent, "allow": allow, "disallow": disallow,
-	"dissallow": disallow, "dissalow": disallow, "disalow": disallow, "diasllow": disallow, "disallaw": disallow,
-	"sitemap": sitemap, "site-map": sitemap, "crawl-delay": delay,
+// googleNames lists what a record name begins with in google/robotstxt. A map would
+// take four times as long to go through.
+var googleNames = [...]struct {
+	begin string
+	kind  kind
+}{
+	{"user-agent", agent}, {"useragent", agent}, {"user agent", agent}, {"allow", allow}, {"disallow", disallow},
+	{"dissallow", disallow}, {"dissalow", disallow}, {"disalow", disallow}, {"diasllow", disallow}, {"disallaw", disallow},
+	{"sitemap", sitemap}, {"site-map", sitemap}, {"crawl-delay", delay},
 }
 
 // kindOf returns the kind of the records with a name, and whether the name is
@@ -60,9 +64,9 @@ func (d *Dialect) kindOf(name string) (k kind, odd bool) {
 	switch {
 	case d.exactNames:
 	case d.prefixNames:
-		for begin, k := range googleNames {
-			if len(name) >= len(begin) && equalFold(name[:len(begin)], begin) {
-				return k, true
+		for i := range googleNames {
+			if g := &googleNames[i]; len(name) >= len(g.begin) && equalFold(name[:len(g.begin)], g.begin) {
+				return g.kind, true
 			}
 		}
 	case len(name) >= nameLeast && len(name) <= nameMost:

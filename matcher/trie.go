@@ -33,6 +33,7 @@ type node struct {
 	piece    int32 // number of the piece that leads here; 0 after a head
 	open     int32 // number of the best rule that ends here, or -1
 	anchored int32 // number of the best rule that ends here and at the end of the target, or -1
+	top      int32 // number of the best rule that ends here or in a node that follows
 	from, to int32 // nodes[from:to] follow after a star, sorted by piece; while the trie is built, the rules that lead through the node
 }
 
@@ -93,7 +94,21 @@ func newTrie(s *rules, from, to int) *trie {
 		x.nodes = slices.Clone(x.nodes)
 	}
 	x.addPieces(parts)
+	x.setTops()
 	return x
+}
+
+// setTops sets the best rules of the nodes. A node stands before the nodes that follow
+// it.
+func (x *trie) setTops() {
+	for i := len(x.nodes) - 1; i >= 0; i-- {
+		n := &x.nodes[i]
+		top := x.rules.higher(n.open, int(n.anchored))
+		for c := n.from; c < n.to; c++ {
+			top = x.rules.higher(x.nodes[c].top, top)
+		}
+		n.top = int32(top)
+	}
 }
 
 // fork sets the rules that end at a node, and appends the nodes that follow it and
@@ -243,13 +258,17 @@ func (x *trie) search(found []uint64, t string, from int) []uint64 {
 	return found
 }
 
-// walk enters all nodes that can be reached from the nodes on the stack, and
-// returns the number of the rule that decides, of the rules found and best.
+// walk enters all nodes that can be reached from the nodes on the stack and lead to a
+// rule that outranks best. It returns the number of the rule that decides, of the rules
+// found and best.
 func (x *trie) walk(t string, best int, stack []entry, p *places) int {
 	for len(stack) > 0 {
 		top := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
 		n, at := &x.nodes[top.node], int(top.at)
+		if x.rules.higher(n.top, best) == best {
+			continue
+		}
 		children := x.nodes[n.from:n.to]
 		byPiece := p.slots == nil || len(children) > 4*len(p.pieces)
 		steps := len(children)
@@ -263,7 +282,7 @@ func (x *trie) walk(t string, best int, stack []entry, p *places) int {
 			} else {
 				slot = int(p.slots[children[i].piece]) - 1
 			}
-			if child < 0 || slot < 0 {
+			if child < 0 || slot < 0 || x.rules.higher(children[child].top, best) == best {
 				continue
 			}
 			next := p.next(slot, at)
