@@ -121,8 +121,7 @@ func (p *paced) fail(page string, timeout, leave time.Duration, body io.Reader) 
 	}
 }
 
-// A robots.txt that fails counts like a page: both of its tries, and the next fetch.
-// The decision says why a page waits and when the next request tries.
+// A robots.txt that fails counts like a page. The decision says why a page waits and when the next request tries.
 func TestRobotsThatFails(t *testing.T) {
 	inPace(t, pace.Limits{MaxWait: time.Second}, fetcher.Options{}, func(p *paced) {
 		p.web.Site("http://a.test").Robots(open, httptest.Status(500)).Path("/*", httptest.Status(500))
@@ -133,15 +132,24 @@ func TestRobotsThatFails(t *testing.T) {
 		if want := "waits for breaker: 3 failed requests in a row, the last with status 500; one request tries again at 00:00:10Z"; err != nil || d.Pacing != want || d.Turn.Sub(p.start) != 10*time.Second {
 			t.Errorf("6/robots: %q at %v, %v\nwant %q after 10s", d.Pacing, d.Turn, err, want)
 		}
-		if _, err := p.tr.Refresh(p.t.Context(), must("http://a.test/")); !errors.As(err, new(*pace.RefusedError)) {
-			d, _ := p.tr.Refresh(p.t.Context(), must("http://a.test/"))
-			if !strings.HasPrefix(d.Pacing, "no turn in time: breaker: 3 failed") {
-				t.Errorf("6/robots: Refresh in the rest: %v, %v; want it deferred", d, err)
-			}
+		if d, err = p.tr.Refresh(p.t.Context(), must("http://a.test/")); err != nil || !strings.HasPrefix(d.Pacing, "no turn in time: breaker: 3 failed") {
+			t.Errorf("6/robots: Refresh in the rest: %v, %v; want it deferred", d, err)
 		}
 		time.Sleep(10 * time.Second)
 		p.read("http://a.test/4")
 		p.saw("0s a.test/robots.txt", "0s a.test/1", "0s a.test/2", "0s a.test/robots.txt", "10s a.test/4")
+	})
+}
+
+// Each try of a robots.txt that gets no answer counts.
+func TestRobotsWithoutAnAnswerThatFails(t *testing.T) {
+	inPace(t, pace.Limits{MaxWait: time.Second, Failures: 2}, fetcher.Options{}, func(p *paced) {
+		p.web.Site("http://a.test").Robots(httptest.Reset())
+		p.tr.Check(p.t.Context(), must("http://a.test/"))
+		d, err := p.tr.Refresh(p.t.Context(), must("http://a.test/"))
+		if want := "no turn in time: breaker: 2 failed requests in a row, the last with no complete answer (connect)"; err != nil || !strings.HasPrefix(d.Pacing, want) {
+			t.Errorf("6/robots: %v, %v\nwant %q", d, err, want)
+		}
 	})
 }
 

@@ -93,16 +93,16 @@ func (h *host) succeed(f *flight) {
 	}
 }
 
-// crowded reports whether the requests in flight are all that the breaker permits: one
-// probe, or as many as are left to fail before it opens.
-func (b *breaker) crowded(flying, failures int) bool {
+// crowded reports whether the requests without an answer are all that the breaker
+// permits: one probe, or as many as are left to fail before it opens.
+func (b *breaker) crowded(unanswered, failures int) bool {
 	switch {
 	case b == nil:
 		return false
 	case b.open:
 		return b.probe != nil
 	}
-	return b.failures > 0 && flying >= max(failures-b.failures, 1)
+	return b.failures > 0 && unanswered >= max(failures-b.failures, 1)
 }
 
 // due is the end of the rest, or when the probe is expected to end: it takes as long as

@@ -227,6 +227,30 @@ func TestBodiesThatBreakOff(t *testing.T) {
 	})
 }
 
+// A long body is no reason to keep others waiting: its host has answered.
+func TestLongBodyAfterFailures(t *testing.T) {
+	for _, failures := range []int{2, 3} { // the long answer is the last chance, or the probe
+		synctest.Test(t, func(t *testing.T) {
+			p := pacer(t, Limits{}, nil)
+			for range failures {
+				outcome(take(t, p, host1, 0), 500)
+			}
+			long := take(t, p, host1, 0)
+			if _, why := p.Peek(host1, 0); why != ReasonBreaker {
+				t.Errorf("6/long_body: after %d failures a second request waits for %q; want the breaker", failures, why)
+			}
+			long.Answer(200, nil)
+			if at, why := p.Peek(host1, 0); why != ReasonNone {
+				t.Errorf("6/long_body: after %d failures and an answer the next waits %v for %q; want a free turn", failures, time.Until(at), why)
+			}
+			long.Done()
+			if h := p.hosts.byName[host1]; h.flying != 0 || h.unanswered != 0 || h.breaker.failures != 0 {
+				t.Errorf("6/long_body: %d in flight, %d unanswered, %d failures left; want none", h.flying, h.unanswered, h.breaker.failures)
+			}
+		})
+	}
+}
+
 // What is known of a host in trouble is forgotten after a while, not before.
 func TestBreakerIsRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

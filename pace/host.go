@@ -12,10 +12,11 @@ type host struct {
 	authority string
 	ownGap    time.Duration // Limits.Gap, or 0 if FreeLoopback applies
 
-	turns  uint64        // number of turns given
-	last   instant       // start of the last request
-	delay  time.Duration // Crawl-delay of the last request
-	flying int           // requests in flight
+	turns      uint64        // number of turns given
+	last       instant       // start of the last request
+	delay      time.Duration // Crawl-delay of the last request
+	flying     int           // requests in flight
+	unanswered int           // requests in flight without an answer
 
 	paused  instant       // when the last pause was set
 	until   instant       // end of the pause: no start before this
@@ -94,7 +95,7 @@ func (h *host) gap(before, delay time.Duration) time.Duration {
 func (h *host) full() Reason {
 	most := h.pacer.limits.Parallel
 	switch {
-	case h.breaker.crowded(h.flying, h.pacer.limits.Failures):
+	case h.breaker.crowded(h.unanswered, h.pacer.limits.Failures):
 		return ReasonBreaker
 	case most > 0 && h.flying >= max(most/h.share(), 1):
 		return ReasonParallel

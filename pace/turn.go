@@ -89,6 +89,7 @@ func (t Turn) Answer(status int, header http.Header) {
 		return
 	}
 	f.answered, f.health = true, health
+	f.host.unanswered--
 	if !f.sent {
 		p.report(f)
 	}

@@ -143,6 +143,7 @@ func (p *Pacer) start(h *host, delay time.Duration, now instant) Turn {
 	f := &flight{host: h, nth: h.turns, started: now, before: h.last, beforeDelay: h.delay}
 	h.last, h.delay = now, delay
 	h.flying++
+	h.unanswered++
 	if h.breaker != nil && h.breaker.open {
 		h.breaker.probe = f
 	}
@@ -331,6 +332,9 @@ func (p *Pacer) end(f *flight) *ticket {
 	h, t := f.host, f.ticket
 	f.ended = true
 	h.flying--
+	if !f.answered {
+		h.unanswered--
+	}
 	if b := h.breaker; b != nil && b.probe == f {
 		b.probe = nil
 	}
