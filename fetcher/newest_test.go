@@ -1,6 +1,7 @@
 package fetcher_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -271,6 +272,39 @@ func TestNoStore(t *testing.T) {
 		})
 	}
 }
+
+// A process whose reads fail does not replace a record it has not seen, in any kind
+// of store.
+func TestUnseenRecordStays(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		t.Run(fmt.Sprintf("4.2/plain_%v", plain), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := httptest.New(t)
+				web.Site(site).Robots(opened)
+				u := newUnion()
+				o := &fetcher.Options{Base: web.Transport(), Store: &blind{union: u}}
+				if plain {
+					o.Store = &troubled{Store: u.Memory, op: "get", does: func(context.Context) ([]byte, error) { return nil, errors.New("away") }}
+				}
+				theirs := stored(t, policy.RFC9309(), site, shut, time.Now().Add(time.Hour))
+				u.Put(t.Context(), siteKey, theirs, day)
+				tr := newTransport(t, o)
+				tr.Check(t.Context(), must(public))
+				if now, _ := u.Get(t.Context(), siteKey); !bytes.Equal(now, theirs) {
+					t.Error("the store has another record than the one the process could not read")
+				}
+				if n := tr.Stats().StoreFailures; n == 0 {
+					t.Error("nothing reported, want the record that was not written")
+				}
+			})
+		})
+	}
+}
+
+// A blind store fails every read.
+type blind struct{ *union }
+
+func (s *blind) Get(context.Context, string) ([]byte, error) { return nil, errors.New("away") }
 
 // What a store did not take while it was away is written when it is back.
 func TestStoreCatchesUp(t *testing.T) {

@@ -142,24 +142,28 @@ func (s *storage) catchUp(key string) {
 
 // write is save without the backlog.
 func (s *storage) write(f *flight, rec *policy.Record) (*policy.Record, error) {
-	for try := range maxSwaps {
-		done, err := s.replace(f, rec, try == maxSwaps-1)
+	for range maxSwaps {
+		done, err := s.replace(f, rec)
 		if err != nil {
 			s.failed("put", f.key, err)
-			return rec, err
 		}
-		if done {
-			break
+		if done || err != nil {
+			return rec, err
 		}
 		rec = s.load(f, rec)
 	}
-	return rec, nil
+	s.failed("put", f.key, errReplaced)
+	return rec, errReplaced
 }
 
-// replace puts a record into the store if the store still has what was read last, or
-// anyway. done reports whether it did. A record whose sender forbade to store it
-// removes what is there.
-func (s *storage) replace(f *flight, rec *policy.Record, anyway bool) (done bool, err error) {
+// errReplaced is the error of a record that is not written, because the store has another
+// one each time.
+var errReplaced = errors.New("the store has another record than the one read last")
+
+// replace puts a record into the store if the store still has what was read last. done
+// reports whether it did. A record whose sender forbade to store it removes what is
+// there.
+func (s *storage) replace(f *flight, rec *policy.Record) (done bool, err error) {
 	var value []byte
 	var keep time.Duration
 	if !rec.NoStore() {
@@ -173,14 +177,12 @@ func (s *storage) replace(f *flight, rec *policy.Record, anyway bool) (done bool
 	}
 	key, old := s.key(f.key), f.stored // f may change while the store hangs
 	return inStore(context.Background(), s, func(ctx context.Context) (bool, error) {
-		if !anyway {
-			if w, ok := s.store.(swapper); ok {
-				return w.Swap(ctx, key, old, value, keep)
-			}
-			now, err := s.get(ctx, key)
-			if err = cmp.Or(err, ctx.Err()); err != nil || !bytes.Equal(now, old) {
-				return false, err // a Put that nobody waits for could hide a newer record
-			}
+		if w, ok := s.store.(swapper); ok {
+			return w.Swap(ctx, key, old, value, keep)
+		}
+		now, err := s.get(ctx, key)
+		if err = cmp.Or(err, ctx.Err()); err != nil || !bytes.Equal(now, old) {
+			return false, err // a Put that nobody waits for could hide a newer record
 		}
 		if keep == 0 {
 			return true, s.store.Delete(ctx, key)
