@@ -62,6 +62,14 @@ func (s *rules) pattern(i int) string {
 	return s.text[s.list[i].begin:]
 }
 
+// length returns the length of the pattern of a rule; -1 for the number -1, no rule.
+func (s *rules) length(i int) int32 {
+	if i < 0 {
+		return -1
+	}
+	return int32(len(s.pattern(i)))
+}
+
 // literal returns the pattern of a rule without its ending.
 func (s *rules) literal(i int) string {
 	p := s.pattern(i)

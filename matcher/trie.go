@@ -33,7 +33,7 @@ type node struct {
 	piece    int32 // number of the piece that leads here; 0 after a head
 	open     int32 // number of the best rule that ends here, or -1
 	anchored int32 // number of the best rule that ends here and at the end of the target, or -1
-	top      int32 // number of the best rule that ends here or in a node that follows
+	longest  int32 // length of the longest pattern that ends here or in a node that follows
 	from, to int32 // nodes[from:to] follow after a star, sorted by piece; while the trie is built, the rules that lead through the node
 }
 
@@ -94,20 +94,19 @@ func newTrie(s *rules, from, to int) *trie {
 		x.nodes = slices.Clone(x.nodes)
 	}
 	x.addPieces(parts)
-	x.setTops()
+	x.setLongest()
 	return x
 }
 
-// setTops sets the best rules of the nodes. A node stands before the nodes that follow
-// it.
-func (x *trie) setTops() {
+// setLongest sets the length of the longest pattern of each node. A node stands before
+// the nodes that follow it.
+func (x *trie) setLongest() {
 	for i := len(x.nodes) - 1; i >= 0; i-- {
 		n := &x.nodes[i]
-		top := x.rules.higher(n.open, int(n.anchored))
+		n.longest = max(x.rules.length(int(n.open)), x.rules.length(int(n.anchored)))
 		for c := n.from; c < n.to; c++ {
-			top = x.rules.higher(x.nodes[c].top, top)
+			n.longest = max(n.longest, x.nodes[c].longest)
 		}
-		n.top = int32(top)
 	}
 }
 
@@ -258,15 +257,15 @@ func (x *trie) search(found []uint64, t string, from int) []uint64 {
 	return found
 }
 
-// walk enters all nodes that can be reached from the nodes on the stack and lead to a
-// rule that outranks best. It returns the number of the rule that decides, of the rules
-// found and best.
+// walk enters all nodes that can be reached from the nodes on the stack, and returns the
+// number of the rule that decides, of the rules found and best. It skips a node if the
+// best rule so far is longer than all patterns of the node.
 func (x *trie) walk(t string, best int, stack []entry, p *places) int {
 	for len(stack) > 0 {
 		top := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
 		n, at := &x.nodes[top.node], int(top.at)
-		if x.rules.higher(n.top, best) == best {
+		if n.longest < x.rules.length(best) {
 			continue
 		}
 		children := x.nodes[n.from:n.to]
@@ -282,7 +281,7 @@ func (x *trie) walk(t string, best int, stack []entry, p *places) int {
 			} else {
 				slot = int(p.slots[children[i].piece]) - 1
 			}
-			if child < 0 || slot < 0 || x.rules.higher(children[child].top, best) == best {
+			if child < 0 || slot < 0 || children[child].longest < x.rules.length(best) {
 				continue
 			}
 			next := p.next(slot, at)
