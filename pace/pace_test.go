@@ -1,6 +1,8 @@
 package pace
 
 import (
+	"context"
+	"errors"
 	"math"
 	"reflect"
 	"strings"
@@ -89,6 +91,11 @@ func TestOff(t *testing.T) {
 	})
 	if at, why := p.Peek(host1, time.Hour); n != 0 || why != ReasonNone || time.Until(at) > 0 || p.Stats() != (Stats{Off: true}) {
 		t.Errorf("6/off: %v allocations, then a turn at %v because of %q, %+v; want none, now, and nothing counted", n, at, why, p.Stats())
+	}
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := p.Wait(gone, host1, 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("6/off: a caller that is gone gets %v, want context.Canceled", err)
 	}
 }
 

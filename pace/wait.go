@@ -73,10 +73,7 @@ func (p *Pacer) Follow(ctx context.Context, authority string, delay time.Duratio
 
 // wait is Wait with most instead of Limits.MaxWait.
 func (p *Pacer) wait(ctx context.Context, authority string, delay, most time.Duration) (Turn, error) {
-	if p.limits.Off {
-		return Turn{}, nil
-	}
-	if err := ctx.Err(); err != nil {
+	if err := ctx.Err(); err != nil || p.limits.Off {
 		return Turn{}, err
 	}
 	obeyed := p.Obeyed(delay)
