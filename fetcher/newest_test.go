@@ -331,6 +331,81 @@ func TestStoreCatchesUp(t *testing.T) {
 	})
 }
 
+// A record that the store refuses does not keep others from it, and is written when the
+// store takes it.
+func TestStoreRefusesSome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const sites = 50
+		web := httptest.New(t)
+		mem := cache.NewMemory(1 << 20)
+		down, puts := true, 0
+		store := &hookedStore{Memory: mem, put: func(string) error {
+			if puts++; down || puts%3 == 0 {
+				return errors.New("refused")
+			}
+			return nil
+		}}
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store})
+		for i := range sites + 30 {
+			down = i < sites
+			name := fmt.Sprintf("http://site%d.test", i)
+			web.Site(name).Robots(text)
+			tr.Check(t.Context(), must(name+"/private"))
+			synctest.Wait()
+		}
+		for i := range sites {
+			if _, err := mem.Get(t.Context(), fmt.Sprintf("http://site%d.test rfc9309", i)); err != nil {
+				t.Errorf("house/refused: site %d: %v, want its record", i, err)
+			}
+		}
+	})
+}
+
+// A record that is invalidated while the backlog is written does not come back.
+func TestInvalidateWhileCatchingUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site(site).Robots(text)
+		web.Site("http://b.test").Robots(text)
+		mem := cache.NewMemory(1 << 20)
+		down := true
+		store := &hookedStore{Memory: mem, put: func(key string) error {
+			if down {
+				return errors.New("away")
+			}
+			if key == siteKey {
+				time.Sleep(time.Second)
+			}
+			return nil
+		}}
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store})
+		tr.Check(t.Context(), must(public))
+		down = false
+		tr.Check(t.Context(), must("http://b.test/"))
+		time.Sleep(time.Second / 2)
+		if err := tr.Invalidate(t.Context(), must(public)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if _, err := mem.Get(t.Context(), siteKey); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("house/invalidated: got %v from the store, want no record", err)
+		}
+	})
+}
+
+// A hookedStore calls a function before each Put. Its error is the error of the Put.
+type hookedStore struct {
+	*cache.Memory
+	put func(key string) error
+}
+
+func (s *hookedStore) Put(ctx context.Context, key string, value []byte, keep time.Duration) error {
+	if err := s.put(key); err != nil {
+		return err
+	}
+	return s.Memory.Put(ctx, key, value, keep)
+}
+
 // A store that hangs delays a few calls, not each. When it answers again it is used
 // again.
 func TestStoreHangs(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -117,25 +119,34 @@ func (s *storage) save(f *flight, rec *policy.Record) *policy.Record {
 	rec, err := s.write(f, rec)
 	if err != nil {
 		s.backlog.add(f.key)
-	} else if key, ok := s.backlog.take(); ok {
-		// Ends when all is written, or with the first record that is not taken.
-		go guarded(s.watch.log, func() error { s.catchUp(key); return nil })
+	} else if keys := s.backlog.begin(); keys != nil {
+		go guarded(s.watch.log, func() error { s.catchUp(keys); return nil })
 	}
 	return rec
 }
 
-// catchUp writes the records of the backlog, key first, as they are in memory now.
-// It ends with the first that the store does not take, which is left out then: the
-// store may never take it.
-func (s *storage) catchUp(key string) {
-	for ok := true; ok; key, ok = s.backlog.take() {
-		rec, known := s.memory.records.Get(key)
+// catchUp writes the records of some authorities of the backlog, as they are in memory
+// now. A record that the store does not take stays in the backlog. Several in a row end
+// the pass: the store takes no records.
+func (s *storage) catchUp(keys []string) {
+	defer s.backlog.end()
+	for inRow := 0; len(keys) > 0 && inRow < maxRefused; keys = keys[1:] {
+		f := s.backlog.take(keys[0])
+		if f == nil {
+			continue
+		}
+		rec, known := s.memory.records.Get(f.key)
 		if !known {
 			continue
 		}
-		f := &flight{key: key}
+		inRow++
 		if _, err := s.write(f, s.load(f, rec)); err != nil {
-			return
+			s.backlog.add(f.key)
+		} else {
+			inRow = 0
+		}
+		if f.forgotten.Load() {
+			s.forget(context.Background(), f.key)
 		}
 	}
 }
@@ -193,7 +204,7 @@ func (s *storage) replace(f *flight, rec *policy.Record) (done bool, err error) 
 
 // forget removes an authority's record from the store.
 func (s *storage) forget(ctx context.Context, key string) error {
-	s.backlog.drop(key)
+	s.backlog.forget(key)
 	if s.store == nil {
 		return nil
 	}
@@ -242,14 +253,20 @@ func newBreaker() bounded.Breaker {
 	return bounded.Breaker{Failures: 3, First: 30 * time.Second, Most: time.Hour}
 }
 
-// maxBacklog bounds the authorities that wait for the store to take records again.
-const maxBacklog = 1000
+const (
+	// maxBacklog bounds the authorities that wait for the store to take records again.
+	maxBacklog = 1000
+	// maxRefused is the number of records in a row that end a pass over the backlog.
+	maxRefused = 3
+)
 
 // A backlog is the set of authorities whose record the store did not take. When it
-// is full, further ones are left out.
+// is full, further ones are left out. One pass at a time writes them.
 type backlog struct {
-	mu   sync.Mutex
-	keys map[string]bool
+	mu      sync.Mutex
+	keys    map[string]bool
+	passing bool    // a pass is under way
+	writing *flight // what the pass writes, or wrote last
 }
 
 // add adds an authority, unless the backlog is full.
@@ -271,13 +288,43 @@ func (b *backlog) drop(key string) {
 	delete(b.keys, key)
 }
 
-// take removes an authority from the set and returns it.
-func (b *backlog) take() (key string, ok bool) {
+// forget removes an authority, and lets a pass that writes its record know.
+func (b *backlog) forget(key string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for key := range b.keys {
-		delete(b.keys, key)
-		return key, true
+	delete(b.keys, key)
+	if b.writing != nil && b.writing.key == key {
+		b.writing.forgotten.Store(true)
 	}
-	return "", false
+}
+
+// begin begins a pass and returns the authorities for it. It returns nil if a pass is
+// under way, or if nobody waits.
+func (b *backlog) begin() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.passing || len(b.keys) == 0 {
+		return nil
+	}
+	b.passing = true
+	return slices.Collect(maps.Keys(b.keys))
+}
+
+// end ends a pass.
+func (b *backlog) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.passing = false
+}
+
+// take removes an authority for a pass to write its record, nil if it is not there.
+func (b *backlog) take(key string) *flight {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.keys[key] {
+		return nil
+	}
+	delete(b.keys, key)
+	b.writing = &flight{key: key}
+	return b.writing
 }
