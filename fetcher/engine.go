@@ -54,7 +54,7 @@ func newEngine(agent string, o Options) (*engine, error) {
 	fleet, _ := o.Store.(cache.Leaser)
 	e.storage = &storage{
 		store: o.Store, fleet: fleet, profile: e.opts.Profile, memory: e.memory, watch: e.watch, counts: &e.counts, fetch: e.opts.Timeout,
-		breaker: newBreaker(),
+		reads: newBreaker(), writes: newBreaker(), leases: newBreaker(), releases: newBreaker(),
 	}
 	e.network = egress.New(e.opts.Base, egress.Options{
 		Rule: addressRule(e.watch.log, o.Egress), Pages: o.PageEgress, Standard: o.Base == nil, MaxHeader: maxHeader,

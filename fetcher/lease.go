@@ -77,11 +77,14 @@ func (s *storage) reload(f *flight, old *policy.Record) (known *policy.Record, f
 // than old.
 func differs(old, known *policy.Record) bool { return !known.NextTry().Equal(old.NextTry()) }
 
-// tryLease takes the lease if it is free.
+// tryLease takes the lease if it is free. While releases hang, it takes none.
 func (s *storage) tryLease(key string) (release func(), err error) {
-	return inStore(context.Background(), s, func(ctx context.Context) (func(), error) {
+	if err := s.releases.Enter(time.Now()); err != nil {
+		return nil, err
+	}
+	return inStore(context.Background(), s, &s.leases, func(ctx context.Context) (func(), error) {
 		release, err := s.fleet.Lease(ctx, s.key(key), leaseTTL)
-		if err == nil && ctx.Err() != nil { // nobody waits for it any more
+		if err == nil && release != nil && ctx.Err() != nil { // nobody waits for it any more
 			release()
 		}
 		return release, err
@@ -91,7 +94,7 @@ func (s *storage) tryLease(key string) (release func(), err error) {
 // giveBack gives a lease back. A panic of the store is caught.
 func (s *storage) giveBack(release func()) {
 	if release != nil {
-		guarded(s.watch.log, func() error { release(); return nil })
+		inTime(context.Background(), s, &s.releases, func(context.Context) (none, error) { release(); return none{}, nil })
 	}
 }
 

@@ -406,6 +406,59 @@ func (s *hookedStore) Put(ctx context.Context, key string, value []byte, keep ti
 	return s.Memory.Put(ctx, key, value, keep)
 }
 
+// A store that hangs in one kind of call delays a few checks, although its other calls
+// succeed.
+func TestStoreHangsInPart(t *testing.T) {
+	for _, hangs := range []string{"put", "lease", "release"} {
+		t.Run("house/"+hangs, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := httptest.New(t)
+				store := &partlyStuck{union: newUnion(), in: hangs, until: make(chan struct{})}
+				tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store})
+				began := time.Now()
+				for i := range 100 {
+					name := fmt.Sprintf("http://site%d.test", i)
+					web.Site(name).Robots(text)
+					if d, err := tr.Check(t.Context(), must(name+"/private")); err != nil || short(d) != "disallow 2.2.2" {
+						t.Fatalf("got  %v, %v; want disallow 2.2.2", d, err)
+					}
+				}
+				if took, calls := time.Since(began), store.calls.Load(); took > 10*time.Second || calls != 3 {
+					t.Errorf("100 sites took %v and %d calls that hang, want three calls of 3s", took, calls)
+				}
+				close(store.until)
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+// A partlyStuck store hangs in one kind of call until a channel is closed.
+type partlyStuck struct {
+	*union
+	in    string // "put", "lease" or "release"
+	until chan struct{}
+	calls atomic.Int32 // that hang
+}
+
+func (s *partlyStuck) hang(in string) {
+	if s.in == in {
+		s.calls.Add(1)
+		<-s.until
+	}
+}
+
+func (s *partlyStuck) Swap(ctx context.Context, key string, old, value []byte, keep time.Duration) (bool, error) {
+	s.hang("put")
+	return s.union.Swap(ctx, key, old, value, keep)
+}
+
+func (s *partlyStuck) Lease(ctx context.Context, key string, ttl time.Duration) (func(), error) {
+	s.hang("lease")
+	release, err := s.union.Lease(ctx, key, ttl)
+	return func() { s.hang("release"); release() }, err
+}
+
 // A store that hangs delays a few calls, not each. When it answers again it is used
 // again.
 func TestStoreHangs(t *testing.T) {

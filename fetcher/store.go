@@ -2,7 +2,6 @@ package fetcher
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,9 +45,10 @@ type storage struct {
 	watch   *observer
 	counts  *counts
 	fetch   time.Duration // the longest time of a fetch
-	breaker bounded.Breaker
 	backlog backlog
 	witness witness
+
+	reads, writes, leases, releases bounded.Breaker // for each kind of call
 }
 
 // key is the key of an authority's record in the store. Two profiles read one
@@ -73,9 +73,7 @@ func (s *storage) load(f *flight, known *policy.Record) *policy.Record {
 	if s.store == nil {
 		return known
 	}
-	data, err := inStore(context.Background(), s, func(ctx context.Context) ([]byte, error) {
-		return s.get(ctx, s.key(f.key))
-	})
+	data, err := s.get(f.key)
 	if err != nil {
 		s.failed("get", f.key, err)
 	}
@@ -93,16 +91,18 @@ func (s *storage) load(f *flight, known *policy.Record) *policy.Record {
 	return known.Merge(rec, time.Now())
 }
 
-// get returns the value of a key, nil if there is none.
-func (s *storage) get(ctx context.Context, key string) ([]byte, error) {
-	data, err := s.store.Get(ctx, key)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case err == nil && data == nil:
-		return []byte{}, nil // neither a value nor an error: no record
-	}
-	return data, err
+// get returns the value of an authority, nil if there is none.
+func (s *storage) get(key string) ([]byte, error) {
+	return inStore(context.Background(), s, &s.reads, func(ctx context.Context) ([]byte, error) {
+		data, err := s.store.Get(ctx, s.key(key))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, nil
+		case err == nil && data == nil:
+			return []byte{}, nil // neither a value nor an error: no record
+		}
+		return data, err
+	})
 }
 
 // save writes a record to the store, merged with the newest record there, and
@@ -186,16 +186,18 @@ func (s *storage) replace(f *flight, rec *policy.Record) (done bool, err error) 
 	if bytes.Equal(value, f.stored) {
 		return true, nil
 	}
+	w, swaps := s.store.(swapper)
+	if !swaps {
+		if now, err := s.get(f.key); err != nil || !bytes.Equal(now, f.stored) {
+			return false, err
+		}
+	}
 	key, old := s.key(f.key), f.stored // f may change while the store hangs
-	return inStore(context.Background(), s, func(ctx context.Context) (bool, error) {
-		if w, ok := s.store.(swapper); ok {
+	return inStore(context.Background(), s, &s.writes, func(ctx context.Context) (bool, error) {
+		switch {
+		case swaps:
 			return w.Swap(ctx, key, old, value, keep)
-		}
-		now, err := s.get(ctx, key)
-		if err = cmp.Or(err, ctx.Err()); err != nil || !bytes.Equal(now, old) {
-			return false, err // a Put that nobody waits for could hide a newer record
-		}
-		if keep == 0 {
+		case keep == 0:
 			return true, s.store.Delete(ctx, key)
 		}
 		return true, s.store.Put(ctx, key, value, keep)
@@ -208,7 +210,7 @@ func (s *storage) forget(ctx context.Context, key string) error {
 	if s.store == nil {
 		return nil
 	}
-	_, err := inStore(ctx, s, func(ctx context.Context) (none, error) {
+	_, err := inStore(ctx, s, &s.writes, func(ctx context.Context) (none, error) {
 		return none{}, s.store.Delete(ctx, s.key(key))
 	})
 	if err != nil {
@@ -218,22 +220,28 @@ func (s *storage) forget(ctx context.Context, key string) error {
 	return err
 }
 
-// inStore makes one call of the store and waits for it no longer than storeTime,
-// even if the store does not look at its context: the goroutine of the call ends
-// when the store returns. While the store hangs, calls fail at once.
-func inStore[T any](ctx context.Context, s *storage, f func(context.Context) (T, error)) (v T, err error) {
-	if err := s.breaker.Enter(time.Now()); err != nil {
+// inStore makes one call of the store within storeTime. While calls of its kind hang, it
+// fails at once.
+func inStore[T any](ctx context.Context, s *storage, kind *bounded.Breaker, f func(context.Context) (T, error)) (v T, err error) {
+	if err := kind.Enter(time.Now()); err != nil {
 		return v, err
 	}
+	return inTime(ctx, s, kind, f)
+}
+
+// inTime makes one call of the store and waits for it no longer than storeTime, even if
+// the store does not look at its context: the goroutine of the call ends when the store
+// returns.
+func inTime[T any](ctx context.Context, s *storage, kind *bounded.Breaker, f func(context.Context) (T, error)) (v T, err error) {
 	limited, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
 	v, err = call(limited, s.watch.log, f)
 	switch {
 	case ctx.Err() != nil: // the caller left
 	case limited.Err() != nil:
-		s.breaker.Leave(time.Now(), errHangs)
+		kind.Leave(time.Now(), errHangs)
 	default:
-		s.breaker.Leave(time.Now(), nil)
+		kind.Leave(time.Now(), nil)
 	}
 	return v, err
 }
