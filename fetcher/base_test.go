@@ -122,6 +122,55 @@ func TestStuckBases(t *testing.T) {
 	}
 }
 
+// A body that arrives too slowly, or whose reads return nothing, is closed when its fetch
+// ends.
+func TestBodyWithoutProgress(t *testing.T) {
+	for name, tt := range map[string]struct {
+		body  *slowBody
+		cause string
+	}{
+		"drip":  {&slowBody{pause: time.Second, n: 1}, "timeout: "},
+		"empty": {&slowBody{pause: 10 * time.Millisecond}, "body: the body broke off: "},
+		"never": {&slowBody{pause: time.Second}, "timeout: "},
+	} {
+		t.Run("house/"+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				body := tt.body
+				tr := newTransport(t, &fetcher.Options{Timeout: 10 * time.Second, Attempts: 1, Base: roundTripper(func(r *http.Request) (*http.Response, error) {
+					return &http.Response{StatusCode: 200, Header: http.Header{}, Body: body}, nil
+				})})
+				d, err := tr.Check(t.Context(), must(private))
+				if err != nil || short(d) != "defer 2.3.1.4" || !strings.HasPrefix(d.Cause, tt.cause) {
+					t.Errorf("got  %v, %v\nwant defer because of %s", d, err, tt.cause)
+				}
+				time.Sleep(2 * time.Second)
+				if !body.closed.Load() {
+					t.Error("the body is read after the fetch, want it closed")
+				}
+			})
+		})
+	}
+}
+
+// A slowBody returns n bytes at a time, for a day.
+type slowBody struct {
+	pause  time.Duration
+	n      int
+	slept  time.Duration
+	closed atomic.Bool
+}
+
+func (b *slowBody) Read(p []byte) (int, error) {
+	if b.slept > day {
+		return 0, io.EOF
+	}
+	b.slept += b.pause
+	time.Sleep(b.pause)
+	return copy(p, "####"[:b.n]), nil
+}
+
+func (b *slowBody) Close() error { b.closed.Store(true); return nil }
+
 // TestLateAnswers checks that an answer which comes after the fetch has ended is
 // closed.
 func TestLateAnswers(t *testing.T) {

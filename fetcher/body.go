@@ -5,6 +5,7 @@ import (
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -30,9 +31,10 @@ type content struct {
 // one. The length is checked here as well as in net/http, for other bases.
 //
 // The work is bounded: no more raw bytes are read than twice the limit, so an
-// encoded body cannot keep the decoder busy without giving anything.
-func readBody(resp *http.Response, header http.Header, limit int) (content, error) {
-	raw := &rawBody{r: resp.Body, left: 2*int64(limit) + 64<<10}
+// encoded body cannot keep the decoder busy without giving anything. The reader ends
+// soon after ctx, also if the body does not.
+func readBody(ctx context.Context, resp *http.Response, header http.Header, limit int) (content, error) {
+	raw := &rawBody{ctx: ctx, r: resp.Body, left: 2*int64(limit) + 64<<10}
 	r, err := decoded(raw, header, resp.Uncompressed)
 	if err != nil {
 		return content{}, err
@@ -133,20 +135,33 @@ func (c *cutShort) Unwrap() error { return c.err }
 
 var errTooMuch = errors.New("too many bytes for the content they decode to")
 
+// maxEmpty is the number of reads in a row without a byte that end a body.
+const maxEmpty = 100
+
 // rawBody reads a body as it was sent, and fails if it is longer than permitted.
 type rawBody struct {
-	r    io.Reader
-	left int64 // bytes that may still be read
-	read int64 // bytes that were read
+	ctx   context.Context
+	r     io.Reader
+	left  int64 // bytes that may still be read
+	read  int64 // bytes that were read
+	empty int   // reads in a row without a byte
 }
 
 func (b *rawBody) Read(p []byte) (int, error) {
-	if b.left <= 0 {
+	switch {
+	case b.ctx.Err() != nil:
+		return 0, b.ctx.Err()
+	case b.left <= 0:
 		return 0, errTooMuch
+	case b.empty >= maxEmpty:
+		return 0, io.ErrNoProgress
 	}
 	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
 	b.read += int64(n)
+	if b.empty++; n > 0 {
+		b.empty = 0
+	}
 	return n, err
 }
 

@@ -99,12 +99,12 @@ func (t *tries) try(req *http.Request, turn pace.Turn) (a answer) {
 	turn.Answer(resp.StatusCode, resp.Header)
 	header := resp.Header.Clone()
 	a.status, a.header = resp.StatusCode, header
-	a.content, err = call(whole, log, func(context.Context) (content, error) {
+	a.content, err = call(whole, log, func(ctx context.Context) (content, error) {
 		defer resp.Body.Close()
 		if resp.StatusCode < 200 || resp.StatusCode > 299 {
 			return content{}, nil
 		}
-		return readBody(resp, header, t.engine.opts.Profile.Limit)
+		return readBody(ctx, resp, header, t.engine.opts.Profile.Limit)
 	})
 	if err != nil {
 		a.err = classify(whole, err)
