@@ -490,6 +490,34 @@ func TestRedirectRule(t *testing.T) {
 	})
 }
 
+// A rule on redirects or addresses that does not return ends the fetch in time.
+func TestRuleThatBlocks(t *testing.T) {
+	for _, name := range []string{"redirect", "egress"} {
+		t.Run("house/"+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := httptest.New(t)
+				web.Site(site).Robots(httptest.Redirect(302, "http://10.0.0.7/r"))
+				block := make(chan struct{})
+				o := &fetcher.Options{Base: web.Transport(), Timeout: 10 * time.Second}
+				if name == "redirect" {
+					o.Redirect = func(_, _ *url.URL) error { <-block; return nil }
+				} else {
+					o.Egress = func(netip.Addr) error { <-block; return nil }
+				}
+				tr := newTransport(t, o)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				began := time.Now()
+				d, err := tr.Check(ctx, must(private))
+				if took := time.Since(began); err != nil || short(d) != "defer 2.3.1.4" || !strings.HasPrefix(d.Cause, "timeout: ") || took > 11*time.Second {
+					t.Errorf("got  %v, %v after %v\nwant defer because of a timeout after 10s", d, err, took)
+				}
+				close(block)
+			})
+		})
+	}
+}
+
 // TestTLSDialers uses dialers that return a connection with TLS already done.
 func TestTLSDialers(t *testing.T) {
 	for _, name := range []string{"DialTLSContext", "DialTLS"} {

@@ -45,8 +45,9 @@ func (e *engine) retrieve(ctx context.Context, a *policy.Attempt, old *policy.Re
 		if err != nil {
 			return // Learn sees that from a
 		}
-		if err := r.follow(u, to); err != nil {
-			a.Err = &policy.Failure{Class: policy.Egress, Err: err}
+		follow := func(context.Context) (none, error) { return none{}, r.follow(u, to) }
+		if _, err := call(ctx, e.watch.log, follow); err != nil {
+			a.Err = classify(ctx, err)
 			return
 		}
 		a.Hops = append(a.Hops, policy.Hop{From: a.Served, To: to.String(), Status: a.Status})
@@ -63,14 +64,19 @@ func location(a *policy.Attempt) (*url.URL, error) {
 	return canonical(to)
 }
 
-// follow prepares the next hop. An error refuses it.
+// follow prepares the next hop. An error refuses it, and is a *policy.Failure.
 func (r *retrieval) follow(from, to *url.URL) error {
+	var err error
 	if rule := r.engine.opts.Redirect; rule != nil {
-		if err := rule(from, to); err != nil {
-			return err
-		}
+		err = rule(from, to)
 	}
-	return r.trip.Follow(r.ctx, from, to)
+	if err == nil {
+		err = r.trip.Follow(r.ctx, from, to)
+	}
+	if err != nil {
+		return &policy.Failure{Class: policy.Egress, Err: err}
+	}
+	return nil
 }
 
 // header returns the header of a request for robots.txt. Every hop gets a new one,
