@@ -25,8 +25,8 @@ type Admission struct {
 
 // Admit decides on a URL as RoundTrip does and waits for its turn, and leaves the
 // request to the caller: the rules, the limits and the fleet are the same. The
-// Admission is nil unless the decision allows the URL; with Options.Audit it never is.
-// The error is that of [Transport.Check].
+// Admission is nil with an error, which is as [Transport.Check] has it, and with a
+// decision that does not allow the URL. Under Options.Audit only an error makes it nil.
 //
 // The turn is held until the Admission ends, or for Options.Timeout at most. The caller
 // asks for each redirect and each resource of a page before it is requested, as each

@@ -38,7 +38,7 @@ type fetchResult struct {
 // the flight.
 func (e *engine) fetch(ctx context.Context, key string, force bool) (rec *policy.Record, began bool, err error) {
 	for {
-		if err := e.reachable(ctx, key); err != nil {
+		if err := e.turnInTime(ctx, key); err != nil {
 			return nil, false, err
 		}
 		mine := false

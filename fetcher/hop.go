@@ -45,7 +45,7 @@ type answer struct {
 
 // tries makes the tries of one hop. It is the http.RoundTripper below
 // go-retryablehttp, which closes idle connections after every failure. It has no
-// CloseIdleConnections, so those of the crawler stay open.
+// CloseIdleConnections, so the connections for pages stay open.
 type tries struct {
 	retrieval *retrieval
 	engine    *engine

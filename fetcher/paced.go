@@ -33,17 +33,17 @@ func (e *engine) newPacer(l pace.Limits) (*pace.Pacer, error) {
 
 // firstTurn waits for the host's turn to request robots.txt. The wait is not part of
 // Options.Timeout: a host that wants a minute between requests is not down. A
-// caller need not wait as long; see reachable.
+// caller need not wait as long; see turnInTime.
 func (e *engine) firstTurn(key string) (turn pace.Turn, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), turnTime)
 	defer cancel()
 	return e.pacer.Wait(ctx, key, 0)
 }
 
-// reachable returns ctx's error if it has ended, and a *pace.RefusedError if the
+// turnInTime returns ctx's error if it has ended, and a *pace.RefusedError if the
 // host's turn is known to come only after it ends. A flight that had its turn can
 // be joined in any case.
-func (e *engine) reachable(ctx context.Context, key string) error {
+func (e *engine) turnInTime(ctx context.Context, key string) error {
 	if ctx.Err() != nil {
 		return ended(ctx)
 	}

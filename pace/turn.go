@@ -211,8 +211,8 @@ func (h *host) recover(started instant) {
 }
 
 // average adds the answer time of a flight to the mean of its host, half and half with
-// all before. An error is often quicker than a page, so it may only lengthen the mean,
-// and a request without an answer, too.
+// all before. An error is often quicker than a page, so it may only lengthen the mean.
+// A request without an answer may only lengthen it, too.
 func (p *Pacer) average(f *flight, well bool) {
 	if p.limits.Adapt == 0 {
 		return
