@@ -46,6 +46,7 @@ type ticket struct {
 	stop func() // ends Store.Watch
 
 	cancel  context.CancelFunc // ends the question under way; nil if there is none
+	asked   instant            // when the store was first asked
 	told    bool               // the store has sent news since the question
 	granted bool               // the store has granted start
 	alone   bool               // this process has granted start, since the store did not answer
@@ -95,10 +96,11 @@ func (p *Pacer) ask(t *ticket) {
 	}
 	go func() { // ends with the call
 		defer cancel()
+		asked := p.now()
 		if t.stop == nil {
+			t.asked = asked
 			t.stop = p.watch(t)
 		}
-		asked := p.now()
 		g, ok := exchange(ctx, t.host, func(ctx context.Context) (Grant, error) {
 			return p.opts.Shared.Reserve(ctx, t.host.authority, r)
 		})
@@ -156,6 +158,7 @@ func (p *Pacer) watch(t *ticket) (stop func()) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if !t.ended {
+			p.fleet.clock.narrow(t.asked, p.now(), g.Clock)
 			p.hear(t, g)
 			p.postpone(t.host)
 		}

@@ -34,7 +34,7 @@ type ledger struct {
 
 var (
 	errDown = errors.New("down")
-	epoch   = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // other than the processes' own
+	epoch   = time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC) // long before the processes' own
 )
 
 // decide runs f and returns when its answer has come.
@@ -704,6 +704,22 @@ func TestFleetWoken(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A message may come before the first answer of the store, which would have told how
+// far its clock is ahead.
+func TestFleetMessageBeforeAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, s := fleetOf(t, 2, Limits{Gap: time.Second}, Options{})
+		turn := take(t, all[0], host1, 0)
+		zero := time.Now()
+		s.set(nil, -500*ms) // of the answer to the first question of the second process
+		time.AfterFunc(100*ms, turn.Sent)
+		take(t, all[1], host1, 0)
+		if got := time.Since(zero); got != 1100*ms {
+			t.Errorf("the second start came after %v, want 1.1s", got)
+		}
+	})
 }
 
 // A process passes its place on from request to request without asking the store,
