@@ -126,6 +126,8 @@ func TestCrawlWorker(t *testing.T) {
 	cancel()
 	wg.Wait()
 	stats := tr.Stats()
+	s.mu.Lock() // a fetch for a caller that has left may still be under way
+	defer s.mu.Unlock()
 	s.diary.Failures, s.diary.Unshared = stats.StoreFailures, stats.Pace.Unshared
 	json.NewEncoder(os.Stdout).Encode(&s.diary)
 }
