@@ -18,7 +18,7 @@ import (
 func (r *Record) Decide(token string, target *url.URL, now time.Time) Decision {
 	d := Decision{URL: target.Redacted()}
 	if !r.blank() {
-		r.fillState(&d)
+		r.fillState(&d, nanos(now))
 	}
 	switch {
 	case robotsTxt(target):
@@ -36,7 +36,7 @@ func (r *Record) fillVerdict(d *Decision, token string, target *url.URL, now int
 	b := r.basis(now)
 	d.Verdict, d.Clause, d.Stale = b.verdict, b.clause, b.stale
 	if b.copy {
-		d.Fetched, d.Digest = unix(r.copy.fetched), r.copy.text.Digest()
+		d.Fetched, d.Digest = unix(min(r.copy.fetched, now)), r.copy.text.Digest()
 		d.Match = r.copy.text.file.MatchURL(token, target)
 		if d.Match.Allowed {
 			d.Verdict = Allow
@@ -50,7 +50,7 @@ func (r *Record) fillVerdict(d *Decision, token string, target *url.URL, now int
 		}
 	}
 	if d.Verdict == Defer {
-		d.RetryAt = unix(max(r.next, now))
+		d.RetryAt = unix(max(r.dueAt(now), now))
 	}
 }
 
@@ -110,12 +110,13 @@ func (r *Record) inOutage(ph Phase) basis {
 	return basis{verdict: ph.Otherwise, clause: ph.Clause}
 }
 
-// fillState fills in what the record knows of the last fetch.
-func (r *Record) fillState(d *Decision) {
+// fillState fills in what the record knows of the last fetch. A fetch by a clock that
+// was ahead counts as one at now.
+func (r *Record) fillState(d *Decision, now int64) {
 	a := r.answer
-	d.Profile, d.Robots, d.Served, d.Expires = r.profile.Name, r.robots, cmp.Or(a.served, r.robots), unix(r.next)
+	d.Profile, d.Robots, d.Served, d.Expires = r.profile.Name, r.robots, cmp.Or(a.served, r.robots), unix(r.dueAt(now))
 	d.Access, d.Status, d.Cause = a.access, int(a.status), a.cause
 	if r.outage != nil {
-		d.DownSince = unix(r.outage.first)
+		d.DownSince = unix(min(r.outage.first, now))
 	}
 }

@@ -86,7 +86,16 @@ func (r *Record) Due(now time.Time) bool {
 }
 
 // due is Due for a record that is not blank.
-func (r *Record) due(now int64) bool { return now >= r.next || r.fromFuture(now) }
+func (r *Record) due(now int64) bool { return now >= r.dueAt(now) }
+
+// dueAt returns when the next fetch is due, as known at now: at now if the record is
+// from the future.
+func (r *Record) dueAt(now int64) int64 {
+	if r.fromFuture(now) {
+		return now
+	}
+	return r.next
+}
 
 // fromFuture reports whether the clock was set back since the record was made,
 // by more than clocks differ.
@@ -96,7 +105,8 @@ func (r *Record) fromFuture(now int64) bool { return r.profile.future(r.learnt, 
 // set back.
 func (p *Profile) future(at, now int64) bool { return at > after(now, p.Fresh.Least) }
 
-// NextTry returns when the next fetch is due. It is zero for a nil Record.
+// NextTry returns when the next fetch is due, unless the clock is set back: see Due.
+// It is zero for a nil Record.
 func (r *Record) NextTry() time.Time {
 	if r.blank() {
 		return time.Time{}
