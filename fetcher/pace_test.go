@@ -684,3 +684,22 @@ func TestPaceOfAFleet(t *testing.T) {
 		p.saw("0s a.test/robots.txt", "5s a.test/1", "10s a.test/busy", "1m10s a.test/2", "1m15s a.test/3", "1m20s a.test/4")
 	})
 }
+
+// TestHosts checks that the Transport and its siblings list who waits.
+func TestHosts(t *testing.T) {
+	inPace(t, pace.Limits{Gap: time.Minute}, fetcher.Options{}, func(p *paced) {
+		p.web.Site(site).Path("/public", httptest.Text("page"))
+		p.read(public)
+		p.crowd(public, public)
+		images, err := p.tr.As("ImageBot")
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := time.Now()
+		want := []pace.HostStatus{{Authority: site, Waiting: 2, Since: now, Next: now.Add(time.Minute), Reason: pace.ReasonGap}}
+		if got := slices.Collect(images.Hosts()); !slices.Equal(got, want) {
+			t.Errorf("6/hosts:\ngot  %+v\nwant %+v", got, want)
+		}
+		p.pages.Wait()
+	})
+}

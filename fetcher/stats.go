@@ -1,6 +1,7 @@
 package fetcher
 
 import (
+	"iter"
 	"net/http"
 	"sync/atomic"
 
@@ -49,6 +50,11 @@ func (t *Transport) Stats() Stats {
 		Pace: t.engine.pacer.Stats(),
 	}
 }
+
+// Hosts iterates over the hosts that have requests in line or in flight, that pause, or
+// that rest because they failed, as this process and its siblings by As see them. See
+// [pace.Pacer.Hosts].
+func (t *Transport) Hosts() iter.Seq[pace.HostStatus] { return t.engine.pacer.Hosts() }
 
 // decision counts a decision.
 func (c *counts) decision(v policy.Verdict) {

@@ -1,0 +1,95 @@
+package pace
+
+import (
+	"iter"
+	"time"
+)
+
+// A HostStatus says what the next request at an authority waits for.
+type HostStatus struct {
+	// Authority is the authority, as the callers write it.
+	Authority string `json:"authority"`
+	// Waiting is the number of callers in line.
+	Waiting int `json:"waiting"`
+	// InFlight is the number of turns that have not ended.
+	InFlight int `json:"in_flight"`
+	// Since is when the first in line came. It is zero if nobody waits.
+	Since time.Time `json:"since,omitzero"`
+	// Next is when the next request can start. If requests in flight are in the way,
+	// it is the earliest possible moment.
+	Next time.Time `json:"next"`
+	// Reason is what the next request waits for, ReasonNone if it may start now.
+	Reason Reason `json:"reason,omitempty"`
+	// Trouble says what failed at a host that rests or is being probed, and when the
+	// next request tries, as [Pacer.Trouble] does.
+	Trouble string `json:"trouble,omitempty"`
+}
+
+// hostsAtOnce is how many hosts are looked at under one lock, which takes about ten
+// microseconds.
+const hostsAtOnce = 256
+
+// Hosts iterates over the authorities that have callers in line or requests in flight,
+// that pause, or whose breaker is open, in no order. Each status is true for a moment
+// during the iteration. The loop may call the Pacer, because no lock is held between two
+// statuses. With 262,144 authorities the iteration takes about 20 milliseconds, and no
+// turn waits for it longer than about a quarter of a millisecond.
+func (p *Pacer) Hosts() iter.Seq[HostStatus] {
+	return func(yield func(HostStatus) bool) {
+		var found []HostStatus
+		for all := p.allHosts(); len(all) > 0; {
+			n := min(hostsAtOnce, len(all))
+			found = p.appendStatuses(found[:0], all[:n])
+			all = all[n:]
+			for _, s := range found {
+				if !yield(s) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// allHosts returns a copy of the list of hosts. A host that is forgotten later keeps
+// nobody waiting.
+func (p *Pacer) allHosts() []*host {
+	p.mu.Lock()
+	n := len(p.hosts.all)
+	p.mu.Unlock()
+	all := make([]*host, 0, n+n/64) // without the lock
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append(all, p.hosts.all...)
+}
+
+// appendStatuses appends the status of each host that has one to show.
+func (p *Pacer) appendStatuses(found []HostStatus, hosts []*host) []HostStatus {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now, wall := p.now(), time.Now()
+	for _, h := range hosts {
+		resting := h.breaker.matters(h, now) && h.breaker.open
+		if h.busy() || h.until > now || resting {
+			found = append(found, h.status(now, wall))
+		}
+	}
+	return found
+}
+
+// status is the status of h now, which is wall by the clock.
+func (h *host) status(now instant, wall time.Time) HostStatus {
+	s := HostStatus{Authority: h.authority, Waiting: h.line.Len(), InFlight: h.flying}
+	var next instant
+	if w := h.first(); w == nil {
+		next, s.Reason = h.arrival(0, now)
+	} else {
+		s.Since = wall.Add(w.came - now).Round(0)
+		next, s.Reason = h.due()
+		next, s.Reason = h.orNow(next, s.Reason, ReasonShared, now)
+	}
+	s.Next = wall.Add(next - now).Round(0)
+	if h.breaker != nil && (h.breaker.open || s.Reason == ReasonBreaker) {
+		s.Trouble = h.trouble(now)
+	}
+	return s
+}
