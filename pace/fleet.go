@@ -91,8 +91,8 @@ func (p *Pacer) ask(t *ticket) {
 	t.cancel, t.told, t.granted, t.alone = cancel, false, false, false
 	t.gap = max(t.host.ownGap, t.host.first().delay, t.host.adaptive())
 	r := Reservation{
-		Ticket: t.name, Gap: t.gap, Keep: p.hosts.hold, Life: life,
-		Ahead: min(2*p.fleet.usual, askTime), Parallel: p.limits.Parallel,
+		Ticket: t.name, Gap: t.gap, Keep: t.host.limits.hold(), Life: life,
+		Ahead: min(2*p.fleet.usual, askTime), Parallel: t.host.limits.Parallel,
 	}
 	go func() { // ends with the call
 		defer cancel()
@@ -145,7 +145,7 @@ func (p *Pacer) hear(t *ticket, g Grant) {
 	t.told, t.alone, t.start = true, false, start
 	t.granted, t.next = g.Granted && now-start <= lateness, start
 	if t.granted {
-		t.host.level = min(max(g.Level, 0), p.limits.Pause)
+		t.host.level = min(max(g.Level, 0), t.host.limits.Pause)
 	} else {
 		t.next = min(start, now+askAgain)
 	}
@@ -214,7 +214,7 @@ func (p *Pacer) discardUseless(h *host) {
 // else can start while this process has the only place, and without a gap any moment is
 // right. quantum bounds the time, so that other processes get their turn.
 func (p *Pacer) mayPassOn(t *ticket) bool {
-	w, n := t.host.first(), p.limits.Parallel
+	w, n := t.host.first(), t.host.limits.Parallel
 	if w == nil || t.host.outage.away || n != 1 && (n == 0 || max(w.gap, t.gap, t.host.adaptive()) > 0) {
 		return false
 	}
@@ -225,7 +225,7 @@ func (p *Pacer) mayPassOn(t *ticket) bool {
 // report reports to the store when the request of a flight was sent, without waiting
 // for it. With one place, release does so.
 func (p *Pacer) report(f *flight) {
-	if f.ticket != nil && p.limits.Parallel != 1 {
+	if f.ticket != nil && f.host.limits.Parallel != 1 {
 		go p.hold(f.ticket, life) // ends with its call
 	}
 }
@@ -352,7 +352,7 @@ func (h *host) share() int {
 func (h *host) dueAlone(gap time.Duration, n int) instant {
 	p := h.pacer
 	wait := spread(gap, n)
-	if most := p.limits.Parallel; most > 0 && most < n {
+	if most := h.limits.Parallel; most > 0 && most < n {
 		// Less than one request in flight: this gap keeps to it on average.
 		wait = max(wait, spread(h.took, n)/time.Duration(most))
 	}

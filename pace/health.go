@@ -64,7 +64,7 @@ type breaker struct {
 
 // fail counts a failed request of h.
 func (h *host) fail(f *flight, cause string, now instant) {
-	b, l := h.breaker, &h.pacer.limits
+	b, l := h.breaker, h.limits
 	if b == nil {
 		b = &breaker{opened: never, until: never}
 		h.breaker = b
@@ -88,7 +88,7 @@ func (h *host) succeed(f *flight) {
 		return
 	}
 	b.failures, b.open, b.probe = 0, false, nil
-	if b.rest /= 2; b.rest < h.pacer.limits.Rest {
+	if b.rest /= 2; b.rest < h.limits.Rest {
 		b.rest = 0
 	}
 }
@@ -120,7 +120,7 @@ func (b *breaker) due() instant {
 // matters reports whether the breaker of a host may change what its next request does.
 // What is known of a host in trouble is forgotten RestMax after its last request.
 func (b *breaker) matters(h *host, now instant) bool {
-	return b != nil && (b.open || b.failures > 0 || b.rest > 0) && now < max(h.last, b.until)+h.pacer.limits.RestMax
+	return b != nil && (b.open || b.failures > 0 || b.rest > 0) && now < max(h.last, b.until)+h.limits.RestMax
 }
 
 // Trouble says why the breaker of authority keeps requests waiting and when the next

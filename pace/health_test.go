@@ -262,7 +262,7 @@ func TestBreakerIsRemembered(t *testing.T) {
 			want  bool
 		}{{14 * time.Minute, false}, {time.Minute, true}} {
 			time.Sleep(test.after)
-			if got := h.lapsed(p.hosts.hold, p.now()); got != test.want {
+			if got := h.lapsed(p.now()); got != test.want {
 				t.Errorf("6/lapse: after %v more forgotten: %t, want %t", test.after, got, test.want)
 			}
 		}

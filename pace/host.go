@@ -10,6 +10,7 @@ import (
 type host struct {
 	pacer     *Pacer
 	authority string
+	limits    *Limits       // filled
 	ownGap    time.Duration // Limits.Gap, or 0 if FreeLoopback applies
 
 	turns      uint64        // number of turns given
@@ -93,9 +94,9 @@ func (h *host) gap(before, delay time.Duration) time.Duration {
 
 // full is why requests in flight forbid a further one: ReasonNone if they do not.
 func (h *host) full() Reason {
-	most := h.pacer.limits.Parallel
+	most := h.limits.Parallel
 	switch {
-	case h.breaker.crowded(h.unanswered, h.pacer.limits.Failures):
+	case h.breaker.crowded(h.unanswered, h.limits.Failures):
 		return ReasonBreaker
 	case most > 0 && h.flying >= max(most/h.share(), 1):
 		return ReasonParallel
@@ -105,7 +106,7 @@ func (h *host) full() Reason {
 
 // adaptive is the gap that Limits.Adapt asks for.
 func (h *host) adaptive() time.Duration {
-	l := &h.pacer.limits
+	l := h.limits
 	if l.Adapt == 0 {
 		return 0
 	}

@@ -29,21 +29,20 @@ const never instant = math.MinInt64 / 2
 // for two looked at, so what has lapsed cannot pile up.
 type memory struct {
 	byName    map[string]*host
-	all       []*host       // the hosts of byName, in no order
-	hand      int           // index in all of the next host to look at
-	hold      time.Duration // how long a start matters to a caller yet unknown
-	forgotten uint64        // hosts dropped before their limits had lapsed
+	all       []*host // the hosts of byName, in no order
+	hand      int     // index in all of the next host to look at
+	forgotten uint64  // hosts dropped before their limits had lapsed
 }
 
-func newMemory(l Limits) memory {
-	hold := l.Gap
+// hold is how long a start matters to a caller yet unknown.
+func (l *Limits) hold() time.Duration {
 	switch l.Delay {
 	case Cap:
-		hold = max(hold, l.DelayCap)
+		return max(l.Gap, l.DelayCap)
 	case Honour:
-		hold = max(hold, honourHold)
+		return max(l.Gap, honourHold)
 	}
-	return memory{byName: make(map[string]*host), hold: hold}
+	return l.Gap
 }
 
 // hostOf returns the host of an authority, made new if need be.
@@ -53,7 +52,7 @@ func (p *Pacer) hostOf(authority string, now instant) *host {
 	h := m.byName[authority]
 	if h == nil {
 		// The name may be part of a long URL, which a copy does not keep alive.
-		h = &host{pacer: p, authority: strings.Clone(authority), ownGap: p.limits.gapOf(authority), last: never, paused: never, until: never}
+		h = &host{pacer: p, authority: strings.Clone(authority), limits: &p.limits, ownGap: p.limits.gapOf(authority), last: never, paused: never, until: never}
 		m.byName[h.authority] = h
 		m.all = append(m.all, h)
 	}
@@ -86,7 +85,7 @@ func (m *memory) sweep(now instant) {
 			m.hand = 0
 		}
 		h := m.all[m.hand]
-		lapsed := h.lapsed(m.hold, now)
+		lapsed := h.lapsed(now)
 		if h.busy() || !lapsed && len(m.all) <= maxHosts {
 			m.hand++
 			continue
@@ -106,8 +105,8 @@ func (h *host) busy() bool { return h.flying > 0 || h.line.Len() > 0 }
 
 // lapsed reports whether forgetting h changes nothing for later callers.
 // A pause's level is remembered as long again as the pause.
-func (h *host) lapsed(hold time.Duration, now instant) bool {
-	rest := max(hold, h.delay, h.adaptive())
+func (h *host) lapsed(now instant) bool {
+	rest := max(h.limits.hold(), h.delay, h.adaptive())
 	return now >= h.last+rest && now >= h.until+h.level && !h.breaker.matters(h, now)
 }
 

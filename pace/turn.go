@@ -75,12 +75,15 @@ func (t Turn) Sent() {
 // request without an answer has none: report why with Fail, or end it with Done alone,
 // which neither sets nor lifts anything.
 func (t Turn) Answer(status int, header http.Header) {
-	if t.flight == nil {
+	p, f := t.open()
+	if f == nil {
 		return
 	}
-	health := t.flight.host.pacer.limits.health(status)
-	wait, quota := t.flight.host.pacer.waits(health, header)
-	p, f := t.open()
+	l := f.host.limits
+	p.mu.Unlock()
+	health := l.health(status)
+	wait, quota := l.waits(health, header)
+	p, f = t.open()
 	if f == nil {
 		return
 	}
@@ -136,8 +139,8 @@ func (h *host) learn(f *flight, status int, wait, quota time.Duration) time.Dura
 
 // waits returns the Retry-After of an answer that shows overload, and how long a
 // quota with nothing left lasts. Both are 0 if there is none.
-func (p *Pacer) waits(health Health, header http.Header) (wait, quota time.Duration) {
-	now, most, told := time.Now(), p.limits.Pause, false
+func (l *Limits) waits(health Health, header http.Header) (wait, quota time.Duration) {
+	now, most, told := time.Now(), l.Pause, false
 	if health == Overloaded {
 		wait, told = retry.After(header, now, most)
 	}
@@ -176,7 +179,7 @@ func (t Turn) Done() {
 // level never falls here and until never moves back, so an error answer makes
 // no pause shorter.
 func (h *host) pause(started, now instant, wait time.Duration) {
-	most := h.pacer.limits.Pause
+	most := h.limits.Pause
 	switch {
 	case wait > 0:
 		h.level = max(h.level, wait)
@@ -214,10 +217,11 @@ func (h *host) recover(started instant) {
 // all before. An error is often quicker than a page, so it may only lengthen the mean.
 // A request without an answer may only lengthen it, too.
 func (p *Pacer) average(f *flight, well bool) {
-	if p.limits.Adapt == 0 {
+	h := f.host
+	if h.limits.Adapt == 0 {
 		return
 	}
-	h, took := f.host, p.now()-f.started
+	took := p.now() - f.started
 	switch {
 	case h.mean == 0:
 		h.mean = took
