@@ -53,6 +53,13 @@ func manyCrawlers() string {
 	return b.String()
 }
 
+// botPage presents a crawler.
+const botPage = `<!doctype html><html><head><title>ExampleBot</title>
+<link rel="client-ranges" href="/addresses.json"></head>
+<body><p>ExampleBot reads the web for a library. <a href="mailto:bot@bot.example">Write to us.</a></p>
+<p>To keep it away, put this into your robots.txt:<br>User-agent: <b>ExampleBot</b><br>Disallow: /</p></body></html>
+`
+
 // newWeb returns the web of the transcripts.
 func newWeb(t *testing.T) *httptest.Web {
 	web := httptest.New(t)
@@ -74,6 +81,12 @@ func newWeb(t *testing.T) *httptest.Web {
 	robots("https://html.example", httptest.Text("<!doctype html>\n<title>Hello</title>\n").Header("Content-Type", "text/html"))
 	robots("https://hostile.example", httptest.Text(hostileRobots))
 	robots("https://long.example", httptest.Text("User-agent: *\nDisallow: /"+strings.Repeat("A", 500<<10)+"\nDisallow: /b\n"))
+	robots("https://bot.example", httptest.Status(404)).
+		Path("/", httptest.Text(botPage).Header("Content-Type", "text/html")).
+		Path("/bare", httptest.Text("<html><p>We crawl. Write to nobody.<script>User-agent: HiddenBot</script>\n").Header("Content-Type", "text/html")).
+		Path("/addresses.json", httptest.Text(`{"prefixes": [{"ipv4Prefix": "203.0.113.0/24"}]}`)).
+		Path("/hostile", httptest.Text("User-agent: \x1b[31mEvilBot\nDisallow: /\na\x1b[2J@example.com").
+			Header("Link", `<https://bot.example/bare>; rel="client-ranges"`))
 	web.Site("https://dead.example").At("203.0.113.7").Connect(httptest.Refused)
 	return web
 }

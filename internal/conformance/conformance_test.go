@@ -13,19 +13,52 @@ import (
 	"github.com/rfc9309/polite/internal/golden"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/conformance.md")
+var update = flag.Bool("update", false, "rewrite docs/conformance.md and docs/best-practices.md")
 
 const root = "../.."
 
-// TestPage compares docs/conformance.md with what the profiles do.
+// TestPage compares docs/conformance.md with what the profiles do, and
+// docs/best-practices.md with its list.
 func TestPage(t *testing.T) {
-	page := filepath.Join(root, "docs", "conformance.md")
-	diff, err := golden.Diff(page, writePage(anchors(t)), *update)
+	for name, text := range map[string]string{"conformance.md": writePage(anchors(t)), "best-practices.md": writePractices()} {
+		page := filepath.Join(root, "docs", name)
+		diff, err := golden.Diff(page, text, *update)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff != "" {
+			t.Errorf("%s is stale:\n%sIf the new text is intended, run\n\tgo test ./internal/conformance -update", page, diff)
+		}
+	}
+}
+
+// TestPractices checks that docs/best-practices.md quotes each sentence of the draft
+// with a key word, in its own words, and that its proofs exist.
+func TestPractices(t *testing.T) {
+	all, err := Find(os.DirFS(root))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff != "" {
-		t.Errorf("%s is stale:\n%sIf the new answers are intended, run\n\tgo test ./internal/conformance -update", page, diff)
+	text := spec(t, practicesSource)
+	var quoted []span
+	for _, s := range practices() {
+		for _, p := range s.practices {
+			spans := locate(text, oneLine(p.quote))
+			if spans == nil {
+				t.Errorf("section %q\ngot  %q\nwant words of %s", s.title, p.quote, practicesSource)
+			}
+			quoted = append(quoted, spans...)
+			for _, name := range all.Lacks(p.proofs) {
+				t.Errorf("section %q names %s, which is no test", s.title, name)
+			}
+		}
+	}
+	begin := strings.Index(text, "1. Crawlers MUST support")
+	for _, at := range keyWord.FindAllStringIndex(text[begin:], -1) {
+		around := text[begin+at[0]-40 : begin+at[1]+40]
+		if !covers(quoted, begin+at[0]) && !strings.Contains(around, "## Crawlers MUST") {
+			t.Errorf("no line of docs/best-practices.md quotes\n%q", around)
+		}
 	}
 }
 

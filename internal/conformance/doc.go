@@ -6,7 +6,10 @@
 // profile with a case and returns what it did. A requirement also names its proofs:
 // test vectors, or subtests of any package whose name begins with a clause.
 //
-// To write the page, run
+// The package also generates docs/best-practices.md from a list of the sentences of a
+// draft on crawlers, with what Polite does about each and what the operator has to do.
+//
+// To write the pages, run
 //
 //	go test ./internal/conformance -update
 //

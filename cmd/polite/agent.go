@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rfc9309/polite/cmd/polite/internal/agentpage"
+	"github.com/rfc9309/polite/cmd/polite/internal/display"
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/internal/clean"
+)
+
+// longPage is how much of a page is read, in bytes.
+const longPage = 1 << 20
+
+// An introduction is one run of polite agent.
+type introduction struct {
+	siteFlags
+	*cli
+	ownAgent bool // --agent was given
+	client   *http.Client
+}
+
+func (c *cli) agentCommand() *cobra.Command {
+	o := &introduction{cli: c}
+	cmd := &cobra.Command{
+		Use:   "agent [flags] URL",
+		Short: "Check the page on which a crawler presents itself",
+		Long: `Agent fetches the page that a crawler's User-Agent points to, and says what the
+draft "Crawler best practices" asks for and the page does not have: the product
+token, an example robots.txt that blocks the crawler, a contact address, and a
+link to the list of addresses that the crawler comes from. With --agent the
+product token is that of this User-Agent, which must have the URL of the page.
+
+Whether the page explains the use of the data is for a person to judge.
+
+With --json each line is an object. The exit code is 0 if nothing is missing,
+1 if something is, and 2 if the page could not be fetched.`,
+		Example: `  polite agent https://example.com/bot.html
+  polite agent --agent "ExampleBot/1.0 (+https://example.com/bot.html)" \
+      https://example.com/bot.html`,
+		Args:              between(1, 1, "the URL of the crawler's page"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.ownAgent = cmd.Flags().Changed("agent")
+			return o.run(cmd.Context(), args[0])
+		},
+	}
+	o.flags(cmd)
+	return cmd
+}
+
+func (o *introduction) run(ctx context.Context, what string) error {
+	target, err := parseURL(what)
+	if err != nil {
+		return err
+	}
+	crawler, stop, err := o.transport(o.cli, nil, nil)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	o.client = &http.Client{Transport: crawler, Timeout: o.timeout}
+	resp, body, err := o.fetch(ctx, target)
+	if err != nil {
+		return err
+	}
+	token := "" // the one that the page has an example for
+	if o.ownAgent {
+		token = crawler.Token()
+	}
+	page := agentpage.Parse(resp.Request.URL, resp.Header, body)
+	findings := page.Check(token)
+	if o.ownAgent {
+		findings = append(findings, agentpage.CheckAgent(o.agent, target))
+	}
+	return o.write(append(findings, o.checkRanges(ctx, page.Ranges)))
+}
+
+// fetch fetches a page whose status is a success.
+func (o *introduction) fetch(ctx context.Context, target *url.URL) (*http.Response, []byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	resp, err := o.client.Do(req)
+	var denied *fetcher.DeniedError
+	if errors.As(err, &denied) {
+		d := denied.Decision
+		return nil, nil, fmt.Errorf("%s %s: %s", display.Word(d.Verdict), d.URL, display.Reason(d, o.now()))
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		return nil, nil, fmt.Errorf("%s: status %d, want 200", resp.Request.URL.Redacted(), resp.StatusCode)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, longPage))
+	return resp, body, err
+}
+
+// checkRanges checks the list of the crawler's addresses.
+func (o *introduction) checkRanges(ctx context.Context, at *url.URL) agentpage.Finding {
+	f := agentpage.Finding{Level: "MUST", Asked: "a link to the crawler's addresses"}
+	if at == nil {
+		f.Detail = `add <link rel="client-ranges" href="..."> or the same as a Link header`
+		return f
+	}
+	_, body, err := o.fetch(ctx, at)
+	if err == nil && !json.Valid(body) {
+		err = errors.New("not JSON")
+	}
+	f.OK, f.Detail = err == nil, at.Redacted()
+	if err != nil && !strings.Contains(err.Error(), f.Detail) {
+		f.Detail += ": " + err.Error()
+	} else if err != nil {
+		f.Detail = err.Error()
+	}
+	return f
+}
+
+// write writes the findings.
+func (o *introduction) write(all []agentpage.Finding) error {
+	p := display.New(o.out)
+	for _, f := range all {
+		if !f.OK {
+			o.code = exitDisallowed
+		}
+		f.Detail = clean.Text(f.Detail, longText)
+		switch {
+		case o.json:
+			p.JSON(f)
+		case f.OK:
+			p.Line("%s  %s: %s", p.Paint(display.Green, "ok     "), f.Asked, f.Detail)
+		default:
+			p.Line("%s  %s (%s): %s", p.Paint(display.Red, "missing"), f.Asked, f.Level, f.Detail)
+		}
+	}
+	return p.Flush()
+}
