@@ -30,6 +30,7 @@ const (
 	inPattern              // it can stand in a pattern in every normal form
 	notStar                // it is not "*"
 	notControl             // it is a tab, or not a control byte
+	asInURL                // net/url writes it in a path as it is, and it can stand in a target in every normal form
 )
 
 // properties holds the properties of every byte: RFC 3986, sections 2.2 and 2.3.
@@ -45,6 +46,9 @@ var properties = func() (t [256]uint8) {
 		}
 		if t[i]&decoded != 0 || i == '/' || i == '?' {
 			t[i] |= inTarget | inPattern
+		}
+		if t[i]&inTarget != 0 && !contains("?!'()[]", byte(i)) {
+			t[i] |= asInURL
 		}
 		if i != '*' {
 			t[i] |= notStar

@@ -20,16 +20,21 @@ func (g *Group) MatchURL(u *url.URL) Match {
 	if u.Opaque != "" {
 		return g.Match(u.RequestURI())
 	}
-	path := u.EscapedPath()
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path
+	target := u.Path
+	normal := u.RawPath == "" && commonProperties(target)&asInURL != 0 && strings.HasPrefix(target, "/")
+	if !normal {
+		if target = u.EscapedPath(); !strings.HasPrefix(target, "/") {
+			target = "/" + target
+		}
 	}
-	if !u.ForceQuery && u.RawQuery == "" {
-		return g.Match(path)
+	if u.ForceQuery || u.RawQuery != "" {
+		var buf [targetUsual]byte
+		target = view(append(append(append(buf[:0], target...), '?'), u.RawQuery...))
 	}
-	var buf [targetUsual]byte
-	t := append(append(append(buf[:0], path...), '?'), u.RawQuery...)
-	return g.Match(view(t))
+	if normal && isNormalTarget(u.RawQuery) {
+		return g.decide(target, false)
+	}
+	return g.Match(target)
 }
 
 // originForm returns the path and query of a target, at least "/".

@@ -1,6 +1,7 @@
 package matcher
 
 import (
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -23,6 +24,23 @@ func TestMatchURL(t *testing.T) {
 		for _, u := range list {
 			if got, want := g.MatchURL(u), g.Match(target(u)); got != want {
 				t.Errorf("%s %#v target %q\ngot %+v\nwant %+v", d.name, u, target(u), got, want)
+			}
+		}
+	}
+}
+
+// TestMatchURLOfEveryByte compares MatchURL with Match for each byte in a path and in a
+// query, under rules that tell the byte from its triplet where the dialect does.
+func TestMatchURLOfEveryByte(t *testing.T) {
+	for _, d := range dialects {
+		for c := range 256 {
+			b := string([]byte{byte(c)})
+			robots := fmt.Sprintf("user-agent: *\ndisallow: /x%%%02X\nallow: /x%s/\ndisallow: /y?%%%02X\nallow: /y?%s/\n", c, b, c, b)
+			g := Parse([]byte(robots), d.dialect).Group("ExampleBot")
+			for _, u := range []*url.URL{{Path: "/x" + b + "/"}, {Path: "/y", RawQuery: b + "/"}, {Path: "/x" + b, RawQuery: b}} {
+				if got, want := g.MatchURL(u), g.Match(target(u)); got != want {
+					t.Errorf("%s %#v target %q\ngot %+v\nwant %+v", d.name, u, target(u), got, want)
+				}
 			}
 		}
 	}
