@@ -142,7 +142,7 @@ func (t *Transport) sendInTurn(req *http.Request, turn pace.Turn) (*http.Respons
 
 // crawlDelay is the Crawl-delay of the group that the crawler obeys.
 func (t *Transport) crawlDelay(rec *policy.Record) time.Duration {
-	delay, _ := rec.Group(t.token).CrawlDelay()
+	delay, _ := rec.File().Group(t.token).CrawlDelay()
 	return delay
 }
 

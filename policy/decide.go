@@ -55,7 +55,7 @@ func (r *Record) fillVerdict(d *Decision, token string, target *url.URL, now int
 }
 
 // Allows is Decide(token, target, now).Allowed() without the explanation. It
-// allocates nothing once the group of the token is compiled: see [Record.Group].
+// allocates nothing once the group of the token is compiled: see [Record.File].
 func (r *Record) Allows(token string, target *url.URL, now time.Time) bool {
 	if robotsTxt(target) {
 		return true

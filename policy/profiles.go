@@ -45,17 +45,14 @@ func statuses(clientErrors ...[]StatusRule) []StatusRule {
 	})
 }
 
-// gone reads 404 and 410 as: there is no file.
-func gone(keep time.Duration) []StatusRule {
-	rule := func(status int) StatusRule {
-		return StatusRule{From: status, To: status, Access: Unavailable, Clause: "2.3.1.3", Again: day, Keep: keep}
+// absent reads any client error as: there is no file, or none for us. The arguments are
+// the Keep of 404 and 410, and the Keep of the other statuses.
+func absent(gone, denied time.Duration) []StatusRule {
+	return []StatusRule{
+		{From: 404, To: 404, Access: Unavailable, Clause: "2.3.1.3", Again: day, Keep: gone},
+		{From: 410, To: 410, Access: Unavailable, Clause: "2.3.1.3", Again: day, Keep: gone},
+		{From: 400, To: 499, Access: Unavailable, Clause: "2.3.1.3", Again: time.Hour, Keep: denied},
 	}
-	return []StatusRule{rule(404), rule(410)}
-}
-
-// denied reads any client error as: there is no file for us.
-func denied(keep time.Duration) []StatusRule {
-	return []StatusRule{{From: 400, To: 499, Access: Unavailable, Clause: "2.3.1.3", Again: time.Hour, Keep: keep}}
 }
 
 // notNow is a house rule: an answer that speaks of this request, or of this moment,
@@ -88,7 +85,7 @@ func deferring(until, every time.Duration) Phase {
 // outage although it is a 4xx: a house rule.
 func RFC9309() *Profile {
 	p := base("rfc9309", matcher.Dialect{})
-	p.Status = statuses(notNow(), gone(0), denied(Lifetime))
+	p.Status = statuses(notNow(), absent(0, Lifetime))
 	p.Outage = []Phase{
 		{Until: patience, UseCopy: true, CopyClause: "2.4", Otherwise: Defer},
 		{UseCopy: true, CopyClause: "2.3.1.4", Otherwise: Allow, Answering: true, Clause: "2.3.1.4", Every: day, EveryBare: time.Hour},
@@ -102,7 +99,7 @@ func RFC9309() *Profile {
 func Strict() *Profile {
 	p := base("strict", matcher.Dialect{})
 	p.Beyond = Unreachable
-	p.Status = statuses(notNow(), []StatusRule{holding(400), holding(401), holding(403)}, gone(0), denied(Lifetime))
+	p.Status = statuses(notNow(), []StatusRule{holding(400), holding(401), holding(403)}, absent(0, Lifetime))
 	p.Outage = []Phase{deferring(patience, 0), deferring(0, time.Hour)}
 	return p
 }
@@ -116,7 +113,7 @@ func Google() *Profile {
 	p.Conditional = false
 	p.Fresh.Most = 7 * day // "increase or decrease" by max-age
 	busy := []StatusRule{{From: 429, To: 429, Clause: "house", Answers: true}}
-	p.Status = statuses(busy, gone(0), denied(Lifetime))
+	p.Status = statuses(busy, absent(0, Lifetime))
 	p.Outage = []Phase{
 		deferring(12*time.Hour, 0),
 		{Until: patience, UseCopy: true, CopyClause: "house", Otherwise: Allow, Clause: "house"},
@@ -132,7 +129,7 @@ func Google2019() *Profile {
 	p := base("google2019", matcher.Google())
 	p.Conditional = false
 	p.Fresh.Most = 7 * day // "increase or decrease" by max-age
-	p.Status = statuses(gone(0), denied(0))
+	p.Status = statuses(absent(0, 0))
 	p.Outage = []Phase{
 		deferring(patience, 0),
 		{UseCopy: true, CopyClause: "2.3.1.4", Otherwise: Allow, Clause: "2.3.1.4", Every: day, EveryBare: time.Hour},
@@ -146,7 +143,7 @@ func Google2019() *Profile {
 func Draft2019() *Profile {
 	p := RFC9309()
 	p.Name, p.Dialect = "draft2019", matcher.Draft2019()
-	p.Status = statuses(notNow(), gone(day), denied(day))
+	p.Status = statuses(notNow(), absent(day, day))
 	return p
 }
 

@@ -140,8 +140,8 @@ func (r *Record) Validators() http.Header {
 	return h
 }
 
-// File returns the cached copy, nil if there is none. Its methods that read lines
-// inflate the text, which takes about 30 microseconds.
+// File returns the cached copy, nil if there is none. It compiles the group of a token
+// once. Its methods that read lines inflate the text, which takes about 30 microseconds.
 func (r *Record) File() *matcher.File {
 	if t := r.Text(); t != nil {
 		return t.file
@@ -156,10 +156,6 @@ func (r *Record) Text() *Text {
 	}
 	return r.copy.text
 }
-
-// Group returns the group of the cached copy that the crawler with the product
-// token obeys. It is compiled once. Without a copy it is a group without rules.
-func (r *Record) Group(token string) *matcher.Group { return r.File().Group(token) }
 
 // Robots returns the URL of robots.txt at the initial authority, "" for a nil
 // Record.

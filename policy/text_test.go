@@ -107,19 +107,19 @@ func TestGroup(t *testing.T) {
 	a := attempt(t, "200", start)
 	a.Body = []byte("User-agent: a\nCrawl-delay: 2\nDisallow: /private\nUser-agent: *\nDisallow: /public\n")
 	rec := learn(t, p, nil, a)
-	first := rec.Group("a")
+	first := rec.File().Group("a")
 	if delay, ok := first.CrawlDelay(); !ok || delay != 2*time.Second || first.Agent() != "a" {
 		t.Errorf("got  group %q, Crawl-delay %v, %v\nwant a, 2s", first.Agent(), delay, ok)
 	}
-	if rec.Group("b") != rec.Group("c") {
+	if rec.File().Group("b") != rec.File().Group("c") {
 		t.Errorf("two tokens of the default group have two groups")
 	}
-	if rec.Group("a") != first {
+	if rec.File().Group("a") != first {
 		t.Errorf("the group was compiled twice")
 	}
 	size := rec.Text().Size()
 	for i := range 1000 {
-		rec.Group(fmt.Sprint("bot", i))
+		rec.File().Group(fmt.Sprint("bot", i))
 	}
 	if got := rec.Text().Size(); got > size+2000 {
 		t.Errorf("after 1000 tokens the text takes %d bytes, before %d", got, size)
@@ -128,7 +128,7 @@ func TestGroup(t *testing.T) {
 		t.Errorf("after 1000 tokens: %v", d)
 	}
 	for _, r := range []*policy.Record{nil, {}, learn(t, p, nil, attempt(t, "404", start))} {
-		if g := r.Group("a"); g == nil || g.Agent() != "" || !g.Match("/private").Allowed {
+		if g := r.File().Group("a"); g == nil || g.Agent() != "" || !g.Match("/private").Allowed {
 			t.Errorf("a record without a copy has the group %v", g)
 		}
 	}
@@ -169,7 +169,7 @@ func TestWarm(t *testing.T) {
 		ask  func()
 	}{
 		{"9/allows", 0, func() { rec.Allows("ExampleBot", private, start) }},
-		{"9/crawl_delay", 0, func() { rec.Group("ExampleBot").CrawlDelay() }},
+		{"9/crawl_delay", 0, func() { rec.File().Group("ExampleBot").CrawlDelay() }},
 		{"9/decide", 1, func() { rec.Decide("ExampleBot", private, start) }},
 	} {
 		url := testing.AllocsPerRun(100, func() { _ = private.Redacted() })
