@@ -72,6 +72,14 @@ type Options struct {
 	// it, and Stats.Pace.Unshared counts the requests.
 	Pace *pace.Limits
 
+	// Sign, if set, is called last for each request that goes out: each page, and each
+	// hop and try of a robots.txt. It gets a copy without the body, and what it does to
+	// the Header is sent; other changes have no effect. If it returns an error, nothing
+	// is sent: a page gets a *policy.Failure of class Sign, and a robots.txt counts as
+	// unreachable in this process alone. It may be called by several goroutines. Nil
+	// costs nothing.
+	Sign func(req *http.Request) error
+
 	// Redirect, if set, is called before a redirect of robots.txt is followed.
 	// An error refuses it; the file then counts as unreachable. Nil follows
 	// all that Egress permits.

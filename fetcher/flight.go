@@ -23,6 +23,7 @@ type flight struct {
 	underWay  atomic.Bool // the host's turn has come
 	forgotten atomic.Bool // the authority was invalidated meanwhile
 	answered  bool        // a web server answered
+	unsigned  bool        // Options.Sign failed
 	stored    []byte      // what the store had when it was last read; nil: nothing
 }
 
@@ -168,6 +169,8 @@ func (e *engine) request(f *flight, old *policy.Record) (*policy.Record, error) 
 func (e *engine) learn(f *flight, old *policy.Record, a policy.Attempt) *policy.Record {
 	answered := a.Status != 0 || len(a.Hops) > 0
 	f.answered = f.answered || answered
+	var failure *policy.Failure
+	f.unsigned = errors.As(a.Err, &failure) && failure.Class == policy.Sign
 	e.storage.witness.note(f.key, answered, a.Received)
 	e.counts.fetch(a)
 	rec := e.memory.remember(f.key, e.record(old, a))

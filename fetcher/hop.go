@@ -114,6 +114,10 @@ func (t *tries) try(req *http.Request, turn pace.Turn) (a answer) {
 
 // send requests by way of the base and checks the header of the answer.
 func (t *tries) send(req *http.Request, cancel context.CancelCauseFunc) (*http.Response, error) {
+	req, err := t.engine.signed(req)
+	if err != nil {
+		return nil, err
+	}
 	resp, err := t.retrieval.trip.RoundTrip(req, cancel)
 	switch {
 	case err != nil:

@@ -175,8 +175,8 @@ func (w *witness) lost() bool {
 }
 
 // credible reports whether a flight's record may go to the store. A process that has
-// lost its network must not mark sites as down for its fleet. A store that belongs to
-// this process alone gets every record.
+// lost its network, or cannot sign, must not mark sites as down for its fleet. A store
+// that belongs to this process alone gets every record.
 func (s *storage) credible(f *flight) bool {
-	return s.fleet == nil || f.answered || s.witness.others(f.key, time.Now().Add(-vouchTime))
+	return s.fleet == nil || !f.unsigned && (f.answered || s.witness.others(f.key, time.Now().Add(-vouchTime)))
 }

@@ -197,13 +197,18 @@ func (t *Transport) send(req, sent *http.Request) (*http.Response, error) {
 		}
 		sent.Header = h
 	}
-	resp, err := t.engine.network.Page(sent)
+	signed, err := t.engine.signed(sent)
+	if err != nil {
+		closeBody(sent)
+		return nil, err
+	}
+	resp, err := t.engine.network.Page(signed)
 	switch {
 	case err != nil:
 		return nil, err
 	case resp == nil:
 		return nil, errNoAnswer
-	case resp.Request == sent:
+	case resp.Request == signed:
 		resp.Request = req
 	}
 	if t.engine.storage.fleet != nil {

@@ -87,9 +87,10 @@ const (
 	Protocol              // the answer is not HTTP, or its header is over the limit
 	Body                  // the body broke off or cannot be decoded
 	Egress                // a redirect led where the crawler must not go
+	Sign                  // the request could not be signed, so it was not sent
 )
 
-var classNames = [...]string{"network", "dns", "connect", "tls", "timeout", "protocol", "body", "redirect_refused"}
+var classNames = [...]string{"network", "dns", "connect", "tls", "timeout", "protocol", "body", "redirect_refused", "sign"}
 
 // String returns a stable lower-case name, fit for a metric's label.
 func (c Class) String() string { return nameOf(classNames[:], int(c), "class") }

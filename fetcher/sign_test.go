@@ -1,0 +1,144 @@
+package fetcher_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/internal/httptest"
+	"github.com/rfc9309/polite/policy"
+)
+
+// numbered is an Options.Sign that numbers the requests.
+func numbered() func(*http.Request) error {
+	var n atomic.Int64
+	return func(r *http.Request) error {
+		r.Header.Set("Signature", strconv.FormatInt(n.Add(1), 10)+" "+r.URL.Host+r.URL.Path+" "+r.Header.Get("User-Agent"))
+		return nil
+	}
+}
+
+// Every hop and try of a robots.txt and every page is signed, each by itself, after all
+// that changes the request.
+func TestSign(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site("https://a.test").Robots(httptest.Close(), httptest.Redirect(302, "https://b.test/r")).Path("/page", httptest.Text("page"))
+		web.Site("https://b.test").Path("/r", httptest.Text("User-agent: *\nDisallow: /private\n"))
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Sign: numbered()})
+		req, _ := http.NewRequest(http.MethodGet, "https://a.test/page", nil)
+		resp, err := tr.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		if len(req.Header) != 0 || resp.Request != req {
+			t.Errorf("the caller's request has the header %v, and the answer another request", req.Header)
+		}
+		var got []string
+		for _, r := range web.Requests() {
+			got = append(got, r.Header.Get("Signature"))
+		}
+		agent := " " + web.Requests()[0].Header.Get("User-Agent")
+		want := []string{"1 a.test/robots.txt" + agent, "2 a.test/robots.txt" + agent, "3 b.test/r" + agent, "4 a.test/page" + agent}
+		if strings.Join(got, "\n") != strings.Join(want, "\n") {
+			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	})
+}
+
+// Nothing is sent without a signature, and the site is not to blame.
+func TestSignFails(t *testing.T) {
+	noKey := errors.New("no key")
+	for _, test := range []struct {
+		name string
+		fail string // the path that is not signed
+		want int    // requests of a.test
+	}{
+		{"robots", "/robots.txt", 0},
+		{"page", "/page", 1},
+		{"second_hop", "/r", 1},
+	} {
+		t.Run("10/"+test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := httptest.New(t)
+				site := web.Site("https://a.test").Robots(httptest.Text("")).Path("/page", httptest.Text("page"))
+				if test.name == "second_hop" {
+					site.Robots(httptest.Redirect(302, "/r")).Path("/r", httptest.Text(""))
+				}
+				tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Sign: func(r *http.Request) error {
+					if r.URL.Path == test.fail {
+						return noKey
+					}
+					return nil
+				}})
+				body := &closing{Reader: strings.NewReader("text")}
+				req, _ := http.NewRequest(http.MethodPost, "https://a.test/page", body)
+				resp, err := tr.RoundTrip(req)
+				if err == nil {
+					resp.Body.Close()
+				}
+				var failure *policy.Failure
+				var denied *fetcher.DeniedError
+				switch {
+				case test.name == "page" && errors.As(err, &failure) && failure.Class == policy.Sign && errors.Is(err, noKey):
+				case test.name != "page" && errors.As(err, &denied) && denied.Decision.Verdict == policy.Defer && strings.Contains(denied.Decision.Cause, "no key"):
+				default:
+					t.Errorf("got  %v\nwant a failure of class Sign, or for robots.txt a Defer", err)
+				}
+				if n := len(site.Requests()); n != test.want || body.closed.Load() == 0 {
+					t.Errorf("%d requests were sent, want %d; the body was closed %d times", n, test.want, body.closed.Load())
+				}
+				if waiting := tr.Stats().Pace.Rests; waiting != 0 {
+					t.Error("the host rests, though nothing was sent to it")
+				}
+			})
+		})
+	}
+}
+
+// A signature changes no more than the header.
+func TestSignLeadsNowhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site("https://a.test").Robots(httptest.Text("User-agent: *\nDisallow: /private\n")).
+			Path("/page", httptest.Text("page")).Path("/private", httptest.Text("private"))
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Sign: func(r *http.Request) error {
+			if r.URL.Path == "/page" {
+				r.URL.Path, r.Host, r.Method = "/private", "b.test", http.MethodPost
+			}
+			return nil
+		}})
+		if err := requestPage(tr, "https://a.test/page"); err != nil {
+			t.Fatal(err)
+		}
+		r := web.Requests()[1]
+		if got, want := r.String(), "GET https://a.test/page"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
+}
+
+// The address rule holds for a crawler that signs.
+func TestSignAndTheAddressRule(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site("https://a.test").Robots(httptest.Redirect(302, "http://inside.test/robots.txt"))
+		inside := web.Site("http://inside.test").At("10.0.0.7").Robots(httptest.Text(""))
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Sign: numbered()})
+		tr.SetLookup(web.LookupNetIP)
+		d, err := tr.Check(context.Background(), &url.URL{Scheme: "https", Host: "a.test", Path: "/page"})
+		if err != nil || d.Verdict != policy.Defer || len(inside.Requests()) != 0 {
+			t.Errorf("got  %v, %v, %d requests inside\nwant a Defer, and none", d, err, len(inside.Requests()))
+		}
+	})
+}
