@@ -34,6 +34,8 @@ var browserPages = []struct{ name, query string }{
 	{"outages", "?view=authorities&state=unreachable&sort=down"},
 	{"authority", "?authority=" + shop},
 	{"down", "?authority=http://old.example.edu"},
+	{"pacing", "?view=pacing"},
+	{"crowded", "?authority=https://site-0003.example.com"},
 	{"recent", "?view=recent"},
 	{"ask", "?url=" + shop + "/private/press/kit.pdf"},
 	{"deferred", "?url=https://forum.example.com/t/1"},
@@ -58,8 +60,8 @@ const faint = `(() => {
 })()`
 
 // wide is a script that names the elements that are wider than the window.
-const wide = `[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll")).map(e => e.tagName + "." + e.className).join(" ") +
-	(document.documentElement.scrollWidth > innerWidth ? " the page scrolls sideways" : "")`
+const wide = `[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > screen.width + 1 && !e.closest(".scroll")).map(e => e.tagName + "." + e.className).join(" ") +
+	(document.documentElement.scrollWidth > screen.width ? " the page scrolls sideways" : "")`
 
 // TestBrowserLooks checks that every page is readable and fits the window, in both
 // colour schemes and on a narrow screen. It takes pictures if POLITE_SCREENSHOTS
@@ -67,6 +69,7 @@ const wide = `[...document.querySelectorAll("body *")].filter(e => e.getBounding
 func TestBrowserLooks(t *testing.T) {
 	b := newBrowser(t)
 	page, ft := demoPage(t, &Options{Actions: true}, 150)
+	crowd(t, ft)
 	at := servePage(t, page, ft)
 	dir := os.Getenv("POLITE_SCREENSHOTS")
 	grounds := map[string]bool{}

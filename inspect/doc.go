@@ -21,6 +21,9 @@
 //   - One authority: its robots.txt line by line. The rules of the obeyed group are
 //     marked, each line without effect has a remark, and the redirects that led to
 //     the file are listed.
+//   - The hosts with requests in line or in flight, and the hosts at rest: how many
+//     requests wait and since when, the next turn, and what it waits for. The host
+//     with the longest wait is first.
 //   - Recent decisions and retrievals, and their rates over an hour, a day and a
 //     week.
 //   - The answer to "may I fetch this URL?" with its reasons, from memory alone.
@@ -55,7 +58,9 @@
 // second. Only one request at a time reads the records. It locks one part of the
 // memory at a time, only to copy the list of that part, and it stops if the request
 // is cancelled. The first of these requests may also prepare the default group of
-// files that the crawler has not used yet. The cost of the other pages does not
+// files that the crawler has not used yet. The list of waiting hosts takes about 20
+// milliseconds for 262,144 hosts, and delays no turn by more than about a quarter of a
+// millisecond. The cost of the other pages does not
 // depend on the number of records.
 //
 // The history takes at most about 5 KiB for each of the [Options.Recent] decisions

@@ -85,7 +85,7 @@ func boundedCopy(d policy.Decision) policy.Decision {
 	d.Match.Agent = strings.Clone(clean.Cut(d.Match.Agent, keptText))
 	d.Match.Rule.Pattern = strings.Clone(clean.Cut(d.Match.Rule.Pattern, keptText))
 	d.URL, d.Served, d.Robots = clean.Cut(d.URL, keptURL), clean.Cut(d.Served, keptURL), clean.Cut(d.Robots, keptURL)
-	d.Cause, d.Override = clean.Cut(d.Cause, keptText), clean.Cut(d.Override, keptText)
+	d.Cause, d.Override, d.Pacing = clean.Cut(d.Cause, keptText), clean.Cut(d.Override, keptText), clean.Cut(d.Pacing, keptText)
 	return d
 }
 

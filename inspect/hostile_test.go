@@ -78,7 +78,7 @@ func hostilePages() []string {
 	m := url.QueryEscape(markup)
 	return []string{
 		"", "?view=recent", "?view=recent&verdict=" + m, "?view=" + m, "?span=" + m, "?did=" + m, "?live=" + m, "?format=" + m,
-		"?view=authorities", "?view=authorities&q=" + m, "?view=authorities&state=" + m, "?view=authorities&sort=" + m, "?view=authorities&after=" + m,
+		"?view=pacing", "?view=pacing&reason=" + m, "?view=authorities", "?view=authorities&q=" + m, "?view=authorities&state=" + m, "?view=authorities&sort=" + m, "?view=authorities&after=" + m,
 		"?view=authorities&rows=1&after=0," + m, "?view=authorities&rows=1&before=zzz," + m,
 		"?authority=" + hostileSite, "?authority=" + m, "?as=OtherBot&authority=" + hostileSite, "?as=" + m + "&authority=" + hostileSite, "?line=" + m + "&authority=" + hostileSite,
 		"?authority=https://down.example.com", "?authority=https://long.example.com", "?authority=https://many.example.com", "?line=20000&authority=https://many.example.com",

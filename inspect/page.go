@@ -129,6 +129,8 @@ func (k *handler) show(r *http.Request) reply {
 		return k.overview(q)
 	case "authorities":
 		return k.authorities(r.Context(), q)
+	case "pacing":
+		return k.pacing(r.Context(), q)
 	case "recent":
 		return k.recent(q)
 	}

@@ -254,6 +254,7 @@ type authorityView struct {
 	Source     *source     `json:"source,omitempty"`
 	More       string      `json:"-"` // query for the lines after these
 	Retrievals []retrieval `json:"retrievals,omitempty"`
+	Pacing     *hostRow    `json:"pacing,omitempty"` // nil if the next request may start now and none is in flight
 }
 
 // shownSitemaps is how many sitemaps of one file are shown.
@@ -278,7 +279,7 @@ func (k *handler) authority(ctx context.Context, q url.Values) reply {
 		row: newRow(name, rec, time.Now()), Robots: text(rec.Robots()), Origin: text(rec.Origin()), Profile: d.Profile, As: q.Get("as"),
 		Retrievals: k.history.retrievalsOf(clean.Cut(rec.Robots(), keptURL)),
 	}
-	v.Validators = rec.Validators()
+	v.Validators, v.Pacing = rec.Validators(), k.paceOf(name)
 	if rec.File() != nil {
 		first, _ := strconv.Atoi(q.Get("line"))
 		v.rules(rec, as, first)

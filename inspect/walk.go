@@ -132,7 +132,7 @@ func (s *search) side(e entry) int {
 func (s *search) walk(ctx context.Context, all iter.Seq2[string, *policy.Record], now time.Time) (searchResult, error) {
 	f := searchResult{census: make(map[string]int, len(states))}
 	key := orders[s.order]
-	best := shortlist{most: s.rows, compare: s.compare}
+	best := shortlist[entry]{most: s.rows, compare: s.compare}
 	if s.back {
 		best.compare = func(a, b entry) int { return s.compare(b, a) }
 	}
@@ -172,14 +172,14 @@ func (s *search) walk(ctx context.Context, all iter.Seq2[string, *policy.Record]
 
 // A shortlist keeps the first most entries in the order of compare. It collects
 // twice as many entries, then sorts them and drops the second half.
-type shortlist struct {
+type shortlist[E any] struct {
 	most    int
-	compare func(a, b entry) int
-	kept    []entry
+	compare func(a, b E) int
+	kept    []E
 	cut     bool // kept[most-1] is the last entry that can be in the result
 }
 
-func (l *shortlist) add(e entry) {
+func (l *shortlist[E]) add(e E) {
 	if l.cut && l.compare(e, l.kept[l.most-1]) > 0 {
 		return
 	}
@@ -190,7 +190,7 @@ func (l *shortlist) add(e entry) {
 }
 
 // take sorts the entries and drops all but the first most.
-func (l *shortlist) take() []entry {
+func (l *shortlist[E]) take() []E {
 	slices.SortFunc(l.kept, l.compare)
 	if len(l.kept) >= l.most {
 		clear(l.kept[l.most:])

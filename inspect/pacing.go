@@ -1,0 +1,123 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/rfc9309/polite/pace"
+)
+
+// This file shows what the next request of each host waits for.
+
+// pacingView is the page of the hosts with requests in line or in flight, and of those
+// that rest.
+type pacingView struct {
+	Off       bool           `json:"off"`        // the crawler paces nothing
+	Reason    string         `json:"reason"`     // the reason that is shown, or everything
+	Waiting   int            `json:"waiting"`    // callers in line
+	WaitedFor int            `json:"waited_for"` // hosts with callers in line
+	Hosts     map[string]int `json:"hosts"`      // number of hosts by reason
+	Matched   int            `json:"matched"`
+	Rows      []hostRow      `json:"rows"`
+	Chips     []chip         `json:"-"`
+}
+
+// A hostRow is one host in the list.
+type hostRow struct{ pace.HostStatus }
+
+// pacedRows is how many hosts the page shows.
+const pacedRows = 200
+
+// reasons are what a request can wait for.
+var reasons = [...]struct {
+	reason  pace.Reason
+	name    string
+	meaning string
+}{
+	{pace.ReasonBreaker, "breaker", "its requests failed"},
+	{pace.ReasonPause, "pause", "it answered 429 or 503"},
+	{pace.ReasonQuota, "quota", "it said that no request is left"},
+	{pace.ReasonDelay, "crawl_delay", "its robots.txt asks for a Crawl-delay"},
+	{pace.ReasonAdapt, "answer_time", "it answers slowly"},
+	{pace.ReasonGap, "gap", "the gap between two requests"},
+	{pace.ReasonParallel, "parallel", "the requests in flight must end first"},
+	{pace.ReasonShared, "fleet", "other processes of the fleet are first"},
+	{pace.ReasonNone, "free", "the next request may start now"},
+}
+
+// Why returns the name of the reason.
+func (r hostRow) Why() string { return cmp.Or(string(r.Reason), "free") }
+
+// Meaning says in words what the next request waits for.
+func (r hostRow) Meaning() string {
+	for _, known := range reasons {
+		if known.reason == r.Reason && r.Trouble == "" {
+			return known.meaning
+		}
+	}
+	return text(r.Trouble)
+}
+
+// byWait orders the hosts with callers in line by the arrival of the first, and then the
+// others by their next turn.
+func byWait(a, b hostRow) int {
+	return cmp.Or(cmp.Compare(sortKey(a.Since), sortKey(b.Since)), a.Next.Compare(b.Next), strings.Compare(a.Authority, b.Authority))
+}
+
+// pacing returns the page of the hosts, with all reasons or with one. Like the list of
+// authorities it looks at all hosts and describes only these.
+func (k *handler) pacing(ctx context.Context, q url.Values) reply {
+	if err := k.acquireWalk(ctx); err != nil {
+		return failed(http.StatusServiceUnavailable, err.Error())
+	}
+	defer k.releaseWalk()
+	v := pacingView{Off: k.t.Stats().Pace.Off, Reason: cmp.Or(q.Get("reason"), everything), Hosts: map[string]int{}}
+	longest := shortlist[hostRow]{most: pacedRows, compare: byWait}
+	for s := range k.t.Hosts() {
+		r := hostRow{s}
+		v.Hosts[everything]++
+		v.Hosts[r.Why()]++
+		v.Waiting += s.Waiting
+		if s.Waiting > 0 {
+			v.WaitedFor++
+		}
+		if v.Reason == everything || v.Reason == r.Why() {
+			longest.add(r)
+		}
+	}
+	v.Matched, v.Rows = v.Hosts[v.Reason], append([]hostRow{}, longest.take()...)
+	if !v.controls() {
+		return failed(http.StatusBadRequest, "There is no such reason.")
+	}
+	return reply{view: "pacing", title: "Pacing", body: v}
+}
+
+// controls adds the links that filter the list, and reports whether the reason that is
+// shown exists. Reasons without any host are left out.
+func (v *pacingView) controls() (known bool) {
+	names := []string{everything}
+	for _, r := range reasons {
+		names = append(names, r.name)
+	}
+	for _, name := range names {
+		c := chip{name, "?" + url.Values{"view": {"pacing"}, "reason": {name}}.Encode(), v.Hosts[name], name == v.Reason}
+		known = known || c.Chosen
+		if c.Count > 0 || c.Chosen || name == everything {
+			v.Chips = append(v.Chips, c)
+		}
+	}
+	return known
+}
+
+// paceOf returns what requests to an authority wait for, or nil if nothing is known of it.
+func (k *handler) paceOf(authority string) *hostRow {
+	for s := range k.t.Hosts() {
+		if s.Authority == authority {
+			return &hostRow{s}
+		}
+	}
+	return nil
+}
