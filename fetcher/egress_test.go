@@ -157,6 +157,48 @@ func TestRedirectsToPrivateNames(t *testing.T) {
 	}
 }
 
+// inTurns returns a transport whose Proxy function returns its proxy for some calls and
+// none for the others: one digit a call, from the first again after the last.
+func inTurns(w *httptest.Web, digits string) *http.Transport {
+	t := proxied(w)
+	proxy, calls := t.Proxy, 0
+	t.Proxy = func(req *http.Request) (*url.URL, error) {
+		calls++
+		if digits[(calls-1)%len(digits)] == '0' {
+			return nil, nil
+		}
+		return proxy(req)
+	}
+	return t
+}
+
+// TestProxyInTurns uses a base that goes by a proxy at some times and not at others. A
+// private name reaches neither the proxy nor a connection, in a redirect or as a page.
+func TestProxyInTurns(t *testing.T) {
+	for _, digits := range []string{"01", "10", "001", "010", "011", "100", "101", "110", "0001", "0010", "0100", "1000"} {
+		base := func(w *httptest.Web) http.RoundTripper { return inTurns(w, digits) }
+		inside := func(w *httptest.Web) { w.Site("http://inside.test").At("10.0.0.7").Robots(open).Path("/*", page) }
+		t.Run("4.4/redirect/"+digits, func(t *testing.T) {
+			refuses(t, base, httptest.Redirect(302, "http://inside.test/secret"), inside)
+		})
+		t.Run("4.4/page/"+digits, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := httptest.New(t)
+				inside(web)
+				tr, _ := pageGuard(t, web, base(web))
+				for range 3 {
+					if err := requestPage(tr, "http://inside.test/page"); !errors.Is(err, fetcher.ErrDisallowed) {
+						t.Errorf("got  %v\nwant a DeniedError that says Disallow", err)
+					}
+				}
+				if c := contacts(web); c != nil {
+					t.Errorf("got  %v\nwant no contact", c)
+				}
+			})
+		})
+	}
+}
+
 // TestMixedAddresses uses a name with a private address among public ones. Where
 // this machine dials, the private address is skipped. Elsewhere the redirect is
 // refused, because nobody knows which address will be used.

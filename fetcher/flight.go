@@ -91,9 +91,6 @@ func (e *engine) find(f *flight, force bool) (fetchResult, error) {
 	if !force && !old.Due(time.Now()) {
 		return fetchResult{rec: old}, nil
 	}
-	if err := e.permits(f.key); err != nil {
-		return fetchResult{}, err
-	}
 	known := e.storage.load(f, old)
 	if differs(old, known) {
 		e.counts.storeHits.Add(1)
@@ -107,18 +104,6 @@ func (e *engine) find(f *flight, force bool) (fetchResult, error) {
 	}
 	defer release()
 	return e.fetchAndSave(f, known)
-}
-
-// permits applies Options.PageEgress to an authority, as far as its address can be
-// known without a connection.
-func (e *engine) permits(key string) error {
-	u, err := url.Parse(key)
-	if err != nil || !e.opts.PageEgress {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
-	defer cancel()
-	return e.network.Permits(ctx, u, "")
 }
 
 // fetchAndSave fetches the file, saves the record, and returns the record in force.
@@ -140,6 +125,10 @@ func (e *engine) fetchAndSave(f *flight, old *policy.Record) (fetchResult, error
 // late, or Options.PageEgress refuses the address.
 func (e *engine) request(f *flight, old *policy.Record) (*policy.Record, error) {
 	for again := range 2 {
+		trip, err := e.trip(f.key)
+		if err != nil {
+			return nil, err
+		}
 		began := time.Now()
 		turn, err := e.firstTurn(f.key)
 		if err != nil {
@@ -152,7 +141,7 @@ func (e *engine) request(f *flight, old *policy.Record) (*policy.Record, error) 
 				return e.memory.remember(f.key, known), nil
 			}
 		}
-		a := e.attempt(f, old, turn)
+		a := e.attempt(f, old, turn, trip)
 		var refused *egress.RefusedError
 		if e.opts.PageEgress && len(a.Hops) == 0 && errors.As(a.Err, &refused) {
 			return nil, refused
@@ -189,16 +178,28 @@ func (e *engine) record(old *policy.Record, a policy.Attempt) (rec *policy.Recor
 	return rec
 }
 
+// trip begins the trip of a fetch. Under Options.PageEgress the error is a
+// *egress.RefusedError if the address is known to be refused.
+func (e *engine) trip(key string) (*egress.Trip, error) {
+	u, err := url.Parse(key + robotsPath)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
+	defer cancel()
+	return e.network.Trip(ctx, u)
+}
+
 // attempt makes the requests of one fetch within Options.Timeout, which begins with
 // the host's turn. A panic in the base or in a rule of the caller's is a failure of
 // this fetch.
-func (e *engine) attempt(f *flight, old *policy.Record, turn pace.Turn) policy.Attempt {
+func (e *engine) attempt(f *flight, old *policy.Record, turn pace.Turn, trip *egress.Trip) policy.Attempt {
 	f.underWay.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
 	defer cancel()
 	a := policy.Attempt{Robots: f.key + robotsPath, Sent: time.Now()}
 	err := guarded(e.watch.log, func() error {
-		e.retrieve(ctx, &a, old, turn)
+		e.retrieve(ctx, &a, old, turn, trip)
 		return nil
 	})
 	turn.Done() // of no effect unless a panic kept the try from doing so

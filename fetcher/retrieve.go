@@ -27,13 +27,13 @@ type retrieval struct {
 // like any other, to the same limit: the loop may end in a file. The rules apply to
 // the initial authority, wherever they were found. Profile.Learn says what the
 // answer means. The turn is for the first request.
-func (e *engine) retrieve(ctx context.Context, a *policy.Attempt, old *policy.Record, turn pace.Turn) {
+func (e *engine) retrieve(ctx context.Context, a *policy.Attempt, old *policy.Record, turn pace.Turn, trip *egress.Trip) {
 	u, err := url.Parse(a.Robots)
 	if err != nil {
 		a.Err = &policy.Failure{Class: policy.Protocol, Err: err}
 		return
 	}
-	r := &retrieval{engine: e, ctx: ctx, robots: a.Robots, old: old, turn: turn, trip: e.network.Trip(u)}
+	r := &retrieval{engine: e, ctx: ctx, robots: a.Robots, old: old, turn: turn, trip: trip}
 	for {
 		a.Served = u.String()
 		ans := r.hop(u)

@@ -15,7 +15,7 @@
 // checked. A TLS dialer is not used, because it would not know the name to verify.
 //
 // Where connections are made out of sight, by a proxy or by another kind of
-// RoundTripper, the host is checked before the request, see [Network.Permits]. A
+// RoundTripper, the host is checked before the request, see [Network.Trip]. A
 // RoundTripper built on net/http also reports its connections, so that a request
 // over a refused one is ended before it is written.
 package egress
@@ -118,9 +118,12 @@ func New(base http.RoundTripper, o Options) *Network {
 // IsTransport reports whether the base is an *http.Transport.
 func (n *Network) IsTransport() bool { return n.guarded != nil }
 
-// guard returns a clone of the base that checks each address before it connects.
+// guard returns a clone of the base that checks each address before it connects. It
+// uses no proxy: that is decided once for each request, because the Proxy function of a
+// base may return another result for each call.
 func (n *Network) guard(base *http.Transport, dial dialFunc) *http.Transport {
 	t := base.Clone()
+	t.Proxy = nil
 	// With a dialer of its own, net/http does without HTTP/2 unless told.
 	t.ForceAttemptHTTP2 = base.TLSNextProto["h2"] != nil
 	t.DialContext = (&net.Dialer{Timeout: dialTime, ControlContext: n.control}).DialContext
@@ -256,24 +259,24 @@ func (n *Network) resolve(ctx context.Context, network, host string) ([]netip.Ad
 	return addrs, err
 }
 
-// proxied reports whether a request goes by a proxy of the base.
-func (n *Network) proxied(req *http.Request) bool {
+// dials reports whether the connection for a request is made by the base, an
+// *http.Transport, and to the site: not to a proxy.
+func (n *Network) dials(req *http.Request) bool {
 	if n.proxy == nil {
-		return false
+		return n.IsTransport()
 	}
 	u, err := n.proxy(req)
-	return u != nil || err != nil
+	return u == nil && err == nil
 }
 
-// Permits checks the host of a URL that is about to be requested, as far as that
-// can be done without a connection. Where the connection is made out of sight, the
-// name is resolved here; the other side may resolve it differently. A name of a
-// local network that this machine cannot resolve is refused unless it is trusted.
-func (n *Network) Permits(ctx context.Context, to *url.URL, trusted string) error {
+// permits checks the host of a URL that is about to be requested, as far as that can
+// be done without a connection. Unless the base dials, the name is resolved here; the
+// other side may resolve it differently. A name of a local network that this machine
+// cannot resolve is refused unless it is trusted.
+func (n *Network) permits(ctx context.Context, to *url.URL, dialled bool, trusted string) error {
 	host := canonical(to.Hostname())
 	_, known := literal(host)
-	seen := n.IsTransport() && !n.proxied(&http.Request{Method: http.MethodGet, URL: to, Header: http.Header{}})
-	if seen && !known && (n.direct || !specialUse(host)) {
+	if dialled && !known && (n.direct || !specialUse(host)) {
 		return nil // its addresses are checked when they are connected to
 	}
 	addrs, err := n.resolve(ctx, "ip", host)
@@ -297,10 +300,10 @@ func (n *Network) Page(req *http.Request) (*http.Response, error) {
 	switch {
 	case !n.strict:
 		return n.base.RoundTrip(req)
-	case n.IsTransport() && !n.proxied(req):
+	case n.dials(req):
 		return n.pages.RoundTrip(req)
 	}
-	if err := n.Permits(req.Context(), req.URL, ""); err != nil {
+	if err := n.permits(req.Context(), req.URL, false, ""); err != nil {
 		if req.Body != nil {
 			req.Body.Close()
 		}

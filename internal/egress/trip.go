@@ -22,29 +22,38 @@ type Trip struct {
 	network *Network
 	trusted string                         // host of the first request; "" if the rule binds that request
 	bound   bool                           // the next request is bound by the rule
+	dialled bool                           // the next request is bound, and its connection is checked when it is made
 	inside  bool                           // every answer so far came from a special address
 	peer    atomic.Pointer[netip.AddrPort] // end of the last connection that was reported; nil if none was
 	relay   netip.AddrPort                 // special address that answered for a public host, and so is a relay
 }
 
-// Trip begins a fetch of a URL.
-func (n *Network) Trip(first *url.URL) *Trip {
-	if n.strict {
-		return &Trip{network: n, bound: true}
+// Trip begins a fetch of a URL. With Options.Pages the error is a *RefusedError if the
+// host is refused, as far as that is known without a connection.
+func (n *Network) Trip(ctx context.Context, first *url.URL) (*Trip, error) {
+	if !n.strict {
+		return &Trip{network: n, inside: true, trusted: canonical(first.Hostname())}, nil
 	}
-	return &Trip{network: n, inside: true, trusted: canonical(first.Hostname())}
+	t := &Trip{network: n, bound: true}
+	return t, t.permit(ctx, first)
+}
+
+// permit checks the host of the next request, which is bound by the rule, and decides
+// who makes its connection.
+func (t *Trip) permit(ctx context.Context, to *url.URL) error {
+	t.dialled = t.network.dials(&http.Request{Method: http.MethodGet, URL: to, Header: http.Header{}})
+	return t.network.permits(ctx, to, t.dialled, t.trusted)
 }
 
 // RoundTrip makes one request. It calls cancel, which must end the context of the
 // request, with a *RefusedError if a connection to a refused address is reported.
 func (t *Trip) RoundTrip(req *http.Request, cancel context.CancelCauseFunc) (*http.Response, error) {
-	n := t.network
-	if t.bound && n.IsTransport() && !n.proxied(req) {
-		return n.guarded.RoundTrip(req)
+	if t.dialled {
+		return t.network.guarded.RoundTrip(req)
 	}
 	t.peer.Store(nil)
 	trace := httptrace.WithClientTrace(req.Context(), t.trace(req.URL, cancel))
-	return n.plain.RoundTrip(req.WithContext(trace))
+	return t.network.plain.RoundTrip(req.WithContext(trace))
 }
 
 // trace receives what net/http reports of the connections for a request, also
@@ -85,7 +94,7 @@ func (t *Trip) Follow(ctx context.Context, from, to *url.URL) error {
 	if !t.bound {
 		return nil
 	}
-	return t.network.Permits(ctx, to, t.trusted)
+	return t.permit(ctx, to)
 }
 
 // answeredInside reports whether the last answer, for a URL of host, came from a
