@@ -77,6 +77,11 @@ func (s *storage) load(f *flight, known *policy.Record) *policy.Record {
 	if err != nil {
 		s.failed("get", f.key, err)
 	}
+	if most := s.profile.Limit + maxHeader; len(data) > most { // no record, and too long to keep
+		s.failed("load", f.key, fmt.Errorf("a value of %d bytes; a record has at most %d", len(data), most))
+		s.forget(context.Background(), f.key)
+		return known
+	}
 	if f.stored = data; data == nil {
 		return known
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -227,6 +228,56 @@ func TestStoreInTrouble(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A store that returns values far longer than a record takes no memory for them while
+// the fetches wait for their sites. Such a value is removed, and replaced by the record.
+func TestStoreReturnsTooMuch(t *testing.T) {
+	const flights, size = 16, 20 << 20
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		store := &hoard{Memory: cache.NewMemory(1 << 20), size: size}
+		for i := range flights {
+			web.Site(fmt.Sprintf("http://s%d.test", i)).Robots(text.After(10 * time.Second))
+		}
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store})
+		var all sync.WaitGroup
+		for i := range flights {
+			all.Go(func() { tr.Check(t.Context(), must(fmt.Sprintf("http://s%d.test/private", i))) })
+		}
+		time.Sleep(time.Second) // all requests are under way
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		if m.HeapAlloc > flights*size/4 {
+			t.Errorf("house/garbage: %d MiB in use for %d fetches, want %d at most", m.HeapAlloc>>20, flights, flights*size/4>>20)
+		}
+		all.Wait()
+		for i := range flights {
+			if v, err := store.Get(t.Context(), fmt.Sprintf("http://s%d.test rfc9309", i)); err != nil || len(v) > 1000 {
+				t.Errorf("house/garbage: the store has %d bytes, %v, for s%d.test; want its record", len(v), err, i)
+			}
+		}
+	})
+}
+
+// A hoard is a store that has a long value under every key until that is deleted.
+type hoard struct {
+	*cache.Memory
+	size    int
+	deleted sync.Map
+}
+
+func (h *hoard) Get(ctx context.Context, key string) ([]byte, error) {
+	if _, gone := h.deleted.Load(key); !gone {
+		return make([]byte, h.size), nil
+	}
+	return h.Memory.Get(ctx, key)
+}
+
+func (h *hoard) Delete(ctx context.Context, key string) error {
+	h.deleted.Store(key, true)
+	return h.Memory.Delete(ctx, key)
 }
 
 // A union is the store of a fleet, with values and leases and without a server.
