@@ -114,15 +114,13 @@ func (c *Cache[V, S]) fresh(s *shard[V, S]) uint32 {
 
 // Put keeps value under key, replaces any earlier key and value, and counts as a use. The key is not copied.
 // Cost is the number of bytes that the key and the value retain without the part. The part may be nil. Put
-// always takes over the caller's hold on the part.
-//
-// Put reports whether the entry is kept. An entry larger than the bound is not kept, and the earlier value of
-// the key is removed.
-func (c *Cache[V, S]) Put(key string, value V, cost int64, part *Part[S]) bool {
+// always takes over the caller's hold on the part. An entry larger than the bound is not kept, and the earlier
+// value of the key is removed.
+func (c *Cache[V, S]) Put(key string, value V, cost int64, part *Part[S]) {
 	if !c.fits(cost, part) {
 		c.Delete(key)
 		c.Drop(part)
-		return false
+		return
 	}
 	c.charge(part)
 	hash, s := c.home(key)
@@ -130,23 +128,16 @@ func (c *Cache[V, S]) Put(key string, value V, cost int64, part *Part[S]) bool {
 	size, used := s.size, s.used
 	id, ok := s.find(hash, key)
 	if !ok {
-		id, ok = s.insert(hash, key)
+		id = s.insert(hash, key)
 	}
-	var old *Part[S]
-	if ok {
-		old = s.set(id, key, value, uint32(cost), part, c.clock.Add(2))
-	}
+	old := s.set(id, key, value, uint32(cost), part, c.clock.Add(2))
 	added, entries := s.size-size, s.used-used
 	s.mu.Unlock()
 
-	if !ok { // no slot was left
-		old = part
-	}
 	c.length.Add(int64(entries))
 	c.bytes.Add(added)
 	c.Drop(old)
 	c.evict()
-	return ok
 }
 
 // fits reports whether an entry can be kept in an empty map.

@@ -13,7 +13,7 @@ import (
 // the slots, the index and the entries.
 type shard[V, S any] struct {
 	mu      sync.RWMutex
-	index   []uint32      // 0, or 8 bits of the hash and a slot number plus 1; the length is 0 or a power of two
+	index   []uint32      // 0, or a slot number plus 1; the length is 0 or a power of two
 	entries []entry[V, S] // the slots
 	size    int64
 	used    uint32 // number of slots in use
@@ -42,10 +42,8 @@ type pair[V any] struct {
 }
 
 const (
-	none     = ^uint32(0)
-	slotMask = 1<<24 - 1 // bits of an index element that hold the slot number plus 1
-	maxSlots = slotMask - 1
-	hasTail  = 1 << 32
+	none    = ^uint32(0)
+	hasTail = 1 << 32
 )
 
 // slotCost is the smallest cost of one more entry: its slot and its element of the index.
@@ -65,10 +63,7 @@ func (s *shard[V, S]) find(hash uint32, key string) (uint32, bool) {
 	}
 	mask := uint32(len(s.index) - 1)
 	for i := hash & mask; s.index[i] != 0; i = (i + 1) & mask {
-		if s.index[i]>>24 != hash>>24 {
-			continue // this avoids reading the slot, a cache miss, for 255 of 256 other keys
-		}
-		id := s.index[i]&slotMask - 1
+		id := s.index[i] - 1
 		if e := &s.entries[id]; e.hash == hash && e.key == key {
 			return id, true
 		}
@@ -76,14 +71,10 @@ func (s *shard[V, S]) find(hash uint32, key string) (uint32, bool) {
 	return 0, false
 }
 
-// insert takes a slot for a key that has none, and does not link the slot yet. It reports false if no slot is
-// left.
-func (s *shard[V, S]) insert(hash uint32, key string) (uint32, bool) {
+// insert takes a slot for a key that has none, and does not link the slot yet.
+func (s *shard[V, S]) insert(hash uint32, key string) uint32 {
 	if s.free == none && len(s.entries) == cap(s.entries) {
-		if len(s.entries) >= maxSlots {
-			return 0, false
-		}
-		s.resize(min(len(s.entries)+len(s.entries)/8+4, maxSlots))
+		s.resize(len(s.entries) + len(s.entries)/8 + 4)
 	}
 	id := s.free
 	if id != none {
@@ -95,7 +86,7 @@ func (s *shard[V, S]) insert(hash uint32, key string) (uint32, bool) {
 	s.used++
 	s.entries[id] = entry[V, S]{key: key, hash: hash, prev: none, next: none}
 	s.indexSlot(hash, id)
-	return id, true
+	return id
 }
 
 // set gives a slot its value and moves it to the front. It returns the part that the slot held before.
@@ -188,7 +179,7 @@ func (s *shard[V, S]) indexSlot(hash, id uint32) {
 	for s.index[i] != 0 {
 		i = (i + 1) & mask
 	}
-	s.index[i] = hash&^slotMask | (id + 1)
+	s.index[i] = id + 1
 }
 
 // unindexSlot removes a slot from the index. Later elements shift back into the gap, but not before the
@@ -196,11 +187,11 @@ func (s *shard[V, S]) indexSlot(hash, id uint32) {
 func (s *shard[V, S]) unindexSlot(hash, id uint32) {
 	mask := uint32(len(s.index) - 1)
 	gap := hash & mask
-	for s.index[gap]&slotMask != id+1 {
+	for s.index[gap] != id+1 {
 		gap = (gap + 1) & mask
 	}
 	for i := (gap + 1) & mask; s.index[i] != 0; i = (i + 1) & mask {
-		home := s.entries[s.index[i]&slotMask-1].hash & mask
+		home := s.entries[s.index[i]-1].hash & mask
 		if (i-home)&mask >= (i-gap)&mask {
 			s.index[gap] = s.index[i]
 			gap = i
@@ -213,7 +204,7 @@ func (s *shard[V, S]) unindexSlot(hash, id uint32) {
 // slots count towards the bound: without resize, many small entries would leave no room for large ones.
 func (s *shard[V, S]) resize(slots int) {
 	places := 8
-	for slots*8 > places*7 {
+	for slots*6 > places*5 {
 		places *= 2
 	}
 	old := s.entries
