@@ -39,9 +39,10 @@ func main() {
 
 func run(out io.Writer) error {
 	local := web.Start(map[string]web.Site{
-		"shop.example":  {Robots: web.Text("User-agent: *\nDisallow: /cart\n")},
-		"moved.example": {Robots: web.Redirect("http://shop.example/robots.txt")},
-		"busy.example":  {Robots: web.Status(503)},
+		"shop.example":   {Robots: web.Text("User-agent: *\nDisallow: /cart\n")},
+		"moved.example":  {Robots: web.Redirect("http://shop.example/robots.txt")},
+		"busy.example":   {Robots: web.Status(503)},
+		"broken.example": {Page: web.Status(500)},
 	})
 	defer local.Close()
 
@@ -60,12 +61,16 @@ func run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := telemetry.watch(t); err != nil {
+		return err
+	}
 
 	ctx, crawl := tracers.Tracer("crawler").Start(context.Background(), "crawl")
 	client := &http.Client{Transport: t, Timeout: 30 * time.Second}
 	for _, page := range []string{
 		"http://shop.example/page/1", "http://shop.example/cart", "http://moved.example/page/2",
 		"http://busy.example/page/3", "http://lost.test/page/4",
+		"http://broken.example/page/5", "http://broken.example/page/6", "http://broken.example/page/7",
 	} {
 		visit(ctx, client, page)
 	}

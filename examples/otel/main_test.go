@@ -27,6 +27,7 @@ func TestRun(t *testing.T) {
 		" s error.type=503 http.request.method=GET http.response.status_code=503 url.scheme=http\n",
 		"    2 polite.access=unreachable\n",
 		"    1 polite.stale=false polite.verdict=disallow\n",
+		"\npolite.paced_hosts ({host})\n    1 polite.wait.reason=breaker\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("output:\n%s\nwant\n%s", text, want)

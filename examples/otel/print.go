@@ -66,6 +66,10 @@ func points(data metricdata.Aggregation) []string {
 		for _, p := range d.DataPoints {
 			lines = append(lines, fmt.Sprint(p.Value, words(p.Attributes.ToSlice())))
 		}
+	case metricdata.Gauge[int64]:
+		for _, p := range d.DataPoints {
+			lines = append(lines, fmt.Sprint(p.Value, words(p.Attributes.ToSlice())))
+		}
 	case metricdata.Histogram[float64]:
 		for _, p := range d.DataPoints {
 			lines = append(lines, fmt.Sprintf("%d in %.3f s%s", p.Count, p.Sum, words(p.Attributes.ToSlice())))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -18,6 +19,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -31,6 +33,7 @@ var withoutServer = sdkmetric.NewView(
 // telemetry turns the events of a Transport into spans and metrics. Attributes have the
 // names of the semantic conventions for HTTP, or names that begin with "polite".
 type telemetry struct {
+	meter      metric.Meter
 	tracer     trace.Tracer
 	requests   httpconv.ClientRequestDuration // http.client.request.duration for requests for robots.txt
 	retrievals metric.Int64Counter
@@ -45,7 +48,7 @@ type telemetry struct {
 func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (*telemetry, error) {
 	const scope = "github.com/rfc9309/polite/fetcher"
 	m := meters.Meter(scope)
-	t := &telemetry{tracer: tracers.Tracer(scope), hops: map[string][]fetcher.Request{}}
+	t := &telemetry{meter: m, tracer: tracers.Tracer(scope), hops: map[string][]fetcher.Request{}}
 	var errs [5]error
 	t.requests, errs[0] = httpconv.NewClientRequestDuration(m)
 	t.retrievals, errs[1] = m.Int64Counter("polite.robots.retrievals", metric.WithUnit("{retrieval}"),
@@ -173,4 +176,33 @@ func (t *telemetry) waited(_ string, wait time.Duration, reason string) {
 
 func (t *telemetry) stored(op, _ string, _ error) {
 	t.store.Add(context.Background(), 1, metric.WithAttributes(attribute.String("polite.store.operation", op)))
+}
+
+// watch counts, at each export, the hosts that keep requests waiting. The reason is one
+// attribute, however many hosts there are.
+func (t *telemetry) watch(crawler *fetcher.Transport) error {
+	hosts, err := t.meter.Int64ObservableGauge("polite.paced_hosts", metric.WithUnit("{host}"),
+		metric.WithDescription("Hosts with requests in line or in flight, or at rest, by what the next request waits for."))
+	if err != nil {
+		return err
+	}
+	waiting, err := t.meter.Int64ObservableGauge("polite.waiting", metric.WithUnit("{request}"),
+		metric.WithDescription("Requests that wait for a turn, by what the first of their host waits for."))
+	if err != nil {
+		return err
+	}
+	_, err = t.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		count, line := map[pace.Reason]int64{}, map[pace.Reason]int64{}
+		for s := range crawler.Hosts() {
+			count[s.Reason]++
+			line[s.Reason] += int64(s.Waiting)
+		}
+		for reason := range count {
+			why := metric.WithAttributes(attribute.String("polite.wait.reason", cmp.Or(string(reason), "free")))
+			o.ObserveInt64(hosts, count[reason], why)
+			o.ObserveInt64(waiting, line[reason], why)
+		}
+		return nil
+	}, hosts, waiting)
+	return err
 }

@@ -1,5 +1,5 @@
 // Prometheus exports a crawl to Prometheus: the numbers of decisions, of retrievals of
-// robots.txt and of waits, and the memory in use.
+// robots.txt and of waits, the hosts that keep requests waiting, and the memory in use.
 //
 //	go run ./prometheus
 //
@@ -37,10 +37,11 @@ func main() {
 
 func run(out io.Writer) error {
 	local := web.Start(map[string]web.Site{
-		"shop.example":  {Robots: web.Text("User-agent: *\nDisallow: /cart\nCrawl-delay: 600\n")},
-		"moved.example": {Robots: web.Redirect("http://shop.example/robots.txt")},
-		"busy.example":  {Robots: web.Status(503)},
-		"plain.example": {},
+		"shop.example":   {Robots: web.Text("User-agent: *\nDisallow: /cart\nCrawl-delay: 600\n")},
+		"moved.example":  {Robots: web.Redirect("http://shop.example/robots.txt")},
+		"busy.example":   {Robots: web.Status(503)},
+		"plain.example":  {},
+		"broken.example": {Page: web.Status(500)},
 	})
 	defer local.Close()
 
@@ -56,7 +57,7 @@ func run(out io.Writer) error {
 	watch(registry, t)
 
 	client := &http.Client{Transport: t, Timeout: 30 * time.Second}
-	for _, host := range []string{"shop.example", "moved.example", "busy.example", "plain.example", "lost.test"} {
+	for _, host := range []string{"shop.example", "moved.example", "busy.example", "plain.example", "broken.example", "lost.test"} {
 		for _, path := range []string{"/page/1", "/page/2", "/cart"} {
 			if err := visit(client, "http://"+host+path); err != nil {
 				return err

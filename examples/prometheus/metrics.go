@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -98,8 +100,46 @@ func watch(r prometheus.Registerer, t *fetcher.Transport) {
 		func(s fetcher.Stats) float64 { return float64(s.Authorities) })
 	gauge("polite_memory_bytes", "Bytes of memory that the authorities take, at most Options.MaxBytes.",
 		func(s fetcher.Stats) float64 { return float64(s.Bytes) })
-	gauge("polite_waiting", "Callers that wait for a turn.",
-		func(s fetcher.Stats) float64 { return float64(s.Pace.Waiting) })
 	gauge("polite_in_flight", "Requests in flight.",
 		func(s fetcher.Stats) float64 { return float64(s.Pace.InFlight) })
+	r.MustRegister(hosts{t})
 }
+
+// hosts counts, at each scrape, the hosts that keep requests waiting. Each reason is one
+// label value, however many hosts there are.
+type hosts struct{ t *fetcher.Transport }
+
+var (
+	hostsDesc = prometheus.NewDesc("polite_paced_hosts",
+		"Hosts with requests in line or in flight, or at rest, by what the next request waits for.", []string{"reason"}, nil)
+	waitingDesc = prometheus.NewDesc("polite_waiting", "Requests that wait for a turn, by what the first of their host waits for.", []string{"reason"}, nil)
+	longestDesc = prometheus.NewDesc("polite_longest_wait_seconds", "How long the request that came first of all has waited.", nil, nil)
+)
+
+func (hosts) Describe(to chan<- *prometheus.Desc) {
+	to <- hostsDesc
+	to <- waitingDesc
+	to <- longestDesc
+}
+
+func (h hosts) Collect(to chan<- prometheus.Metric) {
+	now, longest := time.Now(), time.Duration(0)
+	count, waiting := map[pace.Reason]int{}, map[pace.Reason]int{}
+	for s := range h.t.Hosts() {
+		count[s.Reason]++
+		waiting[s.Reason] += s.Waiting
+		if s.Waiting > 0 {
+			longest = max(longest, now.Sub(s.Since))
+		}
+	}
+	for _, r := range reasons {
+		label := cmp.Or(string(r), "free")
+		to <- prometheus.MustNewConstMetric(hostsDesc, prometheus.GaugeValue, float64(count[r]), label)
+		to <- prometheus.MustNewConstMetric(waitingDesc, prometheus.GaugeValue, float64(waiting[r]), label)
+	}
+	to <- prometheus.MustNewConstMetric(longestDesc, prometheus.GaugeValue, longest.Seconds())
+}
+
+// reasons are all that a request can wait for, so that a count of zero is exported, too.
+var reasons = [...]pace.Reason{pace.ReasonNone, pace.ReasonGap, pace.ReasonDelay, pace.ReasonAdapt, pace.ReasonPause,
+	pace.ReasonBreaker, pace.ReasonQuota, pace.ReasonParallel, pace.ReasonShared}
