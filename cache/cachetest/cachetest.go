@@ -100,6 +100,14 @@ func mustPut(t *testing.T, s cache.Store, key string, value []byte, keep time.Du
 	}
 }
 
+// mustDelete fails the test if Delete fails.
+func mustDelete(t *testing.T, s cache.Store, key string) {
+	t.Helper()
+	if err := s.Delete(t.Context(), key); err != nil {
+		t.Errorf("Delete(%.60q): %v, want nil, even if the key is absent", key, err)
+	}
+}
+
 func absent(t *testing.T, s cache.Store) {
 	mustMiss(t, s, key, "a key that was never put is absent, and absence is fs.ErrNotExist")
 }
@@ -118,14 +126,10 @@ func overwrite(t *testing.T, s cache.Store) {
 }
 
 func deleted(t *testing.T, s cache.Store) {
-	if err := s.Delete(t.Context(), key); err != nil {
-		t.Errorf("Delete of an absent key: %v, want nil: deleting an absent key is not an error", err)
-	}
+	mustDelete(t, s, key)
 	mustPut(t, s, key, []byte("rules"), long)
 	mustPut(t, s, key+"0", []byte("others"), long)
-	if err := s.Delete(t.Context(), key); err != nil {
-		t.Errorf("Delete: %v, want nil", err)
-	}
+	mustDelete(t, s, key)
 	mustMiss(t, s, key, "a deleted key is absent")
 	mustGet(t, s, key+"0", []byte("others"), "Delete removes its own key only")
 	mustPut(t, s, key, []byte("again"), long)
@@ -164,9 +168,7 @@ func exactKeys(t *testing.T, s cache.Store) {
 	for i, key := range hostile {
 		mustGet(t, s, key, []byte("of "+key), why)
 		if i%2 == 0 {
-			if err := s.Delete(t.Context(), key); err != nil {
-				t.Errorf("Delete(%.60q): %v, want nil", key, err)
-			}
+			mustDelete(t, s, key)
 		}
 	}
 	for i, key := range hostile {
@@ -222,29 +224,19 @@ func keepEnds(t *testing.T, s cache.Store) {
 		t.Errorf("Get at once after Put: %v, want the value: a value is there until it expires", err)
 	}
 	for _, key := range []string{"passes", "cut short"} {
-		gone := func() bool {
+		for {
 			_, err := s.Get(t.Context(), key)
-			return errors.Is(err, fs.ErrNotExist)
-		}
-		if !within(expiryTimeout, gone) {
-			t.Fatalf("Get(%q) %v after a Put for %v, want it absent: a value expires after the keep of its last Put", key, expiryTimeout, brief)
+			if errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+			if time.Since(start) > expiryTimeout {
+				t.Fatalf("Get(%q) %v after a Put for %v: %v, want it absent: a value expires after the keep of its last Put", key, expiryTimeout, brief, err)
+			}
+			<-time.After(5 * time.Millisecond)
 		}
 	}
 	mustGet(t, s, "lasts", []byte("rules"), "a value stays when other values expire")
 	mustGet(t, s, "renewed", []byte("rules"), "a value expires after the keep of its last Put")
-}
-
-// within calls done until it returns true or the time has passed.
-func within(limit time.Duration, done func() bool) bool {
-	for end := time.Now().Add(limit); ; {
-		if done() {
-			return true
-		}
-		if time.Now().After(end) {
-			return false
-		}
-		<-time.After(5 * time.Millisecond)
-	}
 }
 
 func ended(t *testing.T, s cache.Store) {
@@ -252,7 +244,9 @@ func ended(t *testing.T, s cache.Store) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if got, err := s.Get(ctx, key); err == nil {
-		mustEqual(t, got, "rules", "a Get that succeeds in spite of its context returns the value")
+		if string(got) != "rules" {
+			t.Errorf("got %.60q, want rules: a Get that succeeds in spite of its context returns the value", got)
+		}
 	} else if errors.Is(err, fs.ErrNotExist) || !errors.Is(err, context.Canceled) {
 		t.Errorf("Get with a context that has ended: %v, want context.Canceled: an ended context is an error, and not fs.ErrNotExist", err)
 	}
@@ -268,13 +262,6 @@ func ended(t *testing.T, s cache.Store) {
 	}
 	mustPut(t, s, key, []byte("after"), long)
 	mustGet(t, s, key, []byte("after"), "the store works after a call whose context has ended")
-}
-
-func mustEqual(t *testing.T, got []byte, want, why string) {
-	t.Helper()
-	if string(got) != want {
-		t.Errorf("got %.60q, want %.60q: %s", got, want, why)
-	}
 }
 
 func concurrent(t *testing.T, s cache.Store) {
@@ -337,9 +324,7 @@ func lease(t *testing.T, s cache.Store) {
 	other := mustLease(t, s, key+"0", long, "two keys have different leases")
 	mustMiss(t, s, key, "a lease is not a value")
 	mustPut(t, s, key, []byte("rules"), long)
-	if err := s.Delete(t.Context(), key); err != nil {
-		t.Errorf("Delete: %v, want nil", err)
-	}
+	mustDelete(t, s, key)
 	mustBeHeld(t, s, key, "neither Put nor Delete ends a lease")
 	first()
 	second := mustLease(t, s, key, long, "the first holder has released it")
