@@ -63,7 +63,7 @@ func Cut(s string, most int) string {
 // replace returns s cut to most bytes. For each character that does not print it
 // calls instead, which appends the replacement.
 func replace(s string, most int, instead func(b []byte, bad string) []byte) string {
-	if len(s) <= most && plain(s) {
+	if len(s) <= most && printableASCII(s) {
 		return s
 	}
 	b, end := make([]byte, 0, min(len(s), most)), 0 // b[:end] leaves room for the mark
@@ -90,8 +90,8 @@ func Prints(c rune, size int) bool {
 	return strconv.IsPrint(c) && (c != utf8.RuneError || size > 1)
 }
 
-// plain reports whether s is printable ASCII.
-func plain(s string) bool {
+// printableASCII reports whether s is printable ASCII.
+func printableASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
 			return false

@@ -14,22 +14,22 @@ import (
 // most. It is false if a request is left, if the answer does not say until when none
 // is left, or if it says so in a way that cannot be read.
 //
-// Quota reads RateLimit (draft-ietf-httpapi-ratelimit-headers) and, where that is
-// absent, the fields RateLimit-Remaining and RateLimit-Reset, with and without "X-",
-// that stand on many sites. The reset of those is a number of seconds or, from 2001
-// on, a time as Unix counts it, which is compared with the Date of the answer. Of
-// several quotas with nothing left the longest rest counts.
+// Quota reads RateLimit (draft-ietf-httpapi-ratelimit-headers). If it is absent, Quota
+// reads the older fields RateLimit-Remaining and RateLimit-Reset, with and without "X-".
+// An older reset is a number of seconds or, from 1,000,000,000 on, a Unix time, which is
+// compared with the Date of the answer. If several quotas have nothing left, the longest
+// rest counts.
 //
-// An answer from a cache, which has an Age, says nothing of the quotas of now.
+// An answer with an Age comes from a cache. Its quotas are out of date and are ignored.
 func Quota(h http.Header, now time.Time, most time.Duration) (time.Duration, bool) {
 	reset, found := int64(0), false
 	switch {
 	case h["Age"] != nil:
 	case h["Ratelimit"] != nil:
-		reset, found = structured(h["Ratelimit"])
+		reset, found = rateLimitReset(h["Ratelimit"])
 	default:
 		for _, prefix := range []string{"Ratelimit", "X-Ratelimit"} {
-			if r, ok := plain(h, prefix, now); ok {
+			if r, ok := olderReset(h, prefix, now); ok {
 				reset, found = max(reset, r), true
 			}
 		}
@@ -43,19 +43,16 @@ func Quota(h http.Header, now time.Time, most time.Duration) (time.Duration, boo
 	return time.Duration(reset) * time.Second, true
 }
 
-// structured returns the longest reset, in seconds, of the quotas of a RateLimit field
-// that have nothing left. A field with one malformed quota is ignored whole.
-func structured(lines []string) (reset int64, ok bool) {
+// rateLimitReset returns the longest reset, in seconds, of the quotas of a RateLimit
+// field that have nothing left. If one quota is malformed the whole field is ignored.
+func rateLimitReset(lines []string) (reset int64, ok bool) {
 	list, err := httpsfv.UnmarshalList(lines)
 	if err != nil {
 		return 0, false
 	}
 	for _, member := range list {
-		quota, isItem := member.(httpsfv.Item)
-		if !isItem {
-			return 0, false
-		}
-		if _, isString := quota.Value.(string); !isString {
+		quota, _ := member.(httpsfv.Item)
+		if _, named := quota.Value.(string); !named {
 			return 0, false
 		}
 		left, valid := integer(quota.Params, "r")
@@ -76,16 +73,16 @@ func structured(lines []string) (reset int64, ok bool) {
 	return reset, ok
 }
 
-// integer returns the parameter of a quota that must be an integer from 0 on.
+// integer returns a parameter of a quota. It must be an integer of at least 0.
 func integer(p *httpsfv.Params, name string) (int64, bool) {
 	v, _ := p.Get(name)
 	n, ok := v.(int64)
 	return n, ok && n >= 0
 }
 
-// plain returns the reset, in seconds, of the quota whose two fields have this prefix,
-// if it has nothing left.
-func plain(h http.Header, prefix string, now time.Time) (reset int64, ok bool) {
+// olderReset returns the reset, in seconds, of the quota in the two older fields with
+// this prefix. It reports false if the quota has something left.
+func olderReset(h http.Header, prefix string, now time.Time) (reset int64, ok bool) {
 	left, ok := digits(h[prefix+"-Remaining"])
 	if !ok || left != 0 {
 		return 0, false
@@ -100,12 +97,12 @@ func plain(h http.Header, prefix string, now time.Time) (reset int64, ok bool) {
 	return reset, ok
 }
 
-// firstUnix is the smallest reset that is read as a time: 9 September 2001, or as
-// many seconds as are in 31 years.
+// firstUnix is the smallest reset that is read as a Unix time: 9 September 2001. As a
+// number of seconds it would be 31 years.
 const firstUnix = 1_000_000_000
 
-// digits reads a field that must have one line of nothing but digits, in seconds. A
-// number past the longest Duration is its maximum.
+// digits reads a field that must be one line of digits. A number of seconds that no
+// Duration can hold is read as the longest Duration.
 func digits(lines []string) (int64, bool) {
 	if len(lines) != 1 {
 		return 0, false

@@ -28,7 +28,7 @@ func After(h http.Header, now time.Time, most time.Duration) (time.Duration, boo
 	var longest time.Duration
 	found := false
 	for _, line := range h["Retry-After"] {
-		d, ok := span(strings.Trim(line, " \t"), h, now, most)
+		d, ok := parseAfter(strings.Trim(line, " \t"), h, now, most)
 		if ok {
 			longest, found = max(longest, d), true
 		}
@@ -36,8 +36,8 @@ func After(h http.Header, now time.Time, most time.Duration) (time.Duration, boo
 	return longest, found
 }
 
-// span parses one trimmed line.
-func span(line string, h http.Header, now time.Time, most time.Duration) (time.Duration, bool) {
+// parseAfter parses one trimmed line of Retry-After.
+func parseAfter(line string, h http.Header, now time.Time, most time.Duration) (time.Duration, bool) {
 	if d, ok := seconds(line, most); ok {
 		return d, true
 	}
@@ -52,9 +52,9 @@ func span(line string, h http.Header, now time.Time, most time.Duration) (time.D
 	return min(max(at.Sub(now), 0), most), true
 }
 
-// seconds reads 1*DIGIT. It stops adding up once the sum is past most, which
-// is what keeps a number of any length from overflowing; the remaining bytes
-// are still checked, so that "99999999999x" stays unread.
+// seconds reads a line of digits and nothing else. The sum is at most most. It stops
+// growing there, so a number of any length does not overflow, but all bytes are
+// checked: "99999999999x" is not valid.
 func seconds(line string, most time.Duration) (time.Duration, bool) {
 	limit := int64(most / time.Second)
 	var n int64
