@@ -87,3 +87,24 @@ func BenchmarkRefusal(b *testing.B) {
 		}
 	}
 }
+
+// One turn with three scopes beside its authority.
+func BenchmarkThreeScopes(b *testing.B) {
+	p, _ := New(*Default(), nil)
+	ctx := context.Background()
+	scopes := []Scope{
+		{"http and https of www.example.com", Limits{Parallel: 4}},
+		{"example.com", Limits{Parallel: 4}},
+		{"all", Limits{Parallel: 50}},
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		turn, err := p.Wait(ctx, "http://localhost", 0, scopes...)
+		if err != nil {
+			b.Fatal(err)
+		}
+		turn.Sent()
+		turn.Answer(200, nil)
+		turn.Done()
+	}
+}

@@ -340,7 +340,7 @@ func (o *outage) record(err error, now instant) (changed bool) {
 // while the store does not answer for h, and otherwise 1, since the store counts for
 // all. A part of a store can be down, such as a master of a cluster.
 func (h *host) share() int {
-	if n := h.pacer.fleet.members; h.outage.away && n > 0 {
+	if n := h.pacer.fleet.members; (h.outage.away || h.scope) && n > 0 {
 		return n
 	}
 	return 1

@@ -30,7 +30,7 @@ var statuses = [...]struct {
 
 // health is what a status says.
 func (l *Limits) health(status int) Health {
-	if h, ok := l.Statuses[status]; ok {
+	if h, ok := l.Statuses[status]; ok || l.Off {
 		return h
 	}
 	for _, s := range statuses {
@@ -164,7 +164,7 @@ func (t Turn) Fail(cause string) {
 		return
 	}
 	defer p.mu.Unlock()
-	if f.health == Failing {
+	if f.health == Failing || f.host.limits.Off {
 		return
 	}
 	f.health = Failing

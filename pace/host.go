@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A host is what is remembered of one authority. Pacer.mu guards it.
+// A host is what is remembered of one authority, or of one scope. Pacer.mu guards it.
 type host struct {
 	pacer     *Pacer
 	authority string
@@ -27,7 +27,15 @@ type host struct {
 	mean    time.Duration // recent answer time
 	took    time.Duration // time in flight of the request that ended last
 
-	line   list.List     // the waiters, in order of arrival
+	scope   bool      // requests of other authorities name it as a Scope
+	recent  bool      // used again since the sweep last came by
+	pumping bool      // in Pacer.todo
+	pending int       // number of waiters that need a turn here, in line or not
+	guests  list.List // waiters of other authorities that wait for room here, by number
+	kept    *waiter   // room is kept for it, from younger ones; nil if for none
+	newest  uint64    // largest number of a request that started
+
+	line   list.List     // the waiters of this authority, in order of arrival
 	gaps   time.Duration // sum of the gaps of the waiters, so that nobody need walk the line
 	outage outage        // of the store, by the calls for this host
 	ticket *ticket       // of the first waiter; nil until it needs one
@@ -36,7 +44,13 @@ type host struct {
 
 // A waiter is one caller in line.
 type waiter struct {
-	host  *host
+	host     *host
+	number   uint64        // by arrival
+	scopes   []*host       // beside host
+	standsIn *host         // the scope in whose line it stands, nil if it waits at host
+	spot     *list.Element // in standsIn.guests
+	lost     bool          // a younger one has taken what it waited for
+
 	place *list.Element // in host.line
 	delay time.Duration // Crawl-delay, as obeyed
 	gap   time.Duration // from the start before to its own, without Limits.Adapt
@@ -60,6 +74,10 @@ func waiterAt(e *list.Element) *waiter {
 }
 
 func (h *host) enqueue(w *waiter) {
+	h.pending++
+	for _, s := range w.scopes {
+		s.pending++
+	}
 	w.place = h.line.PushBack(w)
 	h.updateGap(w)
 }
@@ -67,6 +85,7 @@ func (h *host) enqueue(w *waiter) {
 // remove takes w out of the line, wherever it stands.
 func (h *host) remove(w *waiter) {
 	next := waiterAt(w.place.Next())
+	h.pending--
 	h.line.Remove(w.place)
 	h.gaps -= w.gap
 	if next != nil {

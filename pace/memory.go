@@ -25,12 +25,14 @@ const (
 const never instant = math.MinInt64 / 2
 
 // memory holds the hosts that still matter. There is no sweeper: each use looks at
-// the next two hosts and drops them if their limits have lapsed. One host is added
-// for two looked at, so what has lapsed cannot pile up.
+// the next host, and at two more for each host added since the last use, and drops
+// those whose limits have lapsed. So what has lapsed cannot pile up. A host that is used
+// again and again is not dropped early when there are too many.
 type memory struct {
 	byName    map[string]*host
 	all       []*host // the hosts of byName, in no order
 	hand      int     // index in all of the next host to look at
+	added     int     // number of hosts added since the last sweep
 	forgotten uint64  // hosts dropped before their limits had lapsed
 }
 
@@ -45,12 +47,14 @@ func (l *Limits) hold() time.Duration {
 	return l.Gap
 }
 
-// hostOf returns the host of an authority, made new if need be.
-func (p *Pacer) hostOf(authority string, now instant) *host {
+// hostOf returns the host of an authority or a scope, made new if need be.
+func (p *Pacer) hostOf(authority string) *host {
 	m := &p.hosts
-	m.sweep(now) // before the lookup, since a host without a turn may be dropped
 	h := m.byName[authority]
-	if h == nil {
+	if h != nil {
+		h.recent = true
+	} else {
+		m.added++
 		// The name may be part of a long URL, which a copy does not keep alive.
 		h = &host{pacer: p, authority: strings.Clone(authority), limits: &p.limits, ownGap: p.limits.gapOf(authority), last: never, paused: never, until: never}
 		m.byName[h.authority] = h
@@ -78,15 +82,18 @@ func isLoopback(authority string) bool {
 	return name == "localhost" || strings.HasSuffix(name, ".localhost") || addr.IsLoopback()
 }
 
-// sweep looks at the next two hosts.
+// sweep looks at the next hosts.
 func (m *memory) sweep(now instant) {
-	for range min(2, len(m.all)) {
+	n := 1 + 2*m.added
+	m.added = 0
+	for range min(n, len(m.all)) {
 		if m.hand >= len(m.all) {
 			m.hand = 0
 		}
 		h := m.all[m.hand]
 		lapsed := h.lapsed(now)
-		if h.busy() || !lapsed && len(m.all) <= maxHosts {
+		if h.busy() || !lapsed && (h.recent || len(m.all) <= maxHosts) {
+			h.recent = false
 			m.hand++
 			continue
 		}
@@ -100,8 +107,9 @@ func (m *memory) sweep(now instant) {
 	}
 }
 
-// busy reports whether h has a request in flight or in line. Then it is never dropped.
-func (h *host) busy() bool { return h.flying > 0 || h.line.Len() > 0 }
+// busy reports whether a request is in flight or waits for a turn at h, wherever it
+// stands. Then h is never dropped.
+func (h *host) busy() bool { return h.flying > 0 || h.pending > 0 }
 
 // lapsed reports whether forgetting h changes nothing for later callers.
 // A pause's level is remembered as long again as the pause.

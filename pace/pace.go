@@ -59,6 +59,14 @@
 // Rest and RestMax change the numbers. A host that is dead gets twelve requests in its
 // first hour. Each process counts for itself, in a fleet too.
 //
+// # Scopes
+//
+// A request can keep the limits of several scopes at the same time: those of all hosts of
+// a domain, of all hosts at one address, of the crawler as a whole; see [Scope]. Its turn
+// comes when its authority and all scopes have room. While it waits for one of them,
+// others use the rest. Within an authority the order stays that of arrival, whatever the
+// scopes.
+//
 // # Fleets
 //
 // With [Options.Shared] the limits and pauses apply to all processes together, by the
@@ -68,14 +76,18 @@
 // longer if the store is far away. Then the place goes to the process that has waited
 // longest. A process that is killed frees its places after five seconds.
 //
+// The limits of scopes are not counted by the store: of eight processes at the last
+// count, each keeps eight times the gap of a scope and has an eighth of its Parallel in
+// flight, at least one.
+//
 // With a gap and with Limits.Parallel other than 1, the next start waits for [Turn.Sent],
 // Answer or Done of the turn before, or for a second. So a caller that does not call
 // Sent has a longer gap, and no gap is shorter than a round trip to the store.
 //
 // # Limits
 //
-// An authority takes about 250 bytes while its limits can matter. At most 262,144
-// authorities at rest are remembered; [Stats.Forgotten] counts those that were forgotten
+// An authority or a scope takes about 350 bytes while its limits can matter. About 262,144
+// at rest are remembered; [Stats.Forgotten] counts those that were forgotten
 // early. There is no goroutine and no timer for an authority that nobody waits for. A
 // turn that is free costs a quarter of a microsecond and one allocation. The clock
 // is the monotonic one: steps of the wall clock do not matter.
@@ -216,6 +228,7 @@ const (
 	ReasonQuota    Reason = "quota"       // an answer said that no request is left
 	ReasonParallel Reason = "parallel"    // Limits.Parallel
 	ReasonShared   Reason = "fleet"       // the other processes of the fleet
+	ReasonScope    Reason = "scope"       // the limits of a Scope
 )
 
 const (

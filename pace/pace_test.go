@@ -69,7 +69,7 @@ func TestFreeLoopback(t *testing.T) {
 	} {
 		t.Run("6/"+test.authority, func(t *testing.T) {
 			for _, l := range []*Limits{Default(), {Gap: 500 * ms}} {
-				gap := pacer(t, *l, nil).hostOf(test.authority, 0).ownGap
+				gap := pacer(t, *l, nil).hostOf(test.authority).ownGap
 				if want := 500 * ms; (gap == 0) != (test.want && l.FreeLoopback) || gap != 0 && gap != want {
 					t.Errorf("a gap of %v with FreeLoopback %t; want none: %t", gap, l.FreeLoopback, test.want)
 				}

@@ -16,16 +16,46 @@ type Turn struct{ flight *flight }
 
 // A flight is the state of one turn. Pacer.mu guards it.
 type flight struct {
-	host        *host
-	nth         uint64        // number of this turn among the turns of host
+	seat                      // at the authority
+	scopes      []seat        // in the scopes
 	started     instant       // when the turn was given
-	before      instant       // host.last before this turn
 	beforeDelay time.Duration // host.delay before this turn
 	sent        bool          // Sent has been called
 	answered    bool          // Answer has been called
 	health      Health        // outcome, for the breaker; Neutral until it is known and once it has counted as a success
 	ended       bool          // Done has been called, or the turn was given back
 	ticket      *ticket       // its place in the fleet; nil without one
+}
+
+// A seat is the place of a flight at its authority or in a scope.
+type seat struct {
+	host   *host
+	nth    uint64  // number of this turn among the turns of host
+	before instant // host.last before this turn
+}
+
+// take starts a request with this number at h.
+func (h *host) take(number uint64, now instant) seat {
+	h.turns++
+	s := seat{h, h.turns, h.last}
+	h.last, h.newest = now, max(h.newest, number)
+	h.flying++
+	return s
+}
+
+// latest reports whether no other request has started since.
+func (s *seat) latest() bool { return s.host.turns == s.nth }
+
+// seats calls yield with the seat at the authority and those in the scopes.
+func (f *flight) seats(yield func(*seat) bool) {
+	if !yield(&f.seat) {
+		return
+	}
+	for i := range f.scopes {
+		if !yield(&f.scopes[i]) {
+			return
+		}
+	}
 }
 
 // open locks the Pacer and returns t's flight. If t has ended open returns nil and
@@ -62,11 +92,14 @@ func (t Turn) Sent() {
 		f.ticket.sent = now
 		p.report(f)
 	}
-	if h.turns != f.nth {
-		return
+	for s := range f.seats {
+		if s.latest() {
+			s.host.last = now
+		}
 	}
-	h.last = now
-	p.postpone(h)
+	if f.latest() {
+		p.postpone(h)
+	}
 }
 
 // Answer reports the head of the answer as soon as it has arrived: a 429 or 503, or a
@@ -140,6 +173,9 @@ func (h *host) learn(f *flight, status int, wait, quota time.Duration) time.Dura
 // waits returns the Retry-After of an answer that shows overload, and how long a
 // quota with nothing left lasts. Both are 0 if there is none.
 func (l *Limits) waits(health Health, header http.Header) (wait, quota time.Duration) {
+	if l.Off {
+		return 0, 0
+	}
 	now, most, told := time.Now(), l.Pause, false
 	if health == Overloaded {
 		wait, told = retry.After(header, now, most)
@@ -213,19 +249,20 @@ func (h *host) recover(started instant) {
 	}
 }
 
-// average adds the answer time of a flight to the mean of its host, half and half with
+// average adds the answer time of a flight to the mean of its hosts, half and half with
 // all before. An error is often quicker than a page, so it may only lengthen the mean.
 // A request without an answer may only lengthen it, too.
 func (p *Pacer) average(f *flight, well bool) {
-	h := f.host
-	if h.limits.Adapt == 0 {
-		return
-	}
-	took := p.now() - f.started
-	switch {
-	case h.mean == 0:
-		h.mean = took
-	case well || took > h.mean:
-		h.mean += (took - h.mean) / 2
+	for s := range f.seats {
+		h := s.host
+		if h.limits.Adapt == 0 {
+			continue
+		}
+		switch took := p.now() - f.started; {
+		case h.mean == 0:
+			h.mean = took
+		case well || took > h.mean:
+			h.mean += (took - h.mean) / 2
+		}
 	}
 }

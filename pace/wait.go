@@ -1,8 +1,10 @@
 package pace
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -16,6 +18,9 @@ type Pacer struct {
 
 	mu       sync.Mutex // held for a few steps at a time, never while waiting or in a hook
 	hosts    memory
+	arrivals uint64   // number of requests that have asked for a turn
+	scopes   []*host  // buffer of resolve
+	todo     []*host  // hosts that pump has yet to look at
 	reported reported // authorities whose Crawl-delay has been reported
 	stats    Stats
 	fleet    fleet // what is known of Options.Shared
@@ -30,6 +35,8 @@ func (p *Pacer) now() instant { return time.Since(p.base) }
 // of the caller's context, or not within Limits.MaxWait. Nothing was consumed.
 type RefusedError struct {
 	Authority string
+	// Scope is the Key of the Scope that stands in the way, with ReasonScope.
+	Scope string
 	// RetryAt is the earliest moment at which asking again can succeed, as
 	// far as is known. Where only requests in flight are in the way nobody
 	// knows, and it is one second from the refusal.
@@ -45,46 +52,59 @@ func (e *RefusedError) Error() string {
 		e.Authority, e.Why(), e.RetryAt.UTC().Format(time.RFC3339))
 }
 
-// Why returns Reason, and Trouble behind it if there is any.
+// Why returns Reason, and the Scope or the Trouble behind it if there is any.
 func (e *RefusedError) Why() string {
-	if e.Trouble == "" {
-		return string(e.Reason)
+	switch {
+	case e.Scope != "":
+		return fmt.Sprintf("%s %.200q", e.Reason, e.Scope)
+	case e.Trouble != "":
+		return string(e.Reason) + ": " + e.Trouble
 	}
-	return string(e.Reason) + ": " + e.Trouble
+	return string(e.Reason)
 }
 
 // Wait blocks until it is the caller's turn to start a request at authority,
 // and returns that turn; the request should start at once. delay is the
 // Crawl-delay of the group obeyed, zero for none; Limits.Delay says how much of it
-// is obeyed.
+// is obeyed. The request keeps the limits of the scopes as well.
 //
 // The error is a *RefusedError, at once if the turn is known to come too late
 // and otherwise as soon as that is known; or ctx.Err() if ctx ended first. In
-// both cases the turn goes to the next in line as if the caller had never come.
-func (p *Pacer) Wait(ctx context.Context, authority string, delay time.Duration) (Turn, error) {
-	return p.wait(ctx, authority, delay, p.limits.MaxWait)
+// both cases the turn goes to the next in line as if the caller had never come. Any
+// other error names what is wrong with a Scope.
+func (p *Pacer) Wait(ctx context.Context, authority string, delay time.Duration, scopes ...Scope) (Turn, error) {
+	return p.wait(ctx, authority, delay, scopes, false)
 }
 
 // Follow is Wait without Limits.MaxWait, for a request that continues one that
 // was let in: the redirect of a page. It waits as long as ctx permits.
-func (p *Pacer) Follow(ctx context.Context, authority string, delay time.Duration) (Turn, error) {
-	return p.wait(ctx, authority, delay, ages)
+func (p *Pacer) Follow(ctx context.Context, authority string, delay time.Duration, scopes ...Scope) (Turn, error) {
+	return p.wait(ctx, authority, delay, scopes, true)
 }
 
-// wait is Wait with most instead of Limits.MaxWait.
-func (p *Pacer) wait(ctx context.Context, authority string, delay, most time.Duration) (Turn, error) {
-	if err := ctx.Err(); err != nil || p.limits.Off {
+// wait is Follow or Wait.
+func (p *Pacer) wait(ctx context.Context, authority string, delay time.Duration, scopes []Scope, follow bool) (Turn, error) {
+	if err := ctx.Err(); err != nil || p.limits.Off && len(scopes) == 0 {
 		return Turn{}, err
 	}
-	obeyed := p.Obeyed(delay)
 	p.mu.Lock()
 	now := p.now()
-	h := p.hostOf(authority, now)
-	report := obeyed < delay && p.reported.add(authority)
+	h, others, err := p.resolve(authority, scopes, now)
+	if err != nil {
+		p.pumpAll() // other limits may be in force
+		p.mu.Unlock()
+		return Turn{}, err
+	}
+	most := ages
+	if !follow {
+		most = h.maxWait(others)
+	}
+	obeyed := h.limits.Obeyed(delay)
+	report := obeyed < delay && !h.limits.Off && p.reported.add(authority)
 	if report {
 		p.stats.Delays++
 	}
-	t, w, err := p.enter(ctx, h, obeyed, most, now)
+	t, w, err := p.enter(ctx, h, others, obeyed, most, now)
 	p.mu.Unlock()
 
 	if report && p.opts.OnDelay != nil {
@@ -96,28 +116,50 @@ func (p *Pacer) wait(ctx context.Context, authority string, delay, most time.Dur
 	return p.await(ctx, w, most)
 }
 
+// maxWait is the shortest MaxWait of h and of other scopes.
+func (h *host) maxWait(others []*host) time.Duration {
+	most := h.limits.MaxWait
+	for _, s := range others {
+		most = min(most, s.limits.MaxWait)
+	}
+	return most
+}
+
 // Obeyed returns how much of a Crawl-delay is obeyed under Limits.Delay: all of it,
 // at most Limits.DelayCap, or zero.
-func (p *Pacer) Obeyed(delay time.Duration) time.Duration {
+func (p *Pacer) Obeyed(delay time.Duration) time.Duration { return p.limits.Obeyed(delay) }
+
+// Obeyed returns how much of a Crawl-delay is obeyed under l.
+func (l *Limits) Obeyed(delay time.Duration) time.Duration {
 	switch {
-	case p.limits.Off || p.limits.Delay == Ignore:
+	case l.Off || l.Delay == Ignore:
 		return 0
-	case p.limits.Delay == Cap:
-		delay = min(delay, p.limits.DelayCap)
+	case l.Delay == Cap:
+		delay = min(delay, cmp.Or(l.DelayCap, time.Minute))
 	}
 	return min(max(delay, 0), ages)
 }
 
 // enter gives the turn at once if it is free, refuses it if it cannot come in
 // time, and puts the caller in line otherwise: one of its results is not zero.
-func (p *Pacer) enter(ctx context.Context, h *host, delay, most time.Duration, now instant) (Turn, *waiter, error) {
-	if h.line.Len() > 0 {
-		// The first may be due already, with its timer about to run.
-		p.pump(h)
+func (p *Pacer) enter(ctx context.Context, h *host, scopes []*host, delay, most time.Duration, now instant) (Turn, *waiter, error) {
+	// The first in a line may be due already, with its timer about to run.
+	p.touch(h)
+	for _, s := range scopes {
+		p.touch(s)
 	}
+	p.pumpAll()
+	p.arrivals++
 	at, why := h.arrival(delay, now)
-	if why == ReasonNone && p.opts.Shared == nil {
-		return p.start(h, delay, now), nil, nil
+	busy, last := lastFree(scopes, now)
+	if why == ReasonNone && (h.guests.Len() > 0 || h.kept != nil) {
+		busy, last = now, h
+	}
+	if last != nil && (why == ReasonNone || busy > at) {
+		at, why = busy, ReasonScope
+	}
+	if why == ReasonNone && (p.opts.Shared == nil || h.limits.Off) {
+		return p.start(h, scopes, delay, p.arrivals, now), nil, nil
 	}
 	limit := now + most
 	if deadline, ok := ctx.Deadline(); ok {
@@ -125,9 +167,12 @@ func (p *Pacer) enter(ctx context.Context, h *host, delay, most time.Duration, n
 		limit = min(limit, now+min(time.Until(deadline), ages)-1)
 	}
 	if at > limit {
-		return Turn{}, nil, p.refusal(h, at, why, now)
+		return Turn{}, nil, p.refusal(h, last, at, why, now)
 	}
-	w := &waiter{host: h, delay: delay, came: now, limit: limit, why: why, ready: make(chan struct{})}
+	w := &waiter{
+		host: h, number: p.arrivals, scopes: slices.Clone(scopes),
+		delay: delay, came: now, limit: limit, why: why, ready: make(chan struct{}),
+	}
 	h.enqueue(w)
 	p.stats.Waiting++
 	p.pump(h)
@@ -135,11 +180,12 @@ func (p *Pacer) enter(ctx context.Context, h *host, delay, most time.Duration, n
 }
 
 // start gives out a turn of h. All turns begin here.
-func (p *Pacer) start(h *host, delay time.Duration, now instant) Turn {
-	h.turns++
-	f := &flight{host: h, nth: h.turns, started: now, before: h.last, beforeDelay: h.delay}
-	h.last, h.delay = now, delay
-	h.flying++
+func (p *Pacer) start(h *host, scopes []*host, delay time.Duration, number uint64, now instant) Turn {
+	f := &flight{started: now, beforeDelay: h.delay, seat: h.take(number, now)}
+	for _, s := range scopes {
+		f.scopes = append(f.scopes, s.take(number, now))
+	}
+	h.delay = delay
 	h.unanswered++
 	if h.breaker != nil && h.breaker.open {
 		h.breaker.probe = f
@@ -152,8 +198,9 @@ func (p *Pacer) start(h *host, delay time.Duration, now instant) Turn {
 	return Turn{f}
 }
 
-// refusal counts a refusal and returns its error.
-func (p *Pacer) refusal(h *host, at instant, why Reason, now instant) error {
+// refusal counts a refusal and returns its error. scope is in the way if why is
+// ReasonScope.
+func (p *Pacer) refusal(h, scope *host, at instant, why Reason, now instant) error {
 	p.stats.Refused++
 	b, trouble := h.breaker, ""
 	if at <= now {
@@ -161,47 +208,90 @@ func (p *Pacer) refusal(h *host, at instant, why Reason, now instant) error {
 		switch {
 		case why == ReasonBreaker && b.probe != nil:
 			at = now + max(time.Second, now-b.probe.started) // as long again
-		case why != ReasonShared && why != ReasonBreaker:
+		case why != ReasonShared && why != ReasonBreaker && why != ReasonScope:
 			why = ReasonParallel
 		}
 	}
 	if why == ReasonBreaker && b.failures > 0 {
 		trouble = h.trouble(now)
 	}
-	return &RefusedError{Authority: h.authority, RetryAt: time.Now().Add(at - now).Round(0), Reason: why, Trouble: trouble}
+	e := &RefusedError{Authority: h.authority, RetryAt: time.Now().Add(at - now).Round(0), Reason: why, Trouble: trouble}
+	if why == ReasonScope && scope != nil {
+		e.Scope = scope.authority
+	}
+	return e
 }
 
 // pump gives turns to all waiters that are due, in order, and sets the timer for
 // the next. It must be called after every change that could make a waiter due.
 // Invariant: the first in line has a timer, or a question to the store under way,
-// or waits for a request in flight.
+// or waits for a request in flight, or is in the line of a scope, or for an older one
+// that is.
 func (p *Pacer) pump(h *host) {
+	p.touch(h)
+	p.pumpAll()
+}
+
+// touch makes the next pumpAll look at h.
+func (p *Pacer) touch(h *host) {
+	if !h.pumping && (h.line.Len() > 0 || h.guests.Len() > 0 || h.ticket != nil || h.timer != nil) {
+		h.pumping = true
+		p.todo = append(p.todo, h)
+	}
+}
+
+// pumpAll is pump for all hosts that may have room for a waiter. A start, and one that
+// leaves a line, may make room elsewhere.
+func (p *Pacer) pumpAll() {
+	for n := len(p.todo); n > 0; n = len(p.todo) {
+		h := p.todo[n-1]
+		p.todo, h.pumping = p.todo[:n-1], false
+		p.pumpOne(h)
+	}
+}
+
+// pumpOne is pump for h alone.
+func (p *Pacer) pumpOne(h *host) {
 	p.discardUseless(h)
 	var now instant
-	if h.line.Len() > 0 {
+	if h.next() != nil {
 		now = p.now()
 	}
-	for w := h.first(); w != nil; w = h.first() {
-		if why := h.full(); why != ReasonNone {
-			w.why = why
+	for w := h.next(); w != nil; w = h.next() {
+		if in := p.try(w, now); in == h || in != nil && w.host == h {
 			return
 		}
-		at, why := h.dueAfter(w.gap)
-		if at > now {
-			w.why = why
-			p.arm(h, at-now)
-			return
-		}
-		if p.opts.Shared != nil && !p.admit(h, now) {
-			return
-		}
-		// First start, then leave: the next in line takes its gap from this start.
-		w.turn = p.start(h, w.delay, now)
-		p.leave(w)
 	}
 	if h.timer != nil {
 		h.timer.Stop()
 	}
+}
+
+// try starts w, which is first in a line, if all that it needs have room, and the fleet
+// admits it. Otherwise try returns where w waits now, with a timer if only time is in
+// the way.
+func (p *Pacer) try(w *waiter, now instant) (in *host) {
+	in, at, why := w.blocker(now)
+	switch {
+	case in != nil:
+		w.why = why
+		if at > now {
+			p.arm(in, at-now)
+		}
+	case p.opts.Shared != nil && !w.host.limits.Off:
+		p.discardUseless(w.host)
+		if !p.admit(w.host, now) {
+			in = w.host
+		}
+	}
+	if in != nil {
+		w.standIn(in, now)
+		return in
+	}
+	// First start, then leave: the next in line takes its gap from this start.
+	w.turn = p.start(w.host, w.scopes, w.delay, w.number, now)
+	p.leave(w)
+	return nil
 }
 
 // arm makes pump run for h after d. A timer that fires late or for nothing is
@@ -236,7 +326,7 @@ func (p *Pacer) postpone(h *host) {
 		if mine <= max(w.limit, now) {
 			at = mine
 		} else {
-			w.why, w.err = why, p.refusal(h, mine, why, now)
+			w.why, w.err = why, p.refusal(h, nil, mine, why, now)
 			p.leave(w)
 		}
 		w = next
@@ -244,9 +334,15 @@ func (p *Pacer) postpone(h *host) {
 	p.pump(h)
 }
 
-// leave takes w out of line and wakes it.
+// leave takes w out of all lines and wakes it.
 func (p *Pacer) leave(w *waiter) {
+	w.stepOut()
 	w.host.remove(w)
+	p.touch(w.host)
+	for _, s := range w.scopes {
+		s.pending--
+		p.touch(s)
+	}
 	p.stats.Waiting--
 	close(w.ready)
 }
@@ -283,9 +379,13 @@ func (p *Pacer) await(ctx context.Context, w *waiter, most time.Duration) (Turn,
 // settle decides how w's wait ended. A caller that left at the moment of its turn
 // gives the turn back. A caller whose time ran out at that moment keeps it.
 func (p *Pacer) settle(w *waiter, left error) {
-	h := w.host
-	if left == nil {
-		p.pump(h) // its turn may be due at this moment
+	h, in := w.host, w.standsIn
+	if left == nil { // its turn may be due at this moment
+		p.touch(h)
+		if in != nil {
+			p.touch(in)
+		}
+		p.pumpAll()
 	}
 	given := w.turn.flight != nil
 	switch {
@@ -295,7 +395,7 @@ func (p *Pacer) settle(w *waiter, left error) {
 		p.pump(h)
 		now := p.now()
 		at, _ := h.arrival(w.delay, now)
-		w.err = p.refusal(h, at, w.why, now)
+		w.err = p.refusal(h, in, at, w.why, now)
 	default:
 		p.stats.Cancelled++
 		w.err = left
@@ -313,9 +413,13 @@ func (p *Pacer) settle(w *waiter, left error) {
 // unless another request has started since. (The first in line took its gap from
 // f. It is due no later for that, since f itself had waited as long.)
 func (p *Pacer) undo(f *flight) {
-	h := f.host
-	if h.turns == f.nth {
-		h.last, h.delay = f.before, f.beforeDelay
+	if f.latest() {
+		f.host.delay = f.beforeDelay
+	}
+	for s := range f.seats {
+		if s.latest() {
+			s.host.last = s.before
+		}
 	}
 	p.stats.Turns--
 	if t := p.end(f); t != nil {
@@ -328,7 +432,13 @@ func (p *Pacer) undo(f *flight) {
 func (p *Pacer) end(f *flight) *ticket {
 	h, t := f.host, f.ticket
 	f.ended = true
-	h.flying--
+	for s := range f.seats {
+		s.host.flying--
+		if p.opts.Shared != nil {
+			s.host.took = p.now() - f.started
+		}
+		p.touch(s.host)
+	}
 	if !f.answered {
 		h.unanswered--
 	}
@@ -336,38 +446,62 @@ func (p *Pacer) end(f *flight) *ticket {
 		b.probe = nil
 	}
 	p.stats.InFlight--
-	if p.opts.Shared != nil {
-		h.took = p.now() - f.started
-	}
 	if t != nil && p.mayPassOn(t) {
 		if h.ticket != nil {
 			p.discard(h.ticket)
 		}
 		h.ticket, t = t, nil
 	}
-	p.pump(h)
+	p.pumpAll()
 	return t
 }
 
 // Peek reports when a new request with this Crawl-delay could start at authority,
 // after all that already wait, and what it would wait for. It takes no turn. If
-// requests in flight are in the way, the moment is the earliest possible.
-func (p *Pacer) Peek(authority string, delay time.Duration) (time.Time, Reason) {
+// requests in flight are in the way, the moment is the earliest possible. [Pacer.Obstacle]
+// says more.
+func (p *Pacer) Peek(authority string, delay time.Duration, scopes ...Scope) (time.Time, Reason) {
+	if o := p.Obstacle(authority, delay, scopes...); o != nil {
+		return o.RetryAt, o.Reason
+	}
+	return time.Now(), ReasonNone
+}
+
+// Obstacle returns what a new request would have to wait for: the error with which one
+// without time to wait would be refused, and in its RetryAt what Peek reports. It is nil
+// if the request could start now. Scopes with an error are not looked at.
+func (p *Pacer) Obstacle(authority string, delay time.Duration, scopes ...Scope) *RefusedError {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
-	h := p.hosts.byName[authority]
-	if h == nil {
-		return time.Now(), ReasonNone
+	at, e := now, (*RefusedError)(nil)
+	if h := p.hosts.byName[authority]; h != nil {
+		if free, why := h.arrival(h.limits.Obeyed(delay), now); why != ReasonNone {
+			at, e = free, &RefusedError{Authority: authority, Reason: why}
+			if why == ReasonBreaker && h.breaker.failures > 0 {
+				e.Trouble = h.trouble(now)
+			}
+		}
 	}
-	at, why := h.arrival(p.Obeyed(delay), now)
-	return time.Now().Add(at - now).Round(0), why
+	for i := range scopes {
+		s := p.hosts.byName[scopes[i].Key]
+		if s == nil || scopes[i].Key == authority {
+			continue
+		}
+		if free, waits := s.freeAt(now); waits && (e == nil || free > at) {
+			at, e = free, &RefusedError{Authority: authority, Reason: ReasonScope, Scope: s.authority}
+		}
+	}
+	if e != nil {
+		e.RetryAt = time.Now().Add(at - now).Round(0)
+	}
+	return e
 }
 
 // Stats counts what a Pacer did since New.
 type Stats struct {
 	Off         bool          `json:"off"`         // Limits.Off: no pacing at all
-	Authorities int           `json:"authorities"` // remembered now
+	Authorities int           `json:"authorities"` // remembered now, and scopes
 	Waiting     int           `json:"waiting"`     // callers in line now
 	InFlight    int           `json:"in_flight"`   // turns not yet ended
 	Turns       uint64        `json:"turns"`       // handed out

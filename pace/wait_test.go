@@ -281,7 +281,7 @@ func TestSettleAfterLeaving(t *testing.T) {
 		p := pacer(t, Limits{Gap: time.Second, Parallel: 1}, nil)
 		take(t, p, host1, 0).Done()
 		p.mu.Lock()
-		_, w, _ := p.enter(context.Background(), p.hosts.byName[host1], 0, ages, p.now())
+		_, w, _ := p.enter(context.Background(), p.hosts.byName[host1], nil, 0, ages, p.now())
 		p.mu.Unlock()
 		time.Sleep(time.Second)
 		synctest.Wait() // w has its turn

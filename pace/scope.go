@@ -1,0 +1,301 @@
+package pace
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/publicsuffix"
+
+	"github.com/rfc9309/polite/internal/origin"
+)
+
+// How a turn with several scopes is given.
+//
+// A scope has room for a request if its gap has passed, fewer than Parallel requests
+// are in flight, and nobody older waits for it. A request starts when its authority and
+// all of its scopes have room, which is checked, and used up, in one step under one
+// lock. A request that waits uses up nothing.
+//
+// Every request has a number, by arrival. At its authority it waits in line. The first
+// in line looks at its scopes, in the order in which the caller gave them, and waits in
+// the line of the first scope without room. Lines are ordered by number. When that
+// scope has room for it, the request looks at all of them once more: it starts, or moves
+// to the line of another scope. Those behind it do not wait for that.
+//
+// So a request with two busy scopes could lose for ever: whenever one has room, a
+// younger request has just taken the other. A request that has lost once in this way
+// therefore keeps the scopes that precede the one it waits for free of younger requests,
+// as soon as it is first in line there. It never keeps a later scope free for an earlier
+// one. So the caller's order matters: with the scope of fewer requests first, such as a
+// domain before the whole crawler, what is kept free is small.
+//
+// There is no deadlock and no starvation, because only a younger request ever waits for
+// an older one that has not started. The oldest of all waits for nothing but gaps and
+// requests in flight, and both end. It is first in each line it joins, and after at most
+// one loss it passes from scope to scope and starts. Then the next is the oldest.
+
+// A Scope is a further limit that a request keeps, together with all other requests
+// that name its Key: those of a domain, of an address, or of the whole crawler.
+//
+// Of its Limits, Gap, Parallel, Adapt and MaxWait count. Crawl-delays, pauses and the
+// health of a host concern the authority alone. A Scope whose Key is the authority of
+// the request is no further limit: its Limits replace those of the Pacer for this
+// authority, all of them, until a call gives others. All who use one Key should give the
+// same Limits; if they differ, those given last count for all.
+//
+// Put the Scope with the fewest requests first. A request that has lost its turn to
+// younger ones keeps the scopes before the one it waits for free.
+type Scope struct {
+	// Key names the scope. It must not be empty, and a request names each Key
+	// once. Keys and authorities are the same set of names: with the Key
+	// "https://example.com" a request counts as one at that authority, too.
+	Key string
+
+	// Limits are the limits of all requests in the scope together.
+	Limits Limits
+}
+
+// Domain returns the registrable domain of a host as the Key of a [Scope]:
+// "example.co.uk" for "www.example.co.uk", by the public suffix list. The host may have
+// a port, which does not count. An address, and a host that is itself a public suffix,
+// is returned in canonical form. Another Key for a host by its name needs a prefix, such
+// as "host ", since a domain may be a host, too.
+func Domain(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	name, err := origin.Host(strings.Trim(host, "[]"))
+	if err != nil {
+		return host
+	}
+	if _, err := netip.ParseAddr(name); err == nil || name[0] == '[' {
+		return name
+	}
+	if domain, err := publicsuffix.EffectiveTLDPlusOne(name); err == nil {
+		return domain
+	}
+	return name
+}
+
+// Address returns the address that a host name resolves to as the Key of a [Scope]. Of
+// several it is the lowest IPv4 address, or else the lowest IPv6 address, whatever their
+// order. lookup is LookupNetIP of a net.Resolver; nil is that of net.DefaultResolver.
+//
+// Each call is a look-up, which can take seconds and which Go does not cache. So a crawler
+// remembers the answers for some minutes. Thousands of sites can share an address of a
+// hosting company, which may or may not be one server.
+func Address(ctx context.Context, host string, lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)) (string, error) {
+	if lookup == nil {
+		lookup = net.DefaultResolver.LookupNetIP
+	}
+	addrs, err := lookup(ctx, "ip", host)
+	if err != nil {
+		return "", err
+	}
+	if len(addrs) == 0 {
+		return "", fmt.Errorf("pace: %.200q has no address", host)
+	}
+	for i, a := range addrs {
+		addrs[i] = a.Unmap().WithZone("")
+	}
+	return slices.MinFunc(addrs, netip.Addr.Compare).String(), nil // IPv4 is before IPv6
+}
+
+// resolve returns the host of an authority and those of the other scopes, made new if
+// need be. The slice is valid until the next call.
+func (p *Pacer) resolve(authority string, scopes []Scope, now instant) (*host, []*host, error) {
+	p.hosts.sweep(now) // before the lookups, since a host without a turn may be dropped
+	h := p.hostOf(authority)
+	p.scopes = p.scopes[:0]
+	for i := range scopes {
+		key := scopes[i].Key
+		if key == "" {
+			return nil, nil, errors.New("pace: the Key of a Scope is empty; want a name")
+		}
+		s := h
+		if key != authority {
+			s = p.hostOf(key)
+		}
+		if err := s.setLimits(&scopes[i].Limits); err != nil {
+			return nil, nil, fmt.Errorf("scope %.200q: %w", key, err)
+		}
+		for j := range i {
+			if scopes[j].Key == key {
+				return nil, nil, fmt.Errorf("pace: two scopes have the Key %.200q; want one", key)
+			}
+		}
+		if s != h {
+			s.scope = true
+			p.scopes = append(p.scopes, s)
+		}
+	}
+	return h, p.scopes, nil
+}
+
+// setLimits gives h the limits l, if they are valid.
+func (h *host) setLimits(l *Limits) error {
+	filled := l.filled()
+	if h.limits.equal(&filled) {
+		return nil
+	}
+	if err := l.check(); err != nil {
+		return err
+	}
+	own := filled // only this copy is on the heap
+	h.limits, h.ownGap = &own, own.gapOf(h.authority)
+	for e := h.line.Front(); e != nil; e = e.Next() {
+		h.updateGap(waiterAt(e))
+	}
+	h.pacer.touch(h)
+	return nil
+}
+
+// equal reports whether two filled limits are the same.
+func (l *Limits) equal(m *Limits) bool {
+	return l == m || l.Gap == m.Gap && l.FreeLoopback == m.FreeLoopback && l.Delay == m.Delay && l.DelayCap == m.DelayCap &&
+		l.Parallel == m.Parallel && l.Pause == m.Pause && l.MaxWait == m.MaxWait && l.Adapt == m.Adapt &&
+		l.AdaptMax == m.AdaptMax && l.Failures == m.Failures && l.Rest == m.Rest && l.RestMax == m.RestMax &&
+		l.Off == m.Off && maps.Equal(l.Statuses, m.Statuses)
+}
+
+// next returns the oldest of those who wait in a line of h, or nil.
+func (h *host) next() *waiter {
+	own, guest := h.first(), waiterAt(h.guests.Front())
+	if own == nil || guest != nil && guest.number < own.number {
+		return guest
+	}
+	return own
+}
+
+// roomFor reports when h has room for w and what is in the way: ReasonNone if there is
+// room now. If something else than time is in the way, the moment is now.
+func (h *host) roomFor(w *waiter, now instant) (instant, Reason) {
+	gap := h.ownGap
+	if w.host == h {
+		gap = w.gap
+	}
+	if why := h.full(); why != ReasonNone {
+		return now, why
+	}
+	if at, why := h.dueAfter(gap); at > now {
+		return at, why
+	}
+	if older := h.next(); older != nil && older.number < w.number || h.keptFrom(w.number) {
+		return now, ReasonScope
+	}
+	return now, ReasonNone
+}
+
+// keptFrom reports whether the room of h is kept for one older than the number. Without a
+// gap there may be room beside that.
+func (h *host) keptFrom(number uint64) bool {
+	most := h.limits.Parallel
+	beside := h.ownGap == 0 && h.limits.Adapt == 0 && (most == 0 || h.flying+1 < max(most/h.share(), 1))
+	return h.kept != nil && h.kept.number < number && !beside
+}
+
+// freeAt is when a newcomer finds room in a scope, behind those who wait in its line, and
+// whether that is not now.
+func (h *host) freeAt(now instant) (instant, bool) {
+	at, _ := h.dueAfter(h.ownGap)
+	n := h.guests.Len() + h.line.Len()
+	if n > 0 {
+		at = max(at, now) + spread(h.ownGap, n*h.share())
+	}
+	waits := at > now || n > 0 || h.full() != ReasonNone || h.keptFrom(h.pacer.arrivals+1)
+	return max(at, now), waits
+}
+
+// lastFree returns the moment at which the last of some scopes has room for a
+// newcomer, and that scope. The scope is nil if all have room now.
+func lastFree(scopes []*host, now instant) (at instant, last *host) {
+	for _, s := range scopes {
+		if free, waits := s.freeAt(now); waits && (last == nil || free > at) {
+			at, last = free, s
+		}
+	}
+	return at, last
+}
+
+// blocker returns the first of w's authority and scopes that has no room for it, nil if
+// all have room. at is when there will be room, if only time is in the way.
+func (w *waiter) blocker(now instant) (in *host, at instant, why Reason) {
+	if at, why = w.host.roomFor(w, now); why != ReasonNone {
+		return w.host, at, why
+	}
+	for _, s := range w.scopes {
+		if at, why = s.roomFor(w, now); why != ReasonNone {
+			return s, at, ReasonScope
+		}
+	}
+	return nil, now, ReasonNone
+}
+
+// standIn puts w, the first in line at its authority, in the line of in. If that is its
+// authority w stands in no other line.
+func (w *waiter) standIn(in *host, now instant) {
+	from := w.standsIn
+	if in == from {
+		w.keep()
+		return
+	}
+	if from != nil {
+		if _, why := from.roomFor(w, now); why == ReasonNone && in.newest > w.number {
+			w.lost = true
+		}
+		w.stepOut()
+	}
+	if in != w.host {
+		w.standsIn, w.spot = in, in.insert(w)
+		w.keep()
+	}
+}
+
+// insert puts w in the line for the room of h, by number.
+func (h *host) insert(w *waiter) *list.Element {
+	for e := h.guests.Back(); e != nil; e = e.Prev() {
+		if waiterAt(e).number < w.number {
+			return h.guests.InsertAfter(w, e)
+		}
+	}
+	return h.guests.PushFront(w)
+}
+
+// keep keeps the scopes before the one that w waits for free of younger requests, if w
+// has lost before and is first in line.
+func (w *waiter) keep() {
+	if in := w.standsIn; !w.lost || in == nil || in.guests.Front() != w.spot {
+		return
+	}
+	for _, s := range w.scopes {
+		switch {
+		case s == w.standsIn:
+			return
+		case s.kept == nil || s.kept.number > w.number:
+			s.kept = w
+		}
+	}
+}
+
+// stepOut takes w out of the line of a scope, and frees what w kept.
+func (w *waiter) stepOut() {
+	p := w.host.pacer
+	if w.standsIn != nil {
+		w.standsIn.guests.Remove(w.spot)
+		p.touch(w.standsIn)
+		w.standsIn, w.spot = nil, nil
+	}
+	for _, s := range w.scopes {
+		if s.kept == w {
+			s.kept = nil
+			p.touch(s)
+		}
+	}
+}
