@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/rfc9309/polite/cache"
@@ -105,8 +104,6 @@ const (
 	// maxSilent is the number of fetches in a row without any answer after which the
 	// process takes no more leases, so that no other process waits for it.
 	maxSilent = 3
-	// pageNotes is the time between two notes of answers to pages.
-	pageNotes = time.Minute
 )
 
 // A witness remembers which two authorities answered last: evidence that the
@@ -115,8 +112,6 @@ type witness struct {
 	mu           sync.Mutex
 	last, before sighting
 	silent       int // fetches in a row without any answer
-
-	noted atomic.Int64 // when an answer was last noted, in Unix seconds; 0 after a fetch without an answer
 }
 
 // A sighting is an answer of an authority.
@@ -131,28 +126,21 @@ func (w *witness) note(key string, answered bool, at time.Time) {
 	defer w.mu.Unlock()
 	if !answered {
 		w.silent++
-		w.noted.Store(0)
 		return
 	}
-	w.noted.Store(at.Unix())
 	if key != w.last.key {
 		w.before = w.last
 	}
 	w.last, w.silent = sighting{key, at}, 0
 }
 
-// witnessPage notes the answer to a page request, once a minute and only if there is
-// a fleet.
+// witnessPage notes the answer to a page request, if there is a fleet.
 func (s *storage) witnessPage(req *http.Request) {
 	if s.fleet == nil {
 		return
 	}
-	now := time.Now()
-	if now.Unix()-s.witness.noted.Load() < int64(pageNotes/time.Second) {
-		return
-	}
 	if key, err := Authority(addressed(req)); err == nil {
-		s.witness.note(key, true, now)
+		s.witness.note(key, true, time.Now())
 	}
 }
 

@@ -211,9 +211,7 @@ func (t *Transport) send(req, sent *http.Request) (*http.Response, error) {
 	case resp.Request == signed:
 		resp.Request = req
 	}
-	if t.engine.storage.fleet != nil {
-		t.engine.storage.witnessPage(req)
-	}
+	t.engine.storage.witnessPage(req)
 	return resp, nil
 }
 

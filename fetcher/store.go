@@ -118,7 +118,7 @@ func (s *storage) save(f *flight, rec *policy.Record) *policy.Record {
 		return rec
 	}
 	if !s.credible(f) {
-		s.backlog.drop(f.key)
+		s.backlog.remove(f.key)
 		return rec
 	}
 	rec, err := s.write(f, rec)
@@ -136,21 +136,18 @@ func (s *storage) save(f *flight, rec *policy.Record) *policy.Record {
 func (s *storage) catchUp(keys []string) {
 	defer s.backlog.end()
 	for inRow := 0; len(keys) > 0 && inRow < maxRefused; keys = keys[1:] {
-		f := s.backlog.take(keys[0])
-		if f == nil {
-			continue
-		}
+		f := &flight{key: keys[0]}
 		rec, known := s.memory.records.Get(f.key)
-		if !known {
+		if !s.backlog.remove(f.key) || !known {
 			continue
 		}
-		inRow++
 		if _, err := s.write(f, s.load(f, rec)); err != nil {
 			s.backlog.add(f.key)
+			inRow++
 		} else {
 			inRow = 0
 		}
-		if f.forgotten.Load() {
+		if _, known := s.memory.records.Get(f.key); !known { // invalidated meanwhile
 			s.forget(context.Background(), f.key)
 		}
 	}
@@ -211,7 +208,7 @@ func (s *storage) replace(f *flight, rec *policy.Record) (done bool, err error) 
 
 // forget removes an authority's record from the store.
 func (s *storage) forget(ctx context.Context, key string) error {
-	s.backlog.forget(key)
+	s.backlog.remove(key)
 	if s.store == nil {
 		return nil
 	}
@@ -278,8 +275,7 @@ const (
 type backlog struct {
 	mu      sync.Mutex
 	keys    map[string]bool
-	passing bool    // a pass is under way
-	writing *flight // what the pass writes, or wrote last
+	passing bool // a pass is under way
 }
 
 // add adds an authority, unless the backlog is full.
@@ -294,21 +290,13 @@ func (b *backlog) add(key string) {
 	}
 }
 
-// drop removes an authority.
-func (b *backlog) drop(key string) {
+// remove removes an authority, and reports whether it was there.
+func (b *backlog) remove(key string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	there := b.keys[key]
 	delete(b.keys, key)
-}
-
-// forget removes an authority, and lets a pass that writes its record know.
-func (b *backlog) forget(key string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.keys, key)
-	if b.writing != nil && b.writing.key == key {
-		b.writing.forgotten.Store(true)
-	}
+	return there
 }
 
 // begin begins a pass and returns the authorities for it. It returns nil if a pass is
@@ -328,16 +316,4 @@ func (b *backlog) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.passing = false
-}
-
-// take removes an authority for a pass to write its record, nil if it is not there.
-func (b *backlog) take(key string) *flight {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.keys[key] {
-		return nil
-	}
-	delete(b.keys, key)
-	b.writing = &flight{key: key}
-	return b.writing
 }
