@@ -38,10 +38,12 @@ func (e *DeniedError) Is(target error) bool {
 	return target == ErrDeferred
 }
 
-// refusal returns what a refused request gets: a *DeniedError, or with AsResponse a
-// 403 with the Decision. A Defer is a 403, too: the clients that AsResponse is for
-// would try again at once after a 503.
-func (t *Transport) refusal(req *http.Request, d policy.Decision) (*http.Response, error) {
+// refuse reports the decision on a request that does not go out, and answers it: with a
+// *DeniedError, or with AsResponse a 403 with the Decision. A Defer is a 403, too: the
+// clients that AsResponse is for would try again at once after a 503.
+func (t *Transport) refuse(req *http.Request, d policy.Decision) (*http.Response, error) {
+	closeBody(req)
+	t.report(req.Context(), d)
 	if !t.engine.opts.AsResponse {
 		return nil, &DeniedError{Decision: d}
 	}

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/go-retryablehttp"
+
 	"github.com/rfc9309/polite/internal/egress"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
@@ -22,6 +24,9 @@ const (
 	maxHeader = 64 << 10
 	// maxConns bounds the connections that one try may take of an *http.Transport.
 	maxConns = 3
+	// retryWait is the time between two tries of a hop. Longer waits are left to the
+	// record, which says when the next fetch is.
+	retryWait = 500 * time.Millisecond
 )
 
 // hop requests one URL, again if the connection fails.
@@ -33,6 +38,27 @@ func (r *retrieval) hop(u *url.URL) answer {
 		return answer{err: classify(r.ctx, err)}
 	}
 	return t.last
+}
+
+// do makes the tries of one hop. It is one call of go-retryablehttp, which is
+// told to follow no redirect, to log nothing, to return the last answer whatever
+// its status, and to wait no longer than retryWait.
+func (t *tries) do(ctx context.Context, url string, header http.Header, most int) error {
+	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	req.Header = header
+	followNone := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	client := &retryablehttp.Client{
+		HTTPClient:   &http.Client{Transport: t, CheckRedirect: followNone},
+		RetryMax:     most - 1,
+		CheckRetry:   t.again,
+		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return retryWait },
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+	}
+	_, err = client.Do(req) //nolint:bodyclose // try closes the body; what is returned has none
+	return err
 }
 
 // answer is the result of one hop.
@@ -129,20 +155,15 @@ func (t *tries) send(req *http.Request, cancel context.CancelCauseFunc) (*http.R
 		err = &policy.Failure{Class: policy.Protocol, Err: fmt.Errorf("a header of %d bytes; at most %d are read", headerSize(resp.Header), maxHeader)}
 	}
 	if err != nil {
-		closeResponse(resp)
+		if resp != nil && resp.Body != nil {
+			resp.Body.Close()
+		}
 		return nil, err
 	}
 	if resp.Body == nil {
 		resp.Body = http.NoBody
 	}
 	return resp, nil
-}
-
-// closeResponse closes the body of an answer, if there is one.
-func closeResponse(resp *http.Response) {
-	if resp != nil && resp.Body != nil {
-		resp.Body.Close()
-	}
 }
 
 // errRefusing ends a try that takes one connection after the other.

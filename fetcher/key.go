@@ -32,16 +32,3 @@ const robotsPath = "/robots.txt"
 
 // authorityOf returns the authority that a record is of.
 func authorityOf(rec *policy.Record) string { return strings.TrimSuffix(rec.Robots(), robotsPath) }
-
-// canonical is u on the host that its authority names, the form in which it is
-// requested: net/http would resolve an IDN by rules of its own.
-func canonical(u *url.URL) (*url.URL, error) {
-	key, err := Authority(u)
-	if err != nil {
-		return nil, err
-	}
-	c := *u
-	c.Scheme, c.Host, _ = strings.Cut(key, "://")
-	c.User, c.Fragment, c.RawFragment = nil, "", ""
-	return &c, nil
-}

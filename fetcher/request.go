@@ -115,13 +115,6 @@ func (t *Transport) sendReported(req *http.Request, d policy.Decision, turn pace
 	return resp, err
 }
 
-// refuse reports the decision on a request that does not go out, and answers it.
-func (t *Transport) refuse(req *http.Request, d policy.Decision) (*http.Response, error) {
-	closeBody(req)
-	t.report(req.Context(), d)
-	return t.refusal(req, d)
-}
-
 // addressed is the URL that a request is for.
 func addressed(req *http.Request) *url.URL {
 	if req.Host == "" || req.URL == nil || req.Host == req.URL.Host {

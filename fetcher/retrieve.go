@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/rfc9309/polite/internal/egress"
 	"github.com/rfc9309/polite/pace"
@@ -55,13 +56,19 @@ func (e *engine) retrieve(ctx context.Context, a *policy.Attempt, old *policy.Re
 	}
 }
 
-// location is the URL that a redirect leads to, in the form to request it.
+// location is the URL that a redirect leads to, on the host that its authority names:
+// net/http would resolve an IDN by rules of its own.
 func location(a *policy.Attempt) (*url.URL, error) {
 	to, err := a.Location()
 	if err != nil {
 		return nil, err
 	}
-	return canonical(to)
+	key, err := Authority(to)
+	if err != nil {
+		return nil, err
+	}
+	to.Scheme, to.Host, _ = strings.Cut(key, "://")
+	return to, nil
 }
 
 // follow prepares the next hop. An error refuses it, and is a *policy.Failure.

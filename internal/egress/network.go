@@ -334,27 +334,27 @@ func (n *Network) watchedPage(req *http.Request) (*http.Response, error) {
 	}
 	// The body of a 101 is a connection, which must keep its type.
 	if resp.Body != nil && resp.StatusCode != http.StatusSwitchingProtocols {
-		resp.Body = &Body{resp.Body, func() { cancel(nil) }}
+		resp.Body = &pageBody{resp.Body, cancel}
 	}
 	return resp, nil
 }
 
-// A Body calls End when it has been read to its end, and when it is closed.
-type Body struct {
+// A pageBody ends the context of its request when it has been read to its end, and when
+// it is closed.
+type pageBody struct {
 	io.ReadCloser
-	End func()
+	end context.CancelCauseFunc
 }
 
-func (b *Body) Read(p []byte) (int, error) {
+func (b *pageBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
-		b.End()
+		b.end(nil)
 	}
 	return n, err
 }
 
-// Close closes the body and calls End.
-func (b *Body) Close() error {
-	defer b.End()
+func (b *pageBody) Close() error {
+	defer b.end(nil)
 	return b.ReadCloser.Close()
 }
