@@ -13,6 +13,7 @@ import (
 	"github.com/rfc9309/polite/cmd/polite/internal/parallel"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/clean"
+	"github.com/rfc9309/polite/pace"
 )
 
 // checking is one run of polite check.
@@ -39,8 +40,9 @@ func (c *cli) checkCommand() *cobra.Command {
 		Short: "Say whether URLs may be fetched, and why",
 		Long: `Check fetches the robots.txt of each URL's site once. For each URL it says
 whether the URL may be fetched, which rule or answer decided, and when the next
-fetch of robots.txt is due. It fetches no pages. A second request
-to a host, such as a redirect of its robots.txt, waits half a second.
+fetch of robots.txt is due. It fetches no pages. A second request to a host,
+such as a redirect of its robots.txt, waits half a second. If a host pauses, or
+rests because it failed, for longer than --timeout, its URLs are deferred.
 
 With --from it reads URLs from a file or from standard input, one per line. It
 skips blank lines and lines that begin with #. The list may have any length.
@@ -90,7 +92,9 @@ func (k *checking) checkList(ctx context.Context, l *list) (err error) {
 		trace = k.explanations.Trace()
 		k.parallel = 1 // a Log can follow one retrieval at a time
 	}
-	crawler, stop, err := k.transport(k.cli, trace, nil)
+	limits := pace.Default()
+	limits.MaxWait = k.timeout
+	crawler, stop, err := k.transport(k.cli, trace, limits)
 	if err != nil {
 		return err
 	}

@@ -87,6 +87,11 @@ func newWeb(t *testing.T) *httptest.Web {
 		Path("/addresses.json", httptest.Text(`{"prefixes": [{"ipv4Prefix": "203.0.113.0/24"}]}`)).
 		Path("/hostile", httptest.Text("User-agent: \x1b[31mEvilBot\nDisallow: /\na\x1b[2J@example.com").
 			Header("Link", `<https://bot.example/bare>; rel="client-ranges"`))
+	for _, name := range []string{"dead", "tired"} {
+		robots("https://www."+name+".example", httptest.Redirect(301, "https://"+name+".example/robots.txt"))
+		robots("https://old."+name+".example", httptest.Redirect(301, "https://"+name+".example/robots.txt"))
+	}
+	robots("https://tired.example", httptest.Status(429).Header("Retry-After", "900"), httptest.Text(simpleRobots))
 	web.Site("https://dead.example").At("203.0.113.7").Connect(httptest.Refused)
 	return web
 }

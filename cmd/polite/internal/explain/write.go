@@ -40,11 +40,15 @@ func (s *Explanation) Write(p *display.Writer, d policy.Decision, now time.Time)
 
 // writeRequests writes the requests for robots.txt.
 func (s *Explanation) writeRequests(w *sectionWriter, d policy.Decision) {
-	if len(s.Requests) == 0 && d.Robots == "" {
-		w.line("none: no robots.txt is needed for this URL")
-	} else if len(s.Requests) == 0 {
+	switch {
+	case len(s.Requests) > 0:
+	case d.Robots != "":
 		w.line("none: a cached copy was used")
 		w.line("%s", clean.Text(d.Robots, 300))
+	case d.Verdict == policy.Defer:
+		w.line("none: the host wants no request yet")
+	default:
+		w.line("none: no robots.txt is needed for this URL")
 	}
 	for _, q := range s.Requests {
 		status := "---" // no answer
