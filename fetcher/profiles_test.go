@@ -24,17 +24,10 @@ func TestProfileNumbers(t *testing.T) {
 			{at: 7*day - 1, url: private, want: "disallow 2.2.2", asks: 1},
 			{at: 7 * day, url: private, want: "disallow 2.2.2", asks: 2},
 		}},
-		{name: "house/koster1996_keeps_a_copy_until_expires", profile: "koster1996", robots: steps(text.DateHeader("Expires", 100*day)), asked: []question{
-			{at: 0, url: private, want: "disallow 2.2.2", asks: 1, next: exactly(100 * day)},
-		}},
 		{name: "2.3.1.3/draft2019_keeps_a_copy_for_a_day_over_404", profile: "draft2019", robots: steps(text, httptest.Status(404)), asked: []question{
 			{at: 0, url: private, want: "disallow 2.2.2", asks: 1},
 			{at: time.Hour, url: private, want: "disallow 2.2.2", asks: 2, do: refresh},
 			{at: day, url: private, want: "allow 2.3.1.3", asks: 3},
-		}},
-		{name: "2.3.1.3/google2019_drops_the_copy_at_401", profile: "google2019", robots: steps(text, httptest.Status(401)), asked: []question{
-			{at: 0, url: private, want: "disallow 2.2.2", asks: 1},
-			{at: time.Hour, url: private, want: "allow 2.3.1.3", asks: 2, do: refresh},
 		}},
 	} {
 		t.Run(r.name, r.run)

@@ -56,9 +56,6 @@ func successRows() []row {
 			{at: 0, url: private, want: "disallow 2.2.2", asks: 1},
 			{at: day, url: private, want: "allow 2.2.1", asks: 2, next: exactly(day)},
 		}},
-		{name: "2.2.1/comments_alone_allow", robots: steps(httptest.Text("# nothing to see\n\n")), asked: []question{
-			{at: 0, url: private, want: "allow 2.2.1", asks: 1, next: exactly(day)},
-		}},
 		{name: "2.2.1/a_page_allows_and_is_asked_for_again_soon", robots: steps(httptest.Text("<html>Not found</html>").Header("Content-Type", "text/html")), asked: []question{
 			{at: 0, url: private, want: "allow 2.2.1", asks: 1, next: exactly(time.Hour)},
 			{at: time.Hour, url: private, want: "allow 2.2.1", asks: 2},
@@ -317,18 +314,6 @@ func patienceRows() []row {
 			{at: 33 * day, url: public, want: "allow 2.3.1.4 stale", do: crawl},
 			{at: 90 * day, url: private, want: "disallow 2.3.1.4 stale", do: crawl, next: span{0, day}},
 		}},
-		{name: "house/tries_double_to_an_hour_and_after_a_day_to_six", robots: steps(httptest.Status(500)), asked: []question{
-			{at: 0, url: public, want: "defer 2.3.1.4", asks: 1, next: backoff(time.Minute)},
-			{at: 1 * time.Hour, url: public, want: "defer 2.3.1.4", asks: 2, next: backoff(2 * time.Minute)},
-			{at: 2 * time.Hour, url: public, want: "defer 2.3.1.4", asks: 3, next: backoff(4 * time.Minute)},
-			{at: 3 * time.Hour, url: public, want: "defer 2.3.1.4", asks: 4, next: backoff(8 * time.Minute)},
-			{at: 4 * time.Hour, url: public, want: "defer 2.3.1.4", asks: 5, next: backoff(16 * time.Minute)},
-			{at: 5 * time.Hour, url: public, want: "defer 2.3.1.4", asks: 6, next: backoff(32 * time.Minute)},
-			{at: 6 * time.Hour, url: public, want: "defer 2.3.1.4", asks: 7, next: backoff(time.Hour)},
-			{at: 7 * time.Hour, url: public, want: "defer 2.3.1.4", asks: 8, next: backoff(time.Hour)},
-			{at: 1 * day, url: public, want: "defer 2.3.1.4", asks: 9, next: backoff(256 * time.Minute)},
-			{at: 2 * day, url: public, want: "defer 2.3.1.4", asks: 10, next: backoff(6 * time.Hour)},
-		}},
 	}
 }
 
@@ -383,10 +368,6 @@ func cachingRows() []row {
 		row{name: "2.4/304_for_ever_to_another_file", robots: steps(tagged, httptest.Status(304).Header("ETag", `"b"`)), asked: []question{
 			{at: 0, url: private, want: "disallow 2.2.2", asks: 1},
 			{at: day, url: private, want: "disallow 2.4 stale", asks: 3, next: backoff(time.Minute)},
-		}},
-		row{name: "2.4/headers_of_an_error_count_for_nothing", robots: steps(httptest.Status(404).Header("Cache-Control", "max-age=60"), httptest.Status(500).Header("Expires", "0")), asked: []question{
-			{at: 0, url: private, want: "allow 2.3.1.3", asks: 1, next: exactly(day)},
-			{at: day, url: private, want: "defer 2.3.1.4", asks: 2, next: backoff(time.Minute)},
 		}},
 	)
 }

@@ -29,7 +29,7 @@ func house() []section {
 		says("", "", "503 with `Retry-After: 999999999`: next fetch after", nextFetchAfter(longRetryAfter()),
 			"policy/house/retry_after_is_believed_up_to_a_day", "policy/house/retry_after_that_cannot_be_read"),
 		says("", "", "an outage, first day: longest time between fetches", longestRetry(20*time.Hour),
-			"policy/house/tries_double_up_to_an_hour_in_the_first_day", "fetcher/house/tries_double_to_an_hour_and_after_a_day_to_six"),
+			"policy/house/tries_double_up_to_an_hour_in_the_first_day"),
 		says("", "", "an outage, later: longest time between fetches", longestRetry(20*24*time.Hour), "policy/house/tries_double_up_to_an_hour_in_the_first_day"),
 	}}}
 }
