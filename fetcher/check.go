@@ -67,7 +67,7 @@ func (t *Transport) withoutRecord(target *url.URL, key string) (policy.Decision,
 	}
 	d := none.Decide(t.token, target, time.Time{})
 	d.Profile = t.engine.opts.Profile.Name
-	return t.withTurn(d, key, none), true
+	return t.withTurn(d, target, key, none), true
 }
 
 // decision is what a record, or the error in its place, means for a URL.
@@ -82,7 +82,7 @@ func (t *Transport) decision(target *url.URL, key string, rec *policy.Record, er
 	case err != nil:
 		return policy.Decision{}, err
 	}
-	return t.withTurn(rec.Decide(t.token, target, time.Now()), key, rec), nil
+	return t.withTurn(rec.Decide(t.token, target, time.Now()), target, key, rec), nil
 }
 
 // overridden is the decision of Options.Override on a URL, if there is one.
@@ -135,5 +135,5 @@ func (t *Transport) Peek(target *url.URL) (policy.Decision, bool) {
 	if rec == nil {
 		return policy.Decision{}, false
 	}
-	return t.withTurn(rec.Decide(t.token, target, time.Now()), key, rec), true
+	return t.withTurn(rec.Decide(t.token, target, time.Now()), target, key, rec), true
 }

@@ -83,6 +83,17 @@ type Options struct {
 	// costs nothing.
 	Sign func(req *http.Request) error
 
+	// Scopes, if set, gives the request for a URL further limits, which it shares with
+	// other requests: those for a registrable domain, or of the crawler as a whole. It
+	// is called for pages, for robots.txt and for each hop, and for Check, on any
+	// goroutine. It must be quick, and must not change the URL. A request with a Scope
+	// that has no meaning gets an error. See [pace.Scope]; a Scope whose Key is the
+	// [Authority] of the URL replaces Pace for this host. Nil is none.
+	//
+	// With the Store of cache/redis each process has its share of the limits of a
+	// scope: an eighth of them, if there are eight processes.
+	Scopes func(target *url.URL) []pace.Scope
+
 	// Redirect, if set, is called before a redirect of robots.txt is followed.
 	// An error refuses it; the file then counts as unreachable. Nil follows
 	// all that Egress permits.

@@ -215,7 +215,7 @@ func (t *tries) turn() (none pace.Turn, err error) {
 	if err != nil {
 		return none, err
 	}
-	turn, err := t.engine.pacer.Follow(r.ctx, key, 0)
+	turn, err := t.engine.pacer.Follow(r.ctx, key, 0, t.engine.scopes(t.url)...)
 	if err != nil {
 		return none, &policy.Failure{Class: policy.Timeout, Err: fmt.Errorf("waiting for a turn: %w", err)}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"time"
 
 	"github.com/rfc9309/polite/pace"
@@ -37,7 +38,27 @@ func (e *engine) newPacer(l pace.Limits) (*pace.Pacer, error) {
 func (e *engine) firstTurn(key string) (turn pace.Turn, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), turnTime)
 	defer cancel()
-	return e.pacer.Wait(ctx, key, 0)
+	return e.pacer.Wait(ctx, key, 0, e.robotsScopes(key)...)
+}
+
+// scopes are the further scopes of a request for a URL.
+func (e *engine) scopes(target *url.URL) []pace.Scope {
+	if e.opts.Scopes == nil {
+		return nil
+	}
+	return e.opts.Scopes(target)
+}
+
+// robotsScopes are the further scopes of a request for the robots.txt of an authority.
+func (e *engine) robotsScopes(key string) []pace.Scope {
+	if e.opts.Scopes == nil {
+		return nil
+	}
+	u, err := url.Parse(key + "/robots.txt")
+	if err != nil { // never: key was made of a URL
+		return nil
+	}
+	return e.opts.Scopes(u)
 }
 
 // turnInTime returns ctx's error if it has ended, and a *pace.RefusedError if the
@@ -54,12 +75,8 @@ func (e *engine) turnInTime(ctx context.Context, key string) error {
 	if f, ok := e.inFlight.Load(key); ok && f.(*flight).underWay.Load() {
 		return nil
 	}
-	if at, why := e.pacer.Peek(key, 0); !at.Before(deadline) {
-		refused := &pace.RefusedError{Authority: key, RetryAt: at, Reason: why}
-		if why == pace.ReasonBreaker {
-			refused.Trouble = e.pacer.Trouble(key)
-		}
-		return refused
+	if late := e.pacer.Obstacle(key, 0, e.robotsScopes(key)...); late != nil && !late.RetryAt.Before(deadline) {
+		return late
 	}
 	return nil
 }
@@ -70,38 +87,44 @@ const lateness = time.Minute
 // pageTurn waits for the turn of a page. late is the decision if the turn comes too
 // late; an error is why the wait was cut short.
 func (t *Transport) pageTurn(req *http.Request, key string, rec *policy.Record, r *checked) (turn pace.Turn, late *policy.Decision, err error) {
-	if t.engine.opts.Pace.Off {
+	if t.engine.unpaced() {
 		return turn, nil, nil
 	}
 	ctx, stop := waiting(req)
 	defer stop()
-	if turn, err = t.wait(ctx, key, rec, follows(req), r != nil && r.beganFlight); err == nil {
+	if turn, err = t.wait(ctx, req, key, rec, r != nil && r.beganFlight); err == nil {
 		return turn, nil, nil
 	}
 	var refused *pace.RefusedError
-	if errors.As(err, &refused) {
+	switch {
+	case errors.As(err, &refused):
 		d := t.tooLate(addressed(req), refused)
 		return turn, &d, nil
+	case ctx.Err() == nil: // Options.Scopes
+		return turn, nil, fmt.Errorf("fetcher: %w", err)
 	}
 	return turn, nil, ended(ctx)
 }
+
+// unpaced reports whether no request waits for a turn.
+func (e *engine) unpaced() bool { return e.opts.Pace.Off && e.opts.Scopes == nil }
 
 // wait waits for a turn. Limits.MaxWait does not apply to a redirect: its client
 // would begin again from the first hop, for ever. Nor does it apply to the request
 // that fetched robots.txt if the file expires before the turn: the request would
 // come back, find the file due and fetch it again, for ever.
-func (t *Transport) wait(ctx context.Context, key string, rec *policy.Record, redirected, fetched bool) (pace.Turn, error) {
-	delay := t.crawlDelay(rec)
-	if redirected {
-		return t.engine.pacer.Follow(ctx, key, delay)
+func (t *Transport) wait(ctx context.Context, req *http.Request, key string, rec *policy.Record, fetched bool) (pace.Turn, error) {
+	delay, scopes := t.crawlDelay(rec), t.engine.scopes(addressed(req))
+	if follows(req) {
+		return t.engine.pacer.Follow(ctx, key, delay, scopes...)
 	}
-	turn, err := t.engine.pacer.Wait(ctx, key, delay)
+	turn, err := t.engine.pacer.Wait(ctx, key, delay, scopes...)
 	if err == nil || !fetched {
 		return turn, err
 	}
 	var refused *pace.RefusedError
 	if errors.As(err, &refused) && rec.Due(refused.RetryAt.Add(lateness)) {
-		return t.engine.pacer.Follow(ctx, key, delay)
+		return t.engine.pacer.Follow(ctx, key, delay, scopes...)
 	}
 	return turn, err
 }
@@ -148,19 +171,21 @@ func (t *Transport) crawlDelay(rec *policy.Record) time.Duration {
 
 // withTurn adds to a decision when the request would have its turn, as far as this
 // process knows.
-func (t *Transport) withTurn(d policy.Decision, key string, rec *policy.Record) policy.Decision {
-	if t.engine.opts.Pace.Off || d.Verdict != policy.Allow {
+func (t *Transport) withTurn(d policy.Decision, target *url.URL, key string, rec *policy.Record) policy.Decision {
+	if t.engine.unpaced() || d.Verdict != policy.Allow {
 		return d
 	}
-	delay := t.crawlDelay(rec)
-	at, why := t.engine.pacer.Peek(key, delay)
-	if why != pace.ReasonNone {
-		d.Turn, d.Pacing = at, "waits for "+string(why)
-		if trouble := t.engine.pacer.Trouble(key); why == pace.ReasonBreaker && trouble != "" {
-			d.Pacing += ": " + trouble
+	delay, scopes := t.crawlDelay(rec), t.engine.scopes(target)
+	if o := t.engine.pacer.Obstacle(key, delay, scopes...); o != nil {
+		d.Turn, d.Pacing = o.RetryAt, "waits for "+o.Why()
+	}
+	limits := t.engine.opts.Pace
+	for i := range scopes {
+		if scopes[i].Key == key {
+			limits = &scopes[i].Limits
 		}
 	}
-	if obeyed := t.engine.pacer.Obeyed(delay); obeyed < delay {
+	if obeyed := limits.Obeyed(delay); obeyed < delay && !limits.Off {
 		if d.Pacing != "" {
 			d.Pacing += ", "
 		}

@@ -122,3 +122,41 @@ func ExampleTurn_Answer() {
 	// https://example.com: 2m0s "pause"
 	// https://example.net: 0s ""
 }
+
+// A crawl keeps to two requests a second for each registrable domain, whatever its hosts,
+// and to 50 requests at once in all. One host has limits of its own.
+func ExampleScope() {
+	p, err := pace.New(*pace.Default(), nil)
+	if err != nil {
+		panic(err)
+	}
+	scopes := func(authority, host string) []pace.Scope {
+		s := []pace.Scope{ // the scope with the fewest requests first
+			{Key: pace.Domain(host), Limits: pace.Limits{Gap: 500 * time.Millisecond}},
+			{Key: "all", Limits: pace.Limits{Parallel: 50}},
+		}
+		if host == "slow.example.net" {
+			s = append(s, pace.Scope{Key: authority, Limits: pace.Limits{Gap: 10 * time.Second, Parallel: 1}})
+		}
+		return s
+	}
+	for _, host := range []string{"www.example.com", "blog.example.com", "slow.example.net", "slow.example.net"} {
+		authority := "https://" + host
+		if o := p.Obstacle(authority, 0, scopes(authority, host)...); o != nil {
+			fmt.Printf("%s waits %v for %s\n", host, time.Until(o.RetryAt).Round(100*time.Millisecond), o.Why())
+			continue
+		}
+		turn, err := p.Wait(context.Background(), authority, 0, scopes(authority, host)...)
+		if err != nil {
+			panic(err)
+		}
+		// The request goes out here.
+		turn.Done()
+		fmt.Println(host, "had its turn")
+	}
+	// Output:
+	// www.example.com had its turn
+	// blog.example.com waits 500ms for scope "example.com"
+	// slow.example.net had its turn
+	// slow.example.net waits 10s for gap
+}
