@@ -11,6 +11,7 @@ import (
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/policy"
+	"github.com/rfc9309/polite/usage"
 )
 
 // askView answers "may I fetch this URL?".
@@ -21,9 +22,12 @@ type askView struct {
 	Decision *policy.Decision `json:"decision,omitempty"`
 	Why      string           `json:"why,omitempty"` // the Decision as one line
 	Lines    []line           `json:"lines,omitempty"`
+	Usage    usage.Set        `json:"usage,omitzero"` // what robots.txt says about the use of the page
 	Problem  string           `json:"error,omitempty"`
 
-	Authority string `json:"-"`
+	Authority string   `json:"-"`
+	Said      []string `json:"-"` // the first lines of Usage
+	Unsaid    int      `json:"-"` // number of lines of Usage that are not shown
 }
 
 // longestURL is the longest accepted URL in bytes.
@@ -81,7 +85,7 @@ func (k *handler) ask(ctx context.Context, q url.Values) reply {
 	asked := k.question(q)
 	if asked.view.Problem == "" {
 		if d, ok := asked.t.Peek(asked.target); ok {
-			k.explain(ctx, &asked.view, d)
+			k.explain(ctx, &asked, d)
 		}
 	}
 	return asked.view.reply()
@@ -96,10 +100,21 @@ func (v askView) reply() reply {
 	return a
 }
 
-// explain adds a decision to the view, with the lines around the deciding rule.
-func (k *handler) explain(ctx context.Context, v *askView, d policy.Decision) {
+// shownUsage is how many lines about the use of a page are shown.
+const shownUsage = 50
+
+// explain adds a decision to the view, with the lines around the deciding rule and what
+// robots.txt says about the use of the page.
+func (k *handler) explain(ctx context.Context, q *question, d policy.Decision) {
+	v := &q.view
 	v.Known, v.Decision, v.Why = true, &d, text(d.String())
 	v.Authority = strings.TrimSuffix(d.Robots, "/robots.txt")
+	v.Usage = q.t.Usage(&http.Response{Request: &http.Request{URL: q.target}})
+	if said := v.Usage.String(); said != "" {
+		v.Said = strings.Split(said, "\n")
+		v.Unsaid = max(len(v.Said)-shownUsage, 0)
+		v.Said = v.Said[:len(v.Said)-v.Unsaid]
+	}
 	if d.Match.Rule.Line == 0 {
 		return
 	}
@@ -150,7 +165,7 @@ func (k *handler) askSite(ctx context.Context, asked question) reply {
 	if err != nil {
 		return unanswered(err)
 	}
-	k.explain(ctx, &asked.view, d)
+	k.explain(ctx, &asked, d)
 	return asked.view.reply()
 }
 
@@ -163,7 +178,7 @@ func (k *handler) refresh(ctx context.Context, asked question) reply {
 	case err != nil:
 		return unanswered(err)
 	case d.Robots == "":
-		k.explain(ctx, &asked.view, d)
+		k.explain(ctx, &asked, d)
 		return asked.view.reply()
 	}
 	q := url.Values{"authority": {strings.TrimSuffix(d.Robots, "/robots.txt")}, "did": {"refreshed"}}

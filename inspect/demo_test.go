@@ -92,7 +92,7 @@ var demoSites = []demoSite{
 	{origin: "https://forum.example.com", age: 25 * time.Second, status: 503, down: 4*time.Hour + 12*time.Minute},
 	{origin: "https://images.example.com", age: 5 * time.Hour, status: 200, body: "User-agent: *\nDisallow: /\n"},
 	{origin: "https://xn--bcher-kva.example", age: 8 * time.Hour, status: 200, body: "User-agent: *\nDisallow: /warenkorb\n"},
-	{origin: "https://museum.example.org", age: 22 * time.Hour, status: 200, body: "User-agent: *\nDisallow: /tickets/\n"},
+	{origin: "https://museum.example.org", age: 22 * time.Hour, status: 200, body: "User-agent: *\nDisallow: /tickets/\nContent-Signal: search=yes, ai-train=no\nContent-Usage: /maps/ train-ai=y\nContent-Usage: /maps/ train-ai=n\nContent-Usage: Search=y\n"},
 	{origin: "https://maps.example.net", age: 12 * time.Second, err: &policy.Failure{Class: policy.DNS, Err: fmt.Errorf("no such host")}, down: 20 * time.Minute},
 	{origin: "https://data.example.gov", age: 14 * time.Hour, status: 200, body: "User-agent: *\nDisallow: /staging/\nDisallow: /export?\n"},
 }

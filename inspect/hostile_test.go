@@ -28,7 +28,7 @@ const hostileSite = "https://evil.example.com"
 // hostileRobots is a robots.txt with markup in every part.
 var hostileRobots = strings.NewReplacer("MARKUP", strings.NewReplacer("#", "", "\r", "").Replace(markup)).Replace(
 	"User-agent: ExampleBot MARKUP\nDisallow: /MARKUP\nAllow: MARKUP\nDisallow: /x\nMARKUP: MARKUP\nMARKUP\n" +
-		"Crawl-delay: MARKUP\nSitemap: javascript:window.hit=3\nSitemap: MARKUP\nUser-agent: MARKUP\nDisallow: /\n")
+		"Content-Usage: / MARKUP\nLicense: MARKUP\nContent-Signal: " + strings.Repeat("a", 300) + "\nCrawl-delay: MARKUP\nSitemap: javascript:window.hit=3\nSitemap: MARKUP\nUser-agent: MARKUP\nDisallow: /\n")
 
 // hostilePage returns a crawler that has visited only hostile sites, and its page.
 func hostilePage(t *testing.T) (*Page, *fetcher.Transport) {
@@ -57,8 +57,9 @@ func hostilePage(t *testing.T) (*Page, *fetcher.Transport) {
 	learn(hostileSite, policy.Attempt{Status: 200, Body: []byte(hostileRobots)})
 	learn("https://down.example.com", policy.Attempt{Err: &policy.Failure{Class: policy.Connect, Err: errors.New(markup)}})
 	learn("https://long.example.com", policy.Attempt{Status: 200, Body: []byte("User-agent: *\n" + strings.Repeat("Disallow: /"+strings.Repeat(`"`, 1100)+"\n", 400))})
+	learn("https://labels.example.com", policy.Attempt{Status: 200, Body: []byte("User-agent: *\n" + strings.Repeat("Content-Signal: a=n,b=y,c=\"<b>'&\"\n", 9000))})
 	learn("https://many.example.com", policy.Attempt{Status: 200, Body: []byte("User-agent: *\n" + strings.Repeat("Sitemap: x\nDisallow: /y\n", 20000))})
-	for _, u := range []string{hostileSite, "https://down.example.com", "https://long.example.com", "https://many.example.com", "https://override.example.com"} {
+	for _, u := range []string{hostileSite, "https://down.example.com", "https://long.example.com", "https://labels.example.com", "https://many.example.com", "https://override.example.com"} {
 		for _, path := range []string{"/", "/x", "/" + markup, "/" + strings.Repeat("x", 9000)} {
 			target, err := url.Parse(u)
 			if err != nil {
@@ -83,7 +84,7 @@ func hostilePages() []string {
 		"?authority=" + hostileSite, "?authority=" + m, "?as=OtherBot&authority=" + hostileSite, "?as=" + m + "&authority=" + hostileSite, "?line=" + m + "&authority=" + hostileSite,
 		"?authority=https://down.example.com", "?authority=https://long.example.com", "?authority=https://many.example.com", "?line=20000&authority=https://many.example.com",
 		"?url=" + m, "?url=" + hostileSite + "/" + url.QueryEscape(markup[:strings.Index(markup, "\u202e")]), "?url=" + hostileSite + "/x", "?as=" + m + "&url=" + hostileSite,
-		"?url=https://down.example.com/", "?url=https://override.example.com/", "?url=javascript:window.hit=4", "?url=https://x/" + strings.Repeat("%22", 9000),
+		"?url=https://down.example.com/", "?url=https://labels.example.com/", "?url=https://override.example.com/", "?url=javascript:window.hit=4", "?url=https://x/" + strings.Repeat("%22", 9000),
 	}
 }
 

@@ -88,6 +88,7 @@ var pageTests = []struct {
 	{"ask_nothing", "GET", "/?url=", 200, []string{"May I fetch this URL?"}},
 	{"ask_allowed", "GET", "/?url=" + shop + "/private/press/kit.pdf", 200, []string{"allow", shop + "/private/press/kit.pdf", "Allow: /private/press/ line 19", "16 Disallow: /private/", "19 Allow: /private/press/", "22 User-agent: GreedyBot", "Clause RFC 9309, section 2.2.2", "Group ExampleBot", "Served by https://www.shop.example.com/robots.txt", "In one line ALLOW https://shop.example.com/private/press/kit.pdf: line 19"}},
 	{"ask_disallowed_as_another", "GET", "/?as=GreedyBot&url=" + shop + "/", 200, []string{"disallow", "Disallow: / line 23", "22 User-agent: GreedyBot", "Group GreedyBot"}},
+	{"ask_about_use", "GET", "/?url=https://museum.example.org/maps/1", 200, []string{"allow", "What robots.txt says about use", "Experimental. It is reported, never enforced.", `"train-ai": allowed, line 4 "Content-Usage: /maps/ train-ai=y"`, `"train-ai": denied, line 5`, `"search": allowed, line 3 "Content-Signal: search=yes, ai-train=no"`, `"ai-train": denied, line 3`, `"train-ai": contradiction, denied counts`, `line 6 "Content-Usage: Search=y": skipped, not a dictionary`}},
 	{"ask_deferred", "GET", "/?url=https://forum.example.com/t/1", 200, []string{"defer", "status 503", "RFC 9309, section 2.3.1.4", "Down since 4 h 12 min ago", "Retry after"}},
 	{"ask_without_a_scheme", "GET", "/?url=shop.example.com/cart", 200, []string{"allow", "https://shop.example.com/cart", "no rule of group ExampleBot matches"}},
 	{"ask_stale", "GET", "/?url=http://old.example.edu/cgi-bin/x", 200, []string{"disallow", "Disallow: /cgi-bin/ line 2 stale copy"}},
@@ -138,6 +139,41 @@ func TestPages(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestUsage checks what the JSON says about the use of a page, and that the page does
+// not mention use for a site that says nothing.
+func TestUsage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page, ft := demoPage(t, nil, 0)
+		h := page.Handler(ft)
+		var v struct {
+			Usage *struct {
+				Preferences []struct {
+					Label, Value string
+					Source       struct{ Line int }
+				}
+				Contradictions []string
+				Skipped        []struct{ Reason string }
+			}
+		}
+		decode(t, sendRequest(h, "GET", "/?url=https://museum.example.org/maps/1&format=json", ""), &v)
+		const want = `{"Preferences":[{"Label":"train-ai","Value":"allowed","Source":{"Line":4}},{"Label":"train-ai","Value":"denied","Source":{"Line":5}},` +
+			`{"Label":"search","Value":"allowed","Source":{"Line":3}},{"Label":"ai-train","Value":"denied","Source":{"Line":3}}],` +
+			`"Contradictions":["train-ai"],"Skipped":[{"Reason":"not a dictionary (RFC 9651): invalid key format: character 0"}]}`
+		if got := mustJSON(v.Usage); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		if got := readBody(t, sendRequest(h, "GET", "/?url="+shop+"/", "")); strings.Contains(got, "about use") {
+			t.Error("the page of a site that says nothing about use mentions it")
+		}
+		hostile, ft := hostilePage(t)
+		words := visibleWords(t, readBody(t, sendRequest(hostile.Handler(ft), "GET", "/?url=https://labels.example.com/", "")))
+		// There are 1,024 preferences, and a line on that limit.
+		if n := strings.Count(words, "Content-Signal: a=n"); n != shownUsage || !strings.Contains(words, "and 975 more") {
+			t.Errorf("a file with many labels\ngot  %d lines in %s\nwant %d, and 975 more", n, words, shownUsage)
+		}
+	})
 }
 
 // TestRules checks which lines are marked. Marks are not visible words.

@@ -72,7 +72,7 @@ func (s Skip) String() string {
 }
 
 // shownMost bounds a text that is shown, in bytes.
-const shownMost = 300
+const shownMost = 120
 
 // A Set is what a site says about the use of one URL. It is immutable. The zero Set says
 // nothing.

@@ -29,6 +29,22 @@ const hostileRobots = "User-agent: *\n" +
 	"Disallow: /\xff\xfe\b\b\b\r" +
 	"Sitemap: https://hostile.example/\x1b[2J\u202e.xml\n"
 
+// usageRobots is a robots.txt that says something about the use of pages, not all of it
+// well.
+const usageRobots = "License: https://usage.example/license.xml\n" +
+	"User-agent: *\nContent-Signal: search=yes, ai-train=no\nContent-Usage: train-ai=n\n" +
+	"Content-Usage: /open/ train-ai=y\nContent-Usage: /open/ train-ai=n, \x1b[31mred=n\nContent-Usage: /open/ train-ai=n;why=\"\u202e\"\nContent-Usage: /open/ train-ai=n\n"
+
+// manyLabels returns a robots.txt with more labels than --explain shows.
+func manyLabels() string {
+	var b strings.Builder
+	b.WriteString("User-agent: *\nContent-Usage: x=y")
+	for i := range 40 {
+		fmt.Fprintf(&b, ", use%d=n", i)
+	}
+	return b.String() + "\n"
+}
+
 // manyRules returns a robots.txt with a long group and groups for other crawlers.
 func manyRules() string {
 	var b strings.Builder
@@ -73,6 +89,8 @@ func newWeb(t *testing.T) *httptest.Web {
 	robots("https://www.example.com", httptest.Redirect(301, "https://example.com/robots.txt").After(120*time.Millisecond))
 	robots("https://many.example", httptest.Text(manyRules()).Header("Cache-Control", "max-age=7200").ETag(`"v1"`).After(45*time.Millisecond))
 	robots("https://named.example", httptest.Text(manyCrawlers()))
+	robots("https://usage.example", httptest.Text(usageRobots))
+	robots("https://labels.example", httptest.Text(manyLabels()))
 	robots("https://missing.example", httptest.Status(404))
 	robots("https://busy.example", httptest.Status(503).Header("Retry-After", "120"))
 	robots("https://late.example", httptest.Text("User-agent: *\nDisallow: /a\n").After(900*time.Millisecond))

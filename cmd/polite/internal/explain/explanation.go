@@ -8,6 +8,7 @@ import (
 	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/matcher"
 	"github.com/rfc9309/polite/policy"
+	"github.com/rfc9309/polite/usage"
 )
 
 const (
@@ -15,6 +16,8 @@ const (
 	neighbours = 3
 	// maxOthers is for how many other crawlers the decision is shown.
 	maxOthers = 12
+	// maxUsage is how many lines about the use of the page are shown.
+	maxUsage = 12
 )
 
 // lifetimeFields are the header fields that set the time of the next fetch or make
@@ -32,7 +35,8 @@ type Explanation struct {
 	Rules    []Rule    `json:"rules"`        // the deciding rule and its neighbours
 	After    int       `json:"rules_after"`  // number of rules left out after Rules
 	Others   []Other   `json:"others"`
-	More     int       `json:"others_more"` // number of named crawlers left out of Others
+	More     int       `json:"others_more"`    // number of named crawlers left out of Others
+	Usage    usage.Set `json:"usage,omitzero"` // what the file says about the use of the page
 
 	hasFile bool // there is a file with rules
 }

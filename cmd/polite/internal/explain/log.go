@@ -10,6 +10,7 @@ import (
 
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/policy"
+	"github.com/rfc9309/polite/usage"
 )
 
 // keptRetrievals is how many retrievals a Log keeps.
@@ -71,6 +72,7 @@ func (l *Log) Explain(d policy.Decision, rec *policy.Record, target *url.URL, to
 		e.hasFile = true
 		e.addGroup(d, f.Group(token))
 		e.addOthers(f, d.Match.Agent, target)
+		e.Usage = usage.OfFile(f, token, target.RequestURI())
 	}
 	return e
 }

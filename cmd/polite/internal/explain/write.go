@@ -3,6 +3,7 @@ package explain
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/rfc9309/polite/cmd/polite/internal/display"
@@ -34,6 +35,8 @@ func (s *Explanation) Write(p *display.Writer, d policy.Decision, now time.Time)
 		s.writeRules(w)
 		w.begin("others")
 		s.writeOthers(w)
+		w.begin("usage")
+		s.writeUsage(w)
 	}
 	p.WriteString("\n")
 }
@@ -118,6 +121,22 @@ func (s *Explanation) writeOthers(w *sectionWriter) {
 	if s.More > 0 {
 		w.line("and %s", display.Count(s.More, "more crawler", "more crawlers"))
 	}
+}
+
+// writeUsage writes what the file says about the use of the page, if anything.
+func (s *Explanation) writeUsage(w *sectionWriter) {
+	said := s.Usage.String()
+	if said == "" {
+		return
+	}
+	lines := strings.Split(said, "\n")
+	for _, l := range lines[:min(len(lines), maxUsage)] {
+		w.prose(0, l)
+	}
+	if more := len(lines) - maxUsage; more > 0 {
+		w.line("and %s", display.Count(more, "more line", "more lines"))
+	}
+	w.prose(0, "experimental: reported, never enforced; the header of a page can say more")
 }
 
 // sectionWriter writes lines with a left margin of twelve columns. The first line
