@@ -55,7 +55,8 @@
 // it with the reason. A value that is neither of the two words, such as "train-ai=maybe",
 // is Unknown and no error.
 //
-// A record, and a header field with all its lines, is read up to 64 KiB. A longer one is
+// A record is read up to 64 KiB, and so is a header field, or each line of one whose
+// lines are separate values: X-Robots-Tag, Link and the single values. A longer one is
 // skipped; of a list, the members before the limit count. A field yields at most 1,024
 // preferences. Of the Content-Usage records of a group 4,096 are read, and 16 different
 // patterns of one length count together. A label has at most 256 bytes, and 64 skipped

@@ -15,6 +15,7 @@ import (
 
 const (
 	fieldMost   = 64 << 10 // bytes of a record, or of a header field, that are read
+	textMost    = 1 << 10  // bytes of the text of a source
 	valuesMost  = 1024     // preferences of a field
 	recordsMost = 4096     // records of a group that may have a path
 	equalMost   = 16       // different patterns of one length that count together
@@ -197,7 +198,7 @@ func longest(patterns []string, target string) []string {
 
 // newSource returns the source of a value.
 func newSource(f *field, line int, value string) Source {
-	return Source{f.kind, line, strings.Clone(clean.Cut(strings.Trim(value, " \t"), fieldMost))}
+	return Source{f.kind, line, strings.Clone(clean.Cut(strings.Trim(value, " \t"), textMost))}
 }
 
 // value reads one value of a field. written is the value with what stands before it.

@@ -48,7 +48,7 @@ type Kind string
 type Source struct {
 	Kind Kind   `json:"kind"`
 	Line int    `json:"line"` // line of robots.txt, from 1; 0 for a header field
-	Text string `json:"text"` // the value as written; of Link, the one link
+	Text string `json:"text"` // the value as written, cut to 1 KiB; of Link, the one link
 }
 
 // String returns the source as words, quoted and bounded.
