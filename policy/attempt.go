@@ -47,7 +47,7 @@ type Hop struct {
 	Status   int
 }
 
-// at is the time that all spans count from: when the attempt ended.
+// at returns when the attempt ended: the time that all spans count from.
 func (a *Attempt) at() time.Time {
 	if a.Received.IsZero() {
 		return a.Sent
@@ -55,7 +55,7 @@ func (a *Attempt) at() time.Time {
 	return a.Received
 }
 
-// began is when the fetch began, at the latest when it ended.
+// began returns when the fetch began, at the latest when it ended.
 func (a *Attempt) began() time.Time {
 	if a.Sent.IsZero() || a.Sent.After(a.at()) {
 		return a.at()
@@ -63,7 +63,7 @@ func (a *Attempt) began() time.Time {
 	return a.Sent
 }
 
-// served is the URL of the final answer.
+// served returns the URL of the final answer.
 func (a *Attempt) served() string {
 	switch {
 	case a.Served != "":
@@ -121,7 +121,7 @@ func (f *Failure) Unwrap() error {
 	return f.Err
 }
 
-// class is the class of a failure in the chain of err. A nil *Failure that became
+// class returns the class of a failure in the chain of err. A nil *Failure that became
 // an error by mistake has the class Other.
 func class(err error) Class {
 	var f *Failure

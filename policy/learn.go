@@ -52,7 +52,8 @@ type step struct {
 // at one moment of a coarse clock.
 const instant = time.Microsecond
 
-// order puts fetches of one moment, one after the other, a nanosecond apart.
+// order gives two fetches of one moment, one after the other, times that are a
+// nanosecond apart.
 func (s *step) order() {
 	if s.old == nil || s.old.learnt < s.now || s.old.learnt >= s.now+int64(instant) {
 		return
@@ -63,8 +64,8 @@ func (s *step) order() {
 	}
 }
 
-// next returns the record after the attempt. It takes old for older than the attempt;
-// Merge finds out whether that is so.
+// next returns the record after the attempt. It assumes that old is older than the
+// attempt; Merge finds out whether that is true.
 func (s *step) next() *Record {
 	switch {
 	case s.a.Err != nil:
@@ -218,13 +219,13 @@ func (s *step) newRecord(a answer) *Record {
 // maxStatus bounds the statuses that are kept: a larger one counts as this.
 const maxStatus = 1 << 20
 
-// source is where the answer came from, with its validators.
+// source returns where the answer came from, with its validators.
 func (s *step) source() source {
 	modified := field.Date(s.a.Header.Get("Last-Modified")).Unix()
 	return source{origin: s.elsewhere(), etag: field.ETag(s.a.Header, maxValidator), modified: max(modified, 0)}
 }
 
-// elsewhere is the URL that answered, "" if it is Attempt.Robots.
+// elsewhere returns the URL that answered, "" if it is Attempt.Robots.
 func (s *step) elsewhere() string {
 	if served := s.a.served(); served != s.a.Robots {
 		return served
@@ -232,7 +233,7 @@ func (s *step) elsewhere() string {
 	return ""
 }
 
-// cause says in words why the answer is not a file.
+// cause returns in words why the answer is not a file.
 func (s *step) cause() string {
 	switch status := s.a.Status; {
 	case status <= 0:

@@ -33,8 +33,8 @@ type outage struct {
 // maxFails ends the count of failed fetches in a row.
 const maxFails = 32
 
-// lastedAt is the observed length of the outage at now. At most the span most of the
-// time since the last fetch counts.
+// lastedAt returns the observed length of the outage at now. The time since the last
+// fetch counts up to most, and not at all if the last answer asks for patience.
 func (r *Record) lastedAt(now, most int64) time.Duration {
 	if r.outage.hold {
 		return r.outage.lasted
@@ -71,8 +71,8 @@ func (s *step) unreachable(rule StatusRule, cause string) *Record {
 	return r
 }
 
-// outage returns the outage with one more failed fetch, whose answer unreachable and
-// pause take into account.
+// outage returns the outage after one more failed fetch. Its caller adds what the answer
+// says, and counts the fetch.
 func (s *step) outage() *outage {
 	o := outage{first: s.now, tried: s.began}
 	if s.a.at().IsZero() {
@@ -91,12 +91,12 @@ func (s *step) outage() *outage {
 	if o.first != 0 { // a clock that was set back may have measured more
 		o.lasted = min(o.lasted, time.Duration(s.now-o.first))
 	}
-	o.reached = min(o.reached, s.began) // likewise
+	o.reached = min(o.reached, s.began) // the last answer may be by a clock that was ahead
 	return &o
 }
 
-// pause is the time to the next fetch: what the phase says, or else the rule, or else
-// a step that doubles. It is no shorter than the server's Retry-After and Fresh.Least.
+// pause returns the time to the next fetch: what the phase says, or else the rule, or
+// else a step that doubles. It is at least the server's Retry-After and Fresh.Least.
 func (s *step) pause(rule StatusRule, r *Record) time.Duration {
 	ph := s.p.phase(r.outage.lasted)
 	pause := ph.EveryBare
@@ -114,8 +114,8 @@ func (s *step) pause(rule StatusRule, r *Record) time.Duration {
 	return max(pause, asked, s.p.Fresh.Least)
 }
 
-// backoff is a step that doubles with each failed fetch, drawn from its upper half by
-// a hash of the authority and the time, which keeps Learn pure.
+// backoff returns a step that doubles with each failed fetch, drawn from its upper half
+// by a hash of the URL and the time, which keeps Learn pure.
 func (s *step) backoff(o *outage) time.Duration {
 	most := s.p.Retry.Day
 	if o.first != 0 && s.now-o.first >= int64(day) {

@@ -46,24 +46,26 @@ type Profile struct {
 	Conditional bool
 }
 
-// StatusRule says what the final statuses From to To, both included, mean.
+// StatusRule says what the final statuses From to To, both included, mean. The fields
+// after Again matter only if the result is as their comments say.
 type StatusRule struct {
 	From, To int
 	Access   Access
 	Clause   string        // the clause that a decision without a copy rests on
-	Again    time.Duration // the time to the next fetch; Unreachable and 0: Profile.Retry doubles
-	// Keep is how long after its receipt a copy governs in spite of this
-	// answer. Zero drops the copy; Lifetime keeps it until it expires.
+	Again    time.Duration // the time to the next fetch, unless Successful; Unreachable and 0: Profile.Retry doubles
+	// Keep, if Unavailable or Restricted, is how long after its receipt a copy
+	// governs in spite of this answer. Zero drops the copy; Lifetime keeps it
+	// until it expires.
 	Keep time.Duration
-	// NeedRules makes a Successful answer without one rule unreachable.
+	// NeedRules, if Successful, makes an answer without one rule Unreachable.
 	NeedRules bool
-	// Empty takes the file for empty, whatever the body says.
+	// Empty, if Successful, takes the file for empty, whatever the body says.
 	Empty bool
-	// Answers marks the answer as proof that there is a server, which some
-	// phases of an outage ask for.
+	// Answers, if Unreachable, takes the answer as proof that there is a server,
+	// which some phases of an outage ask for.
 	Answers bool
-	// Hold marks an answer that asks for patience: however long it lasts it
-	// never ends in allow.
+	// Hold, if Unreachable, marks an answer that asks for patience: however long
+	// the outage lasts, it does not end in Allow while this is the last answer.
 	Hold bool
 }
 
@@ -101,12 +103,9 @@ type Phase struct {
 	EveryBare  time.Duration // the time between fetches while no copy governs; 0: Profile.Retry doubles
 }
 
-// Clone returns a copy that shares nothing with p, nil for nil. Package fetcher
-// keeps a clone. A program that calls Learn must not change the profile between calls.
+// Clone returns a copy that shares nothing with p. Package fetcher keeps a clone. A
+// program that calls Learn must not change the profile between calls.
 func (p *Profile) Clone() *Profile {
-	if p == nil {
-		return nil
-	}
 	c := *p
 	c.Status, c.Failures, c.Outage = slices.Clone(p.Status), maps.Clone(p.Failures), slices.Clone(p.Outage)
 	return &c
@@ -133,8 +132,8 @@ func (p *Profile) Check() error {
 	return nil
 }
 
-// ordered reports whether every phase of an outage begins some time, and the last
-// one does not end.
+// ordered reports whether each phase of an outage ends after the one before, and only
+// the last one has no end.
 func (p *Profile) ordered() bool {
 	for i := 1; i < len(p.Outage); i++ {
 		before, until := p.Outage[i-1].Until, p.Outage[i].Until
@@ -156,7 +155,7 @@ func (p *Profile) statusRule(status int) StatusRule {
 	return StatusRule{Clause: "2.3.1.4"}
 }
 
-// phase is the part of an outage that holds when its observed length is lasted.
+// phase returns the phase of an outage whose observed length is lasted.
 func (p *Profile) phase(lasted time.Duration) Phase {
 	for _, ph := range p.Outage {
 		if ph.Until == 0 || lasted < ph.Until {
