@@ -39,7 +39,9 @@ const (
 //	passed   the flight has ended, and the ticket is for the next in line
 //	ended    the ticket is released: the store forgets it
 //
-// admit moves a ticket on until its request starts. Pacer.mu guards the fields.
+// A flying ticket may ask for its next start. Then it is asking, queued or granted as
+// well, and remains so when it is passed. admit moves a ticket on until its request
+// starts. Pacer.mu guards the fields.
 type ticket struct {
 	host *host
 	name string
@@ -54,6 +56,7 @@ type ticket struct {
 	next    instant            // nothing to do before this
 
 	gap   time.Duration // gap asked for
+	after time.Duration // by the store's clock: the next start asked for is not before this; 0 if none is
 	began instant       // when this process got the place
 	sent  instant       // when the latest request was sent
 	renew *time.Timer   // calls hold three times in a life; nil until the first flight
@@ -69,7 +72,7 @@ func (p *Pacer) admit(h *host, now instant) bool {
 	}
 	t := h.ticket
 	switch {
-	case t.renew != nil: // passed on
+	case t.renew != nil && t.after == 0: // passed on
 		return true
 	case t.cancel != nil:
 	case now < t.next:
@@ -92,7 +95,7 @@ func (p *Pacer) ask(t *ticket) {
 	t.gap = max(t.host.ownGap, t.host.first().delay, t.host.adaptive())
 	r := Reservation{
 		Ticket: t.name, Gap: t.gap, Keep: t.host.limits.hold(), Life: life,
-		Ahead: min(2*p.fleet.usual, askTime), Parallel: t.host.limits.Parallel,
+		Ahead: min(2*p.fleet.usual, askTime), Parallel: t.host.limits.Parallel, After: t.after,
 	}
 	go func() { // ends with the call
 		defer cancel()
@@ -125,7 +128,10 @@ func (p *Pacer) answer(t *ticket, g Grant, ok bool, asked instant) {
 		if !t.granted {
 			t.next = max(t.next, now+askRest)
 		}
-	case !t.granted: // not by a message either
+	case t.granted: // by a message
+	case t.renew != nil:
+		t.after = 0
+	default:
 		t.alone, t.start, t.next = true, now, now
 	}
 	p.postpone(t.host)
@@ -134,8 +140,8 @@ func (p *Pacer) answer(t *ticket, g Grant, ok bool, asked instant) {
 // hear takes an answer or a message of the store into account. A message may
 // overtake an answer that was written before it, so the earlier moment counts.
 func (p *Pacer) hear(t *ticket, g Grant) {
-	if t.granted {
-		return
+	if t.granted || g.Granted && g.Start < t.after {
+		return // the ticket has a start already, or used this one
 	}
 	now := p.now()
 	start := min(g.Start-p.fleet.clock.ahead(), now+ages)
@@ -182,20 +188,36 @@ func (p *Pacer) board(f *flight) {
 		p.discard(t)
 		return
 	}
-	f.host.ticket, f.ticket, t.sent = nil, t, f.started
+	f.host.ticket, f.ticket, t.sent, t.after = nil, t, f.started, 0
 	if t.renew == nil {
 		t.began = f.started
 		t.renew = time.AfterFunc(life/3, func() { p.hold(t, life) })
 	}
+	h, n, usual := f.host, t.host.limits.Parallel, p.fleet.usual
+	// A gain if places are the limit, and not the gap, and if the end can be foretold.
+	if t.gap > 0 && n > 1 && h.took+usual > spread(t.gap, n) && h.off < usual {
+		end := f.started + h.took
+		time.AfterFunc(h.took-usual*3/2, func() { p.book(f, end) })
+	}
+}
+
+// book asks for the start after that of a flight, not before end, the moment at which
+// the flight is expected to end. So the next request can use the place at that moment,
+// without a call of the store in between.
+func (p *Pacer) book(f *flight, end instant) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := f.ticket
+	if f.ended || !f.sent && !f.answered || t.cancel != nil || f.host.line.Len() == 0 || end > t.began+p.fleet.quantum() {
+		return
+	}
+	t.after = max(end+p.fleet.clock.ahead(), 1)
+	p.ask(t)
 }
 
 // discard ends the ticket of a line.
 func (p *Pacer) discard(t *ticket) {
-	t.host.ticket, t.ended = nil, true
-	if t.cancel != nil {
-		t.cancel() // then answer releases it
-		return
-	}
+	t.host.ticket = nil
 	go p.release(t) // ends with its call
 }
 
@@ -210,15 +232,22 @@ func (p *Pacer) discardUseless(h *host) {
 }
 
 // mayPassOn reports whether the first in line may start with t, the ticket of a flight
-// that has ended, without asking the store, which saves the way there and back: nobody
-// else can start while this process has the only place, and without a gap any moment is
-// right. quantum bounds the time, so that other processes get their turn.
+// that has ended, which saves the way to the store and back. No question is needed while
+// this process has the only place, since nobody else can start, and without a gap, since
+// any moment is right. Otherwise t must have asked for its next start. quantum bounds
+// the time, so that other processes get their turn.
 func (p *Pacer) mayPassOn(t *ticket) bool {
 	w, n := t.host.first(), t.host.limits.Parallel
-	if w == nil || t.host.outage.away || n != 1 && (n == 0 || max(w.gap, t.gap, t.host.adaptive()) > 0) {
+	if w == nil || n == 0 || t.host.outage.away {
 		return false
 	}
 	at, _ := t.host.dueAfter(w.gap)
+	if n > 1 && max(w.gap, t.gap, t.host.adaptive()) > 0 {
+		if t.after == 0 || w.delay > t.gap {
+			return false
+		}
+		at = max(at, t.start)
+	}
 	return max(at, p.now()) < t.began+p.fleet.quantum()
 }
 
@@ -237,7 +266,14 @@ func (p *Pacer) release(t *ticket) {
 	if t.renew != nil {
 		t.renew.Stop()
 	}
+	asking := t.cancel != nil
+	if asking {
+		t.cancel() // then answer releases it
+	}
 	p.mu.Unlock()
+	if asking {
+		return
+	}
 	go bounded.Call(context.Background(), func(context.Context) (none struct{}, err error) { t.stop(); return }) // ends with stop
 	p.giveBack(t, p.now()+ticketLife)
 }
@@ -256,7 +292,10 @@ func (p *Pacer) giveBack(t *ticket, until instant) {
 // reports whether the store answered.
 func (p *Pacer) hold(t *ticket, keep time.Duration) (ok bool) {
 	p.mu.Lock()
-	sent := max(t.sent+p.fleet.clock.ahead(), 0)
+	var sent time.Duration
+	if t.renew != nil && t.after == 0 {
+		sent = max(t.sent+p.fleet.clock.ahead(), 1)
+	}
 	p.mu.Unlock()
 	rest, ok := exchange(context.Background(), t.host, func(ctx context.Context) (time.Duration, error) {
 		return p.opts.Shared.Hold(ctx, t.host.authority, t.name, keep, sent)
@@ -358,6 +397,16 @@ func (h *host) dueAlone(gap time.Duration, n int) instant {
 	}
 	// While no call at all is answered, the first of them counts.
 	return max(h.last, min(h.outage.lost, p.fleet.outage.lost)) + wait
+}
+
+// measure takes the time in flight of a request into account.
+func (h *host) measure(took time.Duration) {
+	if h.took == 0 {
+		h.took = took
+	}
+	off := took - h.took
+	h.took += off / 4
+	h.off += (max(off, -off) - h.off) / 4
 }
 
 // quantum is how long a process may pass a place on from request to request. To hand

@@ -22,6 +22,7 @@ type ledger struct {
 	delays        []time.Duration // of the next answers; then none
 	down          error
 	last, until   time.Time
+	prior         time.Time // last, if the latest start is given back
 	latest        string
 	unsent        bool // latest has not been sent
 	gap, level    time.Duration
@@ -81,13 +82,13 @@ func (s *ledger) Reserve(ctx context.Context, _ string, r Reservation) (g Grant,
 		if s.unsent && max(r.Gap, s.gap) > 0 && s.latest != r.Ticket && now.Before(s.last.Add(time.Second)) {
 			due = due.Add(time.Second)
 		}
-		due = slices.MaxFunc([]time.Time{due, s.until, now}, time.Time.Compare)
+		due = slices.MaxFunc([]time.Time{due, s.until, now, epoch.Add(r.After)}, time.Time.Compare)
 		switch {
 		case !held && r.Parallel > 0 && len(s.flying) >= r.Parallel:
 			due = slices.MaxFunc([]time.Time{due, now.Add(500 * ms)}, time.Time.Compare)
 		case due.Sub(now) <= r.Ahead:
 			g.Granted = true
-			s.last, s.latest, s.gap, s.unsent = due, r.Ticket, r.Gap, r.Parallel != 1
+			s.prior, s.last, s.latest, s.gap, s.unsent = s.last, due, r.Ticket, r.Gap, r.Parallel != 1
 			s.flying[r.Ticket] = due.Add(r.Life)
 		default:
 			due = due.Add(-r.Ahead)
@@ -108,9 +109,12 @@ func (s *ledger) Hold(ctx context.Context, _, ticket string, life, started time.
 		if start := epoch.Add(started); start.After(s.last) {
 			s.last = start
 		}
-		news := s.unsent && s.latest == ticket
+		news := s.unsent && s.latest == ticket && (started > 0 || life == 0)
 		if news {
 			s.unsent = false
+		}
+		if news && started == 0 {
+			s.last = s.prior
 		}
 		if life == 0 {
 			delete(s.flying, ticket)

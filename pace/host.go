@@ -25,7 +25,8 @@ type host struct {
 	breaker *breaker      // nil until a request fails
 	level   time.Duration // length that the next pause starts from; 0 without trouble
 	mean    time.Duration // recent answer time
-	took    time.Duration // time in flight of the request that ended last
+	took    time.Duration // time in flight, the mean of recent requests
+	off     time.Duration // by how much they differ from it, the mean
 
 	scope   bool      // requests of other authorities name it as a Scope
 	recent  bool      // used again since the sweep last came by

@@ -23,8 +23,9 @@ type Store interface {
 	Reserve(ctx context.Context, authority string, r Reservation) (Grant, error)
 
 	// Hold keeps a ticket in flight for life from now. A life of 0 ends the
-	// ticket. started is when its request was sent. rest is what remains of a
-	// pause.
+	// ticket. started is when its latest request was sent; 0 means that the
+	// latest start granted has not been used, and a ticket that ends so gives
+	// it back. rest is what remains of a pause.
 	Hold(ctx context.Context, authority, ticket string, life, started time.Duration) (rest time.Duration, err error)
 
 	// Pause forbids starts at authority for wait from now. It never ends a
@@ -57,6 +58,10 @@ type Reservation struct {
 	Ahead time.Duration
 	// Parallel is the number of tickets in flight at once; 0 is no bound.
 	Parallel int
+	// After is set for a ticket in flight that asks for one more start, to
+	// use its place for the next request: the start is not before this
+	// moment. Such a ticket stays in flight and comes before the queue.
+	After time.Duration
 }
 
 // A Grant is the answer to a Reservation, at once or later.

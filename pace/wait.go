@@ -435,7 +435,7 @@ func (p *Pacer) end(f *flight) *ticket {
 	for s := range f.seats {
 		s.host.flying--
 		if p.opts.Shared != nil {
-			s.host.took = p.now() - f.started
+			s.host.measure(p.now() - f.started)
 		}
 		p.touch(s.host)
 	}

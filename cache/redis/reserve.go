@@ -15,14 +15,16 @@ import (
 // The scripts below keep three keys of an authority. Times are in microseconds of the server's clock.
 //
 //	state  a hash: last, the latest start; latest, its ticket; gap, the time to keep free behind it; sent, 0
-//	       until its request was sent, where that matters; until, the end of a pause; level, what the next
-//	       pause starts from; due, when the head of the queue asks again; parallel and life, as last asked;
-//	       count, the number of tickets seen; and for each ticket in the queue its gap and ahead
-//	line   the tickets in the queue, by order of arrival
+//	       until its request was sent, where that matters; prior and priorgap, last and gap if the latest start
+//	       is given back; until, the end of a pause; level, what the next pause starts from; due, when the head
+//	       of the queue asks again; parallel and life, as last asked; count, the number of tickets seen; and for
+//	       each ticket in the queue its gap, ahead and after
+//	line   the tickets in the queue, by order of arrival, which is at least 1; and before them tickets in flight
+//	       that ask for one more start, by negative orders
 //	alive  all tickets, by the moment at which they count as dead
 //
-// A ticket that is alive and not in the queue is in flight. Each script removes the dead first. Keys that are not
-// used expire.
+// A ticket that is alive and not in the queue is in flight. Since the tickets before the queue keep their places, they
+// count only for the others. Each script removes the dead first. Keys that are not used expire.
 
 // serveFunction grants starts to the head of the queue as long as there is room for a request in flight and the
 // gap and the pause end soon. The process of a ticket, whose name the ticket begins with, gets a message of each
@@ -33,10 +35,11 @@ local state, line, alive, channel, ticket = KEYS[1], KEYS[2], KEYS[3], ARGV[1], 
 local poll, sending = tonumber(ARGV[3]), tonumber(ARGV[4])
 local t = redis.call("TIME")
 local now = t[1] * 1000000 + t[2]
-local s = redis.call("HMGET", state, "last", "latest", "gap", "sent", "until", "level", "due", "parallel", "life")
+local s = redis.call("HMGET", state, "last", "latest", "gap", "sent", "until", "level", "due", "parallel", "life", "prior", "priorgap")
 local last, latest, before, unsent = tonumber(s[1]) or 0, s[2], tonumber(s[3]) or 0, s[4] == "0"
 local paused, level, due = tonumber(s[5]) or 0, tonumber(s[6]) or 0, tonumber(s[7]) or 0
 local parallel, life = tonumber(s[8]) or 0, tonumber(s[9]) or 0
+local prior, priorgap = tonumber(s[10]) or 0, tonumber(s[11]) or 0
 for _, dead in ipairs(redis.call("ZRANGEBYSCORE", alive, "-inf", now)) do
 	redis.call("ZREM", line, dead)
 	redis.call("ZREM", alive, dead)
@@ -57,16 +60,16 @@ local function serve()
 		if not head then
 			return answer
 		end
-		local gap, ahead = string.match(redis.call("HGET", state, head) or "0 0", "(%S+) (%S+)")
-		gap, ahead = tonumber(gap), tonumber(ahead)
+		local gap, ahead, after = string.match(redis.call("HGET", state, head) or "0 0", "(%S+) (%S+) ?(%S*)")
+		gap, ahead, after = tonumber(gap), tonumber(ahead), tonumber(after) or 0
 		local flying = redis.call("ZCARD", alive) - redis.call("ZCARD", line)
 		local full = parallel > 0 and flying >= parallel
 		local apart = math.max(gap, before)
-		local start = last + apart
+		local base = last
 		if apart > 0 and unsent and now < last + sending then -- it may be sent as late as this
-			start = start + sending
+			base = last + sending
 		end
-		start = math.max(start, paused, now)
+		local start = math.max(base + apart, paused, now, after)
 		if full or start > now + ahead then
 			local again = math.max(start - ahead, now + 1000)
 			if full then
@@ -82,8 +85,9 @@ local function serve()
 		redis.call("ZREM", line, head)
 		redis.call("HDEL", state, head)
 		redis.call("ZADD", alive, start + life, head)
+		prior, priorgap = base, before
 		last, latest, before, unsent = start, head, gap, parallel ~= 1
-		redis.call("HSET", state, "last", last, "latest", latest, "gap", gap, "sent", unsent and 0 or 1)
+		redis.call("HSET", state, "last", last, "latest", latest, "gap", gap, "sent", unsent and 0 or 1, "prior", prior, "priorgap", priorgap)
 		tell(head, 1, start)
 		answer = start
 	end
@@ -91,24 +95,29 @@ end
 `
 
 // reserveScript puts a ticket in the queue and answers with its start, or with the moment to ask again. Behind
-// others that is an estimate. A ticket that lets its start pass unused comes before the queue.
+// others that is an estimate. A ticket that lets its start pass unused comes before the queue, as does one in flight
+// that asks for one more start.
 var reserveScript = rueidis.NewLuaScript(serveFunction + `
 local gap, ahead, keep, patience, late = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
+local after = tonumber(ARGV[12])
 parallel, life = tonumber(ARGV[7]), tonumber(ARGV[8])
 if last > now + 2000000 then -- the clock was set back
 	last = now
 end
 
 local ends = redis.call("ZSCORE", alive, ticket)
-local queued = redis.call("ZSCORE", line, ticket)
+local order = redis.call("ZSCORE", line, ticket)
 local granted, start = 1, ends and ends - life
-if queued or not ends or start + late < now then
-	if not queued then
-		local order = ends and 0 or redis.call("HINCRBY", state, "count", 1)
+if after > 0 then -- the start before may be renewed, and is no answer
+	start = unsent and latest == ticket and last >= after and last or 0
+end
+if order or not ends or start + late < now then
+	if not order then
+		order = ends and math.max(after, now) - 1e16 or redis.call("HINCRBY", state, "count", 1)
 		redis.call("ZADD", line, order, ticket)
 		redis.call("ZADD", alive, now + patience, ticket)
 	end
-	redis.call("HSET", state, ticket, ARGV[5] .. " " .. ARGV[6], "parallel", parallel, "life", life)
+	redis.call("HSET", state, ticket, ARGV[5] .. " " .. ARGV[6] .. " " .. ARGV[12], "parallel", parallel, "life", life)
 	serve()
 	local place = redis.call("ZRANK", line, ticket)
 	if place then
@@ -116,7 +125,8 @@ if queued or not ends or start + late < now then
 		if place > 0 then
 			start = math.max(due, last + math.max(gap, before), paused) + place * math.max(gap, 5000)
 		end
-		redis.call("ZADD", alive, math.min(start, now + patience) + 2000000, ticket)
+		local asks = math.min(start, now + patience)
+		redis.call("ZADD", alive, after > 0 and tonumber(order) < 0 and now + life or asks + 2000000, ticket)
 	else
 		start = redis.call("ZSCORE", alive, ticket) - life
 	end
@@ -129,21 +139,27 @@ end
 return {granted, math.ceil(start), level, now}
 `)
 
-// holdScript moves the end of a ticket in flight and records when its request was sent, or ends any ticket. It
-// returns the rest of a pause.
+// holdScript moves the end of a ticket in flight and records when its request was sent, or ends any ticket and takes
+// back a start that was not used. It returns the rest of a pause.
 var holdScript = rueidis.NewLuaScript(serveFunction + `
 local keep, started = tonumber(ARGV[5]), tonumber(ARGV[6])
 local news = keep == 0
-if not redis.call("ZSCORE", line, ticket) and redis.call("ZSCORE", alive, ticket) then
-	last = math.max(last, math.min(started, now))
-	redis.call("HSET", state, "last", last)
-	if latest == ticket and unsent then
-		redis.call("HSET", state, "sent", 1)
+local order = tonumber(redis.call("ZSCORE", line, ticket) or 0)
+if order <= 0 and redis.call("ZSCORE", alive, ticket) then
+	local sent = math.min(started, now)
+	last, prior = math.max(last, sent), math.max(prior, sent)
+	if latest == ticket and unsent and (started > 0 or keep == 0) then
 		unsent, news = false, true
+		if started == 0 then -- its start was not used
+			last, before, latest = prior, priorgap, ""
+		end
 	end
+	redis.call("HSET", state, "last", last, "latest", latest or "", "gap", before, "sent", unsent and 0 or 1, "prior", prior)
 	if keep > 0 then
 		redis.call("ZADD", alive, now + keep, ticket)
-		redis.call("PEXPIRE", alive, math.max(redis.call("PTTL", alive), math.ceil(keep / 1000) + 10000))
+	end
+	for _, key in ipairs({state, alive}) do
+		redis.call("PEXPIRE", key, math.max(redis.call("PTTL", key), math.ceil(keep / 1000) + 10000))
 	end
 end
 if keep == 0 then
@@ -208,6 +224,7 @@ func (s *Store) Reserve(ctx context.Context, authority string, r pace.Reservatio
 	args := []string{
 		s.wakeChannel(""), r.Ticket, micros(placePoll), micros(sendTime), micros(r.Gap), micros(r.Ahead),
 		strconv.Itoa(r.Parallel), micros(r.Life), micros(r.Keep), micros(patience), micros(sendTime / 2),
+		moment(r.After),
 	}
 	answer, err := do(ctx, s.link, func(ctx context.Context, c rueidis.Client) ([]int64, error) {
 		return execute(ctx, c, reserveScript, s.paceNames(authority), args).AsIntSlice()
@@ -234,7 +251,7 @@ func grant(granted, start, level, clock int64) pace.Grant {
 // Hold implements [pace.Store].
 func (s *Store) Hold(ctx context.Context, authority, ticket string, life, started time.Duration) (rest time.Duration, err error) {
 	n, err := s.run(ctx, holdScript, s.paceNames(authority), s.wakeChannel(""), ticket, micros(placePoll), micros(sendTime),
-		micros(life), strconv.FormatInt(started.Microseconds(), 10))
+		micros(life), moment(started))
 	return time.Duration(n) * time.Microsecond, err
 }
 
@@ -283,6 +300,11 @@ func slotMoves(err error) bool {
 func (s *Store) paceNames(authority string) []string {
 	tag := "{" + strings.NewReplacer("%", "%25", "{", "%7B", "}", "%7D").Replace(authority) + "}"
 	return []string{s.name("pace", tag+":state"), s.name("pace", tag+":line"), s.name("pace", tag+":alive")}
+}
+
+// moment is a moment of the server's clock in whole microseconds, rounded up.
+func moment(d time.Duration) string {
+	return strconv.FormatInt(int64(d/time.Microsecond+min(d%time.Microsecond, 1)), 10)
 }
 
 // micros is a span in whole microseconds, rounded up.

@@ -44,7 +44,7 @@ func hold(t *testing.T, s *Store, ticket string, life, started time.Duration) (r
 func send(t *testing.T, s *Store, ticket string, gap time.Duration) {
 	t.Helper()
 	within(t, ticket, ask(t, s, ticket, gap, 0), 0)
-	hold(t, s, ticket, time.Minute, 0)
+	hold(t, s, ticket, time.Minute, 1)
 }
 
 // answered makes a call of a server that is well. Only a machine too busy to run it makes it seem down.
@@ -213,7 +213,7 @@ func TestReserve(t *testing.T) {
 		defer s.Watch("p.b", func(g pace.Grant) { told <- g })()
 		hold(t, s, "b", 0, 0)
 		ask(t, s, "p.b", time.Minute, 2)
-		hold(t, s, "a", time.Minute, 0)
+		hold(t, s, "a", time.Minute, 1)
 		select {
 		case g := <-told:
 			within(t, "sent", g.Start-g.Clock, time.Minute)
@@ -221,6 +221,45 @@ func TestReserve(t *testing.T) {
 			t.Error("the next in the queue was not told")
 		}
 		within(t, "sent, same question", ask(t, s, "p.b", time.Minute, 2), time.Minute)
+	})
+	t.Run("6/next_start_of_a_place", func(t *testing.T) {
+		s := fresh(t)
+		reserve := func(ticket string, after time.Duration) (g pace.Grant) {
+			t.Helper()
+			answered(t, func() (err error) {
+				g, err = s.Reserve(t.Context(), site, pace.Reservation{
+					Ticket: ticket, Gap: time.Minute, Keep: time.Minute, Life: time.Minute, Ahead: time.Hour, Parallel: 2, After: after,
+				})
+				return err
+			})
+			return g
+		}
+		a := reserve("a", 0)
+		hold(t, s, "a", time.Minute, a.Start)
+		b := reserve("b", 0)
+		if g := reserve("c", 0); g.Granted {
+			t.Errorf("third of two places: %+v, want none", g)
+		}
+		after := b.Start + 10*time.Minute + 300*time.Nanosecond
+		hold(t, s, "b", time.Minute, 1)
+		next := reserve("a", after)
+		if !next.Granted || next.Start < after || next.Start > after+time.Millisecond {
+			t.Errorf("next start of a: %+v, want %v", next, after)
+		}
+		if g := reserve("a", after); g.Start != next.Start {
+			t.Errorf("same question: %v, want %v", g.Start, next.Start)
+		}
+		hold(t, s, "a", time.Minute, 0) // renewed, and not sent
+		if g := reserve("c", 0); g.Granted {
+			t.Errorf("third of two places: %+v, want none", g)
+		}
+		hold(t, s, "a", 0, 0)
+		if g := reserve("c", 0); !g.Granted || g.Start > b.Start+time.Minute+time.Second {
+			t.Errorf("after a start was given back: %+v, want the minute after %v", g, b.Start)
+		}
+		if g := reserve("d", after); g.Granted {
+			t.Errorf("a ticket that is not in flight: %+v, want the queue", g)
+		}
 	})
 	t.Run("house/everything_ends", func(t *testing.T) {
 		s := fresh(t)
