@@ -33,7 +33,7 @@ type Admission struct {
 // may be at another authority. Options.PageEgress covers robots.txt alone here, since
 // the caller makes the connection.
 func (t *Transport) Admit(ctx context.Context, target *url.URL) (*Admission, policy.Decision, error) {
-	key, err := Authority(target)
+	key, err := t.engine.authority(target)
 	if err != nil {
 		return nil, policy.Decision{}, err
 	}

@@ -19,7 +19,7 @@ import (
 // decision, too: the error is not nil only if ctx ended, whose cause it then has in its
 // chain, or if the URL is not an http or https URL with a host ([ErrURL]).
 func (t *Transport) Check(ctx context.Context, target *url.URL) (policy.Decision, error) {
-	key, err := Authority(target)
+	key, err := t.engine.authority(target)
 	if err != nil {
 		return policy.Decision{}, err
 	}
@@ -124,7 +124,7 @@ func (t *Transport) forbidden(target *url.URL, refused *egress.RefusedError) pol
 // Peek decides on a URL from memory alone, without any I/O. It reports false if
 // the memory has no record of the authority, or one that is due.
 func (t *Transport) Peek(target *url.URL) (policy.Decision, bool) {
-	key, err := Authority(target)
+	key, err := t.engine.authority(target)
 	if err != nil {
 		return policy.Decision{}, false
 	}

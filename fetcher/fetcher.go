@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/rfc9309/polite/cache"
+	"github.com/rfc9309/polite/internal/origin"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
@@ -50,6 +51,12 @@ type Options struct {
 	// robots.txt go through clones of it; see "Redirects to private addresses"
 	// for what another kind of RoundTripper costs.
 	Base http.RoundTripper
+
+	// Schemes are the schemes that are fetched beside http and https (RFC 9309,
+	// section 2.3). The one that can be named is "ftp", and Base must serve it, by
+	// package fetcher/ftp for instance. Nil is none: URLs of other schemes are an
+	// error ([ErrURL]).
+	Schemes []string
 
 	// MaxBytes bounds the private memory, in bytes. Zero is 64 MiB.
 	MaxBytes int64
@@ -164,10 +171,15 @@ func New(agent string, o *Options) (*Transport, error) {
 	return e.as(token), nil
 }
 
-// check refuses a base that follows redirects, and numbers without a meaning.
+// check refuses a base that follows redirects, and values without a meaning.
 func (o *Options) check() error {
 	if err := checkBase(o.Base); err != nil {
 		return err
+	}
+	for _, s := range o.Schemes {
+		if origin.DefaultPort(s) == 0 {
+			return fmt.Errorf("fetcher: Schemes has %.20q; want \"ftp\", or nothing", s)
+		}
 	}
 	switch {
 	case o.MaxBytes < 0:

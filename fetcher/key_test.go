@@ -17,6 +17,7 @@ func TestAuthority(t *testing.T) {
 	for _, tt := range []struct{ url, want string }{
 		{"https://user:secret@B\u00fccher.example.:443/a", "https://xn--bcher-kva.example"},
 		{"http://[2001:DB8::0:1]:8080/", "http://[2001:db8::1]:8080"},
+		{"FTP://user:secret@ftp.example.com:21/a", "ftp://ftp.example.com"},
 		{"mailto:a@example.com", ""},
 	} {
 		u, err := url.Parse(tt.url)

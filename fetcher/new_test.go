@@ -40,6 +40,7 @@ func TestNew(t *testing.T) {
 		{"house/a_negative_size", agent, &fetcher.Options{MaxBytes: -1}, "MaxBytes is -1; want a number of bytes, or 0 for 64 MiB"},
 		{"house/a_negative_time", agent, &fetcher.Options{Timeout: -1}, "Timeout is -1ns; want a positive duration, or 0 for 30s"},
 		{"house/a_negative_number_of_tries", agent, &fetcher.Options{Attempts: -1}, "Attempts is -1; want 1 or more, or 0 for 2"},
+		{"4.5/a_scheme_that_is_not_known", agent, &fetcher.Options{Schemes: []string{"ftp", "FTP"}}, `Schemes has "FTP"; want "ftp", or nothing`},
 		{"house/a_profile_that_makes_no_sense", agent, &fetcher.Options{Profile: lost}, "Limit"},
 		{"4.2/a_profile_whose_name_makes_keys_too_long", agent, &fetcher.Options{Profile: long, Store: cache.NewMemory(1)}, "name of the profile is 31 bytes long; want at most 30"},
 		{"4.2/a_long_name_without_a_store", agent, &fetcher.Options{Profile: long}, ""},

@@ -30,7 +30,7 @@ import (
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	target := addressed(req)
 	var buf [origin.Size]byte
-	key, err := origin.Append(buf[:0], target)
+	key, err := t.engine.appendAuthority(buf[:0], target)
 	if err != nil {
 		return t.ungoverned(req, err)
 	}

@@ -52,7 +52,7 @@ func (e *engine) as(token string) *Transport {
 // records. It fetches robots.txt first if that is due. Its errors are the errors of
 // Check, and a *pace.RefusedError if the turn came too late.
 func (t *Transport) Record(ctx context.Context, target *url.URL) (*policy.Record, error) {
-	key, err := Authority(target)
+	key, err := t.engine.authority(target)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (t *Transport) Record(ctx context.Context, target *url.URL) (*policy.Record
 // Refresh fetches the target's robots.txt now, due or not, and decides on the
 // target by the result. It joins a fetch that is under way.
 func (t *Transport) Refresh(ctx context.Context, target *url.URL) (policy.Decision, error) {
-	key, err := Authority(target)
+	key, err := t.engine.authority(target)
 	if err != nil {
 		return policy.Decision{}, err
 	}
@@ -81,7 +81,7 @@ func (t *Transport) Refresh(ctx context.Context, target *url.URL) (policy.Decisi
 // rules, and since when it is down. A fetch that is under way starts again. The
 // error comes from the store.
 func (t *Transport) Invalidate(ctx context.Context, target *url.URL) error {
-	key, err := Authority(target)
+	key, err := t.engine.authority(target)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (t *Transport) Prefetch(ctx context.Context, targets iter.Seq[*url.URL]) er
 		if ctx.Err() != nil {
 			break
 		}
-		key, err := Authority(target)
+		key, err := t.engine.authority(target)
 		if err != nil {
 			bad = cmp.Or(bad, err)
 			continue

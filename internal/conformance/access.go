@@ -22,10 +22,20 @@ func accessMethod() []requirement {
 				return firstFetch(p, "https://example.com:8443/a/b") == "https://example.com:8443/robots.txt"
 			}), "fetcher/2.3.1.2/https_of_the_same_host_is_another_place"),
 		says("", "For example, in the context of HTTP or FTP, the URI is:", "`ftp://ftp.example.com/a` is governed by `ftp://ftp.example.com/robots.txt`",
-			yesOrNo(func(p *policy.Profile) bool {
-				return firstFetch(p, "ftp://ftp.example.com/a") == "ftp://ftp.example.com/robots.txt"
-			}), "docs/2.3/other_schemes_have_no_decision").but(10),
+			ftpGoverned, "fetcher/2.3/a_robots.txt_of_its_own", "docs/2.3/other_schemes_have_no_decision").but(10),
 	}
+}
+
+// ftpGoverned is the probe that the robots.txt of ftp URLs is fetched by ftp.
+func ftpGoverned(p *policy.Profile) string {
+	const page, robots = "ftp://ftp.example.com/a", "ftp://ftp.example.com/robots.txt"
+	switch {
+	case firstFetch(p, page) == robots:
+		return "yes"
+	case firstFetch(p, page, "ftp") == robots:
+		return "but only with `Options.Schemes`"
+	}
+	return "no"
 }
 
 // roundTrip is a function that is an http.RoundTripper.
@@ -35,13 +45,13 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 // firstFetch returns the first URL that a crawler fetches to decide about a page, or ""
 // if it fetches nothing.
-func firstFetch(p *policy.Profile, target string) string {
+func firstFetch(p *policy.Profile, target string, schemes ...string) string {
 	var first string
 	base := roundTrip(func(r *http.Request) (*http.Response, error) {
 		first = r.URL.String()
 		return &http.Response{StatusCode: 404, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("")), Request: r}, nil
 	})
-	t, err := fetcher.New(agent+"/1.0", &fetcher.Options{Profile: p, Base: base})
+	t, err := fetcher.New(agent+"/1.0", &fetcher.Options{Profile: p, Base: base, Schemes: schemes})
 	if err != nil {
 		return ""
 	}

@@ -30,7 +30,7 @@ func google() []section {
 		says("", "", "after 30 days a site that does not answer is not crawled", decisionAfterDays(0, 31), "policy/house/no_restriction_after_twelve_hours"),
 		says("", "", "a copy is used for 24 hours, and longer if max-age says so", lifetime("Cache-Control: max-age=172800"), "policy/2.4/max_age_of_a_day"),
 		says("", "", "a server that answers 5xx for missing pages counts as one without a file", notDone, "docs/google/a_5xx_in_place_of_a_404_is_not_detected").but(17),
-		says("", "", "ftp is crawled", notDone, "docs/2.3/other_schemes_have_no_decision").but(10),
+		says("", "", "ftp is crawled", ftpGoverned, "fetcher/2.3/a_robots.txt_of_its_own", "docs/2.3/other_schemes_have_no_decision").but(10),
 	}}}
 }
 
@@ -66,7 +66,7 @@ func google2019() []section {
 				lifetime(), "policy/2.4/a_copy_governs_for_24_hours"),
 			says("", "Google kan de levensduur van de cache verlengen of verkorten op basis van max-age Cache-Control HTTP-headers.",
 				"`max-age=172800`", lifetime("Cache-Control: max-age=172800"), "policy/2.4/max_age_of_a_day"),
-			says("", "Google accepteert en volgt robots.txt-bestanden voor FTP-sites.", "ftp is crawled", notDone, "docs/2.3/other_schemes_have_no_decision").but(10),
+			says("", "Google accepteert en volgt robots.txt-bestanden voor FTP-sites.", "ftp is crawled", ftpGoverned, "fetcher/2.3/a_robots.txt_of_its_own", "docs/2.3/other_schemes_have_no_decision").but(10),
 		}},
 		{"", "Bestandsformaat", []requirement{
 			says("", "Een optionele Unicode BOM (bytevolgorde-markering) aan het begin van het robots.txt-bestand wordt genegeerd.",

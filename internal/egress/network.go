@@ -262,12 +262,19 @@ func (n *Network) resolve(ctx context.Context, network, host string) ([]netip.Ad
 // dials reports whether the connection for a request is made by the base, an
 // *http.Transport, and to the site: not to a proxy.
 func (n *Network) dials(req *http.Request) bool {
+	if !isWeb(req.URL) {
+		return false
+	}
 	if n.proxy == nil {
 		return n.IsTransport()
 	}
 	u, err := n.proxy(req)
 	return u == nil && err == nil
 }
+
+// isWeb reports whether an *http.Transport makes the requests for a URL itself. For
+// another scheme it has a RoundTripper that was registered with it, which its clones lack.
+func isWeb(u *url.URL) bool { return u.Scheme == "http" || u.Scheme == "https" }
 
 // permits checks the host of a URL that is about to be requested, as far as that can
 // be done without a connection. Unless the base dials, the name is resolved here; the

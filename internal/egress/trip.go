@@ -9,7 +9,10 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"sync/atomic"
+
+	"github.com/rfc9309/polite/internal/origin"
 )
 
 // This file applies the address rule to the redirects of a fetch.
@@ -53,6 +56,9 @@ func (t *Trip) RoundTrip(req *http.Request, cancel context.CancelCauseFunc) (*ht
 	}
 	t.peer.Store(nil)
 	trace := httptrace.WithClientTrace(req.Context(), t.trace(req.URL, cancel))
+	if !isWeb(req.URL) {
+		return t.network.base.RoundTrip(req.WithContext(trace))
+	}
 	return t.network.plain.RoundTrip(req.WithContext(trace))
 }
 
@@ -131,7 +137,7 @@ func isHTTP2(c net.Conn) bool {
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+		port = strconv.FormatUint(origin.DefaultPort(u.Scheme), 10)
 	}
 	return net.JoinHostPort(canonical(u.Hostname()), port)
 }

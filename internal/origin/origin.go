@@ -36,7 +36,8 @@ func Of(u *url.URL) (string, error) {
 }
 
 // Append appends the origin of u to b: scheme://host[:port] in lower-case ASCII. A
-// trailing dot of the host, a default or empty port and the userinfo are dropped.
+// trailing dot of the host, a default or empty port and the userinfo are dropped. The
+// scheme is http, https or ftp.
 //
 // An opaque URL is read as net/http writes it in a request. If the opaque part
 // begins with "//", it has an authority, which servers prefer to the Host field
@@ -70,7 +71,7 @@ func appendFull(b []byte, u *url.URL) ([]byte, error) {
 	case u.Opaque != "" && u.Opaque[0] != '/':
 		return b, ErrURL
 	}
-	if scheme != "http" && scheme != "https" || u.Host == "" {
+	if DefaultPort(scheme) == 0 || u.Host == "" {
 		return b, ErrURL
 	}
 	host, err := Host(authority.Hostname())
@@ -86,7 +87,7 @@ func appendFull(b []byte, u *url.URL) ([]byte, error) {
 	if err != nil || n == 0 {
 		return b, fmt.Errorf("the port is not between 1 and 65535; %w", ErrURL)
 	}
-	if defaultPort(scheme, n) {
+	if n == DefaultPort(scheme) {
 		return b, nil
 	}
 	return strconv.AppendUint(append(b, ':'), n, 10), nil
@@ -133,12 +134,21 @@ func plainHost(h string) bool {
 // plainPort reports whether a port is canonical, and not the scheme's own.
 func plainPort(scheme, port string) bool {
 	n, err := strconv.ParseUint(port, 10, 16)
-	return err == nil && port[0] != '0' && !defaultPort(scheme, n)
+	return err == nil && port[0] != '0' && n != DefaultPort(scheme)
 }
 
-// defaultPort reports whether n is the default port of the scheme.
-func defaultPort(scheme string, n uint64) bool {
-	return scheme == "http" && n == 80 || scheme == "https" && n == 443
+// DefaultPort returns the port of URLs that name none. It is 0 for a scheme that has no
+// origin here.
+func DefaultPort(scheme string) uint64 {
+	switch scheme {
+	case "http":
+		return 80
+	case "https":
+		return 443
+	case "ftp":
+		return 21
+	}
+	return 0
 }
 
 // hosts maps names as browsers do (UTS 46). It permits underscores, because real

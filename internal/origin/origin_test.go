@@ -74,9 +74,18 @@ var keyTests = []struct{ url, want string }{
 	{"//example.com/", ""},
 	{"/a", ""},
 	{"", ""},
-	{"ftp://example.com/", ""},
 	{"file:///etc/passwd", ""},
+
+	{"ftp://example.com/", "ftp://example.com"},
+	{"FTP://user:secret@EXAMPLE.com.:21/a", "ftp://example.com"},
+	{"ftp://example.com:2121/", "ftp://example.com:2121"},
+	{"ftp://example.com:80/", "ftp://example.com:80"},
+	{"http://example.com:21/", "http://example.com:21"},
+	{"ftp://[2001:DB8::1]:21/", "ftp://[2001:db8::1]"},
+	{"ftp://bücher.example/", "ftp://xn--bcher-kva.example"},
+	{"ftp:///a", ""},
 	{"httpx://example.com/", ""},
+	{"gopher://example.com/", ""},
 	{"mailto:a@example.com", ""},
 }
 
