@@ -45,6 +45,7 @@ var reasons = [...]struct {
 	{pace.ReasonGap, "gap", "the gap between two requests"},
 	{pace.ReasonParallel, "parallel", "the requests in flight must end first"},
 	{pace.ReasonShared, "fleet", "other processes of the fleet are first"},
+	{pace.ReasonScope, "scope", "a scope that it shares with others has no room"},
 	{pace.ReasonNone, "free", "the next request may start now"},
 }
 
@@ -53,6 +54,9 @@ func (r hostRow) Why() string { return cmp.Or(string(r.Reason), "free") }
 
 // Meaning says in words what the next request waits for.
 func (r hostRow) Meaning() string {
+	if r.Scope != "" {
+		return "the scope " + text(r.Scope)
+	}
 	for _, known := range reasons {
 		if known.reason == r.Reason && r.Trouble == "" {
 			return known.meaning

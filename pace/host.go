@@ -74,6 +74,14 @@ func waiterAt(e *list.Element) *waiter {
 	return e.Value.(*waiter)
 }
 
+// held is why w, the first in line and due at its authority, does not start.
+func (w *waiter) held() Reason {
+	if w.standsIn != nil {
+		return ReasonScope
+	}
+	return ReasonShared
+}
+
 func (h *host) enqueue(w *waiter) {
 	h.pending++
 	for _, s := range w.scopes {
@@ -166,7 +174,12 @@ func (h *host) dueAfter(gap time.Duration) (instant, Reason) {
 func (h *host) due() (instant, Reason) {
 	at, why := h.dueAfter(h.first().gap)
 	if t := h.ticket; t != nil && t.start > at {
-		return t.start, ReasonShared
+		at, why = t.start, ReasonShared
+	}
+	if s := h.first().standsIn; s != nil {
+		if free, _ := s.dueAfter(s.ownGap); free > at {
+			at, why = free, ReasonScope
+		}
 	}
 	return at, why
 }
@@ -185,7 +198,7 @@ func (h *host) arrival(delay time.Duration, now instant) (instant, Reason) {
 		return h.orNow(at, why, ReasonNone, now)
 	}
 	at, why := h.due()
-	at, why = h.orNow(at, why, ReasonShared, now) // only the store keeps one in line who is due
+	at, why = h.orNow(at, why, h.first().held(), now)
 	last := waiterAt(h.line.Back())
 	gaps := h.gaps - h.first().gap + h.gap(last.delay, delay)
 	return at + spread(max(gaps, spread(h.adaptive(), n)), h.share()), why

@@ -7,9 +7,10 @@ import (
 
 // A HostStatus says what the next request at an authority waits for.
 type HostStatus struct {
-	// Authority is the authority, as the callers write it.
+	// Authority is the authority, as the callers write it, or the Key of a Scope.
 	Authority string `json:"authority"`
-	// Waiting is the number of callers in line.
+	// Waiting is the number of callers in line. One that waits for a scope is in the
+	// line of its authority, too.
 	Waiting int `json:"waiting"`
 	// InFlight is the number of turns that have not ended.
 	InFlight int `json:"in_flight"`
@@ -20,6 +21,8 @@ type HostStatus struct {
 	Next time.Time `json:"next"`
 	// Reason is what the next request waits for, ReasonNone if it may start now.
 	Reason Reason `json:"reason,omitempty"`
+	// Scope is the Key of the Scope that the first in line waits for, with ReasonScope.
+	Scope string `json:"scope,omitempty"`
 	// Trouble says what failed at a host that rests or is being probed, and when the
 	// next request tries, as [Pacer.Trouble] does.
 	Trouble string `json:"trouble,omitempty"`
@@ -29,7 +32,7 @@ type HostStatus struct {
 // microseconds.
 const hostsAtOnce = 256
 
-// Hosts iterates over the authorities that have callers in line or requests in flight,
+// Hosts iterates over the authorities and scopes that have callers in line or requests in flight,
 // that pause, or whose breaker is open, in no order. Each status is true for a moment
 // during the iteration. The loop may call the Pacer, because no lock is held between two
 // statuses. With 262,144 authorities the iteration takes about 20 milliseconds, and no
@@ -78,14 +81,23 @@ func (p *Pacer) appendStatuses(found []HostStatus, hosts []*host) []HostStatus {
 
 // status is the status of h now, which is wall by the clock.
 func (h *host) status(now instant, wall time.Time) HostStatus {
-	s := HostStatus{Authority: h.authority, Waiting: h.line.Len(), InFlight: h.flying}
+	s := HostStatus{Authority: h.authority, Waiting: h.line.Len() + h.guests.Len(), InFlight: h.flying}
 	var next instant
-	if w := h.first(); w == nil {
+	w := h.next()
+	switch {
+	case w == nil:
 		next, s.Reason = h.arrival(0, now)
-	} else {
-		s.Since = wall.Add(w.came - now).Round(0)
+	case w.host != h:
+		next, s.Reason = h.roomFor(w, now)
+	default:
 		next, s.Reason = h.due()
-		next, s.Reason = h.orNow(next, s.Reason, ReasonShared, now)
+		next, s.Reason = h.orNow(next, s.Reason, w.held(), now)
+		if s.Reason == ReasonScope {
+			s.Scope = h.obstacle()
+		}
+	}
+	if w != nil {
+		s.Since = wall.Add(w.came - now).Round(0)
 	}
 	s.Next = wall.Add(next - now).Round(0)
 	if h.breaker != nil && (h.breaker.open || s.Reason == ReasonBreaker) {

@@ -174,6 +174,15 @@ func (h *host) next() *waiter {
 	return own
 }
 
+// obstacle returns the Key of the scope that the first in h's line waits for, "" if it
+// waits for none.
+func (h *host) obstacle() string {
+	if w := h.first(); w != nil && w.standsIn != nil {
+		return w.standsIn.authority
+	}
+	return ""
+}
+
 // roomFor reports when h has room for w and what is in the way: ReasonNone if there is
 // room now. If something else than time is in the way, the moment is now.
 func (h *host) roomFor(w *waiter, now instant) (instant, Reason) {

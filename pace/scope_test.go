@@ -614,3 +614,43 @@ func TestNestedScopesCostNoSpeed(t *testing.T) {
 		}
 	}
 }
+
+// What a request in line waits for is told of its authority, to those behind it, and of
+// the scope.
+func TestScopesOfThoseInLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, d, zero := pacer(t, Limits{}, nil), Scope{"d", Limits{Gap: time.Minute}}, time.Now()
+		var wg sync.WaitGroup
+		for _, authority := range []string{"a", "b"} {
+			wg.Go(func() {
+				if _, err := p.Wait(context.Background(), authority, 0, d); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		late := &RefusedError{Authority: "b", RetryAt: zero.Add(time.Minute), Reason: ReasonScope, Scope: "d"}
+		if o := p.Obstacle("b", 0); !reflect.DeepEqual(o, late) {
+			t.Errorf("Obstacle behind one that waits for a scope = %+v, want %+v", o, late)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if _, err := p.Wait(ctx, "b", 0); !reflect.DeepEqual(err, late) {
+			t.Errorf("Wait behind one that waits for a scope = %+v, want %+v", err, late)
+		}
+		got := map[string]HostStatus{}
+		for s := range p.Hosts() {
+			got[s.Authority] = s
+		}
+		next := zero.Add(time.Minute)
+		want := map[string]HostStatus{
+			"a": {Authority: "a", InFlight: 1, Next: zero},
+			"b": {Authority: "b", Waiting: 1, Since: zero, Next: next, Reason: ReasonScope, Scope: "d"},
+			"d": {Authority: "d", Waiting: 1, InFlight: 1, Since: zero, Next: next, Reason: ReasonGap},
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("Hosts\n%+v\nwant\n%+v", got, want)
+		}
+		wg.Wait()
+	})
+}

@@ -216,8 +216,12 @@ func (p *Pacer) refusal(h, scope *host, at instant, why Reason, now instant) err
 		trouble = h.trouble(now)
 	}
 	e := &RefusedError{Authority: h.authority, RetryAt: time.Now().Add(at - now).Round(0), Reason: why, Trouble: trouble}
-	if why == ReasonScope && scope != nil {
+	switch {
+	case why != ReasonScope:
+	case scope != nil:
 		e.Scope = scope.authority
+	default:
+		e.Scope = h.obstacle()
 	}
 	return e
 }
@@ -478,7 +482,10 @@ func (p *Pacer) Obstacle(authority string, delay time.Duration, scopes ...Scope)
 	if h := p.hosts.byName[authority]; h != nil {
 		if free, why := h.arrival(h.limits.Obeyed(delay), now); why != ReasonNone {
 			at, e = free, &RefusedError{Authority: authority, Reason: why}
-			if why == ReasonBreaker && h.breaker.failures > 0 {
+			switch {
+			case why == ReasonScope:
+				e.Scope = h.obstacle()
+			case why == ReasonBreaker && h.breaker.failures > 0:
 				e.Trouble = h.trouble(now)
 			}
 		}
