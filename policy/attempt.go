@@ -184,15 +184,14 @@ func (a *Attempt) follows(scheme string) bool {
 	return scheme == "http" || scheme == "https" || strings.EqualFold(scheme, asked)
 }
 
-// short returns by how many bytes the body is shorter than its Content-Length, and
-// whether it is. A body that was decoded or cut has another length.
-func (a *Attempt) short(limit int) (int64, bool) {
+// missing returns by how many bytes the body is shorter than its Content-Length. It is
+// 0 for a body that was decoded or cut, which has another length.
+func (a *Attempt) missing(limit int) int64 {
 	h := a.Header
 	if a.Cut || len(a.Body) >= limit || h["Content-Encoding"] != nil || h["Transfer-Encoding"] != nil {
-		return 0, false
+		return 0
 	}
-	lacks := field.Length(h) - int64(len(a.Body))
-	return lacks, lacks > 0
+	return max(field.Length(h)-int64(len(a.Body)), 0)
 }
 
 // exhausted reports whether the redirects are used up (RFC 9309, section

@@ -33,7 +33,7 @@ func (r *Record) Decide(token string, target *url.URL, now time.Time) Decision {
 
 // fillVerdict fills in the verdict and what it rests on.
 func (r *Record) fillVerdict(d *Decision, token string, target *url.URL, now int64) {
-	b := r.basis(now)
+	b := r.basisAt(now)
 	d.Verdict, d.Clause, d.Stale = b.verdict, b.clause, b.stale
 	if b.copy {
 		d.Fetched, d.Digest = unix(min(r.copy.fetched, now)), r.copy.text.Digest()
@@ -63,7 +63,7 @@ func (r *Record) Allows(token string, target *url.URL, now time.Time) bool {
 	if r.blank() {
 		return false
 	}
-	b := r.basis(nanos(now))
+	b := r.basisAt(nanos(now))
 	if b.copy {
 		return r.copy.text.file.MatchURL(token, target).Allowed
 	}
@@ -83,14 +83,14 @@ type basis struct {
 	clause  string  // "" if it depends on the match of the URL
 }
 
-// basis returns the copy until it expires, then the phase of the outage, or the
+// basisAt returns the copy until it expires, then the phase of the outage, or the
 // access result of the last answer.
-func (r *Record) basis(now int64) basis {
+func (r *Record) basisAt(now int64) basis {
 	switch {
 	case r.copy != nil && now < r.copy.expires && !r.fromFuture(now):
 		return basis{copy: true}
 	case r.outage != nil:
-		return r.inOutage(r.profile.phase(r.lastedAt(now, r.next-r.learnt)))
+		return r.outageBasis(r.profile.phase(r.lastedAt(now, r.next-r.learnt)))
 	case r.due(now):
 		return basis{verdict: Defer, clause: "2.4"}
 	case r.answer.access == Unavailable:
@@ -99,8 +99,8 @@ func (r *Record) basis(now int64) basis {
 	return basis{verdict: Disallow, clause: r.answer.clause}
 }
 
-// inOutage returns the basis in a phase of the outage.
-func (r *Record) inOutage(ph Phase) basis {
+// outageBasis returns the basis in a phase of the outage.
+func (r *Record) outageBasis(ph Phase) basis {
 	switch {
 	case ph.UseCopy && r.copy != nil:
 		return basis{copy: true, stale: true, clause: ph.CopyClause}

@@ -35,7 +35,7 @@ func (f Fresh) lifetime(declared, age, took time.Duration) time.Duration {
 	return max(left-took, least)
 }
 
-// declaredLifetime is the lifetime that an answer declares: 0 if it must be
+// declaredLifetime returns the lifetime that an answer declares: 0 if it must be
 // revalidated before each use, undeclared if it says nothing. Max-age overrides
 // Expires (RFC 9111, section 5.3).
 func (a *Attempt) declaredLifetime() time.Duration {
@@ -46,14 +46,14 @@ func (a *Attempt) declaredLifetime() time.Duration {
 	case c.MaxAge >= 0:
 		return c.MaxAge
 	}
-	return a.expires()
+	return a.expiresLifetime()
 }
 
-// expires is the lifetime that the Expires lines give, counted from the answer's
-// own Date or from now: the shorter, since either clock may be wrong. Of two
-// lines the earlier counts. A line that cannot be read, such as the frequent "0"
-// or "-1", means the past (RFC 9111, section 5.3).
-func (a *Attempt) expires() time.Duration {
+// expiresLifetime returns the lifetime that the Expires lines give. It counts from the
+// answer's own Date or from now, whichever is later, since either clock may be wrong. If
+// there are several lines the earliest counts. A line that cannot be read, such as the
+// frequent "0" or "-1", means the past (RFC 9111, section 5.3).
+func (a *Attempt) expiresLifetime() time.Duration {
 	lines := a.Header["Expires"]
 	if len(lines) == 0 {
 		return undeclared

@@ -35,7 +35,7 @@ func (p *Profile) Learn(old *Record, a Attempt) *Record {
 	s := step{p: p, old: old, a: &a, now: nanos(a.at()), began: nanos(a.began())}
 	s.learnt = s.now
 	s.order()
-	return old.Merge(s.next(), a.at())
+	return old.Merge(s.record(), a.at())
 }
 
 // step is one call of Learn.
@@ -64,9 +64,9 @@ func (s *step) order() {
 	}
 }
 
-// next returns the record after the attempt. It assumes that old is older than the
+// record returns the record after the attempt. It assumes that old is older than the
 // attempt; Merge finds out whether that is true.
-func (s *step) next() *Record {
+func (s *step) record() *Record {
 	switch {
 	case s.a.Err != nil:
 		return s.failure(class(s.a.Err))
@@ -90,7 +90,7 @@ func (s *step) success(rule StatusRule) *Record {
 	body := s.a.Body
 	if rule.Empty {
 		body = nil
-	} else if n, short := s.a.short(s.p.Limit); short {
+	} else if n := s.a.missing(s.p.Limit); n > 0 {
 		s.a.Err = fmt.Errorf("the body is %d bytes short of its length", n)
 		return s.failure(Body)
 	}
@@ -107,7 +107,7 @@ func (s *step) success(rule StatusRule) *Record {
 		text = s.old.Text() // its groups are compiled
 	}
 	return s.confirmed(&cachedCopy{
-		text: text, source: s.source(), declared: undeclared, page: file.CountRules() == 0 && noText(s.a.Header, body),
+		text: text, source: s.newSource(), declared: undeclared, page: file.CountRules() == 0 && notText(s.a.Header, body),
 	})
 }
 
@@ -115,7 +115,7 @@ func (s *step) success(rule StatusRule) *Record {
 // 4.3.4): the copy starts another lifetime, with the validators of the 304 if it has
 // some. If they are of another file, the copy has expired.
 func (s *step) notModified() *Record {
-	c, src := s.keptCopy(), s.source()
+	c, src := s.keptCopy(), s.newSource()
 	if c.source.differs(src) {
 		c.expires = 0
 		return s.withoutValidators(c)
@@ -219,8 +219,8 @@ func (s *step) newRecord(a answer) *Record {
 // maxStatus bounds the statuses that are kept: a larger one counts as this.
 const maxStatus = 1 << 20
 
-// source returns where the answer came from, with its validators.
-func (s *step) source() source {
+// newSource returns where the answer came from, with its validators.
+func (s *step) newSource() source {
 	modified := field.Date(s.a.Header.Get("Last-Modified")).Unix()
 	return source{origin: s.elsewhere(), etag: field.ETag(s.a.Header, maxValidator), modified: max(modified, 0)}
 }
@@ -266,9 +266,9 @@ func wholeLines(text []byte, limit int) []byte {
 	return text
 }
 
-// noText reports whether the answer looks like an HTML page, or like binary or
+// notText reports whether the answer looks like an HTML page, or like binary or
 // compressed data, rather than a robots.txt.
-func noText(h http.Header, body []byte) bool {
+func notText(h http.Header, body []byte) bool {
 	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	switch strings.ToLower(strings.TrimSpace(kind)) {
 	case "text/html", "application/xhtml+xml":

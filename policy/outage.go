@@ -63,7 +63,7 @@ func (s *step) failure(c Class) *Record {
 func (s *step) unreachable(rule StatusRule, cause string) *Record {
 	r := s.newRecord(answer{access: Unreachable, cause: cause, clause: rule.Clause})
 	r.copy = s.keptCopy()
-	r.outage = s.outage()
+	r.outage = s.nextOutage()
 	r.outage.hold = rule.Hold
 	r.outage.answered = r.outage.answered || rule.Answers
 	r.next = after(s.now, s.pause(rule, r))
@@ -71,9 +71,9 @@ func (s *step) unreachable(rule StatusRule, cause string) *Record {
 	return r
 }
 
-// outage returns the outage after one more failed fetch. Its caller adds what the answer
+// nextOutage returns the outage after one more failed fetch. Its caller adds what the answer
 // says, and counts the fetch.
-func (s *step) outage() *outage {
+func (s *step) nextOutage() *outage {
 	o := outage{first: s.now, tried: s.began}
 	if s.a.at().IsZero() {
 		o.first = 0

@@ -137,7 +137,7 @@ func (f sound) change(t *testing.T, s *Store, what string) {
 	}
 }
 
-func TestSoundFileIsSound(t *testing.T) {
+func TestWholeFileIsAccepted(t *testing.T) {
 	f := newSound(t)
 	if opens, found := f.try(t, f.data, "untouched"); !opens || found != len(f.values) {
 		t.Errorf("untouched file: opens %v, %d values, want true, %d", opens, found, len(f.values))

@@ -191,7 +191,7 @@ func TestSecondOpen(t *testing.T) {
 	second.Close()
 }
 
-func TestPassedValuesLeaveTheFile(t *testing.T) {
+func TestExpiredValuesAreRemoved(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "robots.db")
 	s := opened(t, path)
 	for i := range 3000 {
