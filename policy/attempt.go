@@ -148,7 +148,7 @@ const maxLocation = 8 << 10
 // that sent it, without fragment and userinfo. The error says why there is none: the
 // status is not 301, 302, 303, 307 or 308, the Location is missing, longer than 8 KiB
 // or no URL, several Locations differ, or the URL has no host or another scheme than
-// http, https or that of Robots.
+// http, https or the scheme of Robots.
 func (a *Attempt) Location() (*url.URL, error) {
 	if !a.redirects() {
 		return nil, fmt.Errorf("status %d does not redirect", a.Status)

@@ -7,13 +7,13 @@ import (
 
 // This file merges two records of one authority.
 
-// Merge returns the record in force of two records of one authority and one
+// Merge returns the record to use if there are two of one authority and one
 // profile, for instance one in memory and one in a store. Either may be nil. The
 // order of the two makes no difference.
 //
-// Of two answers the one that was learnt later is in force. A failed fetch is
-// in force after an answer only if it began after that answer was learnt, and
-// then it has that answer's copy. Two failed fetches are one outage: it began
+// Of two answers the one that was learnt later is used. A failed fetch counts
+// only if it began after the last answer was learnt, and then it has the copy of
+// that answer. Two failed fetches are one outage: it began
 // with the first, and has lasted for the longer of the two observations. A
 // record from the future, which a clock that was set back leaves behind, loses
 // against one that is not.
@@ -66,7 +66,7 @@ func (r *Record) lastAnswer() int64 {
 	return r.outage.reached
 }
 
-// followOn is the record in force of r and of old, which was learnt before r.
+// followOn returns the record to use of r and of old, which was learnt before r.
 func (r *Record) followOn(old *Record) *Record {
 	if r.outage == nil {
 		return r

@@ -130,7 +130,7 @@ func TestFetchesOfOneMoment(t *testing.T) {
 	for i, answer := range []string{"200 rules", "503", "404", "dns", "429", "200 others", "404", "200 rules"} {
 		next := p.Learn(rec, attempt(t, answer, start))
 		if merged := rec.Merge(next, start); merged != next {
-			t.Errorf("step %d, %s: the record before it is in force", i, answer)
+			t.Errorf("step %d, %s: the record before it is used", i, answer)
 		}
 		rec = next
 	}

@@ -207,16 +207,16 @@ func TestPartIsHeldAndChargedOnce(t *testing.T) {
 	c.Delete("a")
 	c.Put("b", 1, 10, nil)
 	if last := share("new"); last != first {
-		t.Errorf("the part went while c holds it")
+		t.Errorf("the part was removed while c holds it")
 	} else {
 		c.Drop(last)
 	}
 	c.Delete("c")
 	if len(c.parts.byHash) != 0 {
-		t.Errorf("the part stayed after its last holder")
+		t.Errorf("the part is still there, and nobody holds it")
 	}
 	if again := share("new"); again.Value() != "new" {
-		t.Errorf("Share after the last holder has gone = %q, want what is given", again.Value())
+		t.Errorf("Share after the last Drop = %q, want its own content", again.Value())
 	} else {
 		c.Drop(again)
 	}
