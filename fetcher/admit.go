@@ -37,7 +37,7 @@ func (t *Transport) Admit(ctx context.Context, target *url.URL) (*Admission, pol
 	if err != nil {
 		return nil, policy.Decision{}, err
 	}
-	r, err := t.decide(ctx, target, key, t.engine.inForce(key))
+	r, err := t.decide(ctx, target, key)
 	if err != nil {
 		return nil, r.decision, err
 	}

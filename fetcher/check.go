@@ -23,7 +23,7 @@ func (t *Transport) Check(ctx context.Context, target *url.URL) (policy.Decision
 	if err != nil {
 		return policy.Decision{}, err
 	}
-	r, err := t.decide(ctx, target, key, t.engine.inForce(key))
+	r, err := t.decide(ctx, target, key)
 	if err == nil {
 		t.report(ctx, r.decision)
 	}
@@ -43,13 +43,12 @@ type checked struct {
 	beganFlight bool           // this very call began the fetch of the record
 }
 
-// decide decides on a URL. The record known is in force; if it is nil, the record
-// is looked for and fetched if it is due.
-func (t *Transport) decide(ctx context.Context, target *url.URL, key string, known *policy.Record) (r checked, err error) {
+// decide decides on a URL. It looks for a record, and fetches the file if that is due.
+func (t *Transport) decide(ctx context.Context, target *url.URL, key string) (r checked, err error) {
 	if d, ok := t.withoutRecord(target, key); ok {
 		return checked{decision: d}, nil
 	}
-	if r.rec = known; known == nil {
+	if r.rec = t.engine.inForce(key); r.rec == nil {
 		r.rec, r.beganFlight, err = t.engine.fetch(ctx, key, false)
 	}
 	r.decision, err = t.decision(target, key, r.rec, err)

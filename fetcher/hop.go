@@ -31,8 +31,8 @@ const (
 
 // hop requests one URL, again if the connection fails.
 func (r *retrieval) hop(u *url.URL) answer {
-	t := &tries{retrieval: r, engine: r.engine, url: u}
-	if err := t.do(r.ctx, u.String(), r.engine.header(u, r.old), r.engine.opts.Attempts); err != nil && t.last.err == nil {
+	t := &tries{retrieval: r, url: u}
+	if err := t.do(); err != nil && t.last.err == nil {
 		// An error of http.Client's own, or no turn for the first try. The failure
 		// of a try counts more than the missing turn of the next.
 		return answer{err: classify(r.ctx, err)}
@@ -43,16 +43,16 @@ func (r *retrieval) hop(u *url.URL) answer {
 // do makes the tries of one hop. It is one call of go-retryablehttp, which is
 // told to follow no redirect, to log nothing, to return the last answer whatever
 // its status, and to wait no longer than retryWait.
-func (t *tries) do(ctx context.Context, url string, header http.Header, most int) error {
-	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+func (t *tries) do() error {
+	req, err := retryablehttp.NewRequestWithContext(t.ctx, http.MethodGet, t.url.String(), nil)
 	if err != nil {
 		return err
 	}
-	req.Header = header
+	req.Header = t.engine.header(t.url, t.old)
 	followNone := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	client := &retryablehttp.Client{
 		HTTPClient:   &http.Client{Transport: t, CheckRedirect: followNone},
-		RetryMax:     most - 1,
+		RetryMax:     t.engine.opts.Attempts - 1,
 		CheckRetry:   t.again,
 		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return retryWait },
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
@@ -73,19 +73,18 @@ type answer struct {
 // go-retryablehttp, which closes idle connections after every failure. It has no
 // CloseIdleConnections, so the connections for pages stay open.
 type tries struct {
-	retrieval *retrieval
-	engine    *engine
-	url       *url.URL
-	n         int    // tries made
-	late      bool   // another try has no turn in time
-	last      answer // result of the last try
+	*retrieval
+	url  *url.URL
+	n    int    // tries made
+	late bool   // another try has no turn in time
+	last answer // result of the last try
 }
 
 // RoundTrip makes one try at the host's turn and keeps the answer. It returns a
 // status without body or Location, so that http.Client does not follow a redirect
 // and go-retryablehttp does not read from the base.
 func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
-	turn, err := t.turn()
+	turn, err := t.nextTurn()
 	if err != nil {
 		t.late = true
 		return nil, err
@@ -100,7 +99,7 @@ func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	turn.Done()
 	t.engine.watch.request(Request{
-		Robots: t.retrieval.robots, URL: t.url.String(), Try: t.n, Status: t.last.status, Start: start, Took: time.Since(start), Err: t.last.err,
+		Robots: t.robots, URL: t.url.String(), Try: t.n, Status: t.last.status, Start: start, Took: time.Since(start), Err: t.last.err,
 	})
 	if t.last.err != nil {
 		return nil, t.last.err
@@ -112,7 +111,7 @@ func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
 // goroutines of its own. A base that blocks in RoundTrip, Read or Close is left
 // behind when the time of the fetch ends; its goroutine ends when the base returns.
 func (t *tries) try(req *http.Request, turn pace.Turn) (a answer) {
-	whole, log := t.retrieval.ctx, t.engine.watch.log
+	whole, log := t.ctx, t.engine.watch.log
 	ctx, cancel := context.WithCancelCause(req.Context())
 	defer cancel(nil)
 	var heard atomic.Bool
@@ -144,7 +143,7 @@ func (t *tries) send(req *http.Request, cancel context.CancelCauseFunc) (*http.R
 	if err != nil {
 		return nil, err
 	}
-	resp, err := t.retrieval.trip.RoundTrip(req, cancel)
+	resp, err := t.trip.RoundTrip(req, cancel)
 	switch {
 	case err != nil:
 	case resp == nil:
@@ -203,19 +202,18 @@ func unanswered(ctx context.Context, f *policy.Failure, heard bool) error {
 	return f
 }
 
-// turn waits for the host's turn as long as the time of the fetch permits. The turn
+// nextTurn waits for the host's turn as long as the time of the fetch permits. The turn
 // of the first request is there already.
-func (t *tries) turn() (none pace.Turn, err error) {
-	r := t.retrieval
-	if held := r.turn; held != none {
-		r.turn = none
+func (t *tries) nextTurn() (none pace.Turn, err error) {
+	if held := t.turn; held != none {
+		t.turn = none
 		return held, nil
 	}
 	key, err := Authority(t.url)
 	if err != nil {
 		return none, err
 	}
-	turn, err := t.engine.pacer.Follow(r.ctx, key, 0, t.engine.scopes(t.url)...)
+	turn, err := t.engine.pacer.Follow(t.ctx, key, 0, t.engine.scopes(t.url)...)
 	if err != nil {
 		return none, &policy.Failure{Class: policy.Timeout, Err: fmt.Errorf("waiting for a turn: %w", err)}
 	}

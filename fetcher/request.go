@@ -34,15 +34,14 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return t.ungoverned(req, err)
 	}
-	now := time.Now()
-	rec, _ := t.engine.memory.records.GetBytes(key)
-	if rec.Due(now) {
-		rec = nil
+	if t.engine.quick {
+		now := time.Now()
+		rec, _ := t.engine.memory.records.GetBytes(key)
+		if !rec.Due(now) && rec.Allows(t.token, target, now) {
+			return t.request(req, authorityOf(rec), rec, nil)
+		}
 	}
-	if rec != nil && t.engine.quick && rec.Allows(t.token, target, now) {
-		return t.request(req, authorityOf(rec), rec, nil)
-	}
-	r, err := t.await(req, target, string(key), rec)
+	r, err := t.await(req, target, string(key))
 	switch {
 	case err != nil:
 		closeBody(req)
@@ -65,16 +64,15 @@ func (t *Transport) ungoverned(req *http.Request, why error) (*http.Response, er
 
 // await is decide for a request. One that follows a redirect waits out what
 // Limits.MaxWait defers, as long as its context lasts.
-func (t *Transport) await(req *http.Request, target *url.URL, key string, known *policy.Record) (*checked, error) {
+func (t *Transport) await(req *http.Request, target *url.URL, key string) (*checked, error) {
 	ctx, stop := waiting(req)
 	defer stop()
 	for {
-		r, err := t.decide(ctx, target, key, known)
+		r, err := t.decide(ctx, target, key)
 		d := r.decision
 		if err != nil || d.Verdict != policy.Defer || d.Pacing == "" || !follows(req) || !sleepUntil(ctx, d.RetryAt) {
 			return &r, err
 		}
-		known = nil
 	}
 }
 
