@@ -560,6 +560,49 @@ func TestRuleThatBlocks(t *testing.T) {
 	}
 }
 
+// A rule on addresses that does not return keeps no page and no fetch beyond its time.
+func TestPageRuleThatBlocks(t *testing.T) {
+	for _, name := range []string{"dial_context", "proxy"} {
+		for _, fetched := range []bool{false, true} {
+			t.Run(fmt.Sprintf("4.4/%s/fetched_%v", name, fetched), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					web := httptest.New(t)
+					web.Site("http://10.0.0.7").Robots(open).Path("/*", page)
+					block := make(chan struct{})
+					var blocks atomic.Bool
+					tr := newTransport(t, &fetcher.Options{Base: bases[name](web), PageEgress: true, Timeout: 10 * time.Second, Egress: func(netip.Addr) error {
+						if blocks.Load() {
+							<-block
+						}
+						return nil
+					}})
+					tr.SetLookup(web.LookupNetIP)
+					target := must("http://10.0.0.7/page")
+					if fetched {
+						if d, err := tr.Check(t.Context(), target); err != nil || !d.Allowed() {
+							t.Fatalf("got  %v, %v\nwant it allowed", d, err)
+						}
+					}
+					blocks.Store(true)
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					defer cancel()
+					began := time.Now()
+					req, _ := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+					_, err := tr.RoundTrip(req)
+					took := time.Since(began)
+					if ok := errors.Is(err, fetcher.ErrDeferred) && took <= 11*time.Second; !fetched && !ok {
+						t.Errorf("got  %v after %v\nwant a Defer after 10s", err, took)
+					}
+					if ok := errors.Is(err, context.DeadlineExceeded) && took == time.Minute; fetched && !ok {
+						t.Errorf("got  %v after %v\nwant the end of the context, after a minute", err, took)
+					}
+					close(block)
+				})
+			})
+		}
+	}
+}
+
 // TestTLSDialers uses dialers that return a connection with TLS already done.
 func TestTLSDialers(t *testing.T) {
 	for _, name := range []string{"DialTLSContext", "DialTLS"} {

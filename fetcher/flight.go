@@ -125,9 +125,10 @@ func (e *engine) fetchAndSave(f *flight, old *policy.Record) (fetchResult, error
 // late, or Options.PageEgress refuses the address.
 func (e *engine) request(f *flight, old *policy.Record) (*policy.Record, error) {
 	for again := range 2 {
-		trip, err := e.trip(f.key)
-		if err != nil {
-			return nil, err
+		trip, failed := e.trip(f.key)
+		var refused *egress.RefusedError
+		if errors.As(failed, &refused) {
+			return nil, refused
 		}
 		began := time.Now()
 		turn, err := e.firstTurn(f.key)
@@ -141,8 +142,7 @@ func (e *engine) request(f *flight, old *policy.Record) (*policy.Record, error) 
 				return e.memory.remember(f.key, known), nil
 			}
 		}
-		a := e.attempt(f, old, turn, trip)
-		var refused *egress.RefusedError
+		a := e.attempt(f, old, turn, trip, failed)
 		if e.opts.PageEgress && len(a.Hops) == 0 && errors.As(a.Err, &refused) {
 			return nil, refused
 		}
@@ -179,7 +179,8 @@ func (e *engine) record(old *policy.Record, a policy.Attempt) (rec *policy.Recor
 }
 
 // trip begins the trip of a fetch. Under Options.PageEgress the error is a
-// *egress.RefusedError if the address is known to be refused.
+// *egress.RefusedError if the address is known to be refused. Any other error is a
+// failure of the fetch: a rule of the caller's panics or blocks.
 func (e *engine) trip(key string) (*egress.Trip, error) {
 	u, err := url.Parse(key + robotsPath)
 	if err != nil {
@@ -187,24 +188,23 @@ func (e *engine) trip(key string) (*egress.Trip, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
 	defer cancel()
-	return e.network.Trip(ctx, u)
+	return call(ctx, e.watch.log, func(ctx context.Context) (*egress.Trip, error) { return e.network.Trip(ctx, u) })
 }
 
 // attempt makes the requests of one fetch within Options.Timeout, which begins with
 // the host's turn. A panic in the base or in a rule of the caller's is a failure of
-// this fetch.
-func (e *engine) attempt(f *flight, old *policy.Record, turn pace.Turn, trip *egress.Trip) policy.Attempt {
+// this fetch, and so is err, why there is no trip.
+func (e *engine) attempt(f *flight, old *policy.Record, turn pace.Turn, trip *egress.Trip, err error) policy.Attempt {
 	f.underWay.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
 	defer cancel()
 	a := policy.Attempt{Robots: f.key + robotsPath, Sent: time.Now()}
-	err := guarded(e.watch.log, func() error {
-		e.retrieve(ctx, &a, old, turn, trip)
-		return nil
-	})
+	if err == nil {
+		err = guarded(e.watch.log, func() error { e.retrieve(ctx, &a, old, turn, trip); return nil })
+	}
 	turn.Done() // of no effect unless a panic kept the try from doing so
 	if err != nil {
-		a.Err, a.Body = &policy.Failure{Err: err}, nil
+		a.Err, a.Body = classify(ctx, err), nil
 	}
 	a.Received = time.Now()
 	return a

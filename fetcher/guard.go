@@ -31,9 +31,12 @@ func guarded(log *slog.Logger, f func() error) error {
 
 // addressRule is Options.Egress, guarded; nil if that is. net/http may call it on
 // a goroutine of its own, where a panic would end the program.
-func addressRule(log *slog.Logger, rule func(netip.Addr) error) func(netip.Addr) error {
+func addressRule(log *slog.Logger, rule func(netip.Addr) error) func(context.Context, netip.Addr) error {
 	if rule == nil {
 		return nil
 	}
-	return func(addr netip.Addr) error { return guarded(log, func() error { return rule(addr) }) }
+	return func(ctx context.Context, addr netip.Addr) error {
+		_, err := call(ctx, log, func(context.Context) (none, error) { return none{}, rule(addr) })
+		return err
+	}
 }

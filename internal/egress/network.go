@@ -59,9 +59,10 @@ func (e *RefusedError) Unwrap() error { return e.why }
 
 // Options are the choices of a Network.
 type Options struct {
-	// Rule is the address rule. Its error refuses an address. It must not panic.
+	// Rule is the address rule. Its error refuses an address. It must not panic, and
+	// must return when the context ends.
 	// Nil refuses what is not a public address, and then only after a public one.
-	Rule func(netip.Addr) error
+	Rule func(context.Context, netip.Addr) error
 
 	// Pages applies the rule to pages, and to the first request of every trip.
 	Pages bool
@@ -80,7 +81,7 @@ type Network struct {
 	// Lookup resolves names as net.Resolver.LookupNetIP does. Only tests change it.
 	Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
 
-	rule    func(netip.Addr) error
+	rule    func(context.Context, netip.Addr) error
 	always  bool                                  // the rule binds redirects within a private network, too
 	strict  bool                                  // Options.Pages
 	direct  bool                                  // no relay: the peer of a connection is the site
@@ -98,7 +99,7 @@ func New(base http.RoundTripper, o Options) *Network {
 		base: base, plain: base,
 	}
 	if o.Rule == nil {
-		n.rule = publicOnly
+		n.rule = func(_ context.Context, addr netip.Addr) error { return publicOnly(addr) }
 	}
 	t, ok := base.(*http.Transport)
 	if !ok {
@@ -172,12 +173,12 @@ func (n *Network) CloseIdle() {
 }
 
 // control refuses an address between resolution and connect.
-func (n *Network) control(_ context.Context, _, address string, _ syscall.RawConn) error {
+func (n *Network) control(ctx context.Context, _, address string, _ syscall.RawConn) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return &RefusedError{address, err}
 	}
-	return n.check(ap.Addr())
+	return n.check(ctx, ap.Addr())
 }
 
 // checked returns a dialer that resolves names here, checks each address, and gives
@@ -192,11 +193,12 @@ func (n *Network) checked(dial dialFunc) dialFunc {
 		}
 		addrs, err := n.resolve(ctx, network, host)
 		if err != nil {
-			return n.checkConn(dial(ctx, network, addr))
+			conn, err := dial(ctx, network, addr)
+			return n.checkConn(ctx, conn, err)
 		}
 		var first error
 		for _, a := range addrs {
-			err := n.check(a)
+			err := n.check(ctx, a)
 			if err == nil {
 				var conn net.Conn
 				conn, err = dialFor(ctx, dialTime/time.Duration(len(addrs)), dial, network, net.JoinHostPort(a.String(), port))
@@ -219,12 +221,12 @@ func dialFor(ctx context.Context, limit time.Duration, dial dialFunc, network, a
 }
 
 // checkConn closes a connection to an address that is refused.
-func (n *Network) checkConn(conn net.Conn, err error) (net.Conn, error) {
+func (n *Network) checkConn(ctx context.Context, conn net.Conn, err error) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
 	if peer, ok := addrOf(conn.RemoteAddr()); ok {
-		if err := n.check(peer.Addr()); err != nil {
+		if err := n.check(ctx, peer.Addr()); err != nil {
 			conn.Close()
 			return nil, err
 		}
@@ -232,13 +234,14 @@ func (n *Network) checkConn(conn net.Conn, err error) (net.Conn, error) {
 	return conn, nil
 }
 
-// check applies the rule to an address.
-func (n *Network) check(addr netip.Addr) error {
+// check applies the rule to an address. The error is a *RefusedError, or ctx's error.
+func (n *Network) check(ctx context.Context, addr netip.Addr) error {
 	addr = addr.Unmap().WithZone("")
-	if err := n.rule(addr); err != nil {
+	err := n.rule(ctx, addr)
+	if err != nil && ctx.Err() == nil {
 		return &RefusedError{addr.String(), err}
 	}
-	return nil
+	return cmp.Or(ctx.Err(), err)
 }
 
 // resolve returns the addresses of a host as this machine sees them, at least
@@ -294,7 +297,7 @@ func (n *Network) permits(ctx context.Context, to *url.URL, dialled bool, truste
 		return nil
 	}
 	for _, a := range addrs {
-		if err := n.check(a); err != nil {
+		if err := n.check(ctx, a); err != nil {
 			return err
 		}
 	}
@@ -323,7 +326,7 @@ func (n *Network) Page(req *http.Request) (*http.Response, error) {
 func (n *Network) watchedPage(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	trip := &Trip{network: n, bound: true}
-	sent := req.WithContext(httptrace.WithClientTrace(ctx, trip.trace(req.URL, cancel)))
+	sent := req.WithContext(httptrace.WithClientTrace(ctx, trip.trace(ctx, req.URL, cancel)))
 	resp, err := n.base.RoundTrip(sent)
 	var refused *RefusedError
 	if errors.As(context.Cause(ctx), &refused) {

@@ -55,7 +55,7 @@ func (t *Trip) RoundTrip(req *http.Request, cancel context.CancelCauseFunc) (*ht
 		return t.network.guarded.RoundTrip(req)
 	}
 	t.peer.Store(nil)
-	trace := httptrace.WithClientTrace(req.Context(), t.trace(req.URL, cancel))
+	trace := httptrace.WithClientTrace(req.Context(), t.trace(req.Context(), req.URL, cancel))
 	if !isWeb(req.URL) {
 		return t.network.base.RoundTrip(req.WithContext(trace))
 	}
@@ -66,7 +66,7 @@ func (t *Trip) RoundTrip(req *http.Request, cancel context.CancelCauseFunc) (*ht
 // from below a base that is not known. A connection to a proxy is ignored. One to
 // a refused address is closed before the request is written to it; an HTTP/2
 // connection is left open, since others use it too, and the request is canceled.
-func (t *Trip) trace(target *url.URL, cancel context.CancelCauseFunc) *httptrace.ClientTrace {
+func (t *Trip) trace(ctx context.Context, target *url.URL, cancel context.CancelCauseFunc) *httptrace.ClientTrace {
 	site := hostPort(target)
 	var direct atomic.Bool
 	return &httptrace.ClientTrace{
@@ -83,7 +83,7 @@ func (t *Trip) trace(target *url.URL, cancel context.CancelCauseFunc) *httptrace
 			if !t.bound || peer == t.relay {
 				return
 			}
-			if err := t.network.check(peer.Addr()); err != nil {
+			if err := t.network.check(ctx, peer.Addr()); err != nil {
 				cancel(err)
 				if !isHTTP2(info.Conn) {
 					info.Conn.Close()
