@@ -42,6 +42,9 @@
 // twice. After a 429 or 503 Options.Pace makes the host's next request wait, so a
 // simple retry is enough.
 //
+// [Transport.Usage] reports what the site says about the use of a page, such as the
+// training of a model. It is experimental, and nothing is enforced.
+//
 // # What an answer means
 //
 // The profile decides; this is the default, policy.RFC9309:

@@ -100,7 +100,7 @@ func (r *reader) isFor(name string) bool {
 		return true
 	}
 	for token := range strings.SplitSeq(r.tokens, ",") {
-		if token = strings.Trim(token, " \t"); token != "" && strings.EqualFold(token, name) {
+		if strings.EqualFold(strings.Trim(token, " \t"), name) {
 			return true
 		}
 	}

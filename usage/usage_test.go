@@ -84,6 +84,7 @@ var fileTests = []struct{ name, text, token, target, want string }{
 	{"signals/also_where_nothing_may_be_fetched", "User-agent: *\nDisallow: /\nContent-Signal: search=no\n", "", "/", "search=denied"},
 	{"rsl/a_license_in_a_group_is_listed_once", "User-agent: *\nLicense: https://a.example/1\n", "", "/", "license=unknown"},
 	{"9309-2.2.2/robots.txt_matches_no_pattern", "User-agent: *\nContent-Usage: search=y\nContent-Usage: /r search=n\n", "", "/robots.txt", "search=allowed"},
+	{"house/a_long_label_spoils_no_other", "User-agent: *\nContent-Usage: search=y\nContent-Usage: /x search=n, " + strings.Repeat("k", 257) + "=n\n", "", "/x", "search=denied"},
 	{"house/nothing", "", "", "/", ""},
 }
 
@@ -153,12 +154,15 @@ var headerTests = []struct{ name, header, want, skipped string }{
 	{"google/a_date_with_a_comma", "X-Robots-Tag: unavailable_after: Fri, 25 Jun 2010 15:00:00 GMT, noindex", "unavailable_after=unknown noindex=denied", ""},
 	{"google/a_rule_is_no_crawler", "X-Robots-Tag: noindex: 1, nofollow", "noindex=unknown nofollow=denied", ""},
 	{"google/an_unknown_rule", "X-Robots-Tag: noml", "noml=unknown", ""},
+	{"google/empty_parts", "X-Robots-Tag: ,noindex,, nofollow, ", "noindex=denied nofollow=denied", ""},
+	{"google/a_number_is_no_date", "X-Robots-Tag: noindex, 2 days", "noindex=denied", "a part is no rule"},
 	{"google/a_part_is_no_rule", "X-Robots-Tag: no index, , \x1b[2J: x, nofollow,", "nofollow=denied", "a part is no rule"},
 	{"tdmrep/reserved", "tdm-reservation: 1\ntdm-policy: https://a.example/p.json", "tdm-reservation=denied tdm-policy=unknown", ""},
 	{"tdmrep/not_reserved", "tdm-reservation: 0", "tdm-reservation=allowed", ""},
 	{"tdmrep/no_number", "tdm-reservation: yes\ntdm-policy:", "", "neither 0 nor 1; empty"},
 	{"rsl/a_link", `Link: </style.css>; rel=preload, <https://a.example/l,1.xml>; rel="license"; type="application/rsl+xml"`, "license=unknown", ""},
 	{"rsl/a_link_among_relations", `Link: <a>; title="x, <b>; rel=license"; rel="next License"`, "license=unknown", ""},
+	{"rsl/a_quote_in_a_title", `Link: <a>; title="\"; rel=license; "; rel=next`, "", ""},
 	{"8288-3.3/only_the_first_relation", `Link: <a>; rel=next; rel=license`, "", ""},
 	{"rsl/a_header", `License: https://a.example/l.xml`, "license=unknown", ""},
 	{"house/other_fields", "Content-Type: text/html\nX-Content-Usage: train-ai=n", "", ""},
@@ -188,15 +192,15 @@ func TestHeader(t *testing.T) {
 // TestCombine checks that the most restrictive preference counts (draft-ietf-aipref-vocab,
 // section 7.1), and that all are kept.
 func TestCombine(t *testing.T) {
-	file := matcher.Parse([]byte("User-agent: *\nContent-Usage: train-ai=n, search=y, a=n\n"), matcher.Dialect{})
-	inFile, inHeader := OfGroup(file.Group(""), "/"), OfHeader(parseHeader("Content-Usage: train-ai=y, search=y, b=x, c=n, c=y"), "")
+	file := matcher.Parse([]byte("User-agent: *\nContent-Usage: train-ai=n, search=y, a=n, e=y\n"), matcher.Dialect{})
+	inFile, inHeader := OfGroup(file.Group(""), "/"), OfHeader(parseHeader("Content-Usage: train-ai=y, search=y, b=x, c=n, c=y, e=?1"), "")
 	got := Combine(inFile, Set{}, inHeader, inFile)
 	for _, c := range []struct {
 		label string
 		want  Value
 		count int
 	}{
-		{"train-ai", Denied, 2}, {"search", Allowed, 2}, {"a", Denied, 1}, {"b", Unknown, 1}, {"c", Allowed, 1}, {"d", Unknown, 0},
+		{"train-ai", Denied, 2}, {"search", Allowed, 2}, {"a", Denied, 1}, {"b", Unknown, 1}, {"c", Allowed, 1}, {"d", Unknown, 0}, {"e", Allowed, 2},
 	} {
 		value, why := got.Get(c.label)
 		if value != c.want || len(why) != c.count {
@@ -253,6 +257,11 @@ func TestBounds(t *testing.T) {
 			got := OfHeader(parseHeader(c.header), "")
 			if n := len(slices.Collect(got.All())); n != c.count || reasons(got) != c.skipped {
 				t.Errorf("got  %d preferences, skipped %q\nwant %d, skipped %q", n, reasons(got), c.count, c.skipped)
+			}
+			for p := range got.All() {
+				if len(p.Source.Text) > textMost {
+					t.Errorf("got a text of %d bytes, want %d at most", len(p.Source.Text), textMost)
+				}
 			}
 			if n, most := len(got.String()), 1700*(c.count+100); n > most {
 				t.Errorf("got a text of %d bytes, want %d at most", n, most)
