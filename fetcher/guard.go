@@ -14,10 +14,15 @@ import (
 // caller's must not end a fetch or the program.
 func call[T any](ctx context.Context, log *slog.Logger, f func(context.Context) (T, error)) (T, error) {
 	v, err := bounded.Call(ctx, f)
+	logPanic(log, err)
+	return v, err
+}
+
+// logPanic logs err if it is a panic.
+func logPanic(log *slog.Logger, err error) {
 	if p, ok := err.(*bounded.PanicError); ok {
 		log.Warn("panic caught", "panic", p.Value, "stack", p.Stack)
 	}
-	return v, err
 }
 
 // none is the result of a call that has none.

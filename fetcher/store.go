@@ -234,17 +234,9 @@ func inStore[T any](ctx context.Context, s *storage, kind *bounded.Breaker, f fu
 // inTime makes one call of the store and waits for it no longer than storeTime, even if
 // the store does not look at its context: the goroutine of the call ends when the store
 // returns.
-func inTime[T any](ctx context.Context, s *storage, kind *bounded.Breaker, f func(context.Context) (T, error)) (v T, err error) {
-	limited, cancel := context.WithTimeout(ctx, storeTime)
-	defer cancel()
-	v, err = call(limited, s.watch.log, f)
-	switch {
-	case ctx.Err() != nil: // the caller left
-	case limited.Err() != nil:
-		kind.Leave(time.Now(), errHangs)
-	default:
-		kind.Leave(time.Now(), nil)
-	}
+func inTime[T any](ctx context.Context, s *storage, kind *bounded.Breaker, f func(context.Context) (T, error)) (T, error) {
+	v, err := bounded.InTime(ctx, kind, storeTime, f)
+	logPanic(s.watch.log, err)
 	return v, err
 }
 
@@ -253,9 +245,6 @@ func (s *storage) failed(op, key string, err error) {
 	s.counts.storeFailures.Add(1)
 	s.watch.store(op, key, err)
 }
-
-// errHangs is the error of a call that is not made because the store hangs.
-var errHangs = errors.New("the store has not answered in time lately")
 
 // newBreaker returns a breaker for a store that hangs: a call that hangs for ever keeps
 // its goroutine.

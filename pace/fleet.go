@@ -104,7 +104,7 @@ func (p *Pacer) ask(t *ticket) {
 			t.asked = asked
 			t.stop = p.watch(t)
 		}
-		g, ok := exchange(ctx, t.host, func(ctx context.Context) (Grant, error) {
+		g, ok := exchange(ctx, t.host, &p.fleet.reserves, func(ctx context.Context) (Grant, error) {
 			return p.opts.Shared.Reserve(ctx, t.host.authority, r)
 		})
 		p.mu.Lock()
@@ -169,9 +169,7 @@ func (p *Pacer) watch(t *ticket) (stop func()) {
 			p.postpone(t.host)
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), askTime)
-	defer cancel()
-	stop, err := bounded.Call(ctx, func(context.Context) (func(), error) {
+	stop, err := inTime(context.Background(), &p.fleet.watches, func(context.Context) (func(), error) {
 		return p.opts.Shared.Watch(t.name, wake), nil
 	})
 	if err != nil || stop == nil {
@@ -274,7 +272,7 @@ func (p *Pacer) release(t *ticket) {
 	if asking {
 		return
 	}
-	go bounded.Call(context.Background(), func(context.Context) (none struct{}, err error) { t.stop(); return }) // ends with stop
+	go inTime(context.Background(), &p.fleet.stops, func(context.Context) (none struct{}, err error) { t.stop(); return }) // ends with stop
 	p.giveBack(t, p.now()+ticketLife)
 }
 
@@ -297,7 +295,7 @@ func (p *Pacer) hold(t *ticket, keep time.Duration) (ok bool) {
 		sent = max(t.sent+p.fleet.clock.ahead(), 1)
 	}
 	p.mu.Unlock()
-	rest, ok := exchange(context.Background(), t.host, func(ctx context.Context) (time.Duration, error) {
+	rest, ok := exchange(context.Background(), t.host, &p.fleet.holds, func(ctx context.Context) (time.Duration, error) {
 		return p.opts.Shared.Hold(ctx, t.host.authority, t.name, keep, sent)
 	})
 	p.mu.Lock()
@@ -315,19 +313,26 @@ func (p *Pacer) hold(t *ticket, keep time.Duration) (ok bool) {
 // pauseFleet reports a pause, or a level that fell, to the fleet.
 func (p *Pacer) pauseFleet(h *host, wait, level time.Duration) {
 	if p.opts.Shared != nil {
-		exchange(context.Background(), h, func(ctx context.Context) (struct{}, error) {
+		exchange(context.Background(), h, &p.fleet.pauses, func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, p.opts.Shared.Pause(ctx, h.authority, wait, level)
 		})
 	}
 }
 
+// inTime makes one call of the store within askTime. While calls of its kind hang, it
+// fails at once.
+func inTime[T any](ctx context.Context, kind *bounded.Breaker, f func(context.Context) (T, error)) (v T, err error) {
+	if err := kind.Enter(time.Now()); err != nil {
+		return v, err
+	}
+	return bounded.InTime(ctx, kind, askTime, f)
+}
+
 // exchange makes one call of the store and reports whether it answered. OnShared gets
 // each change. A call that is cancelled, or a store that was closed, is no change.
-func exchange[T any](ctx context.Context, h *host, f func(context.Context) (T, error)) (v T, ok bool) {
+func exchange[T any](ctx context.Context, h *host, kind *bounded.Breaker, f func(context.Context) (T, error)) (v T, ok bool) {
 	p := h.pacer
-	limited, cancel := context.WithTimeout(ctx, askTime)
-	defer cancel()
-	v, err := bounded.Call(limited, f)
+	v, err := inTime(ctx, kind, f)
 	if ctx.Err() != nil || errors.Is(err, fs.ErrClosed) {
 		return v, false
 	}
@@ -355,9 +360,17 @@ type fleet struct {
 	counted instant       // when this process last registered
 	usual   time.Duration // time of a call that few exceed lately
 	clock   clock         // the store's clock
+
+	reserves, holds, pauses, watches, stops, counts bounded.Breaker // for each kind of call
 }
 
-func newFleet() fleet { return fleet{name: rand.Text(), counted: -countEvery} }
+func newFleet() *fleet {
+	f := &fleet{name: rand.Text(), counted: -countEvery}
+	for _, kind := range []*bounded.Breaker{&f.reserves, &f.holds, &f.pauses, &f.watches, &f.stops, &f.counts} {
+		kind.Failures, kind.First, kind.Most = 3, 30*time.Second, 15*time.Minute
+	}
+	return f
+}
 
 // An outage is the time in which the store does not answer.
 type outage struct {
@@ -430,9 +443,7 @@ func (p *Pacer) register(now instant) {
 	}
 	p.fleet.counted = now
 	go func() { // ends with the call
-		ctx, cancel := context.WithTimeout(context.Background(), askTime)
-		defer cancel()
-		n, err := bounded.Call(ctx, func(ctx context.Context) (int, error) {
+		n, err := inTime(context.Background(), &p.fleet.counts, func(ctx context.Context) (int, error) {
 			return p.opts.Shared.Count(ctx, p.fleet.name, countLife)
 		})
 		p.mu.Lock()

@@ -162,6 +162,12 @@ func (s *ledger) set(down error, delays ...time.Duration) {
 	s.down, s.delays = down, delays
 }
 
+func (s *ledger) asked() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reserve
+}
+
 func newLedger() *ledger {
 	return &ledger{flying: map[string]time.Time{}, watched: map[string]func(Grant){}, members: map[string]bool{}}
 }
@@ -918,6 +924,45 @@ func TestFleetOfAMisbehavingStore(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// A store that hangs delays the first turns. Then each turn comes at once, the calls
+// that hang are few, and when the store is back it is used again.
+func TestFleetOfAStoreThatHangs(t *testing.T) {
+	for _, names := range []string{"Reserve", "Watch", "stop", "Hold", "Count", "Pause", "Reserve Hold Pause Watch stop Count"} {
+		t.Run("7/"+names, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var calls atomic.Int64
+				back := make(chan struct{})
+				s := &misbehaving{newLedger(), names, func() { calls.Add(1); <-back }}
+				p := pacer(t, Limits{}, &Options{Shared: s})
+				began := time.Now()
+				for range 200 {
+					turn := take(t, p, host1, 0)
+					turn.Answer(200, nil)
+					turn.Done()
+					time.Sleep(100 * ms)
+				}
+				if took := time.Since(began) - 20*time.Second; took > 7*time.Second {
+					t.Errorf("200 turns waited %v, want 7s at most, for the first few", took)
+				}
+				if n := calls.Load(); n > 30 {
+					t.Errorf("%d calls hang, want few", n)
+				}
+				close(back)
+				time.Sleep(time.Minute)
+				asked := s.asked()
+				for range 10 {
+					take(t, p, host1, 0).Done()
+					time.Sleep(time.Second)
+				}
+				if n := s.asked() - asked; n < 10 {
+					t.Errorf("%d calls for ten turns after the store is back, want ten", n)
+				}
+				time.Sleep(time.Minute)
+			})
+		})
 	}
 }
 

@@ -8,7 +8,8 @@ import (
 // A Store keeps the queues of a fleet of processes; *redis.Store of package
 // cache/redis is one. Each method is one atomic step. All moments are by the
 // store's own clock, counted from any fixed moment, so the clocks of the processes
-// need not agree. A Store whose server is down fails at once.
+// need not agree. A Store whose server is down fails at once. After three calls of a
+// method that took longer than a second, that method is called now and then only.
 //
 // A ticket names one request. It consists of the name of its process, a full stop
 // and a number. A ticket is in the queue until it is granted a start, and then in

@@ -23,7 +23,7 @@ type Pacer struct {
 	todo     []*host  // hosts that pump has yet to look at
 	reported reported // authorities whose Crawl-delay has been reported
 	stats    Stats
-	fleet    fleet // what is known of Options.Shared
+	fleet    *fleet // what is known of Options.Shared
 }
 
 // An instant is a moment of monotonic time, counted from Pacer.base.

@@ -1,6 +1,8 @@
 package bounded
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -59,4 +61,24 @@ func (b *Breaker) Leave(now time.Time, err error) {
 func (b *Breaker) beginRest(now time.Time) {
 	b.rest = min(max(2*b.rest, b.First), b.Most)
 	b.until = now.Add(b.rest)
+}
+
+// ErrHangs is the error of a call that is not made because earlier ones were not
+// answered.
+var ErrHangs = errors.New("the store has not answered in time lately")
+
+// InTime is Call within a limit. Only a call that exceeds the limit is a failure for b:
+// its goroutine stays, for ever if the store hangs.
+func InTime[T any](ctx context.Context, b *Breaker, limit time.Duration, f func(ctx context.Context) (T, error)) (T, error) {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	v, err := Call(limited, f)
+	switch {
+	case ctx.Err() != nil: // the caller left
+	case limited.Err() != nil:
+		b.Leave(time.Now(), ErrHangs)
+	default:
+		b.Leave(time.Now(), nil)
+	}
+	return v, err
 }
