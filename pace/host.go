@@ -35,6 +35,7 @@ type host struct {
 	guests  list.List // waiters of other authorities that wait for room here, by number
 	kept    *waiter   // room is kept for it, from younger ones; nil if for none
 	newest  uint64    // largest number of a request that started
+	asking  int       // number of waiters that have room here and ask the store
 
 	line   list.List     // the waiters of this authority, in order of arrival
 	gaps   time.Duration // sum of the gaps of the waiters, so that nobody need walk the line
@@ -51,6 +52,7 @@ type waiter struct {
 	standsIn *host         // the scope in whose line it stands, nil if it waits at host
 	spot     *list.Element // in standsIn.guests
 	lost     bool          // a younger one has taken what it waited for
+	asking   bool          // it counts in asking of its scopes
 
 	place *list.Element // in host.line
 	delay time.Duration // Crawl-delay, as obeyed
@@ -126,7 +128,7 @@ func (h *host) full() Reason {
 	switch {
 	case h.breaker.crowded(h.unanswered, h.limits.Failures):
 		return ReasonBreaker
-	case most > 0 && h.flying >= max(most/h.share(), 1):
+	case most > 0 && h.flying+h.asking >= max(most/h.share(), 1):
 		return ReasonParallel
 	}
 	return ReasonNone

@@ -189,6 +189,9 @@ func (h *host) roomFor(w *waiter, now instant) (instant, Reason) {
 	gap := h.ownGap
 	if w.host == h {
 		gap = w.gap
+	} else if w.asking { // it is not in its own way
+		h.asking--
+		defer func() { h.asking++ }()
 	}
 	if why := h.full(); why != ReasonNone {
 		return now, why
@@ -196,7 +199,7 @@ func (h *host) roomFor(w *waiter, now instant) (instant, Reason) {
 	if at, why := h.dueAfter(gap); at > now {
 		return at, why
 	}
-	if older := h.next(); older != nil && older.number < w.number || h.keptFrom(w.number) {
+	if older := h.next(); older != nil && older.number < w.number || h.keptFrom(w.number) || gap > 0 && h.asking > 0 {
 		return now, ReasonScope
 	}
 	return now, ReasonNone
@@ -206,7 +209,7 @@ func (h *host) roomFor(w *waiter, now instant) (instant, Reason) {
 // gap there may be room beside that.
 func (h *host) keptFrom(number uint64) bool {
 	most := h.limits.Parallel
-	beside := h.ownGap == 0 && h.limits.Adapt == 0 && (most == 0 || h.flying+1 < max(most/h.share(), 1))
+	beside := h.ownGap == 0 && h.limits.Adapt == 0 && (most == 0 || h.flying+h.asking+1 < max(most/h.share(), 1))
 	return h.kept != nil && h.kept.number < number && !beside
 }
 
@@ -218,7 +221,7 @@ func (h *host) freeAt(now instant) (instant, bool) {
 	if n > 0 {
 		at = max(at, now) + spread(h.ownGap, n*h.share())
 	}
-	waits := at > now || n > 0 || h.full() != ReasonNone || h.keptFrom(h.pacer.arrivals+1)
+	waits := at > now || n > 0 || h.asking > 0 && h.ownGap > 0 || h.full() != ReasonNone || h.keptFrom(h.pacer.arrivals+1)
 	return max(at, now), waits
 }
 
@@ -306,5 +309,39 @@ func (w *waiter) stepOut() {
 			s.kept = nil
 			p.touch(s)
 		}
+	}
+}
+
+// In a fleet the store grants starts at the authority, and knows nothing of other scopes,
+// whose limits each process divides by the number of processes. A request asks the store
+// when its scopes have room. While its question is under way, it counts as if it had
+// started in them: else all who wait for a scope would ask for one free place.
+
+// setAsking makes w count in its scopes while it asks the store, or no longer.
+func (w *waiter) setAsking(asks bool) {
+	if w.asking == asks {
+		return
+	}
+	w.asking = asks
+	for _, s := range w.scopes {
+		if asks {
+			s.asking++
+		} else {
+			s.asking--
+			w.host.pacer.touch(s)
+		}
+	}
+}
+
+// spare ends a ticket that has a start, if its request, which waits for a scope until at
+// or for a request in flight, will not use it in time.
+func (p *Pacer) spare(t *ticket, at, now instant) {
+	end := t.start + lateness
+	switch {
+	case t.cancel != nil:
+	case t.renew != nil || t.granted && max(at, now) > end:
+		p.discard(t)
+	case t.granted:
+		p.arm(t.host, end+1-now)
 	}
 }

@@ -654,3 +654,117 @@ func TestScopesOfThoseInLine(t *testing.T) {
 		wg.Wait()
 	})
 }
+
+// ledgers are a ledger for each authority. They send no messages.
+type ledgers struct {
+	*ledger
+	mu     sync.Mutex
+	byName map[string]*ledger
+}
+
+func (s *ledgers) of(authority string) *ledger {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byName[authority] == nil {
+		s.byName[authority] = newLedger()
+		s.byName[authority].delays = slices.Repeat([]time.Duration{10 * ms}, 100_000)
+	}
+	return s.byName[authority]
+}
+
+func (s *ledgers) Reserve(ctx context.Context, authority string, r Reservation) (Grant, error) {
+	return s.of(authority).Reserve(ctx, authority, r)
+}
+
+func (s *ledgers) Hold(ctx context.Context, authority, ticket string, life, started time.Duration) (time.Duration, error) {
+	return s.of(authority).Hold(ctx, authority, ticket, life, started)
+}
+
+func (s *ledgers) Watch(string, func(Grant)) (stop func()) { return func() {} }
+
+// In a fleet each process keeps its share of the limits of a scope. Everybody gets a
+// turn, and the store is not asked more often than need be.
+func TestFleetScopes(t *testing.T) {
+	const processes, hosts, requests = 4, 12, 5
+	for _, test := range []struct {
+		name   string
+		limits Limits // of the authorities
+		scope  Limits
+		most   time.Duration
+		calls  int // of the store, at most
+	}{
+		{"gap", Limits{Gap: 50 * ms, Parallel: 1}, Limits{Gap: 25 * ms}, processes * hosts * requests * 25 * ms, 450},
+		{"parallel", Limits{Gap: 50 * ms, Parallel: 1}, Limits{Parallel: 8}, processes * hosts * requests * 100 * ms / 8, 700},
+		{"parallel_less_than_processes", Limits{Parallel: 2}, Limits{Parallel: 2}, processes * hosts * requests * 100 * ms / 2, 400},
+		{"one_host_is_busier", Limits{Gap: 400 * ms, Parallel: 1}, Limits{Gap: 25 * ms}, processes * requests * 400 * ms, 1200},
+	} {
+		t.Run("6/"+test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				all := Scope{"all", test.scope}
+				s := &ledgers{ledger: newLedger(), byName: map[string]*ledger{}}
+				var fleet []*Pacer
+				for range processes {
+					fleet = append(fleet, pacer(t, test.limits, &Options{Shared: s}))
+				}
+				for _, p := range fleet { // learn how many they are
+					take(t, p, "first", 0).Done()
+				}
+				time.Sleep(2 * time.Second)
+				for _, p := range fleet {
+					take(t, p, "first", 0).Done()
+				}
+				time.Sleep(time.Second)
+				zero := time.Now()
+				var mu sync.Mutex
+				var starts []time.Duration
+				flying, most := 0, 0
+				var wg sync.WaitGroup
+				for i := range processes * hosts {
+					wg.Go(func() {
+						for range requests {
+							turn, err := fleet[i%processes].Wait(context.Background(), fmt.Sprint("host", i/processes), 0, all)
+							if err != nil {
+								t.Error(err)
+								return
+							}
+							mu.Lock()
+							starts = append(starts, time.Since(zero))
+							flying++
+							most = max(most, flying)
+							mu.Unlock()
+							turn.Sent()
+							time.Sleep(100 * ms)
+							mu.Lock()
+							flying--
+							mu.Unlock()
+							turn.Done()
+						}
+					})
+				}
+				wg.Wait()
+				slices.Sort(starts)
+				took, calls := starts[len(starts)-1], 0
+				for _, l := range s.byName {
+					calls += l.reserve
+				}
+				t.Logf("took %v, permitted %v, at most %d in flight, %d questions for %d starts", took, test.most, most, calls, len(starts))
+				if took > test.most*2 {
+					t.Errorf("took %v; want at most twice as long as the limits permit, %v", took, test.most)
+				}
+				if n := max(test.scope.Parallel, processes); test.scope.Parallel > 0 && most > n {
+					t.Errorf("%d in flight, want at most %d", most, n)
+				}
+				if gap := test.scope.Gap; gap > 0 {
+					for i := range len(starts) - processes {
+						if apart := starts[i+processes] - starts[i]; apart < gap*processes {
+							t.Errorf("%d starts within %v, want at most one of each process within %v", processes+1, apart, gap*processes)
+						}
+					}
+				}
+				if calls > test.calls {
+					t.Errorf("%d questions to the store for %d starts, want at most %d", calls, len(starts), test.calls)
+				}
+			})
+		})
+	}
+}

@@ -279,13 +279,18 @@ func (p *Pacer) try(w *waiter, now instant) (in *host) {
 	switch {
 	case in != nil:
 		w.why = why
+		w.setAsking(false)
 		if at > now {
 			p.arm(in, at-now)
+		}
+		if t := w.host.ticket; t != nil && in != w.host {
+			p.spare(t, at, now)
 		}
 	case p.opts.Shared != nil && !w.host.limits.Off:
 		p.discardUseless(w.host)
 		if !p.admit(w.host, now) {
 			in = w.host
+			w.setAsking(in.ticket.cancel != nil)
 		}
 	}
 	if in != nil {
@@ -340,6 +345,7 @@ func (p *Pacer) postpone(h *host) {
 
 // leave takes w out of all lines and wakes it.
 func (p *Pacer) leave(w *waiter) {
+	w.setAsking(false)
 	w.stepOut()
 	w.host.remove(w)
 	p.touch(w.host)
