@@ -30,8 +30,8 @@
 //     record outside of any group has no effect.
 //   - X-Robots-Tag, as search engines document it, and Robots-Tag (draft-illyes-repext,
 //     April 2026), in headers: the rules for every crawler and those for the crawler's
-//     own tokens. The label is the rule: "noindex" is Denied by noindex. It is Allowed
-//     by index, the opposite. none is also noindex and nofollow; all is the opposite of
+//     own tokens. The label is the rule: "noindex" is Denied by noindex, and Allowed by
+//     the opposite, index. The rule none denies noindex and nofollow, too, and all allows
 //     both. Rules with a value, such as max-snippet, and rules that are not known are
 //     Unknown.
 //   - tdm-reservation and tdm-policy, in headers (TDM Reservation Protocol of the W3C
