@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,7 +42,7 @@ func newEngine(agent string, o Options) (*engine, error) {
 	e.opts.MaxBytes = cmp.Or(o.MaxBytes, defaultMaxBytes)
 	e.opts.Timeout = cmp.Or(o.Timeout, defaultTimeout)
 	e.opts.Attempts = cmp.Or(o.Attempts, defaultAttempts)
-	e.opts.Schemes = append([]string{"https", "http"}, o.Schemes...)
+	e.opts.Schemes = slices.Clone(o.Schemes)
 	e.opts.Profile = cmp.Or(o.Profile, policy.RFC9309()).Clone()
 	if o.Base == nil {
 		e.opts.Base = http.DefaultTransport

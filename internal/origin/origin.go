@@ -112,23 +112,21 @@ func plainHost(h string) bool {
 	if h == "" || len(h) > maxHost {
 		return false
 	}
-	letters, last := false, byte('.')
+	letters := false
 	for i := range len(h) {
-		c := h[i]
-		switch {
+		switch c := h[i]; {
 		case 'a' <= c && c <= 'z':
 			letters = true
 		case '0' <= c && c <= '9':
-		case c != '.' && c != '-', c == '-' && i == 0, c == last:
+		case c != '.' && c != '-', i == 0, c == h[i-1]:
 			return false
 		}
-		last = c
 	}
 	if !letters {
 		addr, err := netip.ParseAddr(h)
 		return err == nil && addr.Is4()
 	}
-	return last != '.'
+	return h[len(h)-1] != '.'
 }
 
 // plainPort reports whether a port is canonical, and not the scheme's own.
