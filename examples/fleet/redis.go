@@ -1,17 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"time"
 )
 
 // startRedis starts a server that writes nothing to disk, and waits until it accepts
-// connections. The caller must end the process.
+// connections. POLITE_REDIS_SERVER can name another program that speaks the protocol,
+// such as valkey-server. The caller must end the process.
 func startRedis() (*exec.Cmd, string, error) {
-	program, err := exec.LookPath("redis-server")
+	program, err := exec.LookPath(cmp.Or(os.Getenv("POLITE_REDIS_SERVER"), "redis-server"))
 	if err != nil {
 		return nil, "", err
 	}
@@ -33,7 +36,7 @@ func startRedis() (*exec.Cmd, string, error) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	server.Process.Kill()
-	return nil, "", errors.Join(fmt.Errorf("redis-server does not answer at %s", address), server.Wait())
+	return nil, "", errors.Join(fmt.Errorf("%s does not answer at %s", program, address), server.Wait())
 }
 
 // freeAddress returns a free loopback address.
