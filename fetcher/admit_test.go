@@ -12,7 +12,7 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// admit asks for a page and returns the admission and the verdict.
+// admit calls Admit for a page and returns the admission and the verdict.
 func (p *paced) admit(ctx context.Context, page string) (*fetcher.Admission, policy.Decision) {
 	p.t.Helper()
 	a, d, err := p.tr.Admit(ctx, parse(page))

@@ -63,10 +63,10 @@ func TestBodies(t *testing.T) {
 	broken := gzipped(rules)
 	broken = broken[:len(broken)-8] + "\x00\x00\x00\x00" + broken[len(broken)-4:]
 	for _, tt := range []struct {
-		name   string
-		answer httptest.Step
-		want   string
-		asks   int
+		name     string
+		answer   httptest.Step
+		want     string
+		requests int
 	}{
 		{"2.5/exactly_the_limit", httptest.Text(padded(limit, end)), both, 1},
 		{"2.5/one_byte_more", httptest.Text(padded(limit+1, end)), first, 1},
@@ -116,9 +116,9 @@ func TestBodies(t *testing.T) {
 					}
 					got = append(got, d.Verdict.String())
 				}
-				if s := strings.Join(got, ", "); s != tt.want || len(web.Requests()) != tt.asks {
+				if s := strings.Join(got, ", "); s != tt.want || len(web.Requests()) != tt.requests {
 					d, _ := tr.Peek(must(private))
-					t.Errorf("/private, /last:\ngot  %s after %d requests\nwant %s after %d\n%v", s, len(web.Requests()), tt.want, tt.asks, d)
+					t.Errorf("/private, /last:\ngot  %s after %d requests\nwant %s after %d\n%v", s, len(web.Requests()), tt.want, tt.requests, d)
 				}
 			})
 		})

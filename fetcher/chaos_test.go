@@ -28,7 +28,7 @@ type gate struct {
 	http.RoundTripper
 	mu      sync.Mutex
 	flying  map[string]int
-	crowded []string // hosts that were asked for it twice at once
+	crowded []string // hosts with two requests for it at once
 }
 
 func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -134,15 +134,15 @@ func TestEverythingAtOnce(t *testing.T) {
 				const sites, workers, turns = 8, 24, 60
 				web := httptest.New(t)
 				for i := range sites {
-					web.Site(fmt.Sprintf("http://s%d.test", i)).Path("/*", httptest.Text("page")).Robots(troubles(i)...)
+					web.Site(fmt.Sprintf("http://s%d.test", i)).Path("/*", httptest.Text("page")).Robots(answersOf(i)...)
 				}
 				web.Site("http://hub.test").Path("/r", text)
 				base := &gate{RoundTripper: web.Transport(), flying: map[string]int{}}
-				var told atomic.Int32
+				var decided atomic.Int32
 				tr := newTransport(t, &fetcher.Options{
 					Base: base, Store: cache.NewMemory(1 << 16), MaxBytes: 1 << 16, Pace: limits,
 					Trace: &fetcher.Trace{Fetched: func(policy.Attempt, *policy.Record) {
-						if told.Add(1)%5 == 0 {
+						if decided.Add(1)%5 == 0 {
 							panic("a hook")
 						}
 					}},
@@ -166,12 +166,12 @@ func TestEverythingAtOnce(t *testing.T) {
 				all.Wait()
 				time.Sleep(time.Hour) // what callers left ends by itself
 				if len(base.crowded) > 0 {
-					t.Errorf("asked twice at once: %q", base.crowded)
+					t.Errorf("two requests at once: %q", base.crowded)
 				}
 				pages := 0
 				for _, r := range web.Requests() {
 					if r.Target == "/private" {
-						t.Errorf("%v was asked for", r)
+						t.Errorf("got the request %v", r)
 					}
 					if r.Target == "/public" {
 						pages++
@@ -185,9 +185,9 @@ func TestEverythingAtOnce(t *testing.T) {
 	}
 }
 
-// troubles is the list of answers of a site's robots.txt. The rules are always the
+// answersOf is the list of answers of a site's robots.txt. The rules are always the
 // same, and the file is never missing.
-func troubles(i int) []httptest.Step {
+func answersOf(i int) []httptest.Step {
 	all := steps(
 		text.Header("Cache-Control", "no-store"), httptest.Status(503), httptest.Reset(), httptest.Hang(), text.ETag(`"1"`), text.Cut(10),
 		httptest.Redirect(302, "http://hub.test/r"), text.After(10*time.Second), httptest.Status(429).Header("Retry-After", "3600"),

@@ -209,29 +209,29 @@ func TestOverRetryablehttp(t *testing.T) {
 func TestHTTP2(t *testing.T) {
 	const secure = "https://example.com"
 	for _, tt := range []trial{
-		{name: "2.3.1.1/rules", answer: text, want: obeyed, asks: 1},
-		{name: "2.3.1.1/gzip", answer: text.Gzip(), want: obeyed, asks: 1},
-		{name: "2.3.1.1/slow_but_in_time", answer: text.Drip(4, time.Second), want: obeyed, asks: 1},
-		{name: "2.3.1.1/hints", answer: text.Early(103, 3), want: obeyed, asks: 1},
-		{name: "2.3.1.1/no_length", answer: text.Chunked(), want: obeyed, asks: 1},
-		{name: "2.3.1.1/trailers", answer: text.Trailer("X-Checksum", "1"), want: obeyed, asks: 1},
-		{name: "2.5/flood", answer: httptest.Flood(rules), want: obeyed, asks: 1},
-		{name: "2.3.1.2/redirect", answer: httptest.Redirect(301, "http://b.test/r"), want: obeyed, asks: 2},
-		{name: "2.3.1.2/loop", answer: httptest.Redirect(301, "/robots.txt"), want: nothing, asks: 6},
-		{name: "2.3.1.3/missing", answer: httptest.Status(404), want: nothing, asks: 1},
-		{name: "2.3.1.4/down", answer: httptest.Status(503), want: down, asks: 1},
-		{name: "2.3.1.4/status_999", answer: httptest.Status(999), want: down, asks: 1},
-		{name: "2.3.1.4/hang", answer: httptest.Hang(), want: down, asks: 1},
-		{name: "2.3.1.4/reset", answer: httptest.Reset(), want: down, asks: 2},
-		{name: "2.3.1.4/stream_ends_with_an_error", answer: httptest.Close(), want: down, asks: 2},
-		{name: "2.3.1.4/stream_ends_in_the_body", answer: text.Cut(10), want: down, asks: 2},
-		{name: "2.3.1.4/reset_in_the_body", answer: text.ResetAfter(10), want: down, asks: 2},
-		{name: "2.3.1.4/hang_in_the_body", answer: text.HangAfter(10), want: down, asks: 1},
-		{name: "2.3.1.4/too_slow", answer: text.Drip(1, time.Second), want: down, asks: 1},
-		{name: "2.3.1.4/too_many_fields", answer: text.HeaderFlood(70 << 10), want: down, asks: 2},
-		{name: "2.3.1.4/hints_without_end", answer: text.Early(103, -1), want: down, asks: 1},
-		{name: "2.3.1.4/unknown_coding", answer: text.Header("Content-Encoding", "br"), want: down, asks: 1},
-		{name: "2.3.1.4/cut_gzip", answer: text.Gzip().Cut(12), want: down, asks: 2},
+		{name: "2.3.1.1/rules", answer: text, want: obeyed, requests: 1},
+		{name: "2.3.1.1/gzip", answer: text.Gzip(), want: obeyed, requests: 1},
+		{name: "2.3.1.1/slow_but_in_time", answer: text.Drip(4, time.Second), want: obeyed, requests: 1},
+		{name: "2.3.1.1/hints", answer: text.Early(103, 3), want: obeyed, requests: 1},
+		{name: "2.3.1.1/no_length", answer: text.Chunked(), want: obeyed, requests: 1},
+		{name: "2.3.1.1/trailers", answer: text.Trailer("X-Checksum", "1"), want: obeyed, requests: 1},
+		{name: "2.5/flood", answer: httptest.Flood(rules), want: obeyed, requests: 1},
+		{name: "2.3.1.2/redirect", answer: httptest.Redirect(301, "http://b.test/r"), want: obeyed, requests: 2},
+		{name: "2.3.1.2/loop", answer: httptest.Redirect(301, "/robots.txt"), want: nothing, requests: 6},
+		{name: "2.3.1.3/missing", answer: httptest.Status(404), want: nothing, requests: 1},
+		{name: "2.3.1.4/down", answer: httptest.Status(503), want: down, requests: 1},
+		{name: "2.3.1.4/status_999", answer: httptest.Status(999), want: down, requests: 1},
+		{name: "2.3.1.4/hang", answer: httptest.Hang(), want: down, requests: 1},
+		{name: "2.3.1.4/reset", answer: httptest.Reset(), want: down, requests: 2},
+		{name: "2.3.1.4/stream_ends_with_an_error", answer: httptest.Close(), want: down, requests: 2},
+		{name: "2.3.1.4/stream_ends_in_the_body", answer: text.Cut(10), want: down, requests: 2},
+		{name: "2.3.1.4/reset_in_the_body", answer: text.ResetAfter(10), want: down, requests: 2},
+		{name: "2.3.1.4/hang_in_the_body", answer: text.HangAfter(10), want: down, requests: 1},
+		{name: "2.3.1.4/too_slow", answer: text.Drip(1, time.Second), want: down, requests: 1},
+		{name: "2.3.1.4/too_many_fields", answer: text.HeaderFlood(70 << 10), want: down, requests: 2},
+		{name: "2.3.1.4/hints_without_end", answer: text.Early(103, -1), want: down, requests: 1},
+		{name: "2.3.1.4/unknown_coding", answer: text.Header("Content-Encoding", "br"), want: down, requests: 1},
+		{name: "2.3.1.4/cut_gzip", answer: text.Gzip().Cut(12), want: down, requests: 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -240,8 +240,8 @@ func TestHTTP2(t *testing.T) {
 				web.Site("http://b.test").Path("/r", text)
 				tt.hold(t, newTransport(t, &fetcher.Options{Base: web.Transport()}), secure)
 				got := web.Requests()
-				if len(got) != tt.asks {
-					t.Errorf("got  %d requests\nwant %d\n%v", len(got), tt.asks, got)
+				if len(got) != tt.requests {
+					t.Errorf("got  %d requests\nwant %d\n%v", len(got), tt.requests, got)
 				}
 				if len(got) > 0 && got[0].Proto != "HTTP/2.0" {
 					t.Errorf("got  %s, want HTTP/2.0", got[0].Proto)

@@ -66,10 +66,10 @@ func TestClockSetBack(t *testing.T) {
 							crawlUntil(t, tr, public, start.Add(at))
 						}
 						time.Sleep(time.Until(start.Add(at)))
-						asks := len(web.Requests())
+						requests := len(web.Requests())
 						d, err := tr.Check(t.Context(), must(public))
-						if err != nil || short(d) != tt.want[i] || i == 0 && len(web.Requests()) == asks {
-							t.Errorf("after %v: got  %v, %v, %d requests\nwant %s, at first by a new request", at, d, err, len(web.Requests())-asks, tt.want[i])
+						if err != nil || short(d) != tt.want[i] || i == 0 && len(web.Requests()) == requests {
+							t.Errorf("after %v: got  %v, %v, %d requests\nwant %s, at first by a new request", at, d, err, len(web.Requests())-requests, tt.want[i])
 						}
 						if time.Until(d.Expires) > day {
 							t.Errorf("after %v: next fetch only at %v", at, d.Expires)

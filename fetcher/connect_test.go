@@ -142,7 +142,7 @@ func TestHandshakes(t *testing.T) {
 		change(c)
 		return c
 	}
-	// speak answers every request by TLS with whole(), and ends as it is told.
+	// speak answers every request by TLS with whole(), and ends as the row says.
 	speak := func(c *tls.Config, answer string, end func(conn *tls.Conn, below net.Conn)) func(net.Conn) {
 		return func(below net.Conn) {
 			conn := tls.Server(below, c)

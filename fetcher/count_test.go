@@ -19,10 +19,10 @@ import (
 // late.
 func TestOneDecisionARequest(t *testing.T) {
 	for _, c := range []struct {
-		name  string
-		audit bool
-		told  []string
-		want  fetcher.Stats
+		name     string
+		audit    bool
+		reported []string
+		want     fetcher.Stats
 	}{
 		{"house/a_late_turn_counts_as_deferred", false, []string{"allow", "defer", "disallow"}, fetcher.Stats{Allowed: 1, Deferred: 1, Disallowed: 1}},
 		{"house/in_audit_the_worse_counts", true, []string{"allow", "defer", "disallow"}, fetcher.Stats{Allowed: 1, Deferred: 1, Disallowed: 1}},
@@ -32,10 +32,10 @@ func TestOneDecisionARequest(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					web := httptest.New(t)
 					web.Site(site).Robots(text).Path("/*", httptest.Text("a page"))
-					var told []string
+					var reported []string
 					o := &fetcher.Options{Base: web.Transport(), Audit: c.audit, Pace: &pace.Limits{Gap: time.Minute, MaxWait: time.Second}}
 					if hooks {
-						o.Trace = &fetcher.Trace{Decided: func(_ context.Context, d policy.Decision) { told = append(told, d.Verdict.String()) }}
+						o.Trace = &fetcher.Trace{Decided: func(_ context.Context, d policy.Decision) { reported = append(reported, d.Verdict.String()) }}
 					}
 					tr := newTransport(t, o)
 					if _, err := tr.Record(context.Background(), must(site)); err != nil {
@@ -56,8 +56,8 @@ func TestOneDecisionARequest(t *testing.T) {
 					if got != c.want {
 						t.Errorf("hooks %t, counted\ngot  %+v\nwant %+v", hooks, got, c.want)
 					}
-					if hooks && !slices.Equal(told, c.told) {
-						t.Errorf("told\ngot  %v\nwant %v", told, c.told)
+					if hooks && !slices.Equal(reported, c.reported) {
+						t.Errorf("reported\ngot  %v\nwant %v", reported, c.reported)
 					}
 				})
 			})

@@ -86,7 +86,7 @@ type relayConn struct{ net.Conn }
 
 func (relayConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1080} }
 
-// contacts returns the dials to addresses that are not public, whoever made them.
+// contacts returns the dials to addresses that are not public, by the crawler or by a proxy.
 func contacts(w *httptest.Web) (c []httptest.Dial) {
 	for _, d := range w.Dials() {
 		if d.Remote.IsValid() && !public4(d.Remote.Addr()) && d.Address != "proxy.test:3128" {
@@ -242,7 +242,7 @@ func TestRedirectsAfterPublicOnes(t *testing.T) {
 						t.Errorf("got  %v, %v\nwant a Defer, redirect_refused", d, err)
 					}
 					if len(b.Requests("/2")) != 1 || len(inside.Requests()) != 0 || len(contacts(web)) != 1 {
-						t.Errorf("got  %v by %v\nwant b.test to be asked twice and one contact, 10.0.0.1", web.Requests(), contacts(web))
+						t.Errorf("got  %v by %v\nwant two requests to b.test and one contact, 10.0.0.1", web.Requests(), contacts(web))
 					}
 				})
 			})
@@ -482,12 +482,12 @@ func TestEgress(t *testing.T) {
 		want   string
 		cause  string
 	}{
-		"it_may_permit_private":          {"93.184.216.50", func(netip.Addr) error { return nil }, "disallow 2.2.2", ""},
-		"it_binds_private_sites":         {"10.0.0.1", func(netip.Addr) error { return no }, "defer 2.3.1.4", no.Error()},
-		"its_error_is_the_cause":         {"93.184.216.50", func(netip.Addr) error { return no }, "defer 2.3.1.4", no.Error()},
-		"a_panic_refuses":                {"93.184.216.50", func(netip.Addr) error { panic("egress") }, "defer 2.3.1.4", "egress"},
-		"an_exit_refuses":                {"93.184.216.50", func(netip.Addr) error { runtime.Goexit(); return nil }, "defer 2.3.1.4", "exited"},
-		"it_is_not_asked_about_the_site": {"93.184.216.50", func(a netip.Addr) error { return map[bool]error{true: no}[a.String() == "93.184.216.50"] }, "disallow 2.2.2", ""},
+		"it_may_permit_private":         {"93.184.216.50", func(netip.Addr) error { return nil }, "disallow 2.2.2", ""},
+		"it_binds_private_sites":        {"10.0.0.1", func(netip.Addr) error { return no }, "defer 2.3.1.4", no.Error()},
+		"its_error_is_the_cause":        {"93.184.216.50", func(netip.Addr) error { return no }, "defer 2.3.1.4", no.Error()},
+		"a_panic_refuses":               {"93.184.216.50", func(netip.Addr) error { panic("egress") }, "defer 2.3.1.4", "egress"},
+		"an_exit_refuses":               {"93.184.216.50", func(netip.Addr) error { runtime.Goexit(); return nil }, "defer 2.3.1.4", "exited"},
+		"it_is_not_called_for_the_site": {"93.184.216.50", func(a netip.Addr) error { return map[bool]error{true: no}[a.String() == "93.184.216.50"] }, "disallow 2.2.2", ""},
 	} {
 		for _, to := range []string{"http://10.0.0.7/r", "http://inside.test/r"} {
 			t.Run("egress/"+name+"/"+to[7:], func(t *testing.T) {
@@ -527,7 +527,7 @@ func TestRedirectRule(t *testing.T) {
 		}
 		got := strings.Join(seen, ", ")
 		if want := "http://example.com/robots.txt http://b.test/r, http://b.test/r http://b.test/s"; got != want {
-			t.Errorf("redirects asked about:\ngot  %s\nwant %s", got, want)
+			t.Errorf("redirects passed to the rule:\ngot  %s\nwant %s", got, want)
 		}
 	})
 }

@@ -265,7 +265,7 @@ func ExampleTransport_Refresh() {
 	// allow
 }
 
-// Invalidate forgets a site. The next check fetches its robots.txt anew.
+// Invalidate forgets a site. The next check fetches its robots.txt again.
 func ExampleTransport_Invalidate() {
 	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Base: pages{}})
 	if err != nil {

@@ -25,9 +25,9 @@ import (
 	"github.com/rfc9309/polite/pace"
 )
 
-// The fleet is this test binary, started anew once a worker, on a redis-server
+// The fleet is this test binary, started once for each worker, on a redis-server
 // of the test's own. What an origin on loopback sees is all that counts. These
-// tests run by the real clock of a machine that may be busy: they ask that
+// tests run by the real clock of a machine that may be busy: they require that
 // nothing happens too early, and never that anything happens soon. With one
 // request in flight at a time that holds however late a process runs: the next
 // turn comes only after the one before has said when it was written.
@@ -38,8 +38,8 @@ type order struct {
 	Store, Origin string
 	Gap           time.Duration
 	Parallel      int
-	Pages         []string // asked for at once
-	Refresh       bool     // asks for robots.txt too, due or not
+	Pages         []string // requested at once
+	Refresh       bool     // fetches robots.txt too, due or not
 }
 
 // Headers by which the origin tells requests apart.
@@ -361,7 +361,7 @@ func TestFleetWithoutRedis(t *testing.T) {
 	}
 	defer store.Close()
 	var mu sync.Mutex
-	var told []error
+	var reported []error
 	written := map[[2]string]time.Time{}
 	base := &stamping{name: "alone", say: func(v any) {
 		mu.Lock()
@@ -372,7 +372,7 @@ func TestFleetWithoutRedis(t *testing.T) {
 	tr := newTransport(t, &fetcher.Options{Store: store, Base: base, Pace: &pace.Limits{Gap: gap}, Trace: &fetcher.Trace{Fleet: func(err error) {
 		mu.Lock()
 		defer mu.Unlock()
-		told = append(told, err)
+		reported = append(reported, err)
 	}}})
 	heard := func(want error) bool {
 		resp, err := (&http.Client{Transport: tr}).Get(web.URL + "/1")
@@ -383,7 +383,7 @@ func TestFleetWithoutRedis(t *testing.T) {
 		resp.Body.Close()
 		mu.Lock()
 		defer mu.Unlock()
-		return len(told) > 0 && (told[len(told)-1] == nil) == (want == nil)
+		return len(reported) > 0 && (reported[len(reported)-1] == nil) == (want == nil)
 	}
 	heard(nil)
 	stop()

@@ -49,10 +49,10 @@ func (c *tallied) add(d policy.Decision, err error) {
 // Whatever the site answers, it gets one fetch, and every caller gets the decision.
 func TestHerd(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		answer httptest.Step
-		asks   int
-		want   string
+		name     string
+		answer   httptest.Step
+		requests int
+		want     string
 	}{
 		{"rules", text.After(time.Second), 1, "disallow 2.2.2"},
 		{"rules_at_once", text, 1, "disallow 2.2.2"},
@@ -79,8 +79,8 @@ func TestHerd(t *testing.T) {
 					callers.Go(func() { got.add(tr.Check(t.Context(), must(private))) })
 				}
 				callers.Wait()
-				if got.by[tt.want] != size || len(web.Requests()) != tt.asks {
-					t.Errorf("got  %v, %d requests\nwant %d times %s, %d requests", got.by, len(web.Requests()), size, tt.want, tt.asks)
+				if got.by[tt.want] != size || len(web.Requests()) != tt.requests {
+					t.Errorf("got  %v, %d requests\nwant %d times %s, %d requests", got.by, len(web.Requests()), size, tt.want, tt.requests)
 				}
 			})
 		})
@@ -190,14 +190,14 @@ func TestThousandAuthorities(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 1000
 		web := httptest.New(t)
-		troubles := []httptest.Step{httptest.Hang(), httptest.Status(500), httptest.Reset(), httptest.Redirect(302, "http://s1.test/robots.txt")}
+		answers := []httptest.Step{httptest.Hang(), httptest.Status(500), httptest.Reset(), httptest.Redirect(302, "http://s1.test/robots.txt")}
 		want := make([]string, many)
 		for i := range many {
 			rules := httptest.Text(fmt.Sprintf("User-agent: *\nDisallow: /%d$\n", i)).After(time.Second)
 			want[i] = "disallow 2.2.2"
 			if i%5 == 0 {
-				rules = troubles[i/5%len(troubles)]
-				want[i] = []string{"defer 2.3.1.4", "defer 2.3.1.4", "defer 2.3.1.4", "allow 2.2.2"}[i/5%len(troubles)]
+				rules = answers[i/5%len(answers)]
+				want[i] = []string{"defer 2.3.1.4", "defer 2.3.1.4", "defer 2.3.1.4", "allow 2.2.2"}[i/5%len(answers)]
 			}
 			web.Site(fmt.Sprintf("http://s%d.test", i)).Robots(rules)
 		}

@@ -195,7 +195,7 @@ func TestTheEndOfAWait(t *testing.T) {
 }
 
 // TestACrawlOverAShortLifetimeEnds uses a robots.txt that expires before the
-// Crawl-delay is over, so that each page needs the file anew. The request that
+// Crawl-delay is over, so that each page needs another fetch. The request that
 // fetched it waits for its own turn, too, although that is later than MaxWait.
 func TestACrawlOverAShortLifetimeEnds(t *testing.T) {
 	inPace(t, pace.Limits{Parallel: 1, MaxWait: 30 * time.Second}, fetcher.Options{}, func(p *paced) {

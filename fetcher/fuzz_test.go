@@ -80,7 +80,7 @@ func FuzzLocation(f *testing.F) {
 		for _, host := range asked {
 			a, err := netip.ParseAddr(strings.Trim((&url.URL{Host: host}).Hostname(), "[]"))
 			if a = a.Unmap(); err == nil && (!a.IsGlobalUnicast() || a.IsPrivate()) {
-				t.Errorf("Location %q: %s was asked", location, host)
+				t.Errorf("Location %q: %s got a request", location, host)
 			}
 		}
 	})

@@ -41,8 +41,8 @@ func (r *retrieval) hop(u *url.URL) answer {
 }
 
 // do makes the tries of one hop. It is one call of go-retryablehttp, which is
-// told to follow no redirect, to log nothing, to return the last answer whatever
-// its status, and to wait no longer than retryWait.
+// set to follow no redirect, to log nothing, and to return the last answer whatever
+// its status. It waits no longer than retryWait.
 func (t *tries) do() error {
 	req, err := retryablehttp.NewRequestWithContext(t.ctx, http.MethodGet, t.url.String(), nil)
 	if err != nil {
@@ -170,7 +170,7 @@ var errRefusing error = &policy.Failure{Class: policy.Protocol, Err: fmt.Errorf(
 
 // trace receives what net/http reports of a try: that the request is written, that
 // an answer to it begins to arrive, and each connection for it. More than maxConns
-// connections end the try: an *http.Transport dials anew without a pause, for as long
+// connections end the try: an *http.Transport dials again without a pause, for as long
 // as the context lasts, if a server accepts HTTP/2 connections and refuses every
 // request on them. Another base may have retries of its own.
 func (t *tries) trace(turn pace.Turn, heard *atomic.Bool, cancel context.CancelCauseFunc) *httptrace.ClientTrace {

@@ -170,7 +170,7 @@ func TestEveryTokenCounts(t *testing.T) {
 		m := newMemory(1 << 20)
 		for i := range tokens {
 			m.registerToken(fmt.Sprintf("bot%c", 'a'+i))
-			m.registerToken("bota") // told before
+			m.registerToken("bota") // registered before
 		}
 		m.remember(authority(1), crowd{shares: 1}.learn(policy.RFC9309(), 1, []byte(robots.String())))
 		return m.records.Bytes()

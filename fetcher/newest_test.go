@@ -157,7 +157,7 @@ func TestSickProcess(t *testing.T) {
 			}
 		}
 		if n := asked() - before; n != 1 {
-			t.Errorf("%d connections to a site that is down, want one of the fleet's", n)
+			t.Errorf("%d connections to a site that is down, want one in the whole fleet", n)
 		}
 	})
 }
@@ -177,7 +177,7 @@ func TestSickProcessTakesNoLeases(t *testing.T) {
 		for i := range sites {
 			name := fmt.Sprintf("http://site%d.test", i)
 			web.Site(name).Robots(text)
-			sick.Wait() // it asks first
+			sick.Wait() // the sick process fetches first
 			sick.Go(func() { lost.Check(t.Context(), must(name+"/private")) })
 			synctest.Wait()
 			began := time.Now()
@@ -497,7 +497,7 @@ func TestStoreHangs(t *testing.T) {
 		}
 		callers.Wait()
 		if n := calls.Load(); n != 1 {
-			t.Errorf("%d calls of a store that hangs after its rest, want one, to see", n)
+			t.Errorf("%d calls of a store that hangs after its rest, want one, as a test", n)
 		}
 		calls.Store(0)
 		for i := range 24 * 60 {

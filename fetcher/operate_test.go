@@ -347,7 +347,7 @@ func TestStats(t *testing.T) {
 			t.Errorf("got  %+v\nwant %+v", got, want)
 		}
 		if got := again.Stats(); got.StoreHits != 1 || got.Requests != 0 || got.Disallowed != 1 {
-			t.Errorf("started anew: got  %+v\nwant one hit of the store, one disallowed and no request", got)
+			t.Errorf("after a restart: got  %+v\nwant one hit of the store, one disallowed and no request", got)
 		}
 	})
 }
@@ -390,9 +390,9 @@ func TestAudit(t *testing.T) {
 		web := sites(t)
 		web.Site(site).Path("/private", httptest.Text("secret"))
 		web.Site("http://down.test").Path("/", httptest.Text("up"))
-		var told []string
+		var reported []string
 		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Audit: true, Pace: &pace.Limits{Gap: time.Hour, MaxWait: 2 * time.Hour},
-			Trace: &fetcher.Trace{Decided: func(_ context.Context, d policy.Decision) { told = append(told, d.URL+" "+short(d)) }}})
+			Trace: &fetcher.Trace{Decided: func(_ context.Context, d policy.Decision) { reported = append(reported, d.URL+" "+short(d)) }}})
 		client := &http.Client{Transport: tr}
 		for _, u := range []string{private, "http://down.test/", public} {
 			resp, err := client.Get(u)
@@ -404,8 +404,8 @@ func TestAudit(t *testing.T) {
 			resp.Body.Close()
 		}
 		want := []string{private + " disallow 2.2.2", "http://down.test/ defer 2.3.1.4", public + " allow 2.2.2"}
-		if !slices.Equal(told, want) {
-			t.Errorf("got  %q\nwant %q", told, want)
+		if !slices.Equal(reported, want) {
+			t.Errorf("got  %q\nwant %q", reported, want)
 		}
 		if d, _ := tr.Check(t.Context(), must(private)); short(d) != "disallow 2.2.2" {
 			t.Errorf("Check: got  %v\nwant disallow 2.2.2", d)
@@ -430,7 +430,7 @@ func TestHooksMayCallBack(t *testing.T) {
 			called[hook] = called[hook] || !again
 			mu.Unlock()
 			if again {
-				return // perhaps told of its own calls
+				return // it may have been called for its own calls
 			}
 			tr.Check(t.Context(), must(target))
 			tr.Peek(must(target))
@@ -466,7 +466,7 @@ func TestHooksMayCallBack(t *testing.T) {
 		}
 		for _, hook := range []string{"Decided", "Request", "Fetched", "Store", "Waited", "Delay"} {
 			if !called[hook] {
-				t.Errorf("%s was never told; got %v", hook, called)
+				t.Errorf("%s was never called; got %v", hook, called)
 			}
 		}
 	})

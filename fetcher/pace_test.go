@@ -338,7 +338,7 @@ func TestPaceOfAHostThatIsBusy(t *testing.T) {
 			p.web.Site("http://a.test").Robots(open.Header("Cache-Control", "max-age=60"), httptest.Status(429).Header("Retry-After", "90")).Path("/*", page)
 			p.read("http://a.test/1")
 			time.Sleep(2 * time.Minute)
-			p.crowd("http://a.test/2") // asks for the file, and goes by the copy
+			p.crowd("http://a.test/2") // fetches the file, and follows the copy
 			p.saw("0s a.test/robots.txt", "0s a.test/1", "2m0s a.test/robots.txt", "3m30s a.test/2")
 		})
 	})
@@ -502,7 +502,7 @@ func TestPaceTrace(t *testing.T) {
 				p.crowd("http://b.test/1")
 				p.pages.Wait()
 				if !slices.Equal(got, test.want) {
-					t.Errorf("told\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(test.want, "\n"))
+					t.Errorf("reported\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(test.want, "\n"))
 				}
 			})
 		})
@@ -642,17 +642,17 @@ func (s *lineStore) set(err error) {
 	s.down = err
 }
 
-// A store that keeps the queues of a fleet is asked for each turn. While it is away
+// A store that keeps the queues of a fleet is called for each turn. While it is away
 // the process keeps its own limits and reports it.
 func TestPaceOfAFleet(t *testing.T) {
 	store := &lineStore{}
 	var mu sync.Mutex
-	var told []string
+	var reported []string
 	inPace(t, pace.Limits{Gap: time.Second, Parallel: 2}, fetcher.Options{Store: store, Trace: &fetcher.Trace{
 		Fleet: func(err error) {
 			mu.Lock()
 			defer mu.Unlock()
-			told = append(told, fmt.Sprint(err))
+			reported = append(reported, fmt.Sprint(err))
 		},
 	}}, func(p *paced) {
 		store.Store = cache.NewMemory(1 << 20)
@@ -665,7 +665,7 @@ func TestPaceOfAFleet(t *testing.T) {
 			"reserve http://a.test, gap 5s, parallel 2", "pause http://a.test for 1m0s", "end of a turn at http://a.test",
 		}
 		if !slices.Equal(store.asked, want) {
-			t.Errorf("the store was asked\n%s\nwant\n%s", strings.Join(store.asked, "\n"), strings.Join(want, "\n"))
+			t.Errorf("calls of the store\n%s\nwant\n%s", strings.Join(store.asked, "\n"), strings.Join(want, "\n"))
 		}
 		store.set(errors.New("down"))
 		p.read("http://a.test/2")
@@ -678,8 +678,8 @@ func TestPaceOfAFleet(t *testing.T) {
 		synctest.Wait()
 		mu.Lock()
 		defer mu.Unlock()
-		if want := []string{"down", "<nil>"}; !slices.Equal(told, want) {
-			t.Errorf("Fleet was told %q, want %q", told, want)
+		if want := []string{"down", "<nil>"}; !slices.Equal(reported, want) {
+			t.Errorf("Fleet got %q, want %q", reported, want)
 		}
 		p.saw("0s a.test/robots.txt", "5s a.test/1", "10s a.test/busy", "1m10s a.test/2", "1m15s a.test/3", "1m20s a.test/4")
 	})

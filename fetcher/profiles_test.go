@@ -14,20 +14,20 @@ import (
 func TestProfileNumbers(t *testing.T) {
 	for _, r := range []row{
 		{name: "house/koster1996_follows_ten_redirects", profile: "koster1996", robots: steps(httptest.Redirect(301, "http://b.test/0")), also: chain(9), asked: []question{
-			{at: 0, url: private, want: "disallow 2.2.2", asks: 11, next: exactly(7 * day)},
+			{at: 0, url: private, want: "disallow 2.2.2", requests: 11, next: exactly(7 * day)},
 		}},
 		{name: "house/koster1996_and_no_eleventh", profile: "koster1996", robots: steps(httptest.Redirect(301, "http://b.test/0")), also: chain(10), asked: []question{
-			{at: 0, url: private, want: "defer 2.3.1.2", asks: 11},
+			{at: 0, url: private, want: "defer 2.3.1.2", requests: 11},
 		}},
 		{name: "house/koster1996_keeps_a_copy_for_a_week", profile: "koster1996", robots: steps(text), asked: []question{
-			{at: 0, url: private, want: "disallow 2.2.2", asks: 1, next: exactly(7 * day)},
-			{at: 7*day - 1, url: private, want: "disallow 2.2.2", asks: 1},
-			{at: 7 * day, url: private, want: "disallow 2.2.2", asks: 2},
+			{at: 0, url: private, want: "disallow 2.2.2", requests: 1, next: exactly(7 * day)},
+			{at: 7*day - 1, url: private, want: "disallow 2.2.2", requests: 1},
+			{at: 7 * day, url: private, want: "disallow 2.2.2", requests: 2},
 		}},
 		{name: "2.3.1.3/draft2019_keeps_a_copy_for_a_day_over_404", profile: "draft2019", robots: steps(text, httptest.Status(404)), asked: []question{
-			{at: 0, url: private, want: "disallow 2.2.2", asks: 1},
-			{at: time.Hour, url: private, want: "disallow 2.2.2", asks: 2, do: refresh},
-			{at: day, url: private, want: "allow 2.3.1.3", asks: 3},
+			{at: 0, url: private, want: "disallow 2.2.2", requests: 1},
+			{at: time.Hour, url: private, want: "disallow 2.2.2", requests: 2, do: refresh},
+			{at: day, url: private, want: "allow 2.3.1.3", requests: 3},
 		}},
 	} {
 		t.Run(r.name, r.run)

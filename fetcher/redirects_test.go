@@ -74,11 +74,11 @@ func TestLocations(t *testing.T) {
 		{"a_tab_within", "/a\tb", ""},
 		{"a_delete", "/a\x7fb", ""},
 	} {
-		want, asks := obeyed, 2
+		want, requests := obeyed, 2
 		if tt.served == "" {
-			want, asks = down, 1
+			want, requests = down, 1
 		}
-		t.Run("2.3.1.2/"+tt.name, trial{want: want, asks: asks, answer: httptest.Redirect(302, tt.location), also: func(w *httptest.Web, _ *httptest.Site) {
+		t.Run("2.3.1.2/"+tt.name, trial{want: want, requests: requests, answer: httptest.Redirect(302, tt.location), also: func(w *httptest.Web, _ *httptest.Site) {
 			if tt.served == "" {
 				return
 			}
@@ -113,56 +113,56 @@ func TestRedirects(t *testing.T) {
 		}
 	}
 	runAll(t, "redirects", []trial{
-		{name: "2.3.1.2/with_a_body_of_200_KiB", answer: httptest.Text(strings.Repeat("x", 200<<10)).Status(302).Header("Location", "/r"), also: at(r, text), want: obeyed, asks: 2},
-		{name: "2.3.1.2/with_rules_in_its_body", answer: httptest.Text("User-agent: *\nDisallow: /\n").Status(301).Header("Location", "/r"), also: at(r, text), want: obeyed, asks: 2},
-		{name: "2.3.1.2/with_an_endless_body", answer: httptest.Flood("x").Status(302).Header("Location", "/r"), also: at(r, text), want: obeyed, asks: 2},
-		{name: "2.3.1.2/with_a_body_that_hangs", answer: text.Status(302).Header("Location", "/r").HangAfter(3), also: at(r, text), want: obeyed, asks: 2},
-		{name: "2.3.1.2/with_a_body_that_breaks_off", answer: text.Status(302).Header("Location", "/r").ResetAfter(3), also: at(r, text), want: obeyed, asks: 2},
-		{name: "2.3.1.2/with_a_false_length", answer: rawTo("Content-Length: 1000\r\n\r\nx"), also: at(r, text), want: obeyed, asks: 2},
-		{name: "2.3.1.2/with_a_broken_chunk", answer: rawTo("Transfer-Encoding: chunked\r\n\r\nxyz"), also: at(r, text), want: obeyed, asks: 2},
-		{name: "2.3.1.2/with_an_unknown_coding", answer: to(302, "/r").Header("Content-Encoding", "br"), also: at(r, text), want: obeyed, asks: 2},
-		{name: "2.3.1.2/with_cookies", answer: to(302, "/r").Header("Set-Cookie", "seen=1"), also: at(r, text), want: obeyed, asks: 2},
-		{name: "2.3.1.2/with_a_refresh", answer: to(302, "/r").Header("Refresh", "0; url=/s"), also: at(r, text), want: obeyed, asks: 2},
-		{name: "2.3.1.2/with_a_retry_after", answer: to(302, "/r").Header("Retry-After", "100000"), also: at(r, text), want: obeyed, asks: 2},
-		{name: "2.3.1.2/after_hints", answer: to(302, "/r").Early(103, 3), also: at(r, text), want: obeyed, asks: 2},
-		{name: "2.3.1.2/in_http_1.0", answer: httptest.Raw("HTTP/1.0 302 Moved\r\nLocation: /r\r\n\r\n"), also: at(r, text), want: obeyed, asks: 2},
-		{name: "2.3.1.2/without_a_reason", answer: httptest.Raw("HTTP/1.1 302\r\nLocation: /r\r\n\r\n"), also: at(r, text), want: obeyed, asks: 2},
-		{name: "2.3.1.2/field_in_lower_case", answer: httptest.Raw("HTTP/1.1 302 Found\r\nlocation: /r\r\n\r\n"), also: at(r, text), want: obeyed, asks: 2},
-		{name: "2.3.1.2/the_same_location_twice", answer: to(302, "/r").Header("Location", "/r"), also: at(r, text), want: obeyed, asks: 2},
+		{name: "2.3.1.2/with_a_body_of_200_KiB", answer: httptest.Text(strings.Repeat("x", 200<<10)).Status(302).Header("Location", "/r"), also: at(r, text), want: obeyed, requests: 2},
+		{name: "2.3.1.2/with_rules_in_its_body", answer: httptest.Text("User-agent: *\nDisallow: /\n").Status(301).Header("Location", "/r"), also: at(r, text), want: obeyed, requests: 2},
+		{name: "2.3.1.2/with_an_endless_body", answer: httptest.Flood("x").Status(302).Header("Location", "/r"), also: at(r, text), want: obeyed, requests: 2},
+		{name: "2.3.1.2/with_a_body_that_hangs", answer: text.Status(302).Header("Location", "/r").HangAfter(3), also: at(r, text), want: obeyed, requests: 2},
+		{name: "2.3.1.2/with_a_body_that_breaks_off", answer: text.Status(302).Header("Location", "/r").ResetAfter(3), also: at(r, text), want: obeyed, requests: 2},
+		{name: "2.3.1.2/with_a_false_length", answer: rawTo("Content-Length: 1000\r\n\r\nx"), also: at(r, text), want: obeyed, requests: 2},
+		{name: "2.3.1.2/with_a_broken_chunk", answer: rawTo("Transfer-Encoding: chunked\r\n\r\nxyz"), also: at(r, text), want: obeyed, requests: 2},
+		{name: "2.3.1.2/with_an_unknown_coding", answer: to(302, "/r").Header("Content-Encoding", "br"), also: at(r, text), want: obeyed, requests: 2},
+		{name: "2.3.1.2/with_cookies", answer: to(302, "/r").Header("Set-Cookie", "seen=1"), also: at(r, text), want: obeyed, requests: 2},
+		{name: "2.3.1.2/with_a_refresh", answer: to(302, "/r").Header("Refresh", "0; url=/s"), also: at(r, text), want: obeyed, requests: 2},
+		{name: "2.3.1.2/with_a_retry_after", answer: to(302, "/r").Header("Retry-After", "100000"), also: at(r, text), want: obeyed, requests: 2},
+		{name: "2.3.1.2/after_hints", answer: to(302, "/r").Early(103, 3), also: at(r, text), want: obeyed, requests: 2},
+		{name: "2.3.1.2/in_http_1.0", answer: httptest.Raw("HTTP/1.0 302 Moved\r\nLocation: /r\r\n\r\n"), also: at(r, text), want: obeyed, requests: 2},
+		{name: "2.3.1.2/without_a_reason", answer: httptest.Raw("HTTP/1.1 302\r\nLocation: /r\r\n\r\n"), also: at(r, text), want: obeyed, requests: 2},
+		{name: "2.3.1.2/field_in_lower_case", answer: httptest.Raw("HTTP/1.1 302 Found\r\nlocation: /r\r\n\r\n"), also: at(r, text), want: obeyed, requests: 2},
+		{name: "2.3.1.2/the_same_location_twice", answer: to(302, "/r").Header("Location", "/r"), also: at(r, text), want: obeyed, requests: 2},
 		{name: "2.3.1.2/from_https_to_http_and_back", answer: to(302, "https://example.com/1"), also: func(w *httptest.Web, s *httptest.Site) {
 			w.Site("https://example.com").Path("/1", to(302, site+"/2")).Path("/3", text)
 			s.Path("/2", to(302, "https://example.com/3"))
-		}, want: obeyed, asks: 4},
-		{name: "2.3.1.2/found_in_the_second_answer", answer: to(302, "/r"), also: at(r, httptest.Reset(), text), want: obeyed, asks: 3},
+		}, want: obeyed, requests: 4},
+		{name: "2.3.1.2/found_in_the_second_answer", answer: to(302, "/r"), also: at(r, httptest.Reset(), text), want: obeyed, requests: 3},
 
-		{name: "2.3.1.2/to_itself_with_a_cookie", answer: to(302, "/robots.txt").Header("Set-Cookie", "seen=1"), want: nothing, asks: 6},
-		{name: "2.3.1.2/to_a_new_url_each_time", answer: endless, also: func(_ *httptest.Web, s *httptest.Site) { s.Path("/robots.txt*", endless) }, want: nothing, asks: 6},
-		{name: "2.3.1.2/to_and_fro_between_schemes", answer: to(301, "https://example.com/robots.txt"), also: at("https://example.com/robots.txt", to(301, site+"/robots.txt")), want: nothing, asks: 6},
-		{name: "2.3.1.2/to_and_fro_with_www", answer: to(301, "http://www.example.com/robots.txt"), also: at("http://www.example.com/robots.txt", to(302, "http://EXAMPLE.com.:80/robots.txt")), want: nothing, asks: 6},
-		{name: "2.3.1.2/to_itself_until_it_is_a_file", also: at(site+"/robots.txt", to(302, "/robots.txt"), to(302, "/robots.txt"), text), want: obeyed, asks: 3},
+		{name: "2.3.1.2/to_itself_with_a_cookie", answer: to(302, "/robots.txt").Header("Set-Cookie", "seen=1"), want: nothing, requests: 6},
+		{name: "2.3.1.2/to_a_new_url_each_time", answer: endless, also: func(_ *httptest.Web, s *httptest.Site) { s.Path("/robots.txt*", endless) }, want: nothing, requests: 6},
+		{name: "2.3.1.2/to_and_fro_between_schemes", answer: to(301, "https://example.com/robots.txt"), also: at("https://example.com/robots.txt", to(301, site+"/robots.txt")), want: nothing, requests: 6},
+		{name: "2.3.1.2/to_and_fro_with_www", answer: to(301, "http://www.example.com/robots.txt"), also: at("http://www.example.com/robots.txt", to(302, "http://EXAMPLE.com.:80/robots.txt")), want: nothing, requests: 6},
+		{name: "2.3.1.2/to_itself_until_it_is_a_file", also: at(site+"/robots.txt", to(302, "/robots.txt"), to(302, "/robots.txt"), text), want: obeyed, requests: 3},
 		{name: "2.3.1.2/by_www_to_itself_and_a_file", also: func(w *httptest.Web, s *httptest.Site) {
 			w.Site("http://www.example.com").Robots(to(302, site+"/robots.txt"))
 			s.Robots(to(301, "http://www.example.com/robots.txt"), text)
-		}, want: obeyed, asks: 3},
-		{name: "2.3.1.2/to_itself_at_the_sixth_redirect", also: at(site+"/robots.txt", append(slices.Repeat(steps(to(302, "/robots.txt")), 6), text)...), want: nothing, asks: 6},
-		{name: "2.2.1/to_a_page", answer: to(302, "/"), also: at(site+"/", httptest.Text("<html>Welcome</html>")), want: nothing, asks: 2},
-		{name: "2.3.1.3/to_a_login", answer: to(302, "/login"), also: at(site+"/login", httptest.Status(401)), want: nothing, asks: 2},
-		{name: "2.3.1.3/to_nowhere", answer: to(302, "/nowhere"), want: nothing, asks: 2},
-		{name: "2.2.1/meta_refresh_is_no_redirect", answer: httptest.Text(`<meta http-equiv="refresh" content="0; url=/r">`), also: at(r, text), want: nothing, asks: 1},
+		}, want: obeyed, requests: 3},
+		{name: "2.3.1.2/to_itself_at_the_sixth_redirect", also: at(site+"/robots.txt", append(slices.Repeat(steps(to(302, "/robots.txt")), 6), text)...), want: nothing, requests: 6},
+		{name: "2.2.1/to_a_page", answer: to(302, "/"), also: at(site+"/", httptest.Text("<html>Welcome</html>")), want: nothing, requests: 2},
+		{name: "2.3.1.3/to_a_login", answer: to(302, "/login"), also: at(site+"/login", httptest.Status(401)), want: nothing, requests: 2},
+		{name: "2.3.1.3/to_nowhere", answer: to(302, "/nowhere"), want: nothing, requests: 2},
+		{name: "2.2.1/meta_refresh_is_no_redirect", answer: httptest.Text(`<meta http-equiv="refresh" content="0; url=/r">`), also: at(r, text), want: nothing, requests: 1},
 
-		{name: "2.3.1.4/to_a_broken_server", answer: to(302, "/r"), also: at(r, httptest.Status(503)), want: down, asks: 2},
-		{name: "house/to_a_busy_server", answer: to(302, "/r"), also: at(r, httptest.Status(429)), want: down, asks: 2},
-		{name: "2.3.1.4/to_a_server_that_hangs", answer: to(302, "/r"), also: at(r, httptest.Hang()), want: down, asks: 2},
-		{name: "2.3.1.4/to_no_host", answer: to(302, "http://nohost.test/"), want: down, asks: 1},
-		{name: "2.3.1.4/to_a_closed_port", answer: to(302, "http://example.com:81/"), want: down, asks: 1},
+		{name: "2.3.1.4/to_a_broken_server", answer: to(302, "/r"), also: at(r, httptest.Status(503)), want: down, requests: 2},
+		{name: "house/to_a_busy_server", answer: to(302, "/r"), also: at(r, httptest.Status(429)), want: down, requests: 2},
+		{name: "2.3.1.4/to_a_server_that_hangs", answer: to(302, "/r"), also: at(r, httptest.Hang()), want: down, requests: 2},
+		{name: "2.3.1.4/to_no_host", answer: to(302, "http://nohost.test/"), want: down, requests: 1},
+		{name: "2.3.1.4/to_a_closed_port", answer: to(302, "http://example.com:81/"), want: down, requests: 1},
 		{name: "2.3.1.4/to_a_bad_certificate", answer: to(302, "https://b.test/"), also: func(w *httptest.Web, _ *httptest.Site) {
 			w.Site("https://b.test").Cert(httptest.WrongName).Path("/", text)
-		}, want: down, asks: 1},
-		{name: "2.3.1.3/to_http_on_the_port_of_https", answer: to(302, "http://b.test:443/"), also: at("https://b.test/", text), want: nothing, asks: 1},
-		{name: "2.3.1.4/to_https_on_the_port_of_http", answer: to(302, "https://b.test:80/"), also: at("http://b.test/", text), want: down, asks: 1},
-		{name: "2.3.1.4/to_a_broken_body", answer: to(302, "/r"), also: at(r, text.Cut(10)), want: down, asks: 3},
-		{name: "2.3.1.4/to_a_304", answer: to(302, "/r"), also: at(r, httptest.Status(304)), want: down, asks: 2},
-		{name: "2.3.1.4/two_locations", answer: to(302, "/r").Header("Location", "/s"), also: at(r, text), want: down, asks: 1},
-		{name: "2.3.1.4/five_slow_ones", answer: to(302, "/0"), also: slow, want: down, asks: 6},
+		}, want: down, requests: 1},
+		{name: "2.3.1.3/to_http_on_the_port_of_https", answer: to(302, "http://b.test:443/"), also: at("https://b.test/", text), want: nothing, requests: 1},
+		{name: "2.3.1.4/to_https_on_the_port_of_http", answer: to(302, "https://b.test:80/"), also: at("http://b.test/", text), want: down, requests: 1},
+		{name: "2.3.1.4/to_a_broken_body", answer: to(302, "/r"), also: at(r, text.Cut(10)), want: down, requests: 3},
+		{name: "2.3.1.4/to_a_304", answer: to(302, "/r"), also: at(r, httptest.Status(304)), want: down, requests: 2},
+		{name: "2.3.1.4/two_locations", answer: to(302, "/r").Header("Location", "/s"), also: at(r, text), want: down, requests: 1},
+		{name: "2.3.1.4/five_slow_ones", answer: to(302, "/0"), also: slow, want: down, requests: 6},
 	})
 }

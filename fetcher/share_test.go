@@ -25,7 +25,7 @@ import (
 )
 
 // A fleet shares what it knows through a redis-server: real processes, this
-// test binary started anew for each, ask for the same authorities, each in an
+// test binary started once for each, fetch the same authorities, each in an
 // order of its own, and an origin counts the requests for robots.txt.
 
 // A task is what a sharer, one process of a fleet, has to do: check two pages of
@@ -189,7 +189,7 @@ func (c *crew) askedOnce(from, to int) {
 	for i := from; i < to; i++ {
 		robots := fmt.Sprintf("host%d.test/robots.txt", i)
 		if n := per[robots]; n != 1 {
-			c.t.Errorf("%s was asked for %d times, want once in the fleet", robots, n)
+			c.t.Errorf("%s was requested %d times, want once in the fleet", robots, n)
 		}
 	}
 }
@@ -217,7 +217,7 @@ func TestFleetAsksOnce(t *testing.T) {
 	}
 	c.askedOnce(0, sites)
 	if len(c.census.asked()) != sites {
-		t.Errorf("%d files were asked for, want the robots.txt of %d sites", len(c.census.asked()), sites)
+		t.Errorf("%d files were requested, want the robots.txt of %d sites", len(c.census.asked()), sites)
 	}
 	t.Logf("%d processes, %d sites, %d requests, longest decision %v", processes, sites, c.census.seen.Load(), sum.Longest)
 }
@@ -251,7 +251,7 @@ func TestFleetLosesItsServer(t *testing.T) {
 			sum := c.join(all)
 			n := int(c.census.seen.Load())
 			if want := sites + c.task.Later; len(c.census.asked()) != want {
-				t.Errorf("%d files were asked for, want the robots.txt of %d sites", len(c.census.asked()), want)
+				t.Errorf("%d files were requested, want the robots.txt of %d sites", len(c.census.asked()), want)
 			}
 			t.Logf("%d processes: %d requests for %d sites with %d calls of the store failed, then %d for %d; longest decision %v",
 				processes, n-c.task.Later, sites, sum.Failed, c.task.Later, c.task.Later, sum.Longest)

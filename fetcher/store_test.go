@@ -45,46 +45,46 @@ func TestStoreIsRead(t *testing.T) {
 	rfc := policy.RFC9309()
 	ours := func(t *testing.T, at time.Time) []byte { return stored(t, rfc, site, rules, at) }
 	for _, tt := range []struct {
-		name   string
-		value  func(t *testing.T) []byte
-		robots httptest.Step
-		asked  string
-		want   string
-		asks   int
-		tag    string // the validator that the request must carry
-		bad    bool   // reported as a value that is not what was put
+		name     string
+		value    func(t *testing.T) []byte
+		robots   httptest.Step
+		asked    string
+		want     string
+		requests int
+		tag      string // the validator that the request must carry
+		bad      bool   // reported as a value that is not what was put
 	}{
 		{name: "fresh", value: func(t *testing.T) []byte { return ours(t, time.Now().Add(-day+1)) },
 			asked: private, want: "disallow 2.2.2"},
 		{name: "expired_is_renewed", value: func(t *testing.T) []byte { return ours(t, time.Now().Add(-day)) },
-			robots: httptest.Status(304), asked: private, want: "disallow 2.2.2", asks: 1, tag: `"1"`},
+			robots: httptest.Status(304), asked: private, want: "disallow 2.2.2", requests: 1, tag: `"1"`},
 		{name: "expired_governs_an_outage", value: func(t *testing.T) []byte { return ours(t, time.Now().Add(-20*day)) },
-			robots: httptest.Status(503), asked: private, want: "disallow 2.4 stale", asks: 1, tag: `"1"`},
+			robots: httptest.Status(503), asked: private, want: "disallow 2.4 stale", requests: 1, tag: `"1"`},
 		{name: "from_the_future", value: func(t *testing.T) []byte { return stored(t, rfc, site, shut, time.Now().Add(2*time.Hour)) },
-			robots: text, asked: public, want: "allow 2.2.2", asks: 1, tag: `"1"`},
+			robots: text, asked: public, want: "allow 2.2.2", requests: 1, tag: `"1"`},
 		{name: "of_a_clock_a_little_ahead", value: func(t *testing.T) []byte { return ours(t, time.Now().Add(time.Second)) },
 			asked: private, want: "disallow 2.2.2"},
 		{name: "of_another_profile", value: func(t *testing.T) []byte { return stored(t, policy.Strict(), site, shut, time.Now()) },
-			robots: text, asked: public, want: "allow 2.2.2", asks: 1, bad: true},
+			robots: text, asked: public, want: "allow 2.2.2", requests: 1, bad: true},
 		{name: "of_another_authority", value: func(t *testing.T) []byte { return stored(t, rfc, "http://other.test", shut, time.Now()) },
-			robots: text, asked: public, want: "allow 2.2.2", asks: 1, bad: true},
+			robots: text, asked: public, want: "allow 2.2.2", requests: 1, bad: true},
 		{name: "of_another_scheme", value: func(t *testing.T) []byte { return stored(t, rfc, "https://example.com", shut, time.Now()) },
-			robots: text, asked: public, want: "allow 2.2.2", asks: 1, bad: true},
+			robots: text, asked: public, want: "allow 2.2.2", requests: 1, bad: true},
 		{name: "of_another_port", value: func(t *testing.T) []byte { return stored(t, rfc, "http://example.com:8080", shut, time.Now()) },
-			robots: text, asked: public, want: "allow 2.2.2", asks: 1, bad: true},
+			robots: text, asked: public, want: "allow 2.2.2", requests: 1, bad: true},
 		{name: "of_a_longer_name", value: func(t *testing.T) []byte { return stored(t, rfc, "http://example.com.test", shut, time.Now()) },
-			robots: text, asked: public, want: "allow 2.2.2", asks: 1, bad: true},
+			robots: text, asked: public, want: "allow 2.2.2", requests: 1, bad: true},
 		{name: "cut", value: func(t *testing.T) []byte { v := ours(t, time.Now()); return v[:len(v)-1] },
-			robots: text, asked: public, want: "allow 2.2.2", asks: 1, bad: true},
+			robots: text, asked: public, want: "allow 2.2.2", requests: 1, bad: true},
 		{name: "one_byte_changed", value: func(t *testing.T) []byte {
 			v := ours(t, time.Now())
 			v[len(v)-20] ^= 1 // in the text, before the checksum
 			return v
-		}, robots: text, asked: public, want: "allow 2.2.2", asks: 1, bad: true},
+		}, robots: text, asked: public, want: "allow 2.2.2", requests: 1, bad: true},
 		{name: "empty", value: func(*testing.T) []byte { return []byte{} },
-			robots: text, asked: public, want: "allow 2.2.2", asks: 1, bad: true},
+			robots: text, asked: public, want: "allow 2.2.2", requests: 1, bad: true},
 		{name: "a_robots_txt_itself", value: func(*testing.T) []byte { return []byte(shut) },
-			robots: text, asked: public, want: "allow 2.2.2", asks: 1, bad: true},
+			robots: text, asked: public, want: "allow 2.2.2", requests: 1, bad: true},
 	} {
 		t.Run("2.4/"+tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -99,8 +99,8 @@ func TestStoreIsRead(t *testing.T) {
 					Store: func(op, authority string, _ error) { trouble = append(trouble, op+" "+authority) },
 				}})
 				d, err := tr.Check(t.Context(), must(tt.asked))
-				if got := short(d); err != nil || got != tt.want || len(web.Requests()) != tt.asks {
-					t.Errorf("got  %s, %v after %v\nwant %s after %d requests", got, err, web.Requests(), tt.want, tt.asks)
+				if got := short(d); err != nil || got != tt.want || len(web.Requests()) != tt.requests {
+					t.Errorf("got  %s, %v after %v\nwant %s after %d requests", got, err, web.Requests(), tt.want, tt.requests)
 				}
 				for _, r := range web.Requests() {
 					if got := r.Header.Get("If-None-Match"); got != tt.tag {
@@ -151,7 +151,7 @@ func TestStoreIsWritten(t *testing.T) {
 			}
 			again, err := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store}).Check(t.Context(), must(private))
 			if err != nil || again.String() != d.String() || len(web.Requests()) != i+1 {
-				t.Errorf("retrieval %d: started anew\ngot  %v, %v after %d requests\nwant %v after %d", i, again, err, len(web.Requests()), d, i+1)
+				t.Errorf("retrieval %d: after a restart\ngot  %v, %v after %d requests\nwant %v after %d", i, again, err, len(web.Requests()), d, i+1)
 			}
 			time.Sleep(time.Until(d.Expires))
 		}
@@ -351,24 +351,24 @@ func TestLease(t *testing.T) {
 	const timeout = 10 * time.Second
 	const lease = 3 * time.Second
 	for _, tt := range []struct {
-		name   string
-		before func(t *testing.T, u *union)
-		robots []httptest.Step
-		do     action
-		want   string
-		asks   int
-		span   span // until all have their decision
-		leases bool // one is left over, which nobody is there to end
+		name     string
+		before   func(t *testing.T, u *union)
+		robots   []httptest.Step
+		do       action
+		want     string
+		requests int
+		span     span // until all have their decision
+		leases   bool // one is left over, which nobody is there to end
 	}{
-		{name: "one_asks", robots: steps(text.After(time.Second)), want: "disallow 2.2.2", asks: 1, span: span{time.Second, 3 * time.Second}},
-		{name: "one_asks_in_an_outage", robots: steps(httptest.Status(503)), want: "defer 2.3.1.4", asks: 1, span: span{0, 2 * time.Second}},
-		{name: "one_asks_and_hangs", robots: steps(httptest.Hang()), want: "defer 2.3.1.4", asks: 1, span: span{timeout, timeout + 2*time.Second}},
-		{name: "one_renews", before: expired, robots: steps(httptest.Status(304).After(time.Second)), want: "disallow 2.2.2", asks: 1, span: span{time.Second, 3 * time.Second}},
-		{name: "one_refreshes", robots: steps(text.After(time.Second)), do: refresh, want: "disallow 2.2.2", asks: 1, span: span{time.Second, 3 * time.Second}},
-		{name: "one_takes_over_from_the_dead", before: dead(1), robots: steps(text), want: "disallow 2.2.2", asks: 1, span: span{lease, lease + 3*time.Second}},
+		{name: "one_asks", robots: steps(text.After(time.Second)), want: "disallow 2.2.2", requests: 1, span: span{time.Second, 3 * time.Second}},
+		{name: "one_asks_in_an_outage", robots: steps(httptest.Status(503)), want: "defer 2.3.1.4", requests: 1, span: span{0, 2 * time.Second}},
+		{name: "one_asks_and_hangs", robots: steps(httptest.Hang()), want: "defer 2.3.1.4", requests: 1, span: span{timeout, timeout + 2*time.Second}},
+		{name: "one_renews", before: expired, robots: steps(httptest.Status(304).After(time.Second)), want: "disallow 2.2.2", requests: 1, span: span{time.Second, 3 * time.Second}},
+		{name: "one_refreshes", robots: steps(text.After(time.Second)), do: refresh, want: "disallow 2.2.2", requests: 1, span: span{time.Second, 3 * time.Second}},
+		{name: "one_takes_over_from_the_dead", before: dead(1), robots: steps(text), want: "disallow 2.2.2", requests: 1, span: span{lease, lease + 3*time.Second}},
 		{name: "winner_looks_again", before: faster, want: "disallow 2.2.2", span: span{0, 2 * time.Second}},
-		{name: "each_alone_without_leases", before: leaseless, robots: steps(text.After(time.Second)), want: "disallow 2.2.2", asks: crawlers, span: exactly(time.Second)},
-		{name: "nobody_waits_for_ever", before: dead(100), robots: steps(text.After(time.Second)), want: "disallow 2.2.2", asks: crawlers,
+		{name: "each_alone_without_leases", before: leaseless, robots: steps(text.After(time.Second)), want: "disallow 2.2.2", requests: crawlers, span: exactly(time.Second)},
+		{name: "nobody_waits_for_ever", before: dead(100), robots: steps(text.After(time.Second)), want: "disallow 2.2.2", requests: crawlers,
 			span: span{26 * time.Second, 29 * time.Second}, leases: true},
 	} {
 		t.Run("house/"+tt.name, func(t *testing.T) {
@@ -395,16 +395,16 @@ func TestLease(t *testing.T) {
 				}
 				fleet.Wait()
 				took := time.Since(began)
-				if got.by[tt.want] != crawlers || len(web.Requests()) != warm+tt.asks || took < tt.span.least || took > tt.span.most {
+				if got.by[tt.want] != crawlers || len(web.Requests()) != warm+tt.requests || took < tt.span.least || took > tt.span.most {
 					t.Errorf("got  %v, %d requests, after %v\nwant %s for all %d, %d requests, after %v to %v",
-						got.by, len(web.Requests())-warm, took, tt.want, crawlers, tt.asks, tt.span.least, tt.span.most)
+						got.by, len(web.Requests())-warm, took, tt.want, crawlers, tt.requests, tt.span.least, tt.span.most)
 				}
 				if left := u.held(); left > 0 && !tt.leases {
 					t.Errorf("%d leases are held still, want none", left)
 				}
-				// Nobody asks for the lease more than a few times a second.
+				// Nobody tries to take the lease more than a few times a second.
 				if most := crawlers * (10 + int(2*took/time.Second)); u.asked > most {
-					t.Errorf("the lease was asked for %d times in %v, want %d at most", u.asked, took, most)
+					t.Errorf("the lease was tried %d times in %v, want %d at most", u.asked, took, most)
 				}
 			})
 		})

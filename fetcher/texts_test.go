@@ -22,10 +22,10 @@ func utf16Of(s string, order binary.AppendByteOrder) string {
 // 2.3.1.5). Nothing in a complete file is an error.
 func TestTexts(t *testing.T) {
 	file := func(name, body, want string) trial {
-		return trial{name: name, answer: httptest.Text(body), want: want, asks: 1}
+		return trial{name: name, answer: httptest.Text(body), want: want, requests: 1}
 	}
 	typed := func(name, kind, body, want string) trial {
-		return trial{name: name, answer: httptest.Text(body).Header("Content-Type", kind), want: want, asks: 1}
+		return trial{name: name, answer: httptest.Text(body).Header("Content-Type", kind), want: want, requests: 1}
 	}
 	returns := strings.ReplaceAll(rules, "\n", "\r")
 	runAll(t, "texts", []trial{
@@ -70,8 +70,8 @@ func TestTexts(t *testing.T) {
 // unknown coding is never guessed, whatever the bytes look like.
 func TestCodings(t *testing.T) {
 	z := gzipped(rules)
-	named := func(name, body, want string, asks int, codings ...string) trial {
-		return trial{name: name, answer: coded(body, codings...), want: want, asks: asks}
+	named := func(name, body, want string, requests int, codings ...string) trial {
+		return trial{name: name, answer: coded(body, codings...), want: want, requests: requests}
 	}
 	table := []trial{
 		named("2.3.1.1/gzip_in_capitals", z, obeyed, 1, "GZIP"),

@@ -33,13 +33,13 @@ func nextTry(t *testing.T, answer httptest.Step) (next time.Duration, ruled stri
 		next, ruled = time.Until(d.Expires), short(d)
 		// What a Decision says is what happens: no request before, one then.
 		for _, at := range []struct {
-			wait time.Duration
-			asks int64
+			wait     time.Duration
+			requests int64
 		}{{next - 1, 1}, {1, 2}} {
 			time.Sleep(at.wait)
 			tr.Check(t.Context(), must(public))
-			if got := tr.Stats().Retrievals; got != at.asks {
-				t.Errorf("after %v: got %d retrievals, want %d", time.Since(midnight), got, at.asks)
+			if got := tr.Stats().Retrievals; got != at.requests {
+				t.Errorf("after %v: got %d retrievals, want %d", time.Since(midnight), got, at.requests)
 			}
 		}
 	})

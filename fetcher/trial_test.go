@@ -21,16 +21,16 @@ const (
 // A trial is an answer of http://example.com to every request for its robots.txt,
 // and the decision that must follow. Its name begins with the clause.
 type trial struct {
-	name   string
-	answer httptest.Step // of robots.txt; nothing is said of it if also says all
-	want   string        // obeyed, nothing or down
-	asks   int           // requests that arrive at all sites
-	also   func(w *httptest.Web, s *httptest.Site)
+	name     string
+	answer   httptest.Step // of robots.txt; nothing is said of it if also says all
+	want     string        // obeyed, nothing or down
+	requests int           // requests that arrive at all sites
+	also     func(w *httptest.Web, s *httptest.Site)
 }
 
 // raw is an answer given byte by byte.
-func raw(name, answer, want string, asks int) trial {
-	return trial{name: name, answer: httptest.Raw(answer), want: want, asks: asks}
+func raw(name, answer, want string, requests int) trial {
+	return trial{name: name, answer: httptest.Raw(answer), want: want, requests: requests}
 }
 
 // run tries it, and checks of every trial what is true of all: a decision
@@ -44,8 +44,8 @@ func (tt trial) run(t *testing.T) {
 			tt.also(web, s)
 		}
 		tt.hold(t, newTransport(t, &fetcher.Options{Base: web.Transport()}), site)
-		if got := len(web.Requests()); got != tt.asks {
-			t.Errorf("got  %d requests\nwant %d\n%v", got, tt.asks, web.Requests())
+		if got := len(web.Requests()); got != tt.requests {
+			t.Errorf("got  %d requests\nwant %d\n%v", got, tt.requests, web.Requests())
 		}
 	})
 }

@@ -25,7 +25,7 @@ func TestTries(t *testing.T) {
 		robots   []httptest.Step
 		then     []httptest.Step // of http://example.com/r
 		want     string
-		asks     int
+		requests int
 		took     time.Duration
 	}{
 		{"one_is_one", 1, 0, steps(reset, text), nil, down, 1, 0},
@@ -66,8 +66,8 @@ func TestTries(t *testing.T) {
 					}
 					got = append(got, d.Verdict.String())
 				}
-				if s, n, took := strings.Join(got, ", "), len(web.Requests()), time.Since(began); s != tt.want || n != tt.asks || took != tt.took {
-					t.Errorf("got  %s, %d requests, after %v\nwant %s, %d requests, after %v", s, n, took, tt.want, tt.asks, tt.took)
+				if s, n, took := strings.Join(got, ", "), len(web.Requests()), time.Since(began); s != tt.want || n != tt.requests || took != tt.took {
+					t.Errorf("got  %s, %d requests, after %v\nwant %s, %d requests, after %v", s, n, took, tt.want, tt.requests, tt.took)
 				}
 			})
 		})

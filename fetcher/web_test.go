@@ -35,21 +35,21 @@ type row struct {
 	robots  []httptest.Step
 	asked   []question
 	profile string                                  // "" is rfc9309
-	also    func(w *httptest.Web, s *httptest.Site) // what else there is: other sites, the site's own troubles
+	also    func(w *httptest.Web, s *httptest.Site) // other sites, and the troubles of the site
 	options fetcher.Options                         // Base, Store and Profile are the row's own
-	// What is learnt may not be stored, so a crawler that is started anew knows
+	// What is learnt may not be stored, so a crawler that is restarted knows
 	// nothing of it.
 	unstored bool
 }
 
 // A question is a check some time after the row began.
 type question struct {
-	at   time.Duration
-	url  string
-	want string // verdict and clause, with "stale" for a copy past its time
-	asks int    // requests that all sites have seen by then
-	next span   // how long after the question robots.txt is asked for again; the zero span is any
-	do   action
+	at       time.Duration
+	url      string
+	want     string // verdict and clause, with "stale" for a copy past its time
+	requests int    // requests that all sites have seen by then
+	next     span   // how long after the question the next fetch is due; the zero span is any
+	do       action
 }
 
 // An action is the call that a question makes.
@@ -58,11 +58,10 @@ type action uint8
 const (
 	check action = iota
 	refresh
-	crawl // asked at every planned fetch before; requests are not counted
+	crawl // checked at every planned fetch before; requests are not counted
 )
 
-// A span is a shortest and a longest time. The time between failed fetches is drawn
-// at random.
+// A span is a shortest and a longest time. The time between failed fetches is random.
 type span struct{ least, most time.Duration }
 
 func exactly(d time.Duration) span { return span{d, d} }
@@ -73,9 +72,9 @@ func backoff(step time.Duration) span { return span{step / 2, step + time.Second
 
 func steps(s ...httptest.Step) []httptest.Step { return s }
 
-// run asks the row's questions twice: of one Transport, and of a crawler that is
-// started anew before each question and has its store alone to remember by. What
-// comes out must be the same.
+// run puts the row's questions twice: to one Transport, and to a crawler that is
+// restarted before each question, so that only its store remembers. The decisions must
+// be the same.
 func (r row) run(t *testing.T) {
 	for _, restarts := range []bool{false, true} {
 		name := "one_run"
@@ -121,10 +120,10 @@ func (r row) ask(t *testing.T, restarts bool) {
 			t.Fatalf("question %d: %s after %v: no decision: %v", i, q.url, q.at, err)
 		}
 		if q.do == crawl {
-			q.asks = len(web.Requests())
+			q.requests = len(web.Requests())
 		}
 		got := fmt.Sprintf("%s, %d requests", short(d), len(web.Requests()))
-		want := fmt.Sprintf("%s, %d requests", q.want, q.asks)
+		want := fmt.Sprintf("%s, %d requests", q.want, q.requests)
 		next := d.Expires.Sub(began)
 		if q.next == (span{}) {
 			q.next = span{next, next}

@@ -11,8 +11,8 @@ import (
 
 // A Breaker keeps calls from a server that does not answer, so that each need not
 // wait for it. It lets all calls through until Failures of them in a row have
-// failed. Then it lets none through for First, one call to see, none for twice as
-// long, and so on, up to Most between two calls. A call that succeeds lets all
+// failed. Then it lets none through for First, then one call as a test, then none for
+// twice as long, and so on, up to Most between two calls. A call that succeeds lets all
 // through again.
 type Breaker struct {
 	// Failures is the number of failures in a row that begin the first rest.

@@ -17,7 +17,7 @@ func TestBreaker(t *testing.T) {
 		ends error
 	}{
 		{"first_failure", 0, true, io.EOF},
-		{"success_counts_anew", 0, true, nil},
+		{"success_resets_the_count", 0, true, nil},
 		{"first_failure_again", 0, true, io.EOF},
 		{"second_failure", 0, true, io.EOF},
 		{"rest", time.Second - 1, false, nil},
@@ -42,7 +42,7 @@ func TestBreaker(t *testing.T) {
 	}
 }
 
-// While one call is under way to see, no other is let through.
+// While the one call that is a test is under way, no other is let through.
 func TestBreakerLetsOneThrough(t *testing.T) {
 	b := Breaker{Failures: 1, First: time.Second, Most: time.Hour}
 	now := time.Now()

@@ -125,7 +125,7 @@ func (n *Network) IsTransport() bool { return n.guarded != nil }
 func (n *Network) guard(base *http.Transport, dial dialFunc) *http.Transport {
 	t := base.Clone()
 	t.Proxy = nil
-	// With a dialer of its own, net/http does without HTTP/2 unless told.
+	// With a dialer of its own, net/http does not use HTTP/2 unless this is set.
 	t.ForceAttemptHTTP2 = base.TLSNextProto["h2"] != nil
 	t.DialContext = (&net.Dialer{Timeout: dialTime, ControlContext: n.control}).DialContext
 	if dial != nil {
