@@ -163,7 +163,6 @@ func (e *engine) learn(f *flight, old *policy.Record, a policy.Attempt) *policy.
 	e.storage.witness.note(f.key, answered, a.Received)
 	e.counts.fetch(a)
 	rec := e.memory.remember(f.key, e.record(old, a))
-	a.Body = nil
 	e.watch.fetched(a, rec)
 	return rec
 }

@@ -51,7 +51,7 @@ func (e *engine) retrieve(ctx context.Context, a *policy.Attempt, old *policy.Re
 			a.Err = classify(ctx, err)
 			return
 		}
-		a.Hops = append(a.Hops, policy.Hop{From: a.Served, To: to.String(), Status: a.Status})
+		a.Hops = append(a.Hops, policy.Hop{From: a.Served, To: to.String(), Status: a.Status, Header: a.Header})
 		u = to
 	}
 }

@@ -36,8 +36,9 @@ type Trace struct {
 	Request func(Request)
 
 	// Fetched gets every fetch and the record learnt from it, which is already in
-	// force. The attempt and its header must not be changed; its body
-	// is not kept.
+	// force. The attempt, its headers and its body must not be changed, and the body
+	// must not be kept: copy it. With the text and the times Learn and Decide give the
+	// same decisions again.
 	Fetched func(policy.Attempt, *policy.Record)
 
 	// Store gets every failure of the store: op is "get", "put", "delete",

@@ -45,6 +45,7 @@ type Attempt struct {
 type Hop struct {
 	From, To string
 	Status   int
+	Header   http.Header // of the redirect; not needed by Learn
 }
 
 // at returns when the attempt ended: the time that all spans count from.

@@ -18,6 +18,8 @@ import (
 type Decision struct {
 	Verdict Verdict `json:"verdict"`
 	URL     string  `json:"url"` // the URL asked about, a password in it masked
+	// At is when the record decided; zero if none did, as with Override.
+	At time.Time `json:"at,omitzero"`
 	// Clause is the section of RFC 9309 the decision rests on, or "house" for a
 	// choice of ours where the RFC is silent.
 	Clause    string        `json:"clause"`

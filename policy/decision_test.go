@@ -186,18 +186,18 @@ func TestJSON(t *testing.T) {
 		want string
 	}{
 		{"2.2.2/rule", decide(t, rec, private, start),
-			`{"verdict":"disallow","url":"https://example.com/private","clause":"2.2.2","access":"successful",` +
+			`{"verdict":"disallow","url":"https://example.com/private","at":"2026-05-01T00:00:00Z","clause":"2.2.2","access":"successful",` +
 				`"match":{"allowed":false,"agent":"*","rule":{"line":2,"allow":false,"pattern":"/private"}},"profile":"rfc9309",` +
 				`"robots":"https://example.com/robots.txt","served":"https://cdn.example/r","status":200,` +
 				`"fetched":"2026-05-01T00:00:00Z","expires":"2026-05-02T00:00:00Z","stale":false,"digest":"` + digest + `"}`},
 		{"2.4/stale", decide(t, learn(t, p, rec, attempt(t, "503 + Retry-After: 3600", day)), public, day),
-			`{"verdict":"allow","url":"https://example.com/public","clause":"2.4","access":"unreachable",` +
+			`{"verdict":"allow","url":"https://example.com/public","at":"2026-05-02T00:00:00Z","clause":"2.4","access":"unreachable",` +
 				`"match":{"allowed":true,"agent":"*","rule":{"line":0,"allow":false,"pattern":""}},"profile":"rfc9309",` +
 				`"robots":"https://example.com/robots.txt","served":"https://example.com/robots.txt","status":503,` +
 				`"fetched":"2026-05-01T00:00:00Z","expires":"2026-05-02T01:00:00Z","stale":true,"down_since":"2026-05-02T00:00:00Z",` +
 				`"cause":"status 503 Service Unavailable","digest":"` + digest + `"}`},
 		{"2.3.1.4/defer", decide(t, learn(t, p, nil, attempt(t, "503 + Retry-After: 3600", start)), private, start),
-			`{"verdict":"defer","url":"https://example.com/private","clause":"2.3.1.4","access":"unreachable",` +
+			`{"verdict":"defer","url":"https://example.com/private","at":"2026-05-01T00:00:00Z","clause":"2.3.1.4","access":"unreachable",` +
 				`"match":{"allowed":false,"agent":"","rule":{"line":0,"allow":false,"pattern":""}},"profile":"rfc9309",` +
 				`"robots":"https://example.com/robots.txt","served":"https://example.com/robots.txt","status":503,` +
 				`"expires":"2026-05-01T01:00:00Z","stale":false,"down_since":"2026-05-01T00:00:00Z","retry_at":"2026-05-01T01:00:00Z",` +
@@ -315,7 +315,8 @@ func TestDecideSharesNothing(t *testing.T) {
 	if got := r.Decide("ExampleBot", private, start); got != want || r.Validators().Get("If-None-Match") != `"a"` {
 		t.Errorf("after the body was overwritten:\ngot  %v\nwant %v", got, want)
 	}
-	if later := r.Decide("ExampleBot", private, start.Add(time.Hour)); later != want {
+	want.At = start.Add(time.Hour)
+	if later := r.Decide("ExampleBot", private, want.At); later != want {
 		t.Errorf("an hour later:\ngot  %v\nwant %v", later, want)
 	}
 }

@@ -81,6 +81,7 @@ func ExampleDecision_MarshalJSON() {
 	// {
 	//   "verdict": "allow",
 	//   "url": "https://example.com/",
+	//   "at": "2026-05-01T00:00:00Z",
 	//   "clause": "2.3.1.3",
 	//   "access": "unavailable",
 	//   "match": {

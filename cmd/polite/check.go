@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rfc9309/polite/cmd/polite/internal/display"
+	"github.com/rfc9309/polite/cmd/polite/internal/evidence"
 	"github.com/rfc9309/polite/cmd/polite/internal/explain"
 	"github.com/rfc9309/polite/cmd/polite/internal/parallel"
 	"github.com/rfc9309/polite/fetcher"
@@ -22,10 +23,12 @@ type checking struct {
 	*cli
 	from     string // --from
 	explain  bool   // --explain
+	evidence string // --evidence
 	parallel int    // --parallel
 
 	crawler      *fetcher.Transport
-	explanations *explain.Log // nil without --explain
+	explanations *explain.Log  // nil without --explain
+	log          *evidence.Log // nil without --evidence
 	results      *display.Writer
 	column       int // width of the URL column, 0 with --from
 	tally        tally
@@ -65,6 +68,7 @@ with exit code 2, because the other URLs have no decision.
 	f := cmd.Flags()
 	f.StringVar(&k.from, "from", "", "read URLs from this `file`; - is standard input")
 	f.BoolVar(&k.explain, "explain", false, "explain each decision in full; sites are checked one after another")
+	f.StringVar(&k.evidence, "evidence", "", "write all that was fetched and decided to this `file`, for polite replay")
 	f.IntVar(&k.parallel, "parallel", 64, "how many `sites` are checked at the same time")
 	return cmd
 }
@@ -76,6 +80,9 @@ func (k *checking) run(ctx context.Context, args []string) error {
 	if k.parallel < 1 {
 		return usageErrorf("--parallel is %d; want 1 or more", k.parallel)
 	}
+	if k.evidence != "" && k.store != "" {
+		return usageErrorf("--evidence has what this run fetched; want no --store")
+	}
 	list, closeList, err := openList(args, k.from, k.in)
 	if err != nil {
 		return err
@@ -86,12 +93,17 @@ func (k *checking) run(ctx context.Context, args []string) error {
 
 // checkList checks a list and sets the exit code.
 func (k *checking) checkList(ctx context.Context, l *list) (err error) {
-	var trace *fetcher.Trace
+	trace := &fetcher.Trace{}
 	if k.explain {
 		k.explanations = explain.NewLog()
 		trace = k.explanations.Trace()
 		k.parallel = 1 // a Log can follow one retrieval at a time
 	}
+	closeLog, err := k.logTo(k.evidence, trace)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeLog()) }()
 	limits := pace.Default()
 	limits.MaxWait = k.timeout
 	crawler, stop, err := k.transport(k.cli, trace, limits)
@@ -100,6 +112,9 @@ func (k *checking) checkList(ctx context.Context, l *list) (err error) {
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	k.crawler, k.results, k.start = crawler, display.New(k.out), k.now()
+	if k.log != nil {
+		k.log.Begin(evidence.Run{Profile: k.profile, Token: crawler.Token()})
+	}
 	if l.r == nil {
 		k.column = display.Column(l.args)
 	}
@@ -125,6 +140,9 @@ func (k *checking) checkList(ctx context.Context, l *list) (err error) {
 func (k *checking) decide(ctx context.Context, i *item) bool {
 	if i.err == nil {
 		i.decision, i.err = k.crawler.Check(ctx, i.target)
+		if i.err == nil && k.log != nil {
+			k.log.Decided(i.decision)
+		}
 	}
 	return i.err == nil || ctx.Err() == nil
 }

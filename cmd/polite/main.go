@@ -6,6 +6,7 @@
 //	polite get https://example.com/a     fetch a page if robots.txt allows it
 //	polite lint https://example.com      list every line of a robots.txt that has no effect, and why
 //	polite sitemaps https://example.com  list the sitemaps that robots.txt names
+//	polite replay log.jsonl              derive logged decisions again, without any network
 //	polite agent https://example.com/     check the page on which a crawler presents itself
 //
 // # Exit codes
@@ -139,7 +140,7 @@ could not be fetched: keep the URL and try again later.
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	// The help texts and the lists of flags are 80 columns wide.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", ".FlagUsagesWrapped 80 "))
-	root.AddCommand(c.checkCommand(), c.matchCommand(), c.getCommand(), c.lintCommand(), c.sitemapsCommand(), c.agentCommand(), c.demoCommand())
+	root.AddCommand(c.checkCommand(), c.matchCommand(), c.getCommand(), c.lintCommand(), c.sitemapsCommand(), c.agentCommand(), c.replayCommand(), c.demoCommand())
 	return root
 }
 

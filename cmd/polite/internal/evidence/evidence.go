@@ -1,0 +1,177 @@
+// Package evidence logs what a run fetched and decided, and derives the decisions again
+// from the log. A log is a file of JSON objects, one a line:
+//
+//	{"run": ...}      first: the profile and the product token
+//	{"fetched": ...}  a fetch of a robots.txt: each hop, the header, the text, the times
+//	{"decided": ...}  a policy.Decision
+package evidence
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/policy"
+)
+
+// line is a line of a log. One field is set.
+type line struct {
+	Run     *Run            `json:"run,omitempty"`
+	Fetched *fetch          `json:"fetched,omitempty"`
+	Decided json.RawMessage `json:"decided,omitempty"`
+}
+
+// A Run says what all decisions of a log rest on.
+type Run struct {
+	Profile string `json:"profile"`
+	Token   string `json:"token"`
+}
+
+// fetch is a policy.Attempt.
+type fetch struct {
+	Robots   string      `json:"robots"`
+	Served   string      `json:"served,omitempty"`
+	Hops     []hop       `json:"hops,omitempty"`
+	Status   int         `json:"status,omitempty"`
+	Header   http.Header `json:"header,omitempty"`
+	Text     string      `json:"text,omitempty"`     // the body, if it is UTF-8
+	Body     []byte      `json:"text_b64,omitempty"` // the body otherwise
+	Cut      bool        `json:"cut,omitempty"`
+	Sent     time.Time   `json:"sent"`
+	Received time.Time   `json:"received"`
+	Failure  *failure    `json:"failure,omitempty"`
+}
+
+type hop struct {
+	From   string      `json:"from"`
+	To     string      `json:"to"`
+	Status int         `json:"status"`
+	Header http.Header `json:"header,omitempty"`
+}
+
+// failure is the error of an attempt. Class is empty if it is no *policy.Failure.
+type failure struct {
+	Class string `json:"class,omitempty"`
+	Text  string `json:"text,omitempty"`
+}
+
+// toFetch returns an attempt as it is logged. It copies nothing.
+func toFetch(a policy.Attempt) *fetch {
+	f := &fetch{
+		Robots: a.Robots, Served: a.Served, Status: a.Status, Header: a.Header, Cut: a.Cut,
+		Sent: a.Sent, Received: a.Received,
+	}
+	for _, h := range a.Hops {
+		f.Hops = append(f.Hops, hop(h))
+	}
+	if utf8.Valid(a.Body) {
+		f.Text = string(a.Body)
+	} else {
+		f.Body = a.Body
+	}
+	if a.Err != nil {
+		f.Failure = &failure{Text: a.Err.Error()}
+		var classed *policy.Failure
+		if errors.As(a.Err, &classed) && classed != nil {
+			*f.Failure = failure{Class: classed.Class.String()}
+			if classed.Err != nil {
+				f.Failure.Text = classed.Err.Error()
+			}
+		}
+	}
+	return f
+}
+
+// attempt returns the attempt that was logged.
+func (f *fetch) attempt() policy.Attempt {
+	a := policy.Attempt{
+		Robots: f.Robots, Served: f.Served, Status: f.Status, Header: f.Header, Body: f.Body, Cut: f.Cut,
+		Sent: f.Sent, Received: f.Received,
+	}
+	for _, h := range f.Hops {
+		a.Hops = append(a.Hops, policy.Hop(h))
+	}
+	if f.Text != "" {
+		a.Body = []byte(f.Text)
+	}
+	if f.Failure != nil {
+		a.Err = f.Failure.error()
+	}
+	return a
+}
+
+// error returns the error that was logged.
+func (f *failure) error() error {
+	var cause error
+	if f.Text != "" {
+		cause = errors.New(f.Text)
+	}
+	for c := policy.Other; c < maxClass; c++ {
+		if c.String() == f.Class {
+			return &policy.Failure{Class: c, Err: cause}
+		}
+	}
+	return cause
+}
+
+// maxClass is more than any class.
+const maxClass policy.Class = 32
+
+// A Log writes a log.
+type Log struct {
+	mu  sync.Mutex
+	out *json.Encoder
+	err error // the first error of the writer
+}
+
+// NewLog returns a Log.
+func NewLog(w io.Writer) *Log {
+	l := &Log{out: json.NewEncoder(w)}
+	l.out.SetEscapeHTML(false)
+	return l
+}
+
+// Begin writes the first line.
+func (l *Log) Begin(run Run) { l.write(line{Run: &run}) }
+
+func (l *Log) write(v line) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.err = l.out.Encode(v)
+	}
+}
+
+// Trace adds the Log to a trace.
+func (l *Log) Trace(t *fetcher.Trace) {
+	next := t.Fetched
+	t.Fetched = func(a policy.Attempt, r *policy.Record) {
+		l.write(line{Fetched: toFetch(a)})
+		if next != nil {
+			next(a, r)
+		}
+	}
+}
+
+// Decided logs a decision.
+func (l *Log) Decided(d policy.Decision) {
+	text, err := json.Marshal(d)
+	l.mu.Lock()
+	if l.err == nil {
+		l.err = err
+	}
+	l.mu.Unlock()
+	l.write(line{Decided: text})
+}
+
+// Err returns the first error of the writer.
+func (l *Log) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
