@@ -18,14 +18,14 @@ type pacingView struct {
 	Off       bool           `json:"off"`        // the crawler paces nothing
 	Reason    string         `json:"reason"`     // the reason that is shown, or everything
 	Waiting   int            `json:"waiting"`    // callers in line
-	WaitedFor int            `json:"waited_for"` // hosts with callers in line
+	WaitedFor int            `json:"waited_for"` // hosts that have callers in line
 	Hosts     map[string]int `json:"hosts"`      // number of hosts by reason
 	Matched   int            `json:"matched"`
 	Rows      []hostRow      `json:"rows"`
 	Chips     []chip         `json:"-"`
 }
 
-// A hostRow is one host in the list.
+// A hostRow is one host or scope in the list.
 type hostRow struct{ pace.HostStatus }
 
 // pacedRows is how many hosts the page shows.
@@ -51,6 +51,12 @@ var reasons = [...]struct {
 
 // Why returns the name of the reason.
 func (r hostRow) Why() string { return cmp.Or(string(r.Reason), "free") }
+
+// IsHost reports whether the row is an authority and not the Key of another scope.
+func (r hostRow) IsHost() bool { return strings.Contains(r.Authority, "://") }
+
+// Line is the number of callers in line, guests included.
+func (r hostRow) Line() int { return r.Waiting + r.Guests }
 
 // Meaning says in words what the next request waits for.
 func (r hostRow) Meaning() string {

@@ -7,21 +7,28 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
+
+// siteURL returns a page of a demo site.
+func siteURL(site int) *url.URL {
+	return &url.URL{Scheme: "https", Host: fmt.Sprintf("site-%04d.example.com", site), Path: "/page"}
+}
 
 // crowd makes a crawler's requests wait for some of the demo sites until the test ends.
 func crowd(t *testing.T, ft *fetcher.Transport) {
 	t.Helper()
 	admit := func(site int) *fetcher.Admission {
 		t.Helper()
-		target, _ := url.Parse(fmt.Sprintf("https://site-%04d.example.com/page", site))
+		target := siteURL(site)
 		a, d, err := ft.Admit(t.Context(), target)
 		if err != nil || !d.Allowed() {
 			t.Fatalf("%s: got %v, %v; want an admission", target, d, err)
@@ -29,7 +36,7 @@ func crowd(t *testing.T, ft *fetcher.Transport) {
 		return a
 	}
 	wait := func(site, callers int) {
-		target, _ := url.Parse(fmt.Sprintf("https://site-%04d.example.com/page", site))
+		target := siteURL(site)
 		before := ft.Stats().Pace.Waiting
 		for range callers {
 			go ft.Admit(t.Context(), target) // ends with the test
@@ -117,6 +124,45 @@ func TestPacing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestPacingOfScopes checks that a request that waits for a scope is counted once, and
+// that the Key of a scope is shown quoted and without a link.
+func TestPacingOfScopes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		key := "crawl " + markup
+		ft, err := fetcher.New(agent, &fetcher.Options{Base: cannedBase{}, Scopes: func(*url.URL) []pace.Scope {
+			return []pace.Scope{{Key: key, Limits: pace.Limits{Parallel: 1}}}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		targets := []*url.URL{siteURL(1), siteURL(2)}
+		if err := ft.Prefetch(t.Context(), slices.Values(targets)); err != nil {
+			t.Fatal(err)
+		}
+		for _, target := range targets {
+			go ft.Admit(t.Context(), target) // the second waits until the test ends
+			time.Sleep(time.Second)
+		}
+		body := readBody(t, sendRequest(New(nil).Handler(ft), "GET", "/?view=pacing", ""))
+		words := visibleWords(t, body)
+		shown := strings.Join(strings.Fields(text(key)), " ")
+		for _, want := range []string{
+			"1 request waits for a turn at 1 host.",
+			"https://site-0002.example.com scope the scope " + shown + " 1 1 s ago now 0",
+			"scope " + shown + " parallel the requests in flight must end first 1 1 s ago now 1",
+		} {
+			if !strings.Contains(words, want) {
+				t.Errorf("got  %q\nwant %q in it", words, want)
+			}
+		}
+		for _, at := range pageLinks(t, body) {
+			if strings.Contains(at, "crawl") {
+				t.Errorf("got a link to %q, want none to a scope", at)
+			}
+		}
+	})
 }
 
 func checkJSON(t *testing.T, body, want string) {

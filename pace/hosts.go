@@ -9,12 +9,16 @@ import (
 type HostStatus struct {
 	// Authority is the authority, as the callers write it, or the Key of a Scope.
 	Authority string `json:"authority"`
-	// Waiting is the number of callers in line. One that waits for a scope is in the
-	// line of its authority, too.
+	// Waiting is the number of callers in line. The sum over all authorities is
+	// Stats.Waiting.
 	Waiting int `json:"waiting"`
+	// Guests is the number of callers that wait for this scope. Each is in the line of
+	// its authority, too.
+	Guests int `json:"guests,omitempty"`
 	// InFlight is the number of turns that have not ended.
 	InFlight int `json:"in_flight"`
-	// Since is when the first in line came. It is zero if nobody waits.
+	// Since is when the first in line, or the first guest, came. It is zero if nobody
+	// waits.
 	Since time.Time `json:"since,omitzero"`
 	// Next is when the next request can start. If requests in flight are in the way,
 	// it is the earliest possible moment.
@@ -32,10 +36,10 @@ type HostStatus struct {
 // microseconds.
 const hostsAtOnce = 256
 
-// Hosts iterates over the authorities and scopes that have callers in line or requests in flight,
-// that pause, or whose breaker is open, in no order. Each status is true for a moment
-// during the iteration. The loop may call the Pacer, because no lock is held between two
-// statuses. With 262,144 authorities the iteration takes about 20 milliseconds, and no
+// Hosts iterates over the authorities and scopes that have callers in line or requests
+// in flight, that pause, or whose breaker is open, in no order. Each status is true for a
+// moment during the iteration. The loop may call the Pacer, because no lock is held
+// between two statuses. With 262,144 authorities the iteration takes about 20 milliseconds, and no
 // turn waits for it longer than about a quarter of a millisecond.
 func (p *Pacer) Hosts() iter.Seq[HostStatus] {
 	return func(yield func(HostStatus) bool) {
@@ -81,7 +85,7 @@ func (p *Pacer) appendStatuses(found []HostStatus, hosts []*host) []HostStatus {
 
 // status is the status of h now, which is wall by the clock.
 func (h *host) status(now instant, wall time.Time) HostStatus {
-	s := HostStatus{Authority: h.authority, Waiting: h.line.Len() + h.guests.Len(), InFlight: h.flying}
+	s := HostStatus{Authority: h.authority, Waiting: h.line.Len(), Guests: h.guests.Len(), InFlight: h.flying}
 	var next instant
 	w := h.next()
 	switch {

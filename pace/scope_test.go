@@ -646,7 +646,7 @@ func TestScopesOfThoseInLine(t *testing.T) {
 		want := map[string]HostStatus{
 			"a": {Authority: "a", InFlight: 1, Next: zero},
 			"b": {Authority: "b", Waiting: 1, Since: zero, Next: next, Reason: ReasonScope, Scope: "d"},
-			"d": {Authority: "d", Waiting: 1, InFlight: 1, Since: zero, Next: next, Reason: ReasonGap},
+			"d": {Authority: "d", Guests: 1, InFlight: 1, Since: zero, Next: next, Reason: ReasonGap},
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("Hosts\n%+v\nwant\n%+v", got, want)

@@ -182,7 +182,7 @@ func (t *telemetry) stored(op, _ string, _ error) {
 // attribute, however many hosts there are.
 func (t *telemetry) watch(crawler *fetcher.Transport) error {
 	hosts, err := t.meter.Int64ObservableGauge("polite.paced_hosts", metric.WithUnit("{host}"),
-		metric.WithDescription("Hosts with requests in line or in flight, or at rest, by what the next request waits for."))
+		metric.WithDescription("Hosts and scopes with requests in line or in flight, or at rest, by what the next request waits for."))
 	if err != nil {
 		return err
 	}

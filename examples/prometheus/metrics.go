@@ -111,7 +111,7 @@ type hosts struct{ t *fetcher.Transport }
 
 var (
 	hostsDesc = prometheus.NewDesc("polite_paced_hosts",
-		"Hosts with requests in line or in flight, or at rest, by what the next request waits for.", []string{"reason"}, nil)
+		"Hosts and scopes with requests in line or in flight, or at rest, by what the next request waits for.", []string{"reason"}, nil)
 	waitingDesc = prometheus.NewDesc("polite_waiting", "Requests that wait for a turn, by what the first of their host waits for.", []string{"reason"}, nil)
 	longestDesc = prometheus.NewDesc("polite_longest_wait_seconds", "How long the request that came first of all has waited.", nil, nil)
 )
@@ -125,6 +125,9 @@ func (hosts) Describe(to chan<- *prometheus.Desc) {
 func (h hosts) Collect(to chan<- prometheus.Metric) {
 	now, longest := time.Now(), time.Duration(0)
 	count, waiting := map[pace.Reason]int{}, map[pace.Reason]int{}
+	for _, r := range reasons {
+		count[r] = 0
+	}
 	for s := range h.t.Hosts() {
 		count[s.Reason]++
 		waiting[s.Reason] += s.Waiting
@@ -132,7 +135,7 @@ func (h hosts) Collect(to chan<- prometheus.Metric) {
 			longest = max(longest, now.Sub(s.Since))
 		}
 	}
-	for _, r := range reasons {
+	for r := range count {
 		label := cmp.Or(string(r), "free")
 		to <- prometheus.MustNewConstMetric(hostsDesc, prometheus.GaugeValue, float64(count[r]), label)
 		to <- prometheus.MustNewConstMetric(waitingDesc, prometheus.GaugeValue, float64(waiting[r]), label)
@@ -140,6 +143,6 @@ func (h hosts) Collect(to chan<- prometheus.Metric) {
 	to <- prometheus.MustNewConstMetric(longestDesc, prometheus.GaugeValue, longest.Seconds())
 }
 
-// reasons are all that a request can wait for, so that a count of zero is exported, too.
+// reasons are all that a request can wait for. A count of zero is exported, too.
 var reasons = [...]pace.Reason{pace.ReasonNone, pace.ReasonGap, pace.ReasonDelay, pace.ReasonAdapt, pace.ReasonPause,
-	pace.ReasonBreaker, pace.ReasonQuota, pace.ReasonParallel, pace.ReasonShared}
+	pace.ReasonBreaker, pace.ReasonQuota, pace.ReasonParallel, pace.ReasonScope, pace.ReasonShared}
