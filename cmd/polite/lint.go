@@ -2,18 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/rfc9309/polite/cmd/polite/internal/cases"
 	"github.com/rfc9309/polite/cmd/polite/internal/display"
-	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/matcher"
 	"github.com/rfc9309/polite/policy"
@@ -21,14 +15,13 @@ import (
 
 // linting is one run of polite lint.
 type linting struct {
-	siteFlags
-	*cli
+	reading
 	remarksOnly bool // --remarks
 	exitCode    bool // --exit-code
 }
 
 func (c *cli) lintCommand() *cobra.Command {
-	l := &linting{cli: c}
+	l := &linting{reading: reading{cli: c}}
 	cmd := &cobra.Command{
 		Use:   "lint [flags] ROBOTS_FILE|URL",
 		Short: "Show a robots.txt with a remark under each line that has no effect",
@@ -56,12 +49,7 @@ func (l *linting) run(ctx context.Context, what string) error {
 	if err != nil {
 		return err
 	}
-	var text []byte
-	if strings.Contains(what, "://") {
-		text, err = l.download(ctx, what, profile)
-	} else {
-		text, err = l.readFile(what, profile.Limit)
-	}
+	text, err := l.text(ctx, what, profile)
 	if err != nil || text == nil {
 		return err
 	}
@@ -127,67 +115,4 @@ type remark struct {
 	Line   int    `json:"line"`
 	Text   string `json:"text"`
 	Remark string `json:"remark"`
-}
-
-// download fetches a site's robots.txt as it is now, past the cached copy. If
-// there is no file, it says why and returns nil.
-func (l *linting) download(ctx context.Context, what string, profile *policy.Profile) ([]byte, error) {
-	target, err := parseURL(what)
-	if err != nil {
-		return nil, err
-	}
-	crawler, stop, err := l.transport(l.cli, nil, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer stop()
-	limited, cancel := context.WithTimeout(ctx, l.timeout)
-	defer cancel()
-	status, text, err := l.get(limited, crawler, target, profile)
-	switch {
-	case err == nil && status >= 200 && status <= 299:
-		return text, nil
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case limited.Err() != nil:
-		return nil, fmt.Errorf("no answer within %v", l.timeout)
-	}
-	// The profile decides what the site's answer means.
-	d, checkErr := crawler.Check(ctx, target)
-	if checkErr != nil {
-		return nil, errors.Join(err, checkErr)
-	}
-	l.warn("there is no file: %s", display.Cause(d))
-	l.code = exitFailed
-	return nil, nil
-}
-
-// get makes the request. The Transport always allows /robots.txt, and follows a
-// redirect to another path only if the robots.txt there allows it.
-func (l *linting) get(ctx context.Context, crawler *fetcher.Transport, target *url.URL, profile *policy.Profile) (int, []byte, error) {
-	robots := url.URL{Scheme: target.Scheme, Host: target.Host, Path: "/robots.txt"}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, robots.String(), nil)
-	if err != nil {
-		return 0, nil, err
-	}
-	client := &http.Client{Transport: crawler, CheckRedirect: func(_ *http.Request, via []*http.Request) error {
-		if len(via) > profile.Hops {
-			return fmt.Errorf("more than %d redirects", profile.Hops)
-		}
-		return nil
-	}}
-	resp, err := client.Do(req)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, int64(profile.Limit)+1))
-	if err != nil {
-		return 0, nil, err
-	}
-	if len(text) > profile.Limit {
-		l.warn("the file is cut after %s bytes, the profile's limit (RFC 9309, section 2.5)", display.Thousands(profile.Limit))
-		text = cases.Cut(text, profile.Limit)
-	}
-	return resp.StatusCode, append([]byte{}, text...), nil
 }

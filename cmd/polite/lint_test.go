@@ -22,7 +22,7 @@ func FuzzLint(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte, n uint8) {
 		profile, _ := policy.ByName(profiles[int(n)%len(profiles)])
 		var out, errs bytes.Buffer
-		l := &linting{cli: &cli{out: &out, err: &errs}}
+		l := &linting{reading: reading{cli: &cli{out: &out, err: &errs}}}
 		l.json = true
 		p := display.New(&out)
 		total := l.write(p, text, profile)

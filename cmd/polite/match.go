@@ -145,10 +145,17 @@ const longRule = 120
 // checkTokens checks the list of product tokens in --token.
 func checkTokens(list string) error {
 	for token := range strings.SplitSeq(list, ",") {
-		token = strings.TrimSpace(token)
-		if list != "" && (token == "" || strings.ContainsFunc(token, display.NotToken)) {
-			return usageErrorf("--token: %q is no product token; want letters, digits, \"-\" and \"_\" only", token)
+		if err := checkToken(strings.TrimSpace(token)); list != "" && err != nil {
+			return usageErrorf("--token: %w", err)
 		}
+	}
+	return nil
+}
+
+// checkToken checks a product token.
+func checkToken(token string) error {
+	if token == "" || strings.ContainsFunc(token, display.NotToken) {
+		return fmt.Errorf("%q is no product token; want letters, digits, \"-\" and \"_\" only", token)
 	}
 	return nil
 }
