@@ -87,9 +87,6 @@ const lateness = time.Minute
 // pageTurn waits for the turn of a page. late is the decision if the turn comes too
 // late; an error is why the wait was cut short.
 func (t *Transport) pageTurn(req *http.Request, key string, rec *policy.Record, r *checked) (turn pace.Turn, late *policy.Decision, err error) {
-	if t.engine.unpaced() {
-		return turn, nil, nil
-	}
 	ctx, stop := waiting(req)
 	defer stop()
 	if turn, err = t.wait(ctx, req, key, rec, r != nil && r.beganFlight); err == nil {
