@@ -32,12 +32,18 @@ type pacedPage struct {
 	io.ReadCloser // of the answer
 
 	turn   pace.Turn
-	began  time.Time
+	began  time.Time // set if the caller has a deadline
 	caller *http.Request
 	trace  httptrace.ClientTrace
 	upload upload      // body of the request
 	wrote  atomic.Bool // the request went out
 	closed atomic.Bool // the caller wants no more of the answer
+}
+
+// written reports to the turn that the request has been written.
+func (p *pacedPage) written(httptrace.WroteRequestInfo) {
+	p.wrote.Store(true)
+	p.turn.Sent()
 }
 
 // fail reports a failed page to its turn. A caller that left, whose own body could not

@@ -139,8 +139,11 @@ func (t *Transport) sendInTurn(req *http.Request, turn pace.Turn) (*http.Respons
 			turn.Done()
 		}
 	}()
-	p := &pacedPage{turn: turn, began: time.Now(), caller: req}
-	p.trace.WroteRequest = func(httptrace.WroteRequestInfo) { p.wrote.Store(true); turn.Sent() }
+	p := &pacedPage{turn: turn, caller: req}
+	if _, ok := req.Context().Deadline(); ok {
+		p.began = time.Now()
+	}
+	p.trace.WroteRequest = p.written
 	sent := req.WithContext(httptrace.WithClientTrace(req.Context(), &p.trace))
 	if req.Body != nil && req.Body != http.NoBody {
 		p.upload.ReadCloser = req.Body

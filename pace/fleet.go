@@ -206,7 +206,7 @@ func (p *Pacer) book(f *flight, end instant) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := f.ticket
-	if f.ended || !f.sent && !f.answered || t.cancel != nil || f.host.line.Len() == 0 || end > t.began+p.fleet.quantum() {
+	if f.number == 0 || !f.sent && !f.answered || t.cancel != nil || f.host.line.Len() == 0 || end > t.began+p.fleet.quantum() {
 		return
 	}
 	t.after = max(end+p.fleet.clock.ahead(), 1)

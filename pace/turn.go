@@ -12,10 +12,17 @@ import (
 // A Turn is the right to one request at one authority. It is a value; its copies
 // are the same turn. Its methods may be called from any goroutine. On a turn that
 // has ended, and on the zero Turn, they do nothing.
-type Turn struct{ flight *flight }
+type Turn struct {
+	flight *flight
+	number uint64  // of the flight, which may since be another turn's
+	limits *Limits // of the authority when the turn was given
+}
 
 // A flight is the state of one turn. Pacer.mu guards it.
 type flight struct {
+	pacer       *Pacer
+	free        *flight       // next in Pacer.free, once the flight has ended
+	number      uint64        // of the turn; 0 once the flight has ended
 	seat                      // at the authority
 	scopes      []seat        // in the scopes
 	started     instant       // when the turn was given
@@ -23,7 +30,6 @@ type flight struct {
 	sent        bool          // Sent has been called
 	answered    bool          // Answer has been called
 	health      Health        // outcome, for the breaker; Neutral until it is known and once it has counted as a success
-	ended       bool          // Done has been called, or the turn was given back
 	ticket      *ticket       // its place in the fleet; nil without one
 }
 
@@ -65,9 +71,9 @@ func (t Turn) open() (*Pacer, *flight) {
 	if f == nil {
 		return nil, nil
 	}
-	p := f.host.pacer
+	p := f.pacer
 	p.mu.Lock()
-	if f.ended {
+	if f.number != t.number {
 		p.mu.Unlock()
 		return nil, nil
 	}
@@ -108,15 +114,12 @@ func (t Turn) Sent() {
 // request without an answer has none: report why with Fail, or end it with Done alone,
 // which neither sets nor lifts anything.
 func (t Turn) Answer(status int, header http.Header) {
-	p, f := t.open()
-	if f == nil {
+	if t.flight == nil {
 		return
 	}
-	l := f.host.limits
-	p.mu.Unlock()
-	health := l.health(status)
-	wait, quota := l.waits(health, header)
-	p, f = t.open()
+	health := t.limits.health(status)
+	wait, quota := t.limits.waits(health, header)
+	p, f := t.open()
 	if f == nil {
 		return
 	}
@@ -147,13 +150,13 @@ func (t Turn) Answer(status int, header http.Header) {
 // learn takes the answer to a flight into account. It returns what remains of the pause
 // or the rest that the answer asks for, 0 if it asks for none.
 func (h *host) learn(f *flight, status int, wait, quota time.Duration) time.Duration {
-	now := h.pacer.now()
+	p := h.pacer
 	switch f.health {
 	case Overloaded:
-		h.pause(f.started, now, wait)
-		h.pacer.stats.Pauses++
+		h.pause(f.started, p.now(), wait)
+		p.stats.Pauses++
 	case Failing:
-		h.fail(f, "status "+strconv.Itoa(status), now)
+		h.fail(f, "status "+strconv.Itoa(status), p.now())
 	case Healthy:
 		h.recover(f.started)
 		if h.breaker != nil && h.breaker.probe == f {
@@ -162,12 +165,12 @@ func (h *host) learn(f *flight, status int, wait, quota time.Duration) time.Dura
 		}
 	}
 	if quota > 0 {
-		h.rest(now+quota, ReasonQuota)
+		h.rest(p.now()+quota, ReasonQuota)
 	}
 	if quota == 0 && f.health != Overloaded {
 		return 0
 	}
-	return h.until - now
+	return h.until - p.now()
 }
 
 // waits returns the Retry-After of an answer that shows overload, and how long a
@@ -176,12 +179,12 @@ func (l *Limits) waits(health Health, header http.Header) (wait, quota time.Dura
 	if l.Off {
 		return 0, 0
 	}
-	now, most, told := time.Now(), l.Pause, false
+	told := false
 	if health == Overloaded {
-		wait, told = retry.After(header, now, most)
+		wait, told = retry.After(header, time.Now(), l.Pause)
 	}
 	if !told {
-		quota, _ = retry.Quota(header, now, most)
+		quota, _ = retry.Quota(header, time.Now, l.Pause)
 	}
 	return wait, quota
 }

@@ -20,6 +20,7 @@ type Pacer struct {
 	hosts    memory
 	arrivals uint64   // number of requests that have asked for a turn
 	scopes   []*host  // buffer of resolve
+	free     *flight  // list of flights that have ended, for the next turns
 	todo     []*host  // hosts that pump has yet to look at
 	reported reported // authorities whose Crawl-delay has been reported
 	stats    Stats
@@ -181,7 +182,12 @@ func (p *Pacer) enter(ctx context.Context, h *host, scopes []*host, delay, most 
 
 // start gives out a turn of h. All turns begin here.
 func (p *Pacer) start(h *host, scopes []*host, delay time.Duration, number uint64, now instant) Turn {
-	f := &flight{started: now, beforeDelay: h.delay, seat: h.take(number, now)}
+	f := p.free
+	if f == nil {
+		f = &flight{}
+	}
+	p.free = f.free
+	*f = flight{pacer: p, number: number, started: now, beforeDelay: h.delay, seat: h.take(number, now), scopes: f.scopes[:0]}
 	for _, s := range scopes {
 		f.scopes = append(f.scopes, s.take(number, now))
 	}
@@ -195,7 +201,7 @@ func (p *Pacer) start(h *host, scopes []*host, delay time.Duration, number uint6
 	if h.ticket != nil {
 		p.board(f)
 	}
-	return Turn{f}
+	return Turn{f, number, h.limits}
 }
 
 // refusal counts a refusal and returns its error. scope is in the way if why is
@@ -441,7 +447,6 @@ func (p *Pacer) undo(f *flight) {
 // ticket passes to the next in line.
 func (p *Pacer) end(f *flight) *ticket {
 	h, t := f.host, f.ticket
-	f.ended = true
 	for s := range f.seats {
 		s.host.flying--
 		if p.opts.Shared != nil {
@@ -461,6 +466,10 @@ func (p *Pacer) end(f *flight) *ticket {
 			p.discard(h.ticket)
 		}
 		h.ticket, t = t, nil
+	}
+	f.number = 0
+	if p.opts.Shared == nil { // else a timer may have it
+		f.free, p.free = p.free, f
 	}
 	p.pumpAll()
 	return t

@@ -10,7 +10,7 @@ import (
 )
 
 // Quota returns how long the answer with header h asks its client to rest because no
-// request of a quota is left, counted from now. The result is more than 0 and at most
+// request of a quota is left, counted from now(). The result is more than 0 and at most
 // most. It is false if a request is left, if the answer does not say until when none
 // is left, or if it says so in a way that cannot be read.
 //
@@ -21,15 +21,15 @@ import (
 // rest counts.
 //
 // An answer with an Age comes from a cache. Its quotas are out of date and are ignored.
-func Quota(h http.Header, now time.Time, most time.Duration) (time.Duration, bool) {
+func Quota(h http.Header, now func() time.Time, most time.Duration) (time.Duration, bool) {
 	reset, found := int64(0), false
 	switch {
 	case h["Age"] != nil:
 	case h["Ratelimit"] != nil:
 		reset, found = rateLimitReset(h["Ratelimit"])
 	default:
-		for _, prefix := range []string{"Ratelimit", "X-Ratelimit"} {
-			if r, ok := olderReset(h, prefix, now); ok {
+		for _, names := range olderNames {
+			if r, ok := olderReset(h[names[0]], h[names[1]], h, now); ok {
 				reset, found = max(reset, r), true
 			}
 		}
@@ -80,19 +80,23 @@ func integer(p *httpsfv.Params, name string) (int64, bool) {
 	return n, ok && n >= 0
 }
 
-// olderReset returns the reset, in seconds, of the quota in the two older fields with
-// this prefix. It reports false if the quota has something left.
-func olderReset(h http.Header, prefix string, now time.Time) (reset int64, ok bool) {
-	left, ok := digits(h[prefix+"-Remaining"])
+// olderNames are the names of two pairs of older fields: how much is left, and until when.
+var olderNames = [...][2]string{{"Ratelimit-Remaining", "Ratelimit-Reset"}, {"X-Ratelimit-Remaining", "X-Ratelimit-Reset"}}
+
+// olderReset returns the reset, in seconds, of the quota in the lines of a pair of older
+// fields of h. It reports false if the quota has something left.
+func olderReset(remaining, until []string, h http.Header, now func() time.Time) (reset int64, ok bool) {
+	left, ok := digits(remaining)
 	if !ok || left != 0 {
 		return 0, false
 	}
-	reset, ok = digits(h[prefix+"-Reset"])
+	reset, ok = digits(until)
 	if ok && reset >= firstUnix {
-		if sent, err := http.ParseTime(h.Get("Date")); err == nil {
-			now = sent
+		sent, err := http.ParseTime(h.Get("Date"))
+		if err != nil {
+			sent = now()
 		}
-		reset -= now.Unix()
+		reset -= sent.Unix()
 	}
 	return reset, ok
 }

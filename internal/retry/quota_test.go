@@ -69,7 +69,7 @@ func TestQuota(t *testing.T) {
 					h.Add(name, strings.TrimPrefix(value, " "))
 				}
 			}
-			got, ok := Quota(h, now, tt.most)
+			got, ok := Quota(h, func() time.Time { return now }, tt.most)
 			if got != tt.want || ok != (tt.want > 0) {
 				t.Errorf("Quota = %v, %t; want %v, %t", got, ok, tt.want, tt.want > 0)
 			}
@@ -85,7 +85,7 @@ func FuzzQuota(f *testing.F) {
 			{"Ratelimit": {limit}},
 			{"X-Ratelimit-Remaining": {remaining}, "X-Ratelimit-Reset": {reset}},
 		} {
-			if d, ok := Quota(h, clock, time.Hour); d < 0 || d > time.Hour || ok != (d > 0) {
+			if d, ok := Quota(h, func() time.Time { return clock }, time.Hour); d < 0 || d > time.Hour || ok != (d > 0) {
 				t.Errorf("Quota(%q) = %v, %t", h, d, ok)
 			}
 		}
