@@ -144,15 +144,17 @@ func (p *Pacer) hear(t *ticket, g Grant) {
 		return // the ticket has a start already, or used this one
 	}
 	now := p.now()
+	if g.Granted {
+		g.Probe = 0 // it is the start granted
+	}
+	t.host.adopt(g.Condition)
 	start := min(g.Start-p.fleet.clock.ahead(), now+ages)
 	if t.told && !g.Granted {
 		start = min(start, t.start)
 	}
 	t.told, t.alone, t.start = true, false, start
 	t.granted, t.next = g.Granted && now-start <= lateness, start
-	if t.granted {
-		t.host.level = min(max(g.Level, 0), t.host.limits.Pause)
-	} else {
+	if !t.granted {
 		t.next = min(start, now+askAgain)
 	}
 }
@@ -236,7 +238,7 @@ func (p *Pacer) discardUseless(h *host) {
 // the time, so that other processes get their turn.
 func (p *Pacer) mayPassOn(t *ticket) bool {
 	w, n := t.host.first(), t.host.limits.Parallel
-	if w == nil || n == 0 || t.host.outage.away {
+	if w == nil || n == 0 || t.host.outage.away || t.host.breaker.troubled() {
 		return false
 	}
 	at, _ := t.host.dueAfter(w.gap)
@@ -284,8 +286,8 @@ func (p *Pacer) giveBack(t *ticket, until instant) {
 	}
 }
 
-// hold keeps a ticket in flight for keep from now, sees to the next time, and learns of a
-// pause that others have met. A keep of 0 ends the ticket. The call has another context
+// hold keeps a ticket in flight for keep from now, sees to the next time, and learns how
+// the host is. A keep of 0 ends the ticket. The call has another context
 // than the caller, because the place must become free even if the caller has left. ok
 // reports whether the store answered.
 func (p *Pacer) hold(t *ticket, keep time.Duration) (ok bool) {
@@ -295,7 +297,7 @@ func (p *Pacer) hold(t *ticket, keep time.Duration) (ok bool) {
 		sent = max(t.sent+p.fleet.clock.ahead(), 1)
 	}
 	p.mu.Unlock()
-	rest, ok := exchange(context.Background(), t.host, &p.fleet.holds, func(ctx context.Context) (time.Duration, error) {
+	c, ok := exchange(context.Background(), t.host, &p.fleet.holds, func(ctx context.Context) (Condition, error) {
 		return p.opts.Shared.Hold(ctx, t.host.authority, t.name, keep, sent)
 	})
 	p.mu.Lock()
@@ -303,19 +305,40 @@ func (p *Pacer) hold(t *ticket, keep time.Duration) (ok bool) {
 	if keep > 0 && !t.ended {
 		t.renew.Reset(keep / 3)
 	}
-	if keep > 0 && rest > 0 {
-		t.host.rest(p.now()+min(rest, ages), ReasonPause)
+	if ok {
+		t.host.adopt(c)
 		p.postpone(t.host)
 	}
 	return ok
 }
 
-// pauseFleet reports a pause, or a level that fell, to the fleet.
-func (p *Pacer) pauseFleet(h *host, wait, level time.Duration) {
-	if p.opts.Shared != nil {
-		exchange(context.Background(), h, &p.fleet.pauses, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, p.opts.Shared.Pause(ctx, h.authority, wait, level)
-		})
+// report is what a flight says of its host, with what remains of a pause or a rest.
+func (f *flight) report(health Health, rest time.Duration) Report {
+	h := f.host
+	r := Report{
+		Started: max(f.started+h.pacer.fleet.clock.ahead(), 0), Health: health, Wait: rest, Why: h.rests, Level: h.level,
+		Failures: h.limits.Failures, Rest: h.limits.Rest, RestMax: h.limits.RestMax,
+	}
+	if health == Failing {
+		r.Cause = h.breaker.cause
+	}
+	return r
+}
+
+// tell reports to the fleet. It returns when the store has answered, so that no place is
+// given back before that.
+func (p *Pacer) tell(h *host, r Report) {
+	if p.opts.Shared == nil || h.limits.Off {
+		return
+	}
+	c, ok := exchange(context.Background(), h, &p.fleet.reports, func(ctx context.Context) (Condition, error) {
+		return p.opts.Shared.Report(ctx, h.authority, r)
+	})
+	if ok {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		h.adopt(c)
+		p.postpone(h)
 	}
 }
 
@@ -361,12 +384,12 @@ type fleet struct {
 	usual   time.Duration // time of a call that few exceed lately
 	clock   clock         // the store's clock
 
-	reserves, holds, pauses, watches, stops, counts bounded.Breaker // for each kind of call
+	reserves, holds, reports, watches, stops, counts bounded.Breaker // for each kind of call
 }
 
 func newFleet() *fleet {
 	f := &fleet{name: rand.Text(), counted: -countEvery}
-	for _, kind := range []*bounded.Breaker{&f.reserves, &f.holds, &f.pauses, &f.watches, &f.stops, &f.counts} {
+	for _, kind := range []*bounded.Breaker{&f.reserves, &f.holds, &f.reports, &f.watches, &f.stops, &f.counts} {
 		kind.Failures, kind.First, kind.Most = 3, 30*time.Second, 15*time.Minute
 	}
 	return f

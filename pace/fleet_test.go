@@ -71,7 +71,7 @@ func (s *ledger) decide(ctx context.Context, f func(now time.Time)) error {
 func (s *ledger) Reserve(ctx context.Context, _ string, r Reservation) (g Grant, err error) {
 	err = s.decide(ctx, func(now time.Time) {
 		s.reserve++
-		g.Level, g.Clock = s.level, now.Sub(epoch)
+		g.Condition = s.condition(now)
 		for name, end := range s.flying {
 			if !end.After(now) {
 				delete(s.flying, name)
@@ -98,10 +98,10 @@ func (s *ledger) Reserve(ctx context.Context, _ string, r Reservation) (g Grant,
 	return g, err
 }
 
-func (s *ledger) Hold(ctx context.Context, _, ticket string, life, started time.Duration) (rest time.Duration, err error) {
+func (s *ledger) Hold(ctx context.Context, _, ticket string, life, started time.Duration) (c Condition, err error) {
 	err = s.decide(ctx, func(now time.Time) {
 		s.held++
-		rest = max(s.until.Sub(now), 0)
+		c = s.condition(now)
 		if _, ok := s.flying[ticket]; !ok {
 			return
 		}
@@ -122,20 +122,27 @@ func (s *ledger) Hold(ctx context.Context, _, ticket string, life, started time.
 		}
 		for _, wake := range s.watched {
 			if news && !s.lost {
-				wake(Grant{Start: now.Sub(epoch), Clock: now.Sub(epoch)})
+				wake(Grant{Start: now.Sub(epoch), Condition: s.condition(now)})
 			}
 		}
 	})
-	return rest, err
+	return c, err
 }
 
-func (s *ledger) Pause(ctx context.Context, _ string, wait, level time.Duration) error {
-	return s.decide(ctx, func(now time.Time) {
-		if until := now.Add(wait); until.After(s.until) {
+// condition has no failures: each process counts alone.
+func (s *ledger) condition(now time.Time) Condition {
+	return Condition{Clock: now.Sub(epoch), Until: s.until.Sub(epoch), Why: ReasonPause, Level: s.level}
+}
+
+func (s *ledger) Report(ctx context.Context, _ string, r Report) (c Condition, err error) {
+	err = s.decide(ctx, func(now time.Time) {
+		if until := now.Add(r.Wait); until.After(s.until) {
 			s.until = until
 		}
-		s.level = level
+		s.level = r.Level
+		c = s.condition(now)
 	})
+	return c, err
 }
 
 func (s *ledger) Watch(ticket string, wake func(Grant)) (stop func()) {
@@ -291,12 +298,12 @@ func TestFleetRefusal(t *testing.T) {
 		short, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		_, err := all[1].Wait(short, host1, 0)
-		want := RefusedError{Authority: host1, RetryAt: zero.Add(time.Minute), Reason: ReasonShared}
+		want := RefusedError{Authority: host1, RetryAt: zero.Add(time.Minute), Reason: ReasonPause}
 		if got, ok := err.(*RefusedError); !ok || *got != want || time.Since(zero) != 0 {
 			t.Errorf("Wait = %v after %v, want at once %v", err, time.Since(zero), &want)
 		}
-		if at, why := all[1].Peek(host1, 0); why != ReasonNone || !at.Equal(zero) {
-			t.Errorf("Peek = %v, %q; want now: nobody of this process waits or knows more", at, why)
+		if at, why := all[1].Peek(host1, 0); why != ReasonPause || !at.Equal(zero.Add(time.Minute)) {
+			t.Errorf("Peek = %v, %q; want the end of the pause", at, why)
 		}
 		leaving, leave := context.WithCancel(context.Background())
 		time.AfterFunc(10*time.Second, leave)
@@ -878,14 +885,14 @@ func (s *misbehaving) Reserve(ctx context.Context, authority string, r Reservati
 	return s.ledger.Reserve(ctx, authority, r)
 }
 
-func (s *misbehaving) Hold(ctx context.Context, authority, ticket string, life, started time.Duration) (time.Duration, error) {
+func (s *misbehaving) Hold(ctx context.Context, authority, ticket string, life, started time.Duration) (Condition, error) {
 	s.disturb("Hold")
 	return s.ledger.Hold(ctx, authority, ticket, life, started)
 }
 
-func (s *misbehaving) Pause(ctx context.Context, authority string, wait, level time.Duration) error {
-	s.disturb("Pause")
-	return s.ledger.Pause(ctx, authority, wait, level)
+func (s *misbehaving) Report(ctx context.Context, authority string, r Report) (Condition, error) {
+	s.disturb("Report")
+	return s.ledger.Report(ctx, authority, r)
 }
 
 func (s *misbehaving) Watch(ticket string, wake func(Grant)) func() {
@@ -907,7 +914,7 @@ func TestFleetOfAMisbehavingStore(t *testing.T) {
 		"hangs":  func() { time.Sleep(time.Hour) },
 		"exits":  runtime.Goexit,
 	} {
-		for _, name := range []string{"Reserve", "Hold", "Pause", "Watch", "stop", "Count"} {
+		for _, name := range []string{"Reserve", "Hold", "Report", "Watch", "stop", "Count"} {
 			t.Run("7/"+name+"_"+how, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					p := pacer(t, Limits{Parallel: 1}, &Options{Shared: &misbehaving{newLedger(), name, does}})
@@ -930,7 +937,7 @@ func TestFleetOfAMisbehavingStore(t *testing.T) {
 // A store that hangs delays the first turns. Then each turn comes at once, the calls
 // that hang are few, and when the store is back it is used again.
 func TestFleetOfAStoreThatHangs(t *testing.T) {
-	for _, names := range []string{"Reserve", "Watch", "stop", "Hold", "Count", "Pause", "Reserve Hold Pause Watch stop Count"} {
+	for _, names := range []string{"Reserve", "Watch", "stop", "Hold", "Count", "Report", "Reserve Hold Report Watch stop Count"} {
 		t.Run("7/"+names, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var calls atomic.Int64

@@ -44,31 +44,33 @@ func (l *Limits) health(status int) Health {
 // A breaker leaves a host alone that keeps failing. It has two states:
 //
 //	closed   requests may start. Each failure counts, and a success sets the count to 0.
-//	open     the host rests until the moment until. Then one request at a time may
-//	         start, the probe, and all others wait for its outcome.
+//	open     the host rests. Then one request at a time may start, the probe, and
+//	         all others wait for its outcome.
 //
 // Limits.Failures in a row open it. A probe that fails begins the next rest, twice as
 // long. A probe that succeeds closes the breaker. A probe without an outcome leaves its
 // place to the next request in line. Requests that began before the latest rest say
 // nothing: they failed of what that rest is for.
+//
+// In a fleet the store counts. Each process counts as well, for the time in which the
+// store is away, and takes over what the store answers.
 type breaker struct {
 	failures int           // number of failures in a row
 	cause    string        // what the last failure was
 	took     time.Duration // how long the last failed request took
 	open     bool          // only a probe may start
 	probe    *flight       // the probe under way; nil if there is none
+	others   instant       // start of the probe in the fleet; never if there is none
 	opened   instant       // when the latest rest began
-	until    instant       // end of the latest rest
 	rest     time.Duration // length of the latest rest, halved by each success since
 }
 
 // fail counts a failed request of h.
 func (h *host) fail(f *flight, cause string, now instant) {
-	b, l := h.breaker, h.limits
-	if b == nil {
-		b = &breaker{opened: never, until: never}
-		h.breaker = b
+	if h.breaker == nil {
+		h.breaker = &breaker{opened: never, others: never}
 	}
+	b, l := h.breaker, h.limits
 	if f.started <= b.opened {
 		return
 	}
@@ -76,10 +78,39 @@ func (h *host) fail(f *flight, cause string, now instant) {
 	b.cause, b.took = cause, now-f.started
 	if b.open || b.failures >= l.Failures {
 		b.rest = min(max(2*b.rest, l.Rest), l.RestMax)
-		b.open, b.probe, b.opened, b.until = true, nil, now, now+b.rest
+		b.open, b.probe, b.others, b.opened = true, nil, never, now
+		h.rest(now+b.rest, ReasonBreaker)
 		h.pacer.stats.Rests++
 	}
 }
+
+// adopt takes over what the store knows of h.
+func (h *host) adopt(c Condition) {
+	now, ahead := h.pacer.now(), h.pacer.fleet.clock.ahead()
+	h.level = min(max(c.Level, 0), h.limits.Pause)
+	if c.Until > c.Clock {
+		// The answer was under way, so what remains is less.
+		h.rest(min(c.Until-ahead, now+min(c.Until-c.Clock, ages)), c.Why)
+	}
+	b := h.breaker
+	if b == nil {
+		if c.Failures == 0 && c.Rest == 0 {
+			return
+		}
+		b = &breaker{opened: never, cause: "a failure of another process"}
+		h.breaker = b
+	}
+	b.failures, b.open, b.rest, b.others = c.Failures, c.Open, min(c.Rest, ages/2), never
+	if c.Cause != "" {
+		b.cause = clean.Text(c.Cause, 150)
+	}
+	if c.Probe > 0 {
+		b.others = min(c.Probe-ahead, now+c.Probe-c.Clock)
+	}
+}
+
+// troubled reports whether the next failure may begin a rest.
+func (b *breaker) troubled() bool { return b != nil && (b.open || b.failures > 0) }
 
 // succeed counts a request of h that succeeded.
 func (h *host) succeed(f *flight) {
@@ -105,22 +136,24 @@ func (b *breaker) crowded(unanswered, failures int) bool {
 	return b.failures > 0 && unanswered >= max(failures-b.failures, 1)
 }
 
-// due is the end of the rest, or when the probe is expected to end: it takes as long as
-// the failure before it. A closed breaker is due at any time.
+// due is when the probe is expected to end: it takes as long as the failure before it.
+// Without a probe it is never.
 func (b *breaker) due() instant {
 	switch {
 	case b == nil || !b.open:
 		return never
 	case b.probe != nil:
 		return b.probe.started + b.took
+	case b.others > never:
+		return b.others + b.took
 	}
-	return b.until
+	return never
 }
 
 // matters reports whether the breaker of a host may change what its next request does.
 // What is known of a host in trouble is forgotten RestMax after its last request.
 func (b *breaker) matters(h *host, now instant) bool {
-	return b != nil && (b.open || b.failures > 0 || b.rest > 0) && now < max(h.last, b.until)+h.limits.RestMax
+	return b != nil && (b.troubled() || b.rest > 0) && now < max(h.last, h.until)+h.limits.RestMax
 }
 
 // Trouble says why the breaker of authority keeps requests waiting and when the next
@@ -141,8 +174,10 @@ func (h *host) trouble(now instant) string {
 	switch {
 	case b.probe != nil:
 		next = "one request tries again since " + clockTime(b.probe.started-now)
+	case b.open && b.others > never:
+		next = "one request tries again since " + clockTime(b.others-now)
 	case b.open:
-		next = "one request tries again at " + clockTime(b.until-now)
+		next = "one request tries again at " + clockTime(h.until-now)
 	}
 	noun := "requests"
 	if b.failures == 1 {
@@ -163,12 +198,15 @@ func (t Turn) Fail(cause string) {
 	if f == nil {
 		return
 	}
-	defer p.mu.Unlock()
 	if f.health == Failing || f.host.limits.Off {
+		p.mu.Unlock()
 		return
 	}
 	f.health = Failing
 	f.host.fail(f, "no complete answer ("+clean.Text(cause, 100)+")", p.now())
 	p.postpone(f.host)
 	p.pump(f.host)
+	r := f.report(Failing, 0)
+	p.mu.Unlock()
+	p.tell(f.host, r)
 }

@@ -177,6 +177,9 @@ func (h *host) due() (instant, Reason) {
 	at, why := h.dueAfter(h.first().gap)
 	if t := h.ticket; t != nil && t.start > at {
 		at, why = t.start, ReasonShared
+		if h.breaker.troubled() {
+			why = ReasonBreaker
+		}
 	}
 	if s := h.first().standsIn; s != nil {
 		if free, _ := s.dueAfter(s.ownGap); free > at {

@@ -57,7 +57,7 @@
 // ten seconds. Then one request tries, and all others wait for its outcome: a success
 // ends the trouble, and a failure doubles the rest, up to 15 minutes. Limits.Failures,
 // Rest and RestMax change the numbers. A host that is dead gets twelve requests in its
-// first hour. Each process counts for itself, in a fleet too.
+// first hour, from a whole fleet, too.
 //
 // # Scopes
 //

@@ -676,7 +676,7 @@ func (s *ledgers) Reserve(ctx context.Context, authority string, r Reservation) 
 	return s.of(authority).Reserve(ctx, authority, r)
 }
 
-func (s *ledgers) Hold(ctx context.Context, authority, ticket string, life, started time.Duration) (time.Duration, error) {
+func (s *ledgers) Hold(ctx context.Context, authority, ticket string, life, started time.Duration) (Condition, error) {
 	return s.of(authority).Hold(ctx, authority, ticket, life, started)
 }
 

@@ -26,13 +26,12 @@ type Store interface {
 	// Hold keeps a ticket in flight for life from now. A life of 0 ends the
 	// ticket. started is when its latest request was sent; 0 means that the
 	// latest start granted has not been used, and a ticket that ends so gives
-	// it back. rest is what remains of a pause.
-	Hold(ctx context.Context, authority, ticket string, life, started time.Duration) (rest time.Duration, err error)
+	// it back.
+	Hold(ctx context.Context, authority, ticket string, life, started time.Duration) (Condition, error)
 
-	// Pause forbids starts at authority for wait from now. It never ends a
-	// pause sooner. A level with a wait can only raise the level known, and a
-	// level without a wait can only lower it.
-	Pause(ctx context.Context, authority string, wait, level time.Duration) error
+	// Report counts what the answer to a request, or its failure, says of the
+	// host, as the fields of Report say.
+	Report(ctx context.Context, authority string, r Report) (Condition, error)
 
 	// Watch calls wake when ticket is granted a start, or should ask again
 	// earlier than the last answer said, until stop is called. A call may be
@@ -73,8 +72,60 @@ type Grant struct {
 	Granted bool
 	// Start is the start granted or the moment of the next question.
 	Start time.Duration
-	// Level is the level last given to Pause.
+	// Condition is the condition of the host. The Cause may be missing later.
+	Condition
+}
+
+// A Report is what the answer to a request, or its failure, says of a host.
+type Report struct {
+	// Started is when the request started, by the store's clock. Requests that
+	// started before the latest rest began neither fail nor succeed.
+	Started time.Duration
+	// Health is Failing for a request that failed, and Healthy for one that
+	// ends the failures in a row. All else counts as Neutral.
+	Health Health
+	// Cause is what the failure was.
+	Cause string
+	// Wait forbids starts from now on. It never ends a pause or a rest sooner.
+	Wait time.Duration
+	// Why is what Wait is for.
+	Why Reason
+	// Level is what the next pause starts from. With a Wait it can only raise
+	// the level known, and without one it can only lower it.
 	Level time.Duration
+	// Failures is the number of failures in a row after which the host rests.
+	Failures int
+	// Rest is the length of the first rest. Each failure after it doubles the
+	// rest, and each success halves it; less than Rest is none.
+	Rest time.Duration
+	// RestMax is the longest rest.
+	RestMax time.Duration
+}
+
+// A Condition is what a store knows of a host.
+//
+// While the host is Open, Reserve grants one start at a time, the probe, and the next
+// when the ticket of the probe has ended. After the first failure in a row the requests
+// in flight, and those started since, are as many as may fail before the host rests, and
+// at least one.
+type Condition struct {
 	// Clock is when the store answered.
 	Clock time.Duration
+	// Until is the end of a pause or a rest. There is no start before it.
+	Until time.Duration
+	// Why is what Until is for: ReasonPause, ReasonQuota or ReasonBreaker.
+	Why Reason
+	// Level is what the next pause starts from.
+	Level time.Duration
+	// Failures is the number of failed requests in a row.
+	Failures int
+	// Cause is what the last of them was.
+	Cause string
+	// Open says that there were so many that only a probe may start. A success
+	// ends that.
+	Open bool
+	// Rest is the length of the latest rest, halved by each success since.
+	Rest time.Duration
+	// Probe is when the probe in flight started; 0 if there is none.
+	Probe time.Duration
 }

@@ -134,16 +134,20 @@ func (t Turn) Answer(status int, header http.Header) {
 	}
 	p.average(f, health == Healthy)
 	h := f.host
-	before := h.level
+	level := h.level
 	rest := h.learn(f, status, wait, quota)
 	if rest > 0 || health == Failing {
 		p.postpone(h)
 	}
 	p.pump(h)
-	level := h.level
+	counts := Neutral
+	if health == Failing || health != f.health {
+		counts = health
+	}
+	r := f.report(counts, rest)
 	p.mu.Unlock()
-	if rest > 0 || level != before {
-		p.pauseFleet(h, rest, level)
+	if counts != Neutral || rest > 0 || r.Level != level {
+		p.tell(h, r)
 	}
 }
 
@@ -200,11 +204,17 @@ func (t Turn) Done() {
 	if !f.answered {
 		p.average(f, false)
 	}
-	if f.health == Healthy {
+	b := f.host.breaker
+	news := f.health == Healthy && b != nil && (b.troubled() || b.rest > 0)
+	if news {
 		f.host.succeed(f)
 	}
+	r := f.report(Healthy, 0)
 	ticket := p.end(f)
 	p.mu.Unlock()
+	if news {
+		p.tell(f.host, r)
+	}
 	if ticket != nil {
 		p.release(ticket)
 	}

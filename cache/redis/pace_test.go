@@ -32,6 +32,7 @@ const (
 	workerGap      = "POLITE_TEST_WORKER_GAP"
 	workerParallel = "POLITE_TEST_WORKER_PARALLEL"
 	workerSpan     = "POLITE_TEST_WORKER_SPAN" // instead of visits: ask for this long
+	workerRest     = "POLITE_TEST_WORKER_REST" // Limits.Rest; the longest is ten times as long
 	workerDial     = "POLITE_TEST_WORKER_DIAL" // each request makes a connection, in a time up to this
 )
 
@@ -51,7 +52,8 @@ func TestPaceWorker(t *testing.T) {
 	visits, _ := strconv.Atoi(os.Getenv(workerVisits))
 	gap, _ := time.ParseDuration(os.Getenv(workerGap))
 	parallel, _ := strconv.Atoi(os.Getenv(workerParallel))
-	p, err := pace.New(pace.Limits{Gap: gap, Parallel: parallel}, &pace.Options{
+	rest, _ := time.ParseDuration(os.Getenv(workerRest))
+	p, err := pace.New(pace.Limits{Gap: gap, Parallel: parallel, Rest: rest, RestMax: 10 * rest}, &pace.Options{
 		Shared:   opened(t, store, slow),
 		OnShared: func(err error) { fmt.Println(storeAway, err) },
 	})
@@ -138,9 +140,10 @@ type visit struct {
 
 // An origin is a server that logs what reaches it.
 type origin struct {
-	fleet int           // processes
-	takes time.Duration // each page
-	turn  int           // the request away with a Retry-After of one second; 0: none
+	fleet int                              // processes
+	takes time.Duration                    // each page
+	turn  int                              // the request away with a Retry-After of one second; 0: none
+	fails func(n int, process string) bool // whether request n gets a 500
 
 	mu           sync.Mutex
 	ready        chan struct{}
@@ -165,11 +168,15 @@ func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o.flying++
 	o.most = max(o.most, o.flying)
 	turnAway := len(o.arrived) == o.turn
+	fails := o.fails != nil && o.fails(len(o.arrived), r.UserAgent())
 	o.mu.Unlock()
 	<-time.After(o.takes)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.flying--
+	if fails {
+		w.WriteHeader(http.StatusInternalServerError)
+	}
 	if turnAway {
 		o.away = time.Now()
 		w.Header().Set("Retry-After", "1")

@@ -16,9 +16,12 @@ import (
 //
 //	state  a hash: last, the latest start; latest, its ticket; gap, the time to keep free behind it; sent, 0
 //	       until its request was sent, where that matters; prior and priorgap, last and gap if the latest start
-//	       is given back; until, the end of a pause; level, what the next pause starts from; due, when the head
-//	       of the queue asks again; parallel and life, as last asked; count, the number of tickets seen; and for
-//	       each ticket in the queue its gap, ahead and after
+//	       is given back; until, the end of a pause or a rest, and why; level, what the next pause starts from;
+//	       due, when the head of the queue asks again; parallel and life, as last asked; count, the number of
+//	       tickets seen; failures in a row, the cause of the last, and most, after how many the host rests; open,
+//	       1 if only a probe may start, opened since when, and rest, the length of the rest; tries, the tickets
+//	       that were in flight at the first failure or started since; probe, the latest start while open; and
+//	       for each ticket in the queue its gap, ahead and after
 //	line   the tickets in the queue, by order of arrival, which is at least 1; and before them tickets in flight
 //	       that ask for one more start, by negative orders
 //	alive  all tickets, by the moment at which they count as dead
@@ -35,21 +38,43 @@ local state, line, alive, channel, ticket = KEYS[1], KEYS[2], KEYS[3], ARGV[1], 
 local poll, sending = tonumber(ARGV[3]), tonumber(ARGV[4])
 local t = redis.call("TIME")
 local now = t[1] * 1000000 + t[2]
-local s = redis.call("HMGET", state, "last", "latest", "gap", "sent", "until", "level", "due", "parallel", "life", "prior", "priorgap")
+local s = redis.call("HMGET", state, "last", "latest", "gap", "sent", "until", "level", "due", "parallel", "life", "prior", "priorgap",
+	"why", "failures", "cause", "most", "open", "opened", "rest", "tries", "probe")
 local last, latest, before, unsent = tonumber(s[1]) or 0, s[2], tonumber(s[3]) or 0, s[4] == "0"
 local paused, level, due = tonumber(s[5]) or 0, tonumber(s[6]) or 0, tonumber(s[7]) or 0
 local parallel, life = tonumber(s[8]) or 0, tonumber(s[9]) or 0
 local prior, priorgap = tonumber(s[10]) or 0, tonumber(s[11]) or 0
+local why, failures, cause, most = s[12] or "pause", tonumber(s[13]) or 0, s[14] or "", tonumber(s[15]) or 0
+local open, opened, rest = s[16] == "1", tonumber(s[17]) or 0, tonumber(s[18]) or 0
+local tries, probe = s[19] or "", tonumber(s[20]) or 0
 for _, dead in ipairs(redis.call("ZRANGEBYSCORE", alive, "-inf", now)) do
 	redis.call("ZREM", line, dead)
 	redis.call("ZREM", alive, dead)
 	redis.call("HDEL", state, dead)
 end
 
+-- trying is the number of tickets in tries that are still in flight.
+local function trying()
+	local n, kept = 0, ""
+	for who in string.gmatch(tries, "%S+") do
+		if redis.call("ZSCORE", alive, who) and not redis.call("ZSCORE", line, who) then
+			n, kept = n + 1, kept .. " " .. who
+		end
+	end
+	tries = kept
+	return n
+end
+
+-- words are an answer or a message.
+local function words(granted, start)
+	local probing = open and trying() > 0 and probe or 0
+	return string.format("%d %.0f %.0f %.0f %.0f %s %d %d %.0f %.0f %s", granted, math.ceil(start), level, now,
+		paused, why, failures, open and 1 or 0, rest, probing, cause)
+end
+
 local function tell(who, granted, start)
 	if who ~= ticket then
-		local words = string.format("%s %d %.0f %.0f %.0f", who, granted, math.ceil(start), level, now)
-		redis.pcall("PUBLISH", channel .. string.match(who, "^[^.]*"), words)
+		redis.pcall("PUBLISH", channel .. string.match(who, "^[^.]*"), who .. " " .. words(granted, start))
 	end
 end
 
@@ -64,6 +89,9 @@ local function serve()
 		gap, ahead, after = tonumber(gap), tonumber(ahead), tonumber(after) or 0
 		local flying = redis.call("ZCARD", alive) - redis.call("ZCARD", line)
 		local full = parallel > 0 and flying >= parallel
+		if open or failures > 0 then
+			full = full or trying() >= (open and 1 or math.max(most - failures, 1))
+		end
 		local apart = math.max(gap, before)
 		local base = last
 		if apart > 0 and unsent and now < last + sending then -- it may be sent as late as this
@@ -88,6 +116,10 @@ local function serve()
 		prior, priorgap = base, before
 		last, latest, before, unsent = start, head, gap, parallel ~= 1
 		redis.call("HSET", state, "last", last, "latest", latest, "gap", gap, "sent", unsent and 0 or 1, "prior", prior, "priorgap", priorgap)
+		if open or failures > 0 then
+			tries, probe = tries .. " " .. head, start
+			redis.call("HSET", state, "tries", tries, "probe", probe)
+		end
 		tell(head, 1, start)
 		answer = start
 	end
@@ -134,13 +166,13 @@ end
 
 local ttl = math.max(gap, before, keep, start - now + life, paused - now + level)
 for i = 1, 3 do
-	redis.call("PEXPIRE", KEYS[i], math.ceil(ttl / 1000) + 10000)
+	redis.call("PEXPIRE", KEYS[i], math.max(i == 1 and redis.call("PTTL", state) or 0, math.ceil(ttl / 1000) + 10000))
 end
-return {granted, math.ceil(start), level, now}
+return words(granted, start)
 `)
 
 // holdScript moves the end of a ticket in flight and records when its request was sent, or ends any ticket and takes
-// back a start that was not used. It returns the rest of a pause.
+// back a start that was not used.
 var holdScript = rueidis.NewLuaScript(serveFunction + `
 local keep, started = tonumber(ARGV[5]), tonumber(ARGV[6])
 local news = keep == 0
@@ -170,25 +202,43 @@ end
 if news then
 	serve()
 end
-return math.max(paused - now, 0)
+return words(0, 0)
 `)
 
-// pauseScript makes the pause longer, never shorter. The level rises with a pause and falls without one.
-var pauseScript = rueidis.NewLuaScript(`
-local state, wait, level = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
-local t = redis.call("TIME")
-local now = t[1] * 1000000 + t[2]
-local s = redis.call("HMGET", state, "until", "level")
-local paused, known = tonumber(s[1]) or 0, tonumber(s[2]) or 0
-if wait > 0 then
-	paused, level = math.max(paused, now + wait), math.max(known, level)
-else
-	level = math.min(known, level)
+// reportScript counts a failure or a success, and makes a pause or a rest longer, never shorter. The level rises with
+// a pause and falls without one.
+var reportScript = rueidis.NewLuaScript(serveFunction + `
+local started, health, wait, new = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[8]), tonumber(ARGV[10])
+local least, longest = tonumber(ARGV[12]), tonumber(ARGV[13])
+local function forbid(span, reason)
+	if now + span > paused then
+		paused, why = now + span, reason
+	end
 end
-redis.call("HSET", state, "until", paused, "level", level)
-local ttl = math.ceil((math.max(paused - now, 0) + level) / 1000) + 10000
-redis.call("PEXPIRE", state, math.max(redis.call("PTTL", state), ttl))
-return 0
+if health == "failing" and started > opened then
+	if failures == 0 then
+		tries = table.concat(redis.call("ZRANGE", alive, 0, -1), " ")
+	end
+	failures, cause, most = failures + 1, ARGV[7], tonumber(ARGV[11])
+	if open or failures >= most then
+		open, opened, tries, rest = true, now, "", math.min(math.max(2 * rest, least), longest)
+		forbid(rest, "breaker")
+	end
+elseif health == "healthy" and started > opened then
+	failures, open, tries, rest = 0, false, "", rest / 2 >= least and rest / 2 or 0
+end
+if wait > 0 then
+	forbid(wait, ARGV[9])
+	level = math.max(level, new)
+else
+	level = math.min(level, new)
+end
+redis.call("HSET", state, "until", paused, "why", why, "level", level, "failures", failures, "cause", cause, "most", most,
+	"open", open and 1 or 0, "opened", opened, "rest", rest, "tries", tries)
+local ttl = math.max(paused - now, 0) + math.max(level, (failures > 0 or rest > 0) and longest or 0)
+redis.call("PEXPIRE", state, math.max(redis.call("PTTL", state), math.ceil(ttl / 1000) + 10000))
+serve()
+return words(0, 0)
 `)
 
 // countScript registers a process and returns the number of processes registered.
@@ -226,52 +276,72 @@ func (s *Store) Reserve(ctx context.Context, authority string, r pace.Reservatio
 		strconv.Itoa(r.Parallel), micros(r.Life), micros(r.Keep), micros(patience), micros(sendTime / 2),
 		moment(r.After),
 	}
-	answer, err := do(ctx, s.link, func(ctx context.Context, c rueidis.Client) ([]int64, error) {
-		return execute(ctx, c, reserveScript, s.paceNames(authority), args).AsIntSlice()
+	return s.answer(ctx, reserveScript, authority, args)
+}
+
+// Hold implements [pace.Store].
+func (s *Store) Hold(ctx context.Context, authority, ticket string, life, started time.Duration) (pace.Condition, error) {
+	args := []string{s.wakeChannel(""), ticket, micros(placePoll), micros(sendTime), micros(life), moment(started)}
+	g, err := s.answer(ctx, holdScript, authority, args)
+	return g.Condition, err
+}
+
+// Report implements [pace.Store].
+func (s *Store) Report(ctx context.Context, authority string, r pace.Report) (pace.Condition, error) {
+	health := map[pace.Health]string{pace.Failing: "failing", pace.Healthy: "healthy"}[r.Health]
+	g, err := s.answer(ctx, reportScript, authority, []string{
+		s.wakeChannel(""), "", micros(placePoll), micros(sendTime), moment(r.Started), health, r.Cause, micros(r.Wait),
+		reasons[r.Why], micros(r.Level), strconv.Itoa(r.Failures), micros(r.Rest), micros(r.RestMax),
+	})
+	return g.Condition, err
+}
+
+// reasons are the reasons of a rest that the scripts know. Any other is read as a pause.
+var reasons = map[pace.Reason]string{
+	"": "pause", pace.ReasonPause: "pause", pace.ReasonQuota: "quota", pace.ReasonBreaker: "breaker",
+}
+
+// answer runs one of the scripts about an authority.
+func (s *Store) answer(ctx context.Context, script *rueidis.Lua, authority string, args []string) (pace.Grant, error) {
+	text, err := do(ctx, s.link, func(ctx context.Context, c rueidis.Client) (string, error) {
+		return execute(ctx, c, script, s.paceNames(authority), args).ToString()
 	})
 	if err != nil {
 		return pace.Grant{}, err
 	}
-	if len(answer) != 4 {
-		return pace.Grant{}, fmt.Errorf("redis: a reservation answers with %d numbers, want 4", len(answer))
+	return parseAnswer(text)
+}
+
+// parseAnswer reads the words of a script.
+func parseAnswer(text string) (pace.Grant, error) {
+	words := strings.SplitN(text, " ", 11)
+	if len(words) != 11 {
+		return pace.Grant{}, fmt.Errorf("redis: an answer of %d words, want 11", len(words))
 	}
-	return grant(answer[0], answer[1], answer[2], answer[3]), nil
-}
-
-// grant makes a Grant of the numbers that a script answers with.
-func grant(granted, start, level, clock int64) pace.Grant {
-	return pace.Grant{
-		Granted: granted == 1,
-		Start:   time.Duration(start) * time.Microsecond,
-		Level:   time.Duration(level) * time.Microsecond,
-		Clock:   time.Duration(clock) * time.Microsecond,
+	var n [10]time.Duration
+	for i := range n {
+		if i == 5 {
+			continue // the reason
+		}
+		number, err := strconv.ParseInt(words[i], 10, 64)
+		if err != nil {
+			return pace.Grant{}, fmt.Errorf("redis: word %d of an answer is %.20q, want a number", i, words[i])
+		}
+		n[i] = time.Duration(number)
 	}
-}
-
-// Hold implements [pace.Store].
-func (s *Store) Hold(ctx context.Context, authority, ticket string, life, started time.Duration) (rest time.Duration, err error) {
-	n, err := s.run(ctx, holdScript, s.paceNames(authority), s.wakeChannel(""), ticket, micros(placePoll), micros(sendTime),
-		micros(life), moment(started))
-	return time.Duration(n) * time.Microsecond, err
-}
-
-// Pause implements [pace.Store].
-func (s *Store) Pause(ctx context.Context, authority string, wait, level time.Duration) error {
-	_, err := s.run(ctx, pauseScript, s.paceNames(authority)[:1], micros(wait), micros(level))
-	return err
+	const us = time.Microsecond
+	return pace.Grant{Granted: n[0] == 1, Start: n[1] * us, Condition: pace.Condition{
+		Level: n[2] * us, Clock: n[3] * us, Until: n[4] * us, Why: pace.Reason(words[5]), Failures: int(n[6]),
+		Open: n[7] == 1, Rest: n[8] * us, Probe: n[9] * us, Cause: words[10],
+	}}, nil
 }
 
 // Count implements [pace.Store].
 func (s *Store) Count(ctx context.Context, process string, life time.Duration) (int, error) {
-	n, err := s.run(ctx, countScript, []string{s.name("pace", "members")}, process, micros(life))
-	return int(n), err
-}
-
-// run runs a script that answers with a number.
-func (s *Store) run(ctx context.Context, script *rueidis.Lua, keys []string, args ...string) (int64, error) {
-	return do(ctx, s.link, func(ctx context.Context, c rueidis.Client) (int64, error) {
-		return execute(ctx, c, script, keys, args).AsInt64()
+	n, err := do(ctx, s.link, func(ctx context.Context, c rueidis.Client) (int64, error) {
+		return execute(ctx, c, countScript, []string{s.name("pace", "members")}, []string{process, micros(life)}).AsInt64()
 	})
+	return int(n), err
 }
 
 // execute runs a script. Keys of a type that no script here makes are deleted first. A node of a cluster refuses a

@@ -31,13 +31,21 @@ func ask(t *testing.T, s *Store, ticket string, gap time.Duration, parallel int)
 }
 
 // hold keeps or ends a ticket.
-func hold(t *testing.T, s *Store, ticket string, life, started time.Duration) (rest time.Duration) {
+func hold(t *testing.T, s *Store, ticket string, life, started time.Duration) {
 	t.Helper()
-	answered(t, func() (err error) {
-		rest, err = s.Hold(t.Context(), site, ticket, life, started)
+	answered(t, func() error {
+		_, err := s.Hold(t.Context(), site, ticket, life, started)
 		return err
 	})
-	return rest
+}
+
+// pause reports a pause, or with no wait a level.
+func pause(t *testing.T, s *Store, wait, level time.Duration) {
+	t.Helper()
+	answered(t, func() error {
+		_, err := s.Report(t.Context(), site, pace.Report{Wait: wait, Why: pace.ReasonPause, Level: level})
+		return err
+	})
 }
 
 // send asks for a start, which must be free, and reports at once that the request was sent.
@@ -158,8 +166,8 @@ func TestReserve(t *testing.T) {
 	t.Run("house/pause", func(t *testing.T) {
 		s := fresh(t)
 		ask(t, s, "a", 0, 0)
-		answered(t, func() error { return s.Pause(t.Context(), site, time.Hour, 8*time.Second) })
-		answered(t, func() error { return s.Pause(t.Context(), site, time.Minute, 4*time.Second) })
+		pause(t, s, time.Hour, 8*time.Second)
+		pause(t, s, time.Minute, 4*time.Second)
 		g, err := s.Reserve(t.Context(), site, pace.Reservation{Ticket: "b", Life: time.Minute})
 		within(t, "in a pause", g.Start-g.Clock, time.Hour)
 		if g.Level != 8*time.Second || err != nil {
@@ -169,8 +177,8 @@ func TestReserve(t *testing.T) {
 		if again := ask(t, s, "a", 0, 0); again < 50*time.Minute {
 			t.Errorf("start again in a pause: wait %v, want the hour", again)
 		}
-		answered(t, func() error { return s.Pause(t.Context(), site, 0, 4*time.Second) })
-		answered(t, func() error { return s.Pause(t.Context(), site, 0, 6*time.Second) })
+		pause(t, s, 0, 4*time.Second)
+		pause(t, s, 0, 6*time.Second)
 		g, _ = s.Reserve(t.Context(), site, pace.Reservation{Ticket: "b", Life: time.Minute})
 		within(t, "after a success", g.Start-g.Clock, time.Hour+5*time.Millisecond) // it is behind a
 		if g.Level != 4*time.Second {
@@ -266,7 +274,7 @@ func TestReserve(t *testing.T) {
 		ask(t, s, "a", time.Second, 0)
 		ask(t, s, "b", time.Second, 0)
 		hold(t, s, "a", time.Minute, 0)
-		answered(t, func() error { return s.Pause(t.Context(), site, time.Minute, time.Minute) })
+		pause(t, s, time.Minute, time.Minute)
 		for _, key := range []string{"state", "line", "alive"} {
 			if left := time.Duration(number(srv, "PTTL", key)) * time.Millisecond; left < time.Minute || left > 3*time.Minute {
 				t.Errorf("%s ends in %v, want a minute or two", key, left)
@@ -279,8 +287,8 @@ func TestReserve(t *testing.T) {
 			if _, err := s.Reserve(t.Context(), site, pace.Reservation{Ticket: fmt.Sprint(d), Gap: d, Keep: d, Life: d, Ahead: d, Parallel: math.MaxInt32}); err != nil {
 				t.Errorf("Reserve with spans of %v: %v, want no error", d, err)
 			}
-			if err := s.Pause(t.Context(), site, d, d); err != nil {
-				t.Errorf("Pause with spans of %v: %v, want no error", d, err)
+			if _, err := s.Report(t.Context(), site, pace.Report{Started: d, Health: pace.Failing, Wait: d, Level: d, Rest: d, RestMax: d}); err != nil {
+				t.Errorf("Report with spans of %v: %v, want no error", d, err)
 			}
 		}
 		if got := ask(t, s, "last", 0, 0); got < 30*365*24*time.Hour {

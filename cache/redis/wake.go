@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"strings"
 	"sync"
@@ -55,13 +54,13 @@ func (s *Store) listen(channel string) {
 
 // ring calls the watcher of the ticket that a message names.
 func (b *bell) ring(message string) {
-	var ticket string
-	var granted, start, level, clock int64
-	if _, err := fmt.Sscan(message, &ticket, &granted, &start, &level, &clock); err != nil {
+	ticket, words, _ := strings.Cut(message, " ")
+	g, err := parseAnswer(words)
+	if err != nil {
 		return
 	}
 	if wake, ok := b.watchers.Load(ticket); ok {
-		wake.(func(pace.Grant))(grant(granted, start, level, clock))
+		wake.(func(pace.Grant))(g)
 	}
 }
 

@@ -34,9 +34,12 @@ type site struct {
 	gap, priorGap time.Duration // behind them
 	latest        string        // ticket of the latest start
 	unsent        bool          // its request has not been sent
-	until, level  time.Duration // of a pause
-	parallel      int           // as last asked
-	count         float64       // tickets seen
+	now           pace.Condition
+	most          int             // failures in a row that begin a rest
+	opened        time.Duration   // when the latest rest began
+	tries         map[string]bool // tickets that may fail: in flight at the first failure, or started since
+	parallel      int             // as last asked
+	count         float64         // tickets seen
 	tickets       map[string]*ticket
 	due           time.Duration // when the head of the queue asks again
 }
@@ -59,11 +62,41 @@ func (r *reference) now() time.Duration { return time.Since(r.began) }
 func (r *reference) site(authority string) *site {
 	s := r.sites[authority]
 	if s == nil {
-		s = &site{tickets: map[string]*ticket{}, last: math.MinInt64 / 4}
+		s = &site{tickets: map[string]*ticket{}, last: math.MinInt64 / 4, opened: math.MinInt64 / 4}
 		r.sites[authority] = s
 	}
 	maps.DeleteFunc(s.tickets, func(_ string, t *ticket) bool { return t.ends <= r.now() })
 	return s
+}
+
+// condition is the condition of a site now.
+func (r *reference) condition(s *site) pace.Condition {
+	c := s.now
+	c.Clock = r.now()
+	if !c.Open || s.trying() == 0 {
+		c.Probe = 0
+	}
+	return c
+}
+
+// trying is the number of requests in flight that may fail.
+func (s *site) trying() int {
+	maps.DeleteFunc(s.tries, func(name string, _ bool) bool {
+		t := s.tickets[name]
+		return t == nil || !t.holds || t.order != 0
+	})
+	return len(s.tries)
+}
+
+// chances reports whether one more request may fail.
+func (s *site) chances() bool {
+	switch {
+	case s.now.Open:
+		return s.trying() == 0
+	case s.now.Failures > 0:
+		return s.trying() < max(s.most-s.now.Failures, 1)
+	}
+	return true
 }
 
 // queue returns the tickets in the queue in order.
@@ -92,8 +125,8 @@ func (r *reference) serve(s *site, asks string) {
 		if apart > 0 && s.unsent && now < s.last+sendTime {
 			base += sendTime
 		}
-		start := max(base+apart, s.until, now, t.After)
-		full := !t.holds && s.parallel > 0 && s.places() >= s.parallel
+		start := max(base+apart, s.now.Until, now, t.After)
+		full := !t.holds && s.parallel > 0 && s.places() >= s.parallel || !s.chances()
 		if full || start > now+t.Ahead {
 			again := max(start-t.Ahead, now+time.Millisecond)
 			if full {
@@ -108,12 +141,15 @@ func (r *reference) serve(s *site, asks string) {
 		s.prior, s.priorGap = base, s.gap
 		s.last, s.latest, s.gap, s.unsent = start, t.Ticket, t.Gap, s.parallel != 1
 		t.order, t.holds, t.start, t.ends = 0, true, start, start+t.Life
+		if s.now.Failures > 0 {
+			s.tries[t.Ticket], s.now.Probe = true, start
+		}
 		r.tell(s, t, asks, pace.Grant{Granted: true, Start: start})
 	}
 }
 
 func (r *reference) tell(s *site, t *ticket, asks string, g pace.Grant) {
-	g.Level, g.Clock = s.level, r.now()
+	g.Condition = r.condition(s)
 	if wake := r.watchers[t.Ticket]; wake != nil && t.Ticket != asks {
 		wake(g)
 	}
@@ -143,20 +179,20 @@ func (r *reference) Reserve(_ context.Context, authority string, a pace.Reservat
 		r.serve(s, a.Ticket)
 	}
 	if t.order == 0 {
-		return pace.Grant{Granted: true, Start: t.start, Level: s.level, Clock: now}, nil
+		return pace.Grant{Granted: true, Start: t.start, Condition: r.condition(s)}, nil
 	}
 	start = s.due
 	if n := slices.Index(s.queue(), t); n > 0 {
-		start = max(s.due, s.last+max(a.Gap, s.gap), s.until) + time.Duration(n)*max(a.Gap, 5*time.Millisecond)
+		start = max(s.due, s.last+max(a.Gap, s.gap), s.now.Until) + time.Duration(n)*max(a.Gap, 5*time.Millisecond)
 	}
 	t.ends = min(start, now+patience) + 2*time.Second
 	if a.After > 0 && t.order < 0 {
 		t.ends = now + a.Life
 	}
-	return pace.Grant{Start: start, Level: s.level, Clock: now}, nil
+	return pace.Grant{Start: start, Condition: r.condition(s)}, nil
 }
 
-func (r *reference) Hold(_ context.Context, authority, name string, life, started time.Duration) (time.Duration, error) {
+func (r *reference) Hold(_ context.Context, authority, name string, life, started time.Duration) (pace.Condition, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s, now := r.site(authority), r.now()
@@ -178,19 +214,54 @@ func (r *reference) Hold(_ context.Context, authority, name string, life, starte
 	if news {
 		r.serve(s, "")
 	}
-	return max(s.until-now, 0), nil
+	return r.condition(s), nil
 }
 
-func (r *reference) Pause(_ context.Context, authority string, wait, level time.Duration) error {
+func (r *reference) Report(_ context.Context, authority string, a pace.Report) (pace.Condition, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.site(authority)
-	if wait > 0 {
-		s.until, s.level = max(s.until, r.now()+wait), max(s.level, level)
-	} else {
-		s.level = min(s.level, level)
+	s, now := r.site(authority), r.now()
+	switch {
+	case a.Started <= s.opened:
+	case a.Health == pace.Failing:
+		r.fail(s, a)
+	case a.Health == pace.Healthy:
+		s.now.Failures, s.now.Open, s.now.Rest = 0, false, s.now.Rest/2
+		if s.now.Rest < a.Rest {
+			s.now.Rest = 0
+		}
 	}
-	return nil
+	if a.Wait > 0 {
+		s.rest(now+a.Wait, a.Why)
+		s.now.Level = max(s.now.Level, a.Level)
+	} else {
+		s.now.Level = min(s.now.Level, a.Level)
+	}
+	r.serve(s, "")
+	return r.condition(s), nil
+}
+
+func (s *site) rest(until time.Duration, why pace.Reason) {
+	if until > s.now.Until {
+		s.now.Until, s.now.Why = until, why
+	}
+}
+
+// fail counts a failure.
+func (r *reference) fail(s *site, a pace.Report) {
+	if s.now.Failures == 0 {
+		s.tries = map[string]bool{}
+		for name, t := range s.tickets {
+			s.tries[name] = t.holds
+		}
+	}
+	s.now.Failures++
+	s.now.Cause, s.most = a.Cause, a.Failures
+	if s.now.Open || s.now.Failures >= a.Failures {
+		s.now.Open, s.now.Rest = true, min(max(2*s.now.Rest, a.Rest), a.RestMax)
+		s.opened, s.tries = r.now(), map[string]bool{}
+		s.rest(r.now()+s.now.Rest, pace.ReasonBreaker)
+	}
 }
 
 func (r *reference) Watch(ticket string, wake func(pace.Grant)) (stop func()) {

@@ -42,10 +42,16 @@ func (d *distant) Reserve(ctx context.Context, authority string, r pace.Reservat
 	return d.Store.Reserve(ctx, authority, r)
 }
 
-func (d *distant) Hold(ctx context.Context, authority, ticket string, life, started time.Duration) (time.Duration, error) {
+func (d *distant) Hold(ctx context.Context, authority, ticket string, life, started time.Duration) (pace.Condition, error) {
 	d.travel(&d.there)
 	defer d.travel(&d.back)
 	return d.Store.Hold(ctx, authority, ticket, life, started)
+}
+
+func (d *distant) Report(ctx context.Context, authority string, r pace.Report) (pace.Condition, error) {
+	d.travel(&d.there)
+	defer d.travel(&d.back)
+	return d.Store.Report(ctx, authority, r)
 }
 
 func (d *distant) Watch(ticket string, wake func(pace.Grant)) (stop func()) {
