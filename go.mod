@@ -5,6 +5,7 @@ go 1.25.0
 require (
 	github.com/dunglas/httpsfv v1.1.2
 	github.com/hashicorp/go-retryablehttp v0.7.8
+	github.com/jlaffaye/ftp v0.2.4
 	github.com/pquerna/cachecontrol v0.2.0
 	github.com/redis/rueidis v1.0.79
 	github.com/spf13/cobra v1.10.2

@@ -17,7 +17,8 @@ import (
 // waits no longer than ctx. It takes no turn for the URL: Decision.Turn says when a
 // request would have one, and [Transport.Admit] waits for it. A site that is down has a
 // decision, too: the error is not nil only if ctx ended, whose cause it then has in its
-// chain, or if the URL is not an http or https URL with a host ([ErrURL]).
+// chain, or if the URL has no host or is not one of http, https and Options.Schemes
+// ([ErrURL]).
 func (t *Transport) Check(ctx context.Context, target *url.URL) (policy.Decision, error) {
 	key, err := t.engine.authority(target)
 	if err != nil {

@@ -88,7 +88,7 @@ func (o *siteFlags) transport(c *cli, trace *fetcher.Trace, limits *pace.Limits)
 	failures := &storeErrors{}
 	trace.Store = failures.record
 	t, err := fetcher.New(o.agent, &fetcher.Options{
-		Token: o.token, Profile: profile, Store: store, Base: c.base, Timeout: o.timeout, Pace: limits, Trace: trace,
+		Token: o.token, Profile: profile, Store: store, Base: c.base, Schemes: []string{"ftp"}, Timeout: o.timeout, Pace: limits, Trace: trace,
 	})
 	if err != nil {
 		closeStore()
@@ -154,7 +154,7 @@ func openStore(where string) (cache.Store, func() error, error) {
 	return s, s.Close, nil
 }
 
-// parseURL parses a URL as typed. If it is not an http or https URL with a host,
+// parseURL parses a URL as typed. If it is not an http, https or ftp URL with a host,
 // the error says what is wanted.
 func parseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
@@ -162,8 +162,8 @@ func parseURL(text string) (*url.URL, error) {
 	switch {
 	case strings.Contains(text, "://") && errors.As(err, &bad):
 		return nil, bad.Err // without the URL, which the message has already
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return nil, errors.New("want a URL with http:// or https:// and a host, such as https://example.com/")
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "ftp":
+		return nil, errors.New("want a URL with http://, https:// or ftp:// and a host, such as https://example.com/")
 	}
 	return u, nil
 }

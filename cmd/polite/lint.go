@@ -75,7 +75,7 @@ func (l *linting) write(p *display.Writer, text []byte, profile *policy.Profile)
 	}
 	for line, sitemap := range f.Other("sitemap") {
 		if _, err := parseURL(sitemap); err != nil && sitemap != "" {
-			remarks[line] = append(remarks[line], "sitemap that is not a full http or https URL")
+			remarks[line] = append(remarks[line], "sitemap that is not a full URL")
 			total++
 		}
 	}

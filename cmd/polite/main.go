@@ -10,6 +10,8 @@
 //	polite replay log.jsonl              derive logged decisions again, without any network
 //	polite agent https://example.com/     check the page on which a crawler presents itself
 //
+// A URL begins with http://, https:// or ftp://.
+//
 // # Exit codes
 //
 //	0  all URLs are allowed
@@ -52,6 +54,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rfc9309/polite/cmd/polite/internal/display"
+	"github.com/rfc9309/polite/fetcher/ftp"
 	"github.com/rfc9309/polite/internal/clean"
 )
 
@@ -61,6 +64,7 @@ const version = "0.1"
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
+	http.DefaultTransport.(*http.Transport).RegisterProtocol("ftp", &ftp.Transport{})
 	c := &cli{in: os.Stdin, out: os.Stdout, err: os.Stderr, now: time.Now, demoTimeout: demoTimeout}
 	os.Exit(c.run(ctx, os.Args[1:]))
 }
