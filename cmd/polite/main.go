@@ -6,6 +6,7 @@
 //	polite get https://example.com/a     fetch a page if robots.txt allows it
 //	polite lint https://example.com      list every line of a robots.txt that has no effect, and why
 //	polite test robots.txt expected      check that a robots.txt does what its owner expects
+//	polite diff old.txt new.txt          show which rules and decisions differ between two files
 //	polite sitemaps https://example.com  list the sitemaps that robots.txt names
 //	polite replay log.jsonl              derive logged decisions again, without any network
 //	polite agent https://example.com/     check the page on which a crawler presents itself
@@ -145,7 +146,7 @@ could not be fetched: keep the URL and try again later.
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	// The help texts and the lists of flags are 80 columns wide.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", ".FlagUsagesWrapped 80 "))
-	root.AddCommand(c.checkCommand(), c.matchCommand(), c.getCommand(), c.lintCommand(), c.sitemapsCommand(), c.testCommand(), c.agentCommand(), c.replayCommand(), c.demoCommand())
+	root.AddCommand(c.checkCommand(), c.matchCommand(), c.getCommand(), c.lintCommand(), c.sitemapsCommand(), c.testCommand(), c.diffCommand(), c.agentCommand(), c.replayCommand(), c.demoCommand())
 	return root
 }
 

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rfc9309/polite/cmd/polite/internal/compare"
+	"github.com/rfc9309/polite/cmd/polite/internal/display"
+	"github.com/rfc9309/polite/matcher"
+)
+
+// comparing is one run of polite diff.
+type comparing struct {
+	reading
+	urls string // --urls
+}
+
+func (c *cli) diffCommand() *cobra.Command {
+	d := &comparing{reading: reading{cli: c}}
+	cmd := &cobra.Command{
+		Use:   "diff [flags] OLD NEW",
+		Short: "Show which rules and which decisions differ between two robots.txt",
+		Long: `Diff compares two robots.txt, each a local file or that of a URL's site. For
+each crawler that one of them names, and for all others (*), it lists the rules
+that are only in the old file (-) or only in the new one (+), and the paths
+whose verdict differs (>). The order of rules and the names of groups that mean
+the same make no difference.
+
+It tries the paths that the rules are made for, or those of --urls, one a line.
+
+The exit code is 0 if no rule and no verdict differs, 1 if one does, and 2 if a
+file cannot be read.`,
+		Example: `  polite diff https://example.com robots.txt
+  polite diff --urls important.txt old.txt new.txt`,
+		Args: between(2, 2, "an old and a new robots.txt, each a file or a URL"),
+		RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd.Context(), args[0], args[1]) },
+	}
+	d.flags(cmd)
+	cmd.Flags().StringVar(&d.urls, "urls", "", "try the paths and URLs of this `file`")
+	return cmd
+}
+
+func (d *comparing) run(ctx context.Context, from, to string) error {
+	profile, err := profileByName(d.profile)
+	if err != nil {
+		return err
+	}
+	targets, err := d.targets()
+	if err != nil {
+		return err
+	}
+	var files []*matcher.File
+	for _, what := range []string{from, to} {
+		text, err := d.text(ctx, what, profile)
+		if err != nil || text == nil {
+			return err
+		}
+		files = append(files, matcher.Parse(text, profile.Dialect))
+	}
+	changes := compare.Files(files[0], files[1], targets)
+	p := display.New(d.out)
+	for _, c := range changes {
+		d.code = exitDisallowed
+		if d.json {
+			p.JSON(c)
+		} else {
+			writeChange(p, c)
+		}
+	}
+	if err := p.Flush(); err != nil {
+		return err
+	}
+	display.Message(d.err, fmt.Sprintf("%s; profile %s", display.Count(len(changes), "crawler meets other rules", "crawlers meet other rules"), profile.Name))
+	return nil
+}
+
+// writeChange writes what differs for one crawler.
+func writeChange(p *display.Writer, c compare.Change) {
+	p.Line("%s", p.Paint(display.Bold, c.Token))
+	for _, r := range c.Removed {
+		p.Line("  %s  (line %d)", p.Paint(display.Red, "- "+r.Rule), r.Line)
+	}
+	for _, r := range c.Added {
+		p.Line("  %s  (line %d)", p.Paint(display.Green, "+ "+r.Rule), r.Line)
+	}
+	for _, t := range c.Turned {
+		why := "no rule matches"
+		if t.Rule != nil {
+			why = fmt.Sprintf("line %d %q", t.Rule.Line, t.Rule.Rule)
+		}
+		verdict := "disallow, which was allow"
+		if t.Allowed {
+			verdict = "allow, which was disallow"
+		}
+		p.Line("  > %s: %s (%s)", t.Target, verdict, why)
+	}
+	if c.More > 0 {
+		p.Line("  > and %d more", c.More)
+	}
+}
+
+// targets reads the file of --urls.
+func (d *comparing) targets() ([]string, error) {
+	if d.urls == "" {
+		return nil, nil
+	}
+	var in io.Reader = d.in
+	if d.urls != "-" {
+		f, err := os.Open(d.urls)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	var all []string
+	lines := bufio.NewScanner(in)
+	for n := 1; lines.Scan(); n++ {
+		target := strings.TrimSpace(lines.Text())
+		if target == "" || target[0] == '#' {
+			continue
+		}
+		if err := checkTarget(target); err != nil {
+			return nil, fmt.Errorf("%s, line %d: %w", d.urls, n, err)
+		}
+		all = append(all, target)
+	}
+	return all, lines.Err()
+}

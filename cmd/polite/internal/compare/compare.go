@@ -1,0 +1,148 @@
+// Package compare says how two robots.txt files differ: the rules of each group, and the
+// verdicts on targets.
+package compare
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rfc9309/polite/internal/clean"
+	"github.com/rfc9309/polite/matcher"
+)
+
+// A Change is what differs for one crawler.
+type Change struct {
+	Token   string `json:"token"` // a product token, or * for crawlers that no group names
+	Removed []Rule `json:"removed,omitempty"`
+	Added   []Rule `json:"added,omitempty"`
+	Turned  []Turn `json:"turned,omitempty"`
+	More    int    `json:"more,omitempty"` // verdicts that also turned
+}
+
+// A Rule is a rule of one of the files.
+type Rule struct {
+	Line int    `json:"line"`
+	Rule string `json:"rule"` // "Disallow: /private"
+}
+
+// A Turn is a target whose verdict differs.
+type Turn struct {
+	Target  string `json:"target"`
+	Allowed bool   `json:"allowed"`        // by the new file
+	Rule    *Rule  `json:"rule,omitempty"` // of the new file, if one decides
+}
+
+// maxTurned is how many targets a Change lists.
+const maxTurned = 100
+
+// Files compares two files for each crawler that one of them names, and for all others.
+// Without targets it tries those that the crawler's rules in the two files are made for.
+func Files(old, now *matcher.File, targets []string) []Change {
+	var all []Change
+	for _, token := range tokens(old, now) {
+		c := Change{Token: token}
+		was, is := old.Group(token), now.Group(token)
+		c.Removed, c.Added = lacking(was, is), lacking(is, was)
+		try := targets
+		if len(try) == 0 {
+			try = targetsOf(was, is)
+		}
+		for _, target := range try {
+			m := is.Match(target)
+			switch {
+			case m.Allowed == was.Match(target).Allowed:
+			case len(c.Turned) >= maxTurned:
+				c.More++
+			default:
+				c.Turned = append(c.Turned, turn(target, m))
+			}
+		}
+		if len(c.Removed)+len(c.Added)+len(c.Turned) > 0 {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// tokens returns the product tokens that a file names, each once, and * first.
+func tokens(files ...*matcher.File) []string {
+	all, seen := []string{"*"}, map[string]bool{"*": true}
+	for _, f := range files {
+		for _, agent := range f.Agents() {
+			// A group counts under the name by which it is looked up.
+			name := f.Group(token(agent)).Agent()
+			if key := strings.ToLower(token(name)); key != "" && !seen[key] {
+				seen[key] = true
+				all = append(all, token(name))
+			}
+		}
+	}
+	return all
+}
+
+// token returns the product token at the beginning of a user-agent value.
+func token(agent string) string {
+	end := strings.IndexFunc(agent, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_')
+	})
+	if end >= 0 {
+		return agent[:end]
+	}
+	return agent
+}
+
+// lacking returns the rules of a group that another one does not have.
+func lacking(g, other *matcher.Group) []Rule {
+	type key struct {
+		allow   bool
+		pattern string
+	}
+	has := map[key]bool{}
+	for r := range other.Rules() {
+		has[key{r.Allow, r.Pattern}] = true
+	}
+	var all []Rule
+	for r := range g.Rules() {
+		if k := (key{r.Allow, r.Pattern}); !has[k] {
+			has[k] = true // a rule that is repeated is listed once
+			all = append(all, Rule{r.Line, text(r)})
+		}
+	}
+	return all
+}
+
+// text returns a rule as a line that may be shown.
+func text(r matcher.Rule) string {
+	kind := "Disallow: "
+	if r.Allow {
+		kind = "Allow: "
+	}
+	return clean.Text(kind+r.Pattern, longText)
+}
+
+// longText is the longest text that is shown, in bytes.
+const longText = 600
+
+func turn(target string, m matcher.Match) Turn {
+	t := Turn{Target: clean.Text(target, longText), Allowed: m.Allowed}
+	if m.Rule.Line > 0 {
+		t.Rule = &Rule{m.Rule.Line, text(m.Rule)}
+	}
+	return t
+}
+
+// targetsOf returns targets that the rules of some groups match, and one below each.
+func targetsOf(groups ...*matcher.Group) []string {
+	all := []string{"/"}
+	for _, g := range groups {
+		for r := range g.Rules() {
+			p := strings.ReplaceAll(strings.TrimSuffix(r.Pattern, "$"), "*", "x")
+			if !strings.HasPrefix(p, "/") {
+				p = "/" + p
+			}
+			all = append(all, p, p+"x")
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}

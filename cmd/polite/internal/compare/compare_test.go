@@ -1,0 +1,50 @@
+package compare
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/rfc9309/polite/matcher"
+)
+
+func parse(text string) *matcher.File { return matcher.Parse([]byte(text), matcher.Dialect{}) }
+
+// TestFiles compares two files for each crawler.
+func TestFiles(t *testing.T) {
+	long := "/" + strings.Repeat("a", 2*longText)
+	for _, test := range []struct {
+		name, old, now string
+		targets        []string
+		want           []Change
+	}{
+		{"another_order", "User-agent: a\nUser-agent: b\nDisallow: /x\nAllow: /y\n", "User-agent: B\nAllow: /y\nDisallow: /x\n\nUser-agent: A\nDisallow: /x\nAllow: /y\n", nil, nil},
+		{"a_rule_that_changes_no_verdict", "User-agent: *\nDisallow: /\n", "User-agent: *\nDisallow: /\nDisallow: /x\n", nil,
+			[]Change{{Token: "*", Added: []Rule{{3, "Disallow: /x"}}}}},
+		{"an_own_group_for_a_crawler", "User-agent: *\nDisallow: /x\n", "User-agent: *\nDisallow: /x\n\nUser-agent: Bot\nDisallow:\n", []string{"/x", "/y"},
+			[]Change{{Token: "Bot", Removed: []Rule{{2, "Disallow: /x"}}, Turned: []Turn{{Target: "/x", Allowed: true}}}}},
+		{"long_rules_that_differ_at_their_end", "User-agent: *\nAllow: " + long + "b\n", "User-agent: *\nAllow: " + long + "c\n", []string{"/"},
+			[]Change{{Token: "*", Removed: []Rule{{2, text(matcher.Rule{Allow: true, Pattern: long})}}, Added: []Rule{{2, text(matcher.Rule{Allow: true, Pattern: long})}}}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := Files(parse(test.old), parse(test.now), test.targets); !reflect.DeepEqual(got, test.want) {
+				t.Errorf("got  %+v\nwant %+v", got, test.want)
+			}
+		})
+	}
+}
+
+// FuzzFiles checks that a file does not differ from itself, and that two files differ in
+// both directions alike.
+func FuzzFiles(f *testing.F) {
+	f.Add("User-agent: *\nDisallow: /x\n", "User-agent: b/1\nAllow: /*y$\n")
+	f.Fuzz(func(t *testing.T, one, two string) {
+		a, b := parse(one), parse(two)
+		if got := Files(a, a, nil); len(got) > 0 {
+			t.Errorf("%q differs from itself: %+v", one, got)
+		}
+		if there, back := Files(a, b, nil), Files(b, a, nil); len(there) != len(back) {
+			t.Errorf("%q and %q\nthere %+v\nback  %+v", one, two, there, back)
+		}
+	})
+}
