@@ -138,8 +138,8 @@
 // too, and to the robots.txt of every authority, whatever led there.
 //
 // With an *http.Transport as base every address is checked before a connection is
-// made to it. Where that transport has a dialer of its own, names are resolved
-// here and the dialer is given literal addresses. A TLS dialer makes no connection
+// made to it. Where that transport has a dialer of its own, as http.DefaultTransport
+// has, names are resolved here and the dialer is given literal addresses. A TLS dialer makes no connection
 // under the rule, because it would not know the name to verify: the plain dialer
 // makes it, and net/http does TLS with TLSClientConfig.
 //

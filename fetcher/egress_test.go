@@ -436,6 +436,24 @@ func TestDefaultBase(t *testing.T) {
 	}
 }
 
+// A program may give Go's default transport another dialer, such as a tunnel. All
+// requests go through it, redirects that the address rule binds and pages included.
+func TestDialerOfTheDefaultBase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site(site).Robots(httptest.Redirect(302, "http://b.test/r")).Path("/*", page)
+		web.Site("http://b.test").At("93.184.216.99").Path("/r", text)
+		defer func(old http.RoundTripper) { http.DefaultTransport = old }(http.DefaultTransport)
+		http.DefaultTransport = web.Transport()
+		tr := newTransport(t, &fetcher.Options{PageEgress: true})
+		tr.SetLookup(web.LookupNetIP)
+		if err := requestPage(tr, public); err != nil || len(web.Requests()) != 3 {
+			t.Errorf("4.4/default_dialer: got  %v after %v\nwant the page after three requests", err, web.Requests())
+		}
+		tr.CloseIdleConnections()
+	})
+}
+
 // TestRedirectsThatArePermitted checks redirects that the address rule allows.
 func TestRedirectsThatArePermitted(t *testing.T) {
 	for name, tt := range map[string]struct {

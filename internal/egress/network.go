@@ -67,10 +67,6 @@ type Options struct {
 	// Pages applies the rule to pages, and to the first request of every trip.
 	Pages bool
 
-	// Standard says that the base is Go's default transport: its dialer is a
-	// net.Dialer and may be replaced by one that checks addresses.
-	Standard bool
-
 	// MaxHeader bounds the header of an answer to a trip, in bytes.
 	MaxHeader int64
 }
@@ -106,10 +102,7 @@ func New(base http.RoundTripper, o Options) *Network {
 		return n
 	}
 	dial, own := dialerOf(t)
-	n.direct, n.proxy = o.Standard || !own, t.Proxy
-	if o.Standard {
-		dial = nil
-	}
+	n.direct, n.proxy = !own, t.Proxy
 	n.pages = n.guard(t, dial)
 	n.guarded = shortLived(n.pages.Clone(), o.MaxHeader)
 	n.plain = shortLived(t.Clone(), o.MaxHeader)

@@ -20,7 +20,7 @@ func TestNoConnectionToARefusedAddress(t *testing.T) {
 	}
 	defer l.Close()
 	for name, n := range map[string]*Network{
-		"4.4/default": New(http.DefaultTransport, Options{Standard: true}),
+		"4.4/default": New(http.DefaultTransport, Options{}),
 		"4.4/zero":    New(&http.Transport{}, Options{}),
 	} {
 		if conn, err := n.guarded.DialContext(t.Context(), "tcp", l.Addr().String()); err == nil {
