@@ -85,7 +85,8 @@
 // once and keep one pace. A store that fails, is slow or returns the wrong thing is a
 // miss and is reported through [Trace]; it never changes a decision. Trace has hooks
 // for metrics and traces, Options.Logger takes a log/slog logger, [Transport.Stats]
-// has counts, and package inspect is a page for operators.
+// has counts, [Transport.Hosts] lists the hosts that keep requests waiting, and package
+// inspect is a page for operators.
 //
 // Unless Options.Pace is pace.Unlimited(), every request to a host waits for its turn
 // there: pages, robots.txt, and each redirect and second try of robots.txt. Turns come

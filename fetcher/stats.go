@@ -19,6 +19,7 @@ type counts struct {
 }
 
 // Stats counts what a Transport and its siblings by As have done since New.
+// [Transport.Hosts] says which hosts keep requests waiting.
 type Stats struct {
 	// Decisions of Check and RoundTrip.
 	Allowed    int64 `json:"allowed"`

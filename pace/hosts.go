@@ -39,8 +39,8 @@ const hostsAtOnce = 256
 // Hosts iterates over the authorities and scopes that have callers in line or requests
 // in flight, that pause, or whose breaker is open, in no order. Each status is true for a
 // moment during the iteration. The loop may call the Pacer, because no lock is held
-// between two statuses. With 262,144 authorities the iteration takes about 20 milliseconds, and no
-// turn waits for it longer than about a quarter of a millisecond.
+// between two statuses. With 262,144 authorities the iteration takes about 20
+// milliseconds, and no turn waits for it longer than about a quarter of a millisecond.
 func (p *Pacer) Hosts() iter.Seq[HostStatus] {
 	return func(yield func(HostStatus) bool) {
 		var found []HostStatus
