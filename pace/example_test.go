@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
+	"net/netip"
 	"time"
 
 	"github.com/rfc9309/polite/pace"
@@ -159,4 +160,34 @@ func ExampleScope() {
 	// blog.example.com waits 500ms for scope "example.com"
 	// slow.example.net had its turn
 	// slow.example.net waits 10s for gap
+}
+
+// Names that resolve to one address share its limits. The crawler remembers the addresses,
+// since each call of Address is a look-up.
+func ExampleAddress() {
+	lookup := func(_ context.Context, _, host string) ([]netip.Addr, error) { // net.DefaultResolver.LookupNetIP
+		fmt.Println("look up", host)
+		return []netip.Addr{netip.MustParseAddr("192.0.2.1")}, nil
+	}
+	known := map[string]string{} // with several goroutines, and for days, a cache with an expiry
+	scopes := func(host string) []pace.Scope {
+		key, ok := known[host]
+		if !ok {
+			var err error
+			if key, err = pace.Address(context.Background(), host, lookup); err != nil {
+				return nil // the request will fail for the same reason
+			}
+			known[host] = key
+		}
+		return []pace.Scope{{Key: key, Limits: pace.Limits{Parallel: 2}}}
+	}
+	for _, host := range []string{"a.example", "b.example", "a.example"} {
+		fmt.Println(host, scopes(host)[0].Key)
+	}
+	// Output:
+	// look up a.example
+	// a.example 192.0.2.1
+	// look up b.example
+	// b.example 192.0.2.1
+	// a.example 192.0.2.1
 }

@@ -270,11 +270,16 @@ func (w *waiter) standIn(in *host, now instant) {
 	}
 }
 
-// insert puts w in the line for the room of h, by number.
+// insert puts w in the line for the room of h, by number. It looks for the place from both
+// ends: w is either new or among the oldest.
 func (h *host) insert(w *waiter) *list.Element {
-	for e := h.guests.Back(); e != nil; e = e.Prev() {
-		if waiterAt(e).number < w.number {
-			return h.guests.InsertAfter(w, e)
+	front, back := h.guests.Front(), h.guests.Back()
+	for ; front != nil; front, back = front.Next(), back.Prev() {
+		if waiterAt(back).number < w.number {
+			return h.guests.InsertAfter(w, back)
+		}
+		if waiterAt(front).number > w.number {
+			return h.guests.InsertBefore(w, front)
 		}
 	}
 	return h.guests.PushFront(w)

@@ -415,8 +415,9 @@ func (c *scopeCrowd) start(places []string, waited time.Duration) (done func()) 
 	}
 }
 
-// draw returns the scopes of the next request, and how long it takes.
-func (c *scopeCrowd) draw(hosts int) (places []string, scopes []Scope, takes time.Duration) {
+// draw returns the scopes of the next request, how long it takes, and how long it waits
+// at most, 0 for as long as need be.
+func (c *scopeCrowd) draw(hosts int) (places []string, scopes []Scope, takes, leaves time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	places = append(places, "host"+strconv.Itoa(c.rng.IntN(hosts)))
@@ -431,14 +432,25 @@ func (c *scopeCrowd) draw(hosts int) (places []string, scopes []Scope, takes tim
 	for _, key := range places[1:] {
 		scopes = append(scopes, Scope{key, c.limits[key]})
 	}
-	return places, scopes, time.Duration(1+c.rng.IntN(40)) * ms
+	if c.rng.IntN(10) == 0 {
+		leaves = time.Duration(1+c.rng.IntN(1000)) * ms
+	}
+	return places, scopes, time.Duration(1+c.rng.IntN(40)) * ms, leaves
 }
 
 func (c *scopeCrowd) work(hosts, requests int) {
 	for range requests {
-		places, scopes, takes := c.draw(hosts)
+		places, scopes, takes, leaves := c.draw(hosts)
 		came := time.Now()
-		turn, err := c.p.Wait(context.Background(), places[0], 0, scopes...)
+		ctx, cancel := context.Background(), func() {}
+		if leaves > 0 {
+			ctx, cancel = context.WithTimeout(ctx, leaves)
+		}
+		turn, err := c.p.Wait(ctx, places[0], 0, scopes...)
+		cancel()
+		if leaves > 0 && (err == context.DeadlineExceeded || errors.As(err, new(*RefusedError))) {
+			continue
+		}
 		if err != nil {
 			c.t.Errorf("Wait = %v; want a turn", err)
 			return
@@ -767,4 +779,26 @@ func TestFleetScopes(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A request that waits for a scope while its authority is paused waits for the end of the
+// pause, and others use the scope.
+func TestAPauseWhileWaitingForAScope(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, r, d := pacer(t, Limits{}, nil), newTrail(), Scope{"d", Limits{Gap: 10 * time.Second}}
+		first := take(t, p, "b", 0)
+		var wg sync.WaitGroup
+		for _, authority := range []string{"a", "b", "c", "b"} {
+			wg.Go(func() {
+				turn, err := p.Wait(context.Background(), authority, 0, d)
+				r.add("%s %v", authority, err)
+				turn.Done()
+			})
+			synctest.Wait()
+		}
+		time.Sleep(time.Second)
+		first.Answer(429, http.Header{"Retry-After": {"14"}})
+		wg.Wait()
+		r.check(t, "0s a <nil>", "10s c <nil>", "20s b <nil>", "30s b <nil>")
+	})
 }
