@@ -106,7 +106,7 @@ func TestAnswers(t *testing.T) {
 		{"4.5/the_connection_ends_at_the_login", replies("USER", "close"), nil, "EOF"},
 
 		{"4.5/a_refused_user_that_breaks_off", replies("USER", "530-no\r\n..."), nil, "EOF"},
-		{"4.5/a_refused_user_in_half_a_line", replies("USER", "530 no..."), nil, "ftp: no"},
+		{"4.5/a_refused_user_in_half_a_line", replies("USER", "530 \x1b[2J..."), nil, "ftp: EOF"},
 		{"4.5/a_refused_login_in_half_a_line", replies("PASS", "530 no..."), nil, `protocol: ftp: the server replied 530 "no"`},
 		{"4.5/no_file_in_half_a_line", replies("RETR", "550 no..."), nil, `protocol: ftp: the server replied 550 "no"`},
 

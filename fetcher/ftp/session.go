@@ -102,7 +102,7 @@ func (s *session) trace() *httptrace.ClientTrace {
 // reply is no answer.
 func (s *session) status(code int) int {
 	switch {
-	case s.client == nil, s.control.broken: // the server was not ready, or the reply broke off
+	case s.client == nil, s.control.err != nil: // the server was not ready, or the reply broke off
 	case code == 530, code == 332: // not logged in, need an account
 		return http.StatusUnauthorized
 	case code == 550 && s.requested: // no such file
@@ -148,6 +148,8 @@ func (s *session) described(err error) error {
 		return fmt.Errorf("ftp: the server replied %d %s", code, clean.Quote(text, maxQuote))
 	case errors.As(err, &unreadable):
 		return errors.New("ftp: " + clean.Text(err.Error(), maxQuote))
+	case s.control != nil && s.control.err != nil:
+		err = s.control.err // err may be part of a reply
 	}
 	return fmt.Errorf("ftp: %w", err)
 }
@@ -156,9 +158,9 @@ func (s *session) described(err error) error {
 // the last one.
 type control struct {
 	net.Conn
-	left   int    // bytes of replies that may still be read
-	reply  []byte // at most four bytes, the first since the last command
-	broken bool   // a Read failed
+	left  int    // bytes of replies that may still be read
+	reply []byte // at most four bytes, the first since the last command
+	err   error  // of the last Read
 }
 
 // errReplies ends a session whose server replies without end.
@@ -169,21 +171,20 @@ func (c *control) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-func (c *control) Read(p []byte) (int, error) {
+func (c *control) Read(p []byte) (n int, err error) {
+	defer func() { c.err = err }()
 	if c.left == 0 {
-		c.broken = true
 		return 0, errReplies
 	}
-	n, err := c.Conn.Read(p[:min(len(p), c.left)])
+	n, err = c.Conn.Read(p[:min(len(p), c.left)])
 	c.left -= n
 	c.reply = append(c.reply, p[:min(n, 4-len(c.reply))]...)
-	c.broken = c.broken || err != nil
 	return n, err
 }
 
 // code returns the code of the last reply, 0 unless all of it came.
 func (c *control) code() int {
-	if c.broken || len(c.reply) < 4 || c.reply[3] != ' ' && c.reply[3] != '-' {
+	if c.err != nil || len(c.reply) < 4 || c.reply[3] != ' ' && c.reply[3] != '-' {
 		return 0
 	}
 	n, _ := strconv.Atoi(string(c.reply[:3]))
