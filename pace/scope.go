@@ -189,9 +189,6 @@ func (h *host) roomFor(w *waiter, now instant) (instant, Reason) {
 	gap := h.ownGap
 	if w.host == h {
 		gap = w.gap
-	} else if w.asking { // it is not in its own way
-		h.asking--
-		defer func() { h.asking++ }()
 	}
 	if why := h.full(); why != ReasonNone {
 		return now, why

@@ -802,3 +802,22 @@ func TestAPauseWhileWaitingForAScope(t *testing.T) {
 		r.check(t, "0s a <nil>", "10s c <nil>", "20s b <nil>", "30s b <nil>")
 	})
 }
+
+// Room in a scope goes to the oldest request, also to one behind another of its authority.
+func TestRoomGoesToTheOldest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, r, all := pacer(t, Limits{Parallel: 1}, nil), newTrail(), Scope{"all", Limits{Parallel: 1}}
+		var wg sync.WaitGroup
+		for i, authority := range []string{"a", "a", "b", "a", "c"} {
+			wg.Go(func() {
+				turn, err := p.Wait(context.Background(), authority, 0, all)
+				r.add("%d %v", i, err)
+				time.Sleep(time.Second)
+				turn.Done()
+			})
+			synctest.Wait()
+		}
+		wg.Wait()
+		r.check(t, "0s 0 <nil>", "1s 1 <nil>", "2s 2 <nil>", "3s 3 <nil>", "4s 4 <nil>")
+	})
+}

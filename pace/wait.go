@@ -253,11 +253,12 @@ func (p *Pacer) touch(h *host) {
 // pumpAll is pump for all hosts that may have room for a waiter. A start, and one that
 // leaves a line, may make room elsewhere.
 func (p *Pacer) pumpAll() {
-	for n := len(p.todo); n > 0; n = len(p.todo) {
-		h := p.todo[n-1]
-		p.todo, h.pumping = p.todo[:n-1], false
+	for i := 0; i < len(p.todo); i++ { // pumpOne may append
+		h := p.todo[i]
+		h.pumping = false
 		p.pumpOne(h)
 	}
+	p.todo = p.todo[:0]
 }
 
 // pumpOne is pump for h alone.
@@ -281,11 +282,11 @@ func (p *Pacer) pumpOne(h *host) {
 // admits it. Otherwise try returns where w waits now, with a timer if only time is in
 // the way.
 func (p *Pacer) try(w *waiter, now instant) (in *host) {
+	w.setAsking(false) // it is not in its own way
 	in, at, why := w.blocker(now)
 	switch {
 	case in != nil:
 		w.why = why
-		w.setAsking(false)
 		if at > now {
 			p.arm(in, at-now)
 		}
