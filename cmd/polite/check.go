@@ -14,7 +14,6 @@ import (
 	"github.com/rfc9309/polite/cmd/polite/internal/parallel"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/clean"
-	"github.com/rfc9309/polite/pace"
 )
 
 // checking is one run of polite check.
@@ -104,9 +103,7 @@ func (k *checking) checkList(ctx context.Context, l *list) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeLog()) }()
-	limits := pace.Default()
-	limits.MaxWait = k.timeout
-	crawler, stop, err := k.transport(k.cli, trace, limits)
+	crawler, stop, err := k.transport(k.cli, trace, nil)
 	if err != nil {
 		return err
 	}

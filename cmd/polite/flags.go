@@ -68,8 +68,9 @@ func (o *siteFlags) storeFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.store, "store", "", "keep cached copies in this `file` or on a server: redis://[user:password@]host:port/0")
 }
 
-// transport returns the Transport that the flags describe, and a function that
-// the caller must call when it is done.
+// transport returns the Transport that the flags describe, and a function that the caller
+// must call when it is done. Without limits it paces by default, and defers after a wait of
+// --timeout.
 func (o *siteFlags) transport(c *cli, trace *fetcher.Trace, limits *pace.Limits) (*fetcher.Transport, func() error, error) {
 	profile, err := profileByName(o.profile)
 	if err != nil {
@@ -84,6 +85,10 @@ func (o *siteFlags) transport(c *cli, trace *fetcher.Trace, limits *pace.Limits)
 	}
 	if trace == nil {
 		trace = &fetcher.Trace{}
+	}
+	if limits == nil {
+		limits = pace.Default()
+		limits.MaxWait = o.timeout
 	}
 	failures := &storeErrors{}
 	trace.Store = failures.record

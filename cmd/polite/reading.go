@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -53,21 +52,28 @@ func (r *reading) download(ctx context.Context, what string, profile *policy.Pro
 	case limited.Err() != nil:
 		return nil, fmt.Errorf("no answer within %v", r.timeout)
 	}
-	// The profile decides what the site's answer means.
-	d, checkErr := crawler.Check(ctx, target)
-	if checkErr != nil {
-		return nil, errors.Join(err, checkErr)
+	// The profile says what the site's answer means.
+	var d policy.Decision
+	if err == nil {
+		a := policy.Attempt{Robots: robotsURL(target).String(), Status: status, Received: r.now()}
+		d = profile.Learn(nil, a).Decide("", target, a.Received)
+	} else if d, err = crawler.Check(ctx, target); err != nil {
+		return nil, err
 	}
 	r.warn("there is no file: %s", display.Cause(d))
 	r.code = exitFailed
 	return nil, nil
 }
 
+// robotsURL returns the URL of the robots.txt that governs a URL.
+func robotsURL(target *url.URL) *url.URL {
+	return &url.URL{Scheme: target.Scheme, Host: target.Host, Path: "/robots.txt"}
+}
+
 // get makes the request. The Transport always allows /robots.txt, and follows a
 // redirect to another path only if the robots.txt there allows it.
 func (r *reading) get(ctx context.Context, crawler *fetcher.Transport, target *url.URL, profile *policy.Profile) (int, []byte, error) {
-	robots := url.URL{Scheme: target.Scheme, Host: target.Host, Path: "/robots.txt"}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, robots.String(), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, robotsURL(target).String(), nil)
 	if err != nil {
 		return 0, nil, err
 	}
