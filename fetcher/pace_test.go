@@ -621,19 +621,21 @@ func (s *lineStore) Reserve(_ context.Context, authority string, r pace.Reservat
 	return pace.Grant{Granted: true}, s.note("reserve %s, gap %v, parallel %d", authority, r.Gap, r.Parallel)
 }
 
-func (s *lineStore) Hold(_ context.Context, authority, _ string, life, _ time.Duration) (time.Duration, error) {
+var _ pace.Store = (*lineStore)(nil)
+
+func (s *lineStore) Hold(_ context.Context, authority, _ string, life, _ time.Duration) (none pace.Condition, err error) {
 	if life > 0 { // a report that the request was sent, in its own time
-		return 0, nil
+		return none, nil
 	}
-	return 0, s.note("end of a turn at %s", authority)
+	return none, s.note("end of a turn at %s", authority)
 }
 
 func (s *lineStore) Watch(string, func(pace.Grant)) (stop func()) { return func() {} }
 
 func (s *lineStore) Count(context.Context, string, time.Duration) (int, error) { return 1, nil }
 
-func (s *lineStore) Pause(_ context.Context, authority string, wait, level time.Duration) error {
-	return s.note("pause %s for %v", authority, wait)
+func (s *lineStore) Report(_ context.Context, authority string, r pace.Report) (none pace.Condition, err error) {
+	return none, s.note("%s at %s for %v", r.Why, authority, r.Wait)
 }
 
 func (s *lineStore) set(err error) {
@@ -662,7 +664,7 @@ func TestPaceOfAFleet(t *testing.T) {
 		want := []string{
 			"reserve http://a.test, gap 1s, parallel 2", "end of a turn at http://a.test",
 			"reserve http://a.test, gap 5s, parallel 2", "end of a turn at http://a.test",
-			"reserve http://a.test, gap 5s, parallel 2", "pause http://a.test for 1m0s", "end of a turn at http://a.test",
+			"reserve http://a.test, gap 5s, parallel 2", "pause at http://a.test for 1m0s", "end of a turn at http://a.test",
 		}
 		if !slices.Equal(store.asked, want) {
 			t.Errorf("calls of the store\n%s\nwant\n%s", strings.Join(store.asked, "\n"), strings.Join(want, "\n"))
