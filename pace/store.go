@@ -5,28 +5,59 @@ import (
 	"time"
 )
 
-// A Store keeps the queues of a fleet of processes; *redis.Store of package
-// cache/redis is one. Each method is one atomic step. All moments are by the
-// store's own clock, counted from any fixed moment, so the clocks of the processes
-// need not agree. A Store whose server is down fails at once. After three calls of a
+// A Store keeps the limits, pauses and health of hosts for a fleet of processes. Use
+// *redis.Store of package cache/redis, or write one: the rest of this comment is for you,
+// and pacetest.Run of package pace/pacetest tests what it says.
+//
+// # Tickets
+//
+// A ticket names one request, or several in a row that use one place. It consists of the
+// name of its process, a full stop and a number, so that a message for the ticket can be
+// sent to its process. The first Reserve puts it at the end of the queue of its authority.
+// When it is granted a start, it leaves the queue and is in flight, until Hold ends it or
+// its life is over. A ticket in the queue lives until two seconds after it was to ask
+// again. So a process that was killed delays the others for some seconds, and one that
+// was stopped for longer finds its tickets gone: a call for such a ticket never brings it
+// back, and a Reserve makes it a new one, at the end of the queue.
+//
+// # When a start is granted
+//
+// The head of the queue is granted a start, and nobody overtakes it, as soon as
+//
+//   - fewer than Parallel tickets are in flight;
+//   - the start is at least the larger Gap of two neighbours after the start before it;
+//   - no pause and no rest is in force, and the host has not failed too often (see
+//     [Condition]);
+//   - the start is at most Ahead from now.
+//
+// Unless Parallel is 1, the gap counts from the moment that Hold reports. Until that
+// report the request before counts as one that is sent a second after its start.
+//
+// Whenever a call changes any of this, it grants starts to as many tickets as it can, and
+// sends them messages. A ticket whose message is lost gets its start when it asks.
+//
+// # What a store must be ready for
+//
+// Each method is one atomic step, however many processes call. All moments are by the
+// store's own clock, counted from any fixed moment, and the answers do not depend on the
+// clocks of the processes. A call may take effect although its answer is lost: it is then
+// made again, and changes nothing more, except for Report, which is made once. A call may
+// also come late. A store whose server is down fails at once. After three calls of a
 // method that took longer than a second, that method is called now and then only.
 //
-// A ticket names one request. It consists of the name of its process, a full stop
-// and a number. A ticket is in the queue until it is granted a start, and then in
-// flight until Hold ends it.
+// An authority that nobody asks for is forgotten once nothing of it matters: the gap, Keep,
+// a pause, and for RestMax the failures.
 type Store interface {
 	// Reserve asks for a start at authority. A ticket that is granted one and
-	// asks again gets the same answer for half a second, and then a later start.
-	//
-	// If requests run in parallel, the gap behind a start counts from the moment
-	// that Hold reports. Until then nobody else is granted a start, for a second
-	// at most.
+	// asks again gets the same answer for half a second after the start. Then the
+	// start counts as not used, and the ticket comes before the queue for another.
 	Reserve(ctx context.Context, authority string, r Reservation) (Grant, error)
 
 	// Hold keeps a ticket in flight for life from now. A life of 0 ends the
-	// ticket. started is when its latest request was sent; 0 means that the
-	// latest start granted has not been used, and a ticket that ends so gives
-	// it back.
+	// ticket, wherever it is. started is when its latest request was sent; a
+	// moment in the future counts as now. 0 means that the latest start granted
+	// has not been used: a ticket that ends so gives it back, and the gap counts
+	// from the start before.
 	Hold(ctx context.Context, authority, ticket string, life, started time.Duration) (Condition, error)
 
 	// Report counts what the answer to a request, or its failure, says of the
@@ -53,14 +84,15 @@ type Reservation struct {
 	Keep time.Duration
 	// Life is how long the ticket stays in flight without Hold.
 	Life time.Duration
-	// Ahead is how far in the future a start may be granted. It is the time
-	// that the answer may need.
+	// Ahead is how far in the future a start may be granted: the time that the
+	// answer may need, a second at most.
 	Ahead time.Duration
 	// Parallel is the number of tickets in flight at once; 0 is no bound.
 	Parallel int
-	// After is set for a ticket in flight that asks for one more start, to
-	// use its place for the next request: the start is not before this
-	// moment. Such a ticket stays in flight and comes before the queue.
+	// After is set for a ticket in flight that asks for one more start, to use
+	// its place for the next request. The start is not before this moment, also
+	// if the store rounds. Such a ticket keeps its place and comes before the
+	// queue.
 	After time.Duration
 }
 

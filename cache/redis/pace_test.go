@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/rfc9309/polite/pace"
+	"github.com/rfc9309/polite/pace/pacetest"
 )
 
 // A worker process finds in these what it is to do; without them it is no worker.
@@ -261,4 +262,13 @@ func TestPacePause(t *testing.T) {
 			t.Errorf("request %d came %v after the 429, want at least its Retry-After of 1s", o.turn+i, wait)
 		}
 	}
+}
+
+// A Store keeps every promise of package pace.
+func TestPaceStore(t *testing.T) {
+	srv := start(t)
+	pacetest.Run(t, func(t *testing.T) pace.Store {
+		srv.do("FLUSHALL")
+		return opened(t, srv.url(), slow)
+	})
 }

@@ -103,14 +103,6 @@ func TestReserve(t *testing.T) {
 		hold(t, s, "b", 0, 0)
 		within(t, "third after the second has left", ask(t, s, "c", time.Minute, 0), time.Minute)
 	})
-	t.Run("house/larger_gap_of_two", func(t *testing.T) {
-		s := fresh(t)
-		send(t, s, "a", 0)
-		within(t, "larger after", ask(t, s, "b", time.Hour, 0), time.Hour)
-		s = fresh(t)
-		send(t, s, "a", time.Hour)
-		within(t, "larger before", ask(t, s, "b", 0, 0), time.Hour)
-	})
 	t.Run("house/nobody_overtakes", func(t *testing.T) {
 		s := fresh(t)
 		ask(t, s, "a", 0, 0)
@@ -118,20 +110,6 @@ func TestReserve(t *testing.T) {
 		if got := ask(t, s, "c", 0, 0); got < 50*time.Minute {
 			t.Errorf("c without a gap behind b with an hour: wait %v, want b's hour", got)
 		}
-	})
-	t.Run("house/parallel", func(t *testing.T) {
-		s := fresh(t)
-		ask(t, s, "a", 0, 2)
-		within(t, "second of two", ask(t, s, "b", 0, 2), 0)
-		if got := ask(t, s, "c", 0, 2); got <= 0 {
-			t.Errorf("third of two in flight: wait %v, want one", got)
-		}
-		hold(t, s, "a", time.Hour, 0)
-		if got := ask(t, s, "c", 0, 2); got <= 0 {
-			t.Errorf("after one is held on to: wait %v, want one", got)
-		}
-		hold(t, s, "a", 0, 0)
-		within(t, "after one has ended", ask(t, s, "c", 0, 2), 0)
 	})
 	t.Run("house/dead_are_swept_out", func(t *testing.T) {
 		s := fresh(t)
@@ -229,45 +207,6 @@ func TestReserve(t *testing.T) {
 			t.Error("the next in the queue was not told")
 		}
 		within(t, "sent, same question", ask(t, s, "p.b", time.Minute, 2), time.Minute)
-	})
-	t.Run("6/next_start_of_a_place", func(t *testing.T) {
-		s := fresh(t)
-		reserve := func(ticket string, after time.Duration) (g pace.Grant) {
-			t.Helper()
-			answered(t, func() (err error) {
-				g, err = s.Reserve(t.Context(), site, pace.Reservation{
-					Ticket: ticket, Gap: time.Minute, Keep: time.Minute, Life: time.Minute, Ahead: time.Hour, Parallel: 2, After: after,
-				})
-				return err
-			})
-			return g
-		}
-		a := reserve("a", 0)
-		hold(t, s, "a", time.Minute, a.Start)
-		b := reserve("b", 0)
-		if g := reserve("c", 0); g.Granted {
-			t.Errorf("third of two places: %+v, want none", g)
-		}
-		after := b.Start + 10*time.Minute + 300*time.Nanosecond
-		hold(t, s, "b", time.Minute, 1)
-		next := reserve("a", after)
-		if !next.Granted || next.Start < after || next.Start > after+time.Millisecond {
-			t.Errorf("next start of a: %+v, want %v", next, after)
-		}
-		if g := reserve("a", after); g.Start != next.Start {
-			t.Errorf("same question: %v, want %v", g.Start, next.Start)
-		}
-		hold(t, s, "a", time.Minute, 0) // renewed, and not sent
-		if g := reserve("c", 0); g.Granted {
-			t.Errorf("third of two places: %+v, want none", g)
-		}
-		hold(t, s, "a", 0, 0)
-		if g := reserve("c", 0); !g.Granted || g.Start > b.Start+time.Minute+time.Second {
-			t.Errorf("after a start was given back: %+v, want the minute after %v", g, b.Start)
-		}
-		if g := reserve("d", after); g.Granted {
-			t.Errorf("a ticket that is not in flight: %+v, want the queue", g)
-		}
 	})
 	t.Run("house/everything_ends", func(t *testing.T) {
 		s := fresh(t)

@@ -15,8 +15,6 @@ import (
 	"github.com/rfc9309/polite/pace"
 )
 
-const host = "https://example.com"
-
 // processes returns eight processes that share a store 20 ms away.
 func processes(t *testing.T, l pace.Limits) (all []*pace.Pacer) {
 	t.Helper()

@@ -19,8 +19,11 @@ const (
 	sendTime = time.Second            // a start counts as sent after this
 )
 
-// A reference is a pace.Store in memory, as plain as possible.
+// A reference is a pace.Store in memory, as plain as possible. It keeps every promise
+// except the one named in breaks.
 type reference struct {
+	breaks string
+
 	mu       sync.Mutex
 	sites    map[string]*site
 	watchers map[string]func(pace.Grant)
@@ -30,6 +33,7 @@ type reference struct {
 
 // A site is what the reference keeps of one authority.
 type site struct {
+	breaks        string
 	last, prior   time.Duration // the latest start, and the one before it
 	gap, priorGap time.Duration // behind them
 	latest        string        // ticket of the latest start
@@ -56,16 +60,33 @@ func newReference() *reference {
 	return &reference{sites: map[string]*site{}, watchers: map[string]func(pace.Grant){}, members: map[string]time.Duration{}, began: time.Now().Add(-time.Hour)}
 }
 
+// cut returns a span with which no sum overflows.
+func (r *reference) cut(span time.Duration) time.Duration {
+	if r.does("overflows") {
+		return span
+	}
+	return min(max(span, 0), 1<<60)
+}
+
+// does reports whether r breaks its promise in this way.
+func (r *reference) does(breach string) bool { return r.breaks == breach }
+
 func (r *reference) now() time.Duration { return time.Since(r.began) }
 
 // site returns the state of an authority without its dead tickets.
 func (r *reference) site(authority string) *site {
+	if r.does("folds authorities") {
+		authority = ""
+	}
 	s := r.sites[authority]
 	if s == nil {
-		s = &site{tickets: map[string]*ticket{}, last: math.MinInt64 / 4, opened: math.MinInt64 / 4}
+		s = &site{tickets: map[string]*ticket{}, last: math.MinInt64 / 4, opened: math.MinInt64 / 4, breaks: r.breaks}
 		r.sites[authority] = s
 	}
-	maps.DeleteFunc(s.tickets, func(_ string, t *ticket) bool { return t.ends <= r.now() })
+	maps.DeleteFunc(s.tickets, func(_ string, t *ticket) bool {
+		keeps := r.does("keeps the dead") || r.does("keeps the dead in the queue") && !t.holds
+		return t.ends <= r.now() && !keeps
+	})
 	return s
 }
 
@@ -81,6 +102,9 @@ func (r *reference) condition(s *site) pace.Condition {
 
 // trying is the number of requests in flight that may fail.
 func (s *site) trying() int {
+	if s.breaks == "waits for a dead probe" {
+		return len(s.tries)
+	}
 	maps.DeleteFunc(s.tries, func(name string, _ bool) bool {
 		t := s.tickets[name]
 		return t == nil || !t.holds || t.order != 0
@@ -91,9 +115,11 @@ func (s *site) trying() int {
 // chances reports whether one more request may fail.
 func (s *site) chances() bool {
 	switch {
+	case s.breaks == "grants many probes":
+		return true
 	case s.now.Open:
 		return s.trying() == 0
-	case s.now.Failures > 0:
+	case s.now.Failures > 0 && s.breaks != "lets all requests fail":
 		return s.trying() < max(s.most-s.now.Failures, 1)
 	}
 	return true
@@ -122,11 +148,17 @@ func (r *reference) serve(s *site, asks string) {
 	now := r.now()
 	for _, t := range s.queue() {
 		apart, base := max(t.Gap, s.gap), s.last
-		if apart > 0 && s.unsent && now < s.last+sendTime {
+		if r.does("looks at one gap") {
+			apart = t.Gap
+		}
+		if r.does("forgets After") {
+			t.After = 0
+		}
+		if apart > 0 && s.unsent && !r.does("does not wait for the sending") && now < s.last+sendTime {
 			base += sendTime
 		}
 		start := max(base+apart, s.now.Until, now, t.After)
-		full := !t.holds && s.parallel > 0 && s.places() >= s.parallel || !s.chances()
+		full := !t.holds && s.parallel > 0 && !r.does("has places without end") && s.places() >= s.parallel || !s.chances()
 		if full || start > now+t.Ahead {
 			again := max(start-t.Ahead, now+time.Millisecond)
 			if full {
@@ -150,28 +182,60 @@ func (r *reference) serve(s *site, asks string) {
 
 func (r *reference) tell(s *site, t *ticket, asks string, g pace.Grant) {
 	g.Condition = r.condition(s)
+	if r.does("loses a start with its message") && t.Ticket != asks && g.Granted {
+		delete(s.tickets, t.Ticket)
+		s.tickets["lost"] = t
+	}
+	if r.does("sends no message") {
+		return
+	}
 	if wake := r.watchers[t.Ticket]; wake != nil && t.Ticket != asks {
 		wake(g)
 	}
 }
 
 func (r *reference) Reserve(_ context.Context, authority string, a pace.Reservation) (pace.Grant, error) {
+	if r.does("decides in two steps") {
+		r.mu.Lock()
+		free := r.site(authority).places() < a.Parallel
+		r.mu.Unlock()
+		time.Sleep(10 * time.Millisecond)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if s := r.site(authority); free && s.tickets[a.Ticket] == nil {
+			s.tickets[a.Ticket] = &ticket{Reservation: a, holds: true, start: r.now(), ends: r.now() + a.Life}
+		}
+		return pace.Grant{Granted: free, Start: r.now()}, nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s, now := r.site(authority), r.now()
+	for _, span := range []*time.Duration{&a.Gap, &a.Keep, &a.Life, &a.Ahead, &a.After} {
+		*span = r.cut(*span)
+	}
 	s.parallel = a.Parallel
 	t := s.tickets[a.Ticket]
 	if t == nil {
 		s.count++
 		t = &ticket{order: s.count}
+		if r.does("serves the last first") {
+			t.order = 1e9 - s.count
+		}
 		s.tickets[a.Ticket] = t
 	}
 	start := t.start
 	if a.After > 0 && !(s.unsent && s.latest == a.Ticket && s.last >= a.After) {
 		start = math.MinInt64 / 4
 	}
+	if r.does("gives each question a start") {
+		start = math.MinInt64 / 4
+	}
 	if t.order == 0 && start+sendTime/2 < now {
 		t.order = float64(max(a.After, now)) - 1e18
+		if r.does("puts the late last") || r.does("puts a next start last") && a.After > 0 {
+			s.count++
+			t.order, t.holds = s.count, false
+		}
 	}
 	t.Reservation = a
 	if t.order != 0 {
@@ -196,13 +260,25 @@ func (r *reference) Hold(_ context.Context, authority, name string, life, starte
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s, now := r.site(authority), r.now()
+	life, started = r.cut(life), r.cut(started)
 	news := life == 0
+	if s.tickets[name] == nil && r.does("brings back the dead") {
+		s.tickets[name] = &ticket{holds: true}
+	}
 	if t := s.tickets[name]; t != nil && t.holds {
 		sent := min(started, now)
+		switch {
+		case r.does("believes in the future"):
+			sent = started
+		case r.does("moves the last start back"):
+			s.last = sent
+		case r.does("takes a renewal for the sending"):
+			started = max(started, 1)
+		}
 		s.last, s.prior = max(s.last, sent), max(s.prior, sent)
 		if s.latest == name && s.unsent && (started > 0 || life == 0) {
 			s.unsent, news = false, true
-			if started == 0 {
+			if started == 0 && !r.does("keeps a start that is given back") {
 				s.last, s.gap, s.latest = s.prior, s.priorGap, ""
 			}
 		}
@@ -221,8 +297,11 @@ func (r *reference) Report(_ context.Context, authority string, a pace.Report) (
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s, now := r.site(authority), r.now()
+	for _, span := range []*time.Duration{&a.Started, &a.Wait, &a.Level, &a.Rest, &a.RestMax} {
+		*span = r.cut(*span)
+	}
 	switch {
-	case a.Started <= s.opened:
+	case a.Started <= s.opened && !r.does("counts old requests"):
 	case a.Health == pace.Failing:
 		r.fail(s, a)
 	case a.Health == pace.Healthy:
@@ -234,6 +313,9 @@ func (r *reference) Report(_ context.Context, authority string, a pace.Report) (
 	if a.Wait > 0 {
 		s.rest(now+a.Wait, a.Why)
 		s.now.Level = max(s.now.Level, a.Level)
+		if r.does("lowers the level with a pause") {
+			s.now.Level = a.Level
+		}
 	} else {
 		s.now.Level = min(s.now.Level, a.Level)
 	}
@@ -242,7 +324,10 @@ func (r *reference) Report(_ context.Context, authority string, a pace.Report) (
 }
 
 func (s *site) rest(until time.Duration, why pace.Reason) {
-	if until > s.now.Until {
+	if s.breaks == "takes a quota for a pause" {
+		why = pace.ReasonPause
+	}
+	if until > s.now.Until || s.breaks == "ends a pause sooner" {
 		s.now.Until, s.now.Why = until, why
 	}
 }
@@ -257,6 +342,12 @@ func (r *reference) fail(s *site, a pace.Report) {
 	}
 	s.now.Failures++
 	s.now.Cause, s.most = a.Cause, a.Failures
+	if r.does("forgets the cause") {
+		s.now.Cause = ""
+	}
+	if r.does("doubles the rest without end") {
+		a.RestMax = 1 << 60
+	}
 	if s.now.Open || s.now.Failures >= a.Failures {
 		s.now.Open, s.now.Rest = true, min(max(2*s.now.Rest, a.Rest), a.RestMax)
 		s.opened, s.tries = r.now(), map[string]bool{}
@@ -279,7 +370,13 @@ func (r *reference) Count(_ context.Context, process string, life time.Duration)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.now()
-	r.members[strings.Clone(process)] = now + life
+	if r.does("counts registrations") {
+		process += strings.Repeat(".", len(r.members))
+	}
+	if r.does("counts the gone") {
+		life = time.Hour
+	}
+	r.members[process] = now + life
 	maps.DeleteFunc(r.members, func(_ string, end time.Duration) bool { return end <= now })
 	return len(r.members), nil
 }
