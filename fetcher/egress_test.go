@@ -454,6 +454,28 @@ func TestDialerOfTheDefaultBase(t *testing.T) {
 	})
 }
 
+// With Go's default transport a name that this machine cannot resolve is not left to
+// the dialer, which may get a private address for it a moment later.
+func TestLateNamesOfTheDefaultBase(t *testing.T) {
+	for name, first := range map[string]httptest.Name{"no_such_host": httptest.NoSuchHost(), "servfail": httptest.ServFail()} {
+		t.Run("4.4/"+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := httptest.New(t)
+				web.Site(site).Robots(httptest.Redirect(302, "http://inside.test/r"))
+				web.Site("http://inside.test").At("10.0.0.7").Path("/r", text)
+				web.Names("inside.test", first, httptest.Addrs("10.0.0.7"))
+				defer func(old http.RoundTripper) { http.DefaultTransport = old }(http.DefaultTransport)
+				http.DefaultTransport = web.Transport()
+				tr := newTransport(t, &fetcher.Options{Attempts: 1})
+				tr.SetLookup(web.LookupNetIP)
+				if d, err := tr.Check(t.Context(), must(private)); err != nil || short(d) != "defer 2.3.1.4" || contacts(web) != nil {
+					t.Errorf("got  %v, %v, contacts %v\nwant a Defer and no contact", d, err, contacts(web))
+				}
+			})
+		})
+	}
+}
+
 // TestRedirectsThatArePermitted checks redirects that the address rule allows.
 func TestRedirectsThatArePermitted(t *testing.T) {
 	for name, tt := range map[string]struct {

@@ -57,7 +57,7 @@ func newEngine(agent string, o Options) (*engine, error) {
 		reads: newBreaker(), writes: newBreaker(), leases: newBreaker(), releases: newBreaker(),
 	}
 	e.network = egress.New(e.opts.Base, egress.Options{
-		Rule: addressRule(e.watch.log, o.Egress), Pages: o.PageEgress, MaxHeader: maxHeader,
+		Rule: addressRule(e.watch.log, o.Egress), Pages: o.PageEgress, Resolve: o.Base == nil, MaxHeader: maxHeader,
 	})
 	limits := *cmp.Or(o.Pace, pace.Default())
 	e.opts.Pace = &limits

@@ -40,7 +40,7 @@ import (
 const (
 	// dialTime bounds the time to connect, shared out among the addresses of a name.
 	dialTime = 30 * time.Second
-	// lookupTime bounds the time to resolve one name.
+	// lookupTime bounds the time to resolve a name that somebody else resolves, too.
 	lookupTime = 2 * time.Second
 )
 
@@ -67,6 +67,10 @@ type Options struct {
 	// Pages applies the rule to pages, and to the first request of every trip.
 	Pages bool
 
+	// Resolve says that a name which Lookup cannot resolve is not left to the dialer of
+	// the base.
+	Resolve bool
+
 	// MaxHeader bounds the header of an answer to a trip, in bytes.
 	MaxHeader int64
 }
@@ -80,6 +84,7 @@ type Network struct {
 	rule    func(context.Context, netip.Addr) error
 	always  bool                                  // the rule binds redirects within a private network, too
 	strict  bool                                  // Options.Pages
+	names   bool                                  // Options.Resolve
 	direct  bool                                  // no relay: the peer of a connection is the site
 	proxy   func(*http.Request) (*url.URL, error) // of the base; nil without one
 	base    http.RoundTripper                     // makes page requests
@@ -91,7 +96,7 @@ type Network struct {
 // New returns the network of a base.
 func New(base http.RoundTripper, o Options) *Network {
 	n := &Network{
-		Lookup: net.DefaultResolver.LookupNetIP, rule: o.Rule, always: o.Rule != nil || o.Pages, strict: o.Pages,
+		Lookup: net.DefaultResolver.LookupNetIP, rule: o.Rule, always: o.Rule != nil || o.Pages, strict: o.Pages, names: o.Resolve,
 		base: base, plain: base,
 	}
 	if o.Rule == nil {
@@ -176,16 +181,23 @@ func (n *Network) control(ctx context.Context, _, address string, _ syscall.RawC
 
 // checked returns a dialer that resolves names here, checks each address, and gives
 // dial one literal address after the other. A name that cannot be resolved
-// here is left to dial, and the address of the connection is checked before
-// anything is sent.
+// here is left to dial, without Options.Resolve, and the address of the connection is
+// checked before anything is sent.
 func (n *Network) checked(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		host, port, err := net.SplitHostPort(addr)
 		if err != nil {
 			return nil, err
 		}
-		addrs, err := n.resolve(ctx, network, host)
-		if err != nil {
+		limit := lookupTime
+		if n.names {
+			limit = dialTime
+		}
+		addrs, err := n.resolve(ctx, limit, network, host)
+		switch {
+		case err != nil && n.names:
+			return nil, err
+		case err != nil:
 			conn, err := dial(ctx, network, addr)
 			return n.checkConn(ctx, conn, err)
 		}
@@ -237,14 +249,14 @@ func (n *Network) check(ctx context.Context, addr netip.Addr) error {
 	return cmp.Or(ctx.Err(), err)
 }
 
-// resolve returns the addresses of a host as this machine sees them, at least
-// one. IPv4 comes first: a dialer that is given one address cannot change over
+// resolve returns the addresses of a host as this machine sees them, at least one, after
+// limit at most. IPv4 comes first: a dialer that is given one address cannot change over
 // from an IPv6 that does not work.
-func (n *Network) resolve(ctx context.Context, network, host string) ([]netip.Addr, error) {
+func (n *Network) resolve(ctx context.Context, limit time.Duration, network, host string) ([]netip.Addr, error) {
 	if addr, ok := literal(host); ok {
 		return []netip.Addr{addr}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookupTime)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	addrs, err := n.Lookup(ctx, strings.Replace(network, "tcp", "ip", 1), host)
 	if err == nil && len(addrs) == 0 {
@@ -282,7 +294,7 @@ func (n *Network) permits(ctx context.Context, to *url.URL, dialled bool, truste
 	if dialled && !known && (n.direct || !specialUse(host)) {
 		return nil // its addresses are checked when they are connected to
 	}
-	addrs, err := n.resolve(ctx, "ip", host)
+	addrs, err := n.resolve(ctx, lookupTime, "ip", host)
 	if err != nil {
 		if specialUse(host) && host != trusted {
 			return &RefusedError{host, errors.New("a name of a local network that this machine cannot resolve")}

@@ -119,7 +119,7 @@ func (t *Trip) answeredInside(ctx context.Context, host string) bool {
 	if t.network.direct {
 		return true
 	}
-	addrs, _ := t.network.resolve(ctx, "ip", host)
+	addrs, _ := t.network.resolve(ctx, lookupTime, "ip", host)
 	if slices.ContainsFunc(addrs, public) {
 		t.relay = *peer
 		return false
