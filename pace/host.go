@@ -28,14 +28,15 @@ type host struct {
 	took    time.Duration // time in flight, the mean of recent requests
 	off     time.Duration // by how much they differ from it, the mean
 
-	scope   bool      // requests of other authorities name it as a Scope
-	recent  bool      // used again since the sweep last came by
-	pumping bool      // in Pacer.todo
-	pending int       // number of waiters that need a turn here, in line or not
-	guests  list.List // waiters of other authorities that wait for room here, by number
-	kept    *waiter   // room is kept for it, from younger ones; nil if for none
-	newest  uint64    // largest number of a request that started
-	asking  int       // number of waiters that have room here and ask the store
+	scope    bool      // requests of other authorities name it as a Scope
+	recent   bool      // used again since the sweep last came by
+	pumping  bool      // in Pacer.todo
+	pending  int       // number of waiters that need a turn here, in line or not
+	guests   list.List // waiters of other authorities that wait for room here, by number; of each class the first
+	standing int       // number of waiters in guests, with all of their classes
+	kept     *waiter   // room is kept for it, from younger ones; nil if for none
+	newest   uint64    // largest number of a request that started
+	asking   int       // number of waiters that have room here and ask the store
 
 	line   list.List     // the waiters of this authority, in order of arrival
 	gaps   time.Duration // sum of the gaps of the waiters, so that nobody need walk the line
@@ -49,8 +50,9 @@ type waiter struct {
 	host     *host
 	number   uint64        // by arrival
 	scopes   []*host       // beside host
-	standsIn *host         // the scope in whose line it stands, nil if it waits at host
-	spot     *list.Element // in standsIn.guests
+	class    *class        // nil unless it waits for a scope
+	standsIn *host         // the scope in whose line it stands; nil if it leads no class
+	spot     *list.Element // in standsIn.guests, or in class.rest
 	lost     bool          // a younger one has taken what it waited for
 	asking   bool          // it counts in asking of its scopes
 
@@ -78,7 +80,7 @@ func waiterAt(e *list.Element) *waiter {
 
 // held is why w, the first in line and due at its authority, does not start.
 func (w *waiter) held() Reason {
-	if w.standsIn != nil {
+	if w.waitsIn() != nil {
 		return ReasonScope
 	}
 	return ReasonShared
@@ -181,7 +183,7 @@ func (h *host) due() (instant, Reason) {
 			why = ReasonBreaker
 		}
 	}
-	if s := h.first().standsIn; s != nil {
+	if s := h.first().waitsIn(); s != nil {
 		if free, _ := s.dueAfter(s.ownGap); free > at {
 			at, why = free, ReasonScope
 		}

@@ -85,7 +85,7 @@ func (p *Pacer) appendStatuses(found []HostStatus, hosts []*host) []HostStatus {
 
 // status is the status of h now, which is wall by the clock.
 func (h *host) status(now instant, wall time.Time) HostStatus {
-	s := HostStatus{Authority: h.authority, Waiting: h.line.Len(), Guests: h.guests.Len(), InFlight: h.flying}
+	s := HostStatus{Authority: h.authority, Waiting: h.line.Len(), Guests: h.standing, InFlight: h.flying}
 	var next instant
 	w := h.next()
 	switch {

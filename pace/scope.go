@@ -27,7 +27,8 @@ import (
 // in line looks at its scopes, in the order in which the caller gave them, and waits in
 // the line of the first scope without room. Lines are ordered by number. When that
 // scope has room for it, the request looks at all of them once more: it starts, or moves
-// to the line of another scope. Those behind it do not wait for that.
+// to the line of another scope. Those behind it do not wait for that. Of several that name
+// the same scopes only the oldest stands in these lines; see class.
 //
 // So a request with two busy scopes could lose for ever: whenever one has room, a
 // younger request has just taken the other. A request that has lost once in this way
@@ -177,8 +178,8 @@ func (h *host) next() *waiter {
 // obstacle returns the Key of the scope that the first in h's line waits for, "" if it
 // waits for none.
 func (h *host) obstacle() string {
-	if w := h.first(); w != nil && w.standsIn != nil {
-		return w.standsIn.authority
+	if s := h.first().waitsIn(); s != nil {
+		return s.authority
 	}
 	return ""
 }
@@ -214,7 +215,7 @@ func (h *host) keptFrom(number uint64) bool {
 // whether that is not now.
 func (h *host) freeAt(now instant) (instant, bool) {
 	at, _ := h.dueAfter(h.ownGap)
-	n := h.guests.Len() + h.line.Len()
+	n := h.standing + h.line.Len()
 	if n > 0 {
 		at = max(at, now) + spread(h.ownGap, n*h.share())
 	}
@@ -247,39 +248,141 @@ func (w *waiter) blocker(now instant) (in *host, at instant, why Reason) {
 	return nil, now, ReasonNone
 }
 
+// A class is the requests that wait for scopes and name the same ones in the same order,
+// each from another authority. While the oldest has to wait, so have all. So only the oldest
+// stands in the line of a scope, and the others wait behind it. With 8,000 hosts of one
+// domain in line a turn then takes a tenth of a millisecond; if all moved from line to line,
+// it would take 4 milliseconds.
+type class struct {
+	name   className
+	leader *waiter
+	rest   list.List // the others, by number
+}
+
+// A className is the scopes of a class. A request with more of them is a class of its own.
+type className [4]*host
+
+// size is the number of requests in the class.
+func (c *class) size() int { return 1 + c.rest.Len() }
+
+// join puts w in the line of a scope, or behind an older one of its class.
+func (w *waiter) join(in *host) {
+	p := w.host.pacer
+	var name className
+	var c *class
+	if copy(name[:], w.scopes) == len(w.scopes) {
+		c = p.classes[name]
+	}
+	switch {
+	case c == nil:
+		c = &class{name: name}
+		if len(w.scopes) <= len(name) {
+			p.classes[name] = c
+		}
+	case c.leader.number < w.number:
+		w.class, w.spot = c, insert(&c.rest, w)
+		c.leader.standsIn.standing++
+		return
+	default:
+		l := c.leader
+		l.stepBack()
+		l.spot = c.rest.PushFront(l)
+	}
+	w.class, c.leader = c, w
+	w.stepIn(in)
+}
+
+// stepIn puts w, the leader of its class, in the line of a scope.
+func (w *waiter) stepIn(in *host) {
+	w.standsIn, w.spot = in, insert(&in.guests, w)
+	in.standing += w.class.size()
+	w.keep()
+}
+
+// stepBack takes w, the leader of its class, out of the line of a scope, and frees what w
+// kept. It returns the scope.
+func (w *waiter) stepBack() (from *host) {
+	p := w.host.pacer
+	from = w.standsIn
+	from.guests.Remove(w.spot)
+	from.standing -= w.class.size()
+	p.touch(from)
+	w.standsIn, w.spot = nil, nil
+	for _, s := range w.scopes {
+		if s.kept == w {
+			s.kept = nil
+			p.touch(s)
+		}
+	}
+	return from
+}
+
+// leaveClass takes w out of its class, if it is in one. The next in the class takes its
+// place.
+func (w *waiter) leaveClass() {
+	c := w.class
+	switch {
+	case c == nil:
+		return
+	case c.leader != w:
+		c.rest.Remove(w.spot)
+		c.leader.standsIn.standing--
+		w.spot = nil
+	default:
+		from, e := w.stepBack(), c.rest.Front()
+		if e == nil {
+			if classes := w.host.pacer.classes; classes[c.name] == c {
+				delete(classes, c.name)
+			}
+			break
+		}
+		c.leader = waiterAt(e)
+		c.rest.Remove(e)
+		c.leader.stepIn(from)
+	}
+	w.class = nil
+}
+
 // standIn puts w, the first in line at its authority, in the line of in. If that is its
 // authority w stands in no other line.
 func (w *waiter) standIn(in *host, now instant) {
-	from := w.standsIn
-	if in == from {
+	switch from := w.standsIn; {
+	case in == w.host:
+		w.leaveClass()
+	case w.class == nil:
+		w.join(in)
+	case in == from:
 		w.keep()
-		return
-	}
-	if from != nil {
+	case from != nil:
 		if _, why := from.roomFor(w, now); why == ReasonNone && in.newest > w.number {
 			w.lost = true
 		}
-		w.stepOut()
-	}
-	if in != w.host {
-		w.standsIn, w.spot = in, in.insert(w)
-		w.keep()
+		w.stepBack()
+		w.stepIn(in)
 	}
 }
 
-// insert puts w in the line for the room of h, by number. It looks for the place from both
-// ends: w is either new or among the oldest.
-func (h *host) insert(w *waiter) *list.Element {
-	front, back := h.guests.Front(), h.guests.Back()
+// waitsIn is the scope in whose line w or its class stands, nil if in none.
+func (w *waiter) waitsIn() *host {
+	if w == nil || w.class == nil {
+		return nil
+	}
+	return w.class.leader.standsIn
+}
+
+// insert puts w in a line, by number. It looks for the place from both ends: w is either
+// new or among the oldest.
+func insert(line *list.List, w *waiter) *list.Element {
+	front, back := line.Front(), line.Back()
 	for ; front != nil; front, back = front.Next(), back.Prev() {
 		if waiterAt(back).number < w.number {
-			return h.guests.InsertAfter(w, back)
+			return line.InsertAfter(w, back)
 		}
 		if waiterAt(front).number > w.number {
-			return h.guests.InsertBefore(w, front)
+			return line.InsertBefore(w, front)
 		}
 	}
-	return h.guests.PushFront(w)
+	return line.PushFront(w)
 }
 
 // keep keeps the scopes before the one that w waits for free of younger requests, if w
@@ -294,22 +397,6 @@ func (w *waiter) keep() {
 			return
 		case s.kept == nil || s.kept.number > w.number:
 			s.kept = w
-		}
-	}
-}
-
-// stepOut takes w out of the line of a scope, and frees what w kept.
-func (w *waiter) stepOut() {
-	p := w.host.pacer
-	if w.standsIn != nil {
-		w.standsIn.guests.Remove(w.spot)
-		p.touch(w.standsIn)
-		w.standsIn, w.spot = nil, nil
-	}
-	for _, s := range w.scopes {
-		if s.kept == w {
-			s.kept = nil
-			p.touch(s)
 		}
 	}
 }

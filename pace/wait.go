@@ -18,7 +18,8 @@ type Pacer struct {
 
 	mu       sync.Mutex // held for a few steps at a time, never while waiting or in a hook
 	hosts    memory
-	arrivals uint64   // number of requests that have asked for a turn
+	arrivals uint64 // number of requests that have asked for a turn
+	classes  map[className]*class
 	scopes   []*host  // buffer of resolve
 	free     *flight  // list of flights that have ended, for the next turns
 	todo     []*host  // hosts that pump has yet to look at
@@ -158,6 +159,8 @@ func (p *Pacer) enter(ctx context.Context, h *host, scopes []*host, delay, most 
 	}
 	if last != nil && (why == ReasonNone || busy > at) {
 		at, why = busy, ReasonScope
+	} else {
+		last = nil
 	}
 	if why == ReasonNone && (p.opts.Shared == nil || h.limits.Off) {
 		return p.start(h, scopes, delay, p.arrivals, now), nil, nil
@@ -353,7 +356,7 @@ func (p *Pacer) postpone(h *host) {
 // leave takes w out of all lines and wakes it.
 func (p *Pacer) leave(w *waiter) {
 	w.setAsking(false)
-	w.stepOut()
+	w.leaveClass()
 	w.host.remove(w)
 	p.touch(w.host)
 	for _, s := range w.scopes {
@@ -396,7 +399,7 @@ func (p *Pacer) await(ctx context.Context, w *waiter, most time.Duration) (Turn,
 // settle decides how w's wait ended. A caller that left at the moment of its turn
 // gives the turn back. A caller whose time ran out at that moment keeps it.
 func (p *Pacer) settle(w *waiter, left error) {
-	h, in := w.host, w.standsIn
+	h, in := w.host, w.waitsIn()
 	if left == nil { // its turn may be due at this moment
 		p.touch(h)
 		if in != nil {
