@@ -316,7 +316,7 @@ func (p *Pacer) hold(t *ticket, keep time.Duration) (ok bool) {
 func (f *flight) report(health Health, rest time.Duration) Report {
 	h := f.host
 	r := Report{
-		Started: max(f.started+h.pacer.fleet.clock.ahead(), 0), Health: health, Wait: rest, Why: h.rests, Level: h.level,
+		Started: max(f.started+h.pacer.fleet.clock.ahead(), 0), Health: health, Wait: rest, Why: h.rests, Level: -1,
 		Failures: h.limits.Failures, Rest: h.limits.Rest, RestMax: h.limits.RestMax,
 	}
 	if health == Failing {

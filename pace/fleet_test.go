@@ -139,7 +139,9 @@ func (s *ledger) Report(ctx context.Context, _ string, r Report) (c Condition, e
 		if until := now.Add(r.Wait); until.After(s.until) {
 			s.until = until
 		}
-		s.level = r.Level
+		if r.Level >= 0 {
+			s.level = r.Level
+		}
 		c = s.condition(now)
 	})
 	return c, err

@@ -110,6 +110,9 @@ type Grant struct {
 
 // A Report is what the answer to a request, or its failure, says of a host.
 type Report struct {
+	// Answered is the ticket of a request whose answer has begun, so that it need
+	// not fail any more unless it is the probe; empty is none.
+	Answered string
 	// Started is when the request started, by the store's clock. Requests that
 	// started before the latest rest began neither fail nor succeed.
 	Started time.Duration
@@ -122,8 +125,9 @@ type Report struct {
 	Wait time.Duration
 	// Why is what Wait is for.
 	Why Reason
-	// Level is what the next pause starts from. With a Wait it can only raise
-	// the level known, and without one it can only lower it.
+	// Level is what the next pause starts from; less than 0 is no news. With a
+	// Wait it can only raise the level known, and without one it can only lower
+	// it.
 	Level time.Duration
 	// Failures is the number of failures in a row after which the host rests.
 	Failures int

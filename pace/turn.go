@@ -145,8 +145,14 @@ func (t Turn) Answer(status int, header http.Header) {
 		counts = health
 	}
 	r := f.report(counts, rest)
+	if rest > 0 || h.level != level {
+		r.Level = h.level
+	}
+	if f.ticket != nil && h.breaker.troubled() {
+		r.Answered = f.ticket.name
+	}
 	p.mu.Unlock()
-	if counts != Neutral || rest > 0 || r.Level != level {
+	if counts != Neutral || r.Level >= 0 || r.Answered != "" {
 		p.tell(h, r)
 	}
 }

@@ -230,8 +230,15 @@ end
 if wait > 0 then
 	forbid(wait, ARGV[9])
 	level = math.max(level, new)
-else
+elseif new >= 0 then
 	level = math.min(level, new)
+end
+if not open and ARGV[14] ~= "" then
+	local kept = ""
+	for who in string.gmatch(tries, "%S+") do
+		kept = who == ARGV[14] and kept or kept .. " " .. who
+	end
+	tries = kept
 end
 redis.call("HSET", state, "until", paused, "why", why, "level", level, "failures", failures, "cause", cause, "most", most,
 	"open", open and 1 or 0, "opened", opened, "rest", rest, "tries", tries)
@@ -289,9 +296,13 @@ func (s *Store) Hold(ctx context.Context, authority, ticket string, life, starte
 // Report implements [pace.Store].
 func (s *Store) Report(ctx context.Context, authority string, r pace.Report) (pace.Condition, error) {
 	health := map[pace.Health]string{pace.Failing: "failing", pace.Healthy: "healthy"}[r.Health]
+	level := "-1"
+	if r.Level >= 0 {
+		level = micros(r.Level)
+	}
 	g, err := s.answer(ctx, reportScript, authority, []string{
 		s.wakeChannel(""), "", micros(placePoll), micros(sendTime), moment(r.Started), health, r.Cause, micros(r.Wait),
-		reasons[r.Why], micros(r.Level), strconv.Itoa(r.Failures), micros(r.Rest), micros(r.RestMax),
+		reasons[r.Why], level, strconv.Itoa(r.Failures), micros(r.Rest), micros(r.RestMax), r.Answered,
 	})
 	return g.Condition, err
 }

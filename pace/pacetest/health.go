@@ -37,6 +37,7 @@ func (d *desk) pause() {
 	}{
 		{pace.Report{Wait: time.Minute, Why: pace.ReasonQuota, Level: 4 * time.Second}, 8 * time.Second, "a report with a Wait never lowers the level"},
 		{pace.Report{Level: 4 * time.Second}, 4 * time.Second, "a report without a Wait lowers the level"},
+		{pace.Report{Level: -1}, 4 * time.Second, "a level of less than 0 is no news"},
 		{pace.Report{Level: 6 * time.Second}, 4 * time.Second, "a report without a Wait never raises the level"},
 	} {
 		c = d.report(step.report)
@@ -82,6 +83,11 @@ func (d *desk) failures() {
 	d.hold("p.e", time.Hour, e.Start)
 	d.granted(ask("q.f", 0, 0), "two may still fail")
 	d.refused(ask("r.g", 0, 0), "both are in flight that may still fail")
+	d.report(pace.Report{Answered: "q.f", Level: -1})
+	d.granted(ask("r.g", 0, 0), "one of two that may fail has its answer")
+	d.refused(ask("q.x", 0, 0), "two are in flight that may still fail")
+	d.hold("q.x", 0, 0)
+	d.hold("r.g", 0, 0)
 	ok := d.report(pace.Report{Started: e.Start, Health: pace.Healthy, Failures: 3, Rest: 2 * time.Hour, RestMax: 2 * time.Hour})
 	if ok.Failures != 0 || ok.Open {
 		d.Errorf("after a success %+v, want no failures in a row", ok)

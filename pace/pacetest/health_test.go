@@ -17,18 +17,24 @@ import (
 
 // processes returns eight processes that share a store 20 ms away.
 func processes(t *testing.T, l pace.Limits) (all []*pace.Pacer) {
+	all, _ = processesOf(t, l)
+	return all
+}
+
+// processesOf returns the way of each process to the store as well.
+func processesOf(t *testing.T, l pace.Limits) (all []*pace.Pacer, ways []*distant) {
 	t.Helper()
 	store := newReference()
 	for i := range 8 {
-		p, err := pace.New(l, &pace.Options{Shared: &distant{
-			Store: store, delay: 10 * time.Millisecond, jitter: 5 * time.Millisecond, rng: rand.New(rand.NewPCG(9309, uint64(i))),
-		}})
+		way := &distant{Store: store, delay: 10 * time.Millisecond, jitter: 5 * time.Millisecond, rng: rand.New(rand.NewPCG(9309, uint64(i)))}
+		ways = append(ways, way)
+		p, err := pace.New(l, &pace.Options{Shared: way})
 		if err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, p)
 	}
-	return all
+	return all, ways
 }
 
 // take waits for a turn.
@@ -206,6 +212,58 @@ func TestQuotaIsKnown(t *testing.T) {
 		var got *pace.RefusedError
 		if !errors.As(err, &got) || got.Reason != pace.ReasonQuota {
 			t.Errorf("6: %v, want a refusal for a quota", err)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+// While the store is away each process counts for itself, from what it knew.
+func TestHealthWhileTheStoreIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, ways := processesOf(t, pace.Limits{MaxWait: 5 * time.Second})
+		for i := range 2 {
+			turn := take(t, all[i])
+			turn.Answer(500, nil)
+			turn.Done()
+		}
+		take(t, all[2]).Done() // learns of the failures
+		for _, way := range ways {
+			way.down.Store(true)
+		}
+		for i, rests := range []bool{2: true, 7: false} {
+			if i < 2 {
+				continue
+			}
+			turn := take(t, all[i])
+			turn.Answer(500, nil)
+			turn.Done()
+			_, err := all[i].Wait(t.Context(), host, 0)
+			var refused *pace.RefusedError
+			if got := errors.As(err, &refused) && refused.Reason == pace.ReasonBreaker; got != rests {
+				t.Errorf("6: process %d after a failure: %v; rests %t, want %t", i, err, got, rests)
+			}
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+// An answer of a process that knows no pause does not lower what the next one starts from.
+func TestLevelOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := processes(t, pace.Limits{})
+		early := take(t, all[1])
+		turn := take(t, all[0])
+		turn.Answer(503, http.Header{"Retry-After": {"60"}})
+		turn.Done()
+		early.Answer(500, nil)
+		early.Done()
+		turn = take(t, all[2])
+		turn.Answer(503, nil)
+		turn.Done()
+		began := time.Now()
+		take(t, all[3]).Done()
+		if wait := time.Since(began); wait < 2*time.Minute-time.Second {
+			t.Errorf("6: the pause after one of a minute is %v, want twice as long", wait)
 		}
 		time.Sleep(time.Minute)
 	})

@@ -38,6 +38,8 @@ var breaches = []struct{ breaks, test string }{
 	{"ends a pause sooner", "pause"},
 	{"lowers the level with a pause", "pause"},
 	{"takes a quota for a pause", "pause"},
+	{"takes no news for news", "pause"},
+	{"waits for long answers", "failures"},
 	{"counts old requests", "failures"},
 	{"lets all requests fail", "failures"},
 	{"forgets the cause", "failures"},

@@ -297,7 +297,7 @@ func (r *reference) Report(_ context.Context, authority string, a pace.Report) (
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s, now := r.site(authority), r.now()
-	for _, span := range []*time.Duration{&a.Started, &a.Wait, &a.Level, &a.Rest, &a.RestMax} {
+	for _, span := range []*time.Duration{&a.Started, &a.Wait, &a.Rest, &a.RestMax} {
 		*span = r.cut(*span)
 	}
 	switch {
@@ -310,13 +310,19 @@ func (r *reference) Report(_ context.Context, authority string, a pace.Report) (
 			s.now.Rest = 0
 		}
 	}
+	if r.does("takes no news for news") {
+		a.Level = max(a.Level, 0)
+	}
+	if !s.now.Open && !r.does("waits for long answers") {
+		delete(s.tries, a.Answered)
+	}
 	if a.Wait > 0 {
 		s.rest(now+a.Wait, a.Why)
-		s.now.Level = max(s.now.Level, a.Level)
+		s.now.Level = max(s.now.Level, min(a.Level, 1<<60))
 		if r.does("lowers the level with a pause") {
 			s.now.Level = a.Level
 		}
-	} else {
+	} else if a.Level >= 0 {
 		s.now.Level = min(s.now.Level, a.Level)
 	}
 	r.serve(s, "")

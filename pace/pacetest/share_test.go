@@ -2,10 +2,12 @@ package pacetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,11 +20,14 @@ import (
 type distant struct {
 	pace.Store
 	delay, jitter time.Duration
+	down          atomic.Bool // all calls fail
 
 	mu          sync.Mutex
 	rng         *rand.Rand
 	there, back time.Time // arrival of the latest call, of the latest answer or message
 }
+
+var errDown = errors.New("down")
 
 // travel returns when what is sent now has arrived.
 func (d *distant) travel(latest *time.Time) {
@@ -39,18 +44,27 @@ func (d *distant) travel(latest *time.Time) {
 func (d *distant) Reserve(ctx context.Context, authority string, r pace.Reservation) (pace.Grant, error) {
 	d.travel(&d.there)
 	defer d.travel(&d.back)
+	if d.down.Load() {
+		return pace.Grant{}, errDown
+	}
 	return d.Store.Reserve(ctx, authority, r)
 }
 
 func (d *distant) Hold(ctx context.Context, authority, ticket string, life, started time.Duration) (pace.Condition, error) {
 	d.travel(&d.there)
 	defer d.travel(&d.back)
+	if d.down.Load() {
+		return pace.Condition{}, errDown
+	}
 	return d.Store.Hold(ctx, authority, ticket, life, started)
 }
 
 func (d *distant) Report(ctx context.Context, authority string, r pace.Report) (pace.Condition, error) {
 	d.travel(&d.there)
 	defer d.travel(&d.back)
+	if d.down.Load() {
+		return pace.Condition{}, errDown
+	}
 	return d.Store.Report(ctx, authority, r)
 }
 
