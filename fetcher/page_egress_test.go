@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/httptest"
@@ -135,6 +136,28 @@ func TestPagesAtPublicAddresses(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A name of a local network whose look-up fails for a moment is deferred, if the base
+// connects to no other address than this machine looks up.
+func TestPagesOfNamesThatFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site("http://intranet").At("10.0.0.7").Robots(open).Path("/*", page)
+		web.Names("intranet", httptest.ServFail(), httptest.ServFail(), httptest.Addrs("10.0.0.7"))
+		defer func(old http.RoundTripper) { http.DefaultTransport = old }(http.DefaultTransport)
+		http.DefaultTransport = web.Transport()
+		tr := newTransport(t, &fetcher.Options{PageEgress: true, Egress: func(netip.Addr) error { return nil }})
+		tr.SetLookup(web.LookupNetIP)
+		if err := requestPage(tr, "http://intranet/page"); !errors.Is(err, fetcher.ErrDeferred) {
+			t.Errorf("4.4/look_up_fails: got %v; want a Defer", err)
+		}
+		time.Sleep(time.Hour)
+		if err := requestPage(tr, "http://intranet/page"); err != nil {
+			t.Errorf("4.4/look_up_works: got %v; want the page", err)
+		}
+		tr.CloseIdleConnections()
+	})
 }
 
 // TestPageEgressInAudit checks that an address is refused although Audit refuses

@@ -84,8 +84,7 @@ type Network struct {
 	rule    func(context.Context, netip.Addr) error
 	always  bool                                  // the rule binds redirects within a private network, too
 	strict  bool                                  // Options.Pages
-	names   bool                                  // Options.Resolve
-	direct  bool                                  // no relay: the peer of a connection is the site
+	local   bool                                  // the base connects only to addresses that names have on this machine
 	proxy   func(*http.Request) (*url.URL, error) // of the base; nil without one
 	base    http.RoundTripper                     // makes page requests
 	plain   http.RoundTripper                     // makes the requests of trips that the rule does not bind
@@ -96,7 +95,7 @@ type Network struct {
 // New returns the network of a base.
 func New(base http.RoundTripper, o Options) *Network {
 	n := &Network{
-		Lookup: net.DefaultResolver.LookupNetIP, rule: o.Rule, always: o.Rule != nil || o.Pages, strict: o.Pages, names: o.Resolve,
+		Lookup: net.DefaultResolver.LookupNetIP, rule: o.Rule, always: o.Rule != nil || o.Pages, strict: o.Pages,
 		base: base, plain: base,
 	}
 	if o.Rule == nil {
@@ -106,8 +105,8 @@ func New(base http.RoundTripper, o Options) *Network {
 	if !ok {
 		return n
 	}
-	dial, own := dialerOf(t)
-	n.direct, n.proxy = !own, t.Proxy
+	dial := dialerOf(t)
+	n.local, n.proxy = o.Resolve || dial == nil, t.Proxy
 	n.pages = n.guard(t, dial)
 	n.guarded = shortLived(n.pages.Clone(), o.MaxHeader)
 	n.plain = shortLived(t.Clone(), o.MaxHeader)
@@ -149,16 +148,15 @@ func shortLived(t *http.Transport, maxHeader int64) *http.Transport {
 // dialFunc is the type of http.Transport.DialContext.
 type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// dialerOf returns the plain dialer of a transport, nil if it has none. own reports
-// whether the transport has a dialer at all, for TLS or not. The deprecated fields count: a crawler
-// that dials through a tunnel must not go round it.
-func dialerOf(t *http.Transport) (dial dialFunc, own bool) {
-	//lint:ignore SA1019 net/http honours them
-	old, oldTLS := t.Dial, t.DialTLS
-	if dial = t.DialContext; dial == nil && old != nil {
-		dial = func(_ context.Context, network, addr string) (net.Conn, error) { return old(network, addr) }
+// dialerOf returns the plain dialer of a transport, nil if it has none. The deprecated
+// field counts: a crawler that dials through a tunnel must not go round it.
+func dialerOf(t *http.Transport) dialFunc {
+	//lint:ignore SA1019 net/http honours it
+	old := t.Dial
+	if t.DialContext != nil || old == nil {
+		return t.DialContext
 	}
-	return dial, dial != nil || oldTLS != nil || t.DialTLSContext != nil
+	return func(_ context.Context, network, addr string) (net.Conn, error) { return old(network, addr) }
 }
 
 // CloseIdle closes the idle connections of all transports but the base.
@@ -190,12 +188,12 @@ func (n *Network) checked(dial dialFunc) dialFunc {
 			return nil, err
 		}
 		limit := lookupTime
-		if n.names {
+		if n.local {
 			limit = dialTime
 		}
 		addrs, err := n.resolve(ctx, limit, network, host)
 		switch {
-		case err != nil && n.names:
+		case err != nil && n.local:
 			return nil, err
 		case err != nil:
 			conn, err := dial(ctx, network, addr)
@@ -291,7 +289,7 @@ func isWeb(u *url.URL) bool { return u.Scheme == "http" || u.Scheme == "https" }
 func (n *Network) permits(ctx context.Context, to *url.URL, dialled bool, trusted string) error {
 	host := canonical(to.Hostname())
 	_, known := literal(host)
-	if dialled && !known && (n.direct || !specialUse(host)) {
+	if dialled && !known && (n.local || !specialUse(host)) {
 		return nil // its addresses are checked when they are connected to
 	}
 	addrs, err := n.resolve(ctx, lookupTime, "ip", host)

@@ -105,8 +105,8 @@ func (t *Trip) Follow(ctx context.Context, from, to *url.URL) error {
 
 // answeredInside reports whether the last answer, for a URL of host, came from a
 // special address. If no connection was reported, that is known of literal addresses
-// only. A reported connection may end at a relay in the crawler's own network, unless
-// the base is known to have none. Then no address of the host may be public.
+// only. A reported connection may end at a relay in the crawler's own network, so no
+// address of the host may be public.
 func (t *Trip) answeredInside(ctx context.Context, host string) bool {
 	peer := t.peer.Load()
 	if peer == nil {
@@ -115,9 +115,6 @@ func (t *Trip) answeredInside(ctx context.Context, host string) bool {
 	}
 	if public(peer.Addr()) {
 		return false
-	}
-	if t.network.direct {
-		return true
 	}
 	addrs, _ := t.network.resolve(ctx, lookupTime, "ip", host)
 	if slices.ContainsFunc(addrs, public) {
