@@ -286,10 +286,10 @@ func (p *Pacer) giveBack(t *ticket, until instant) {
 	}
 }
 
-// hold keeps a ticket in flight for keep from now, sees to the next time, and learns how
-// the host is. A keep of 0 ends the ticket. The call has another context
-// than the caller, because the place must become free even if the caller has left. ok
-// reports whether the store answered.
+// hold keeps a ticket in flight for keep from now, sees to the next time, and learns the
+// condition of the host. A keep of 0 ends the ticket. The call has another context than
+// the caller, because the place must become free even if the caller has left. ok reports
+// whether the store answered.
 func (p *Pacer) hold(t *ticket, keep time.Duration) (ok bool) {
 	p.mu.Lock()
 	var sent time.Duration
@@ -312,8 +312,8 @@ func (p *Pacer) hold(t *ticket, keep time.Duration) (ok bool) {
 	return ok
 }
 
-// report is what a flight says of its host, with what remains of a pause or a rest.
-func (f *flight) report(health Health, rest time.Duration) Report {
+// outcome reports what a flight shows of its host, with what remains of a pause or a rest.
+func (f *flight) outcome(health Health, rest time.Duration) Report {
 	h := f.host
 	r := Report{
 		Started: max(f.started+h.pacer.fleet.clock.ahead(), 0), Health: health, Wait: rest, Why: h.rests, Level: -1,
@@ -325,10 +325,27 @@ func (f *flight) report(health Health, rest time.Duration) Report {
 	return r
 }
 
+// news returns what the answer to a flight means to the fleet, and whether it means
+// anything. level is what the next pause started from before.
+func (f *flight) news(health Health, rest, level time.Duration) (r Report, ok bool) {
+	h := f.host
+	if health != Failing && health == f.health {
+		health = Neutral // it counts at the end
+	}
+	r = f.outcome(health, rest)
+	if rest > 0 || h.level != level {
+		r.Level = h.level
+	}
+	if f.ticket != nil && h.breaker.troubled() {
+		r.Answered = f.ticket.name
+	}
+	return r, health != Neutral || r.Level >= 0 || r.Answered != ""
+}
+
 // tell reports to the fleet. It returns when the store has answered, so that no place is
 // given back before that.
 func (p *Pacer) tell(h *host, r Report) {
-	if p.opts.Shared == nil || h.limits.Off {
+	if p.opts.Shared == nil {
 		return
 	}
 	c, ok := exchange(context.Background(), h, &p.fleet.reports, func(ctx context.Context) (Condition, error) {

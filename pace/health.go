@@ -202,11 +202,12 @@ func (t Turn) Fail(cause string) {
 		p.mu.Unlock()
 		return
 	}
+	h := f.host
 	f.health = Failing
-	f.host.fail(f, "no complete answer ("+clean.Text(cause, 100)+")", p.now())
-	p.postpone(f.host)
-	p.pump(f.host)
-	r := f.report(Failing, 0)
+	h.fail(f, "no complete answer ("+clean.Text(cause, 100)+")", p.now())
+	p.postpone(h)
+	p.pump(h)
+	r := f.outcome(Failing, 0)
 	p.mu.Unlock()
-	p.tell(f.host, r)
+	p.tell(h, r)
 }

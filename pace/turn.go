@@ -140,19 +140,13 @@ func (t Turn) Answer(status int, header http.Header) {
 		p.postpone(h)
 	}
 	p.pump(h)
-	counts := Neutral
-	if health == Failing || health != f.health {
-		counts = health
+	if p.opts.Shared == nil {
+		p.mu.Unlock()
+		return
 	}
-	r := f.report(counts, rest)
-	if rest > 0 || h.level != level {
-		r.Level = h.level
-	}
-	if f.ticket != nil && h.breaker.troubled() {
-		r.Answered = f.ticket.name
-	}
+	r, news := f.news(health, rest, level)
 	p.mu.Unlock()
-	if counts != Neutral || r.Level >= 0 || r.Answered != "" {
+	if news {
 		p.tell(h, r)
 	}
 }
@@ -210,16 +204,16 @@ func (t Turn) Done() {
 	if !f.answered {
 		p.average(f, false)
 	}
-	b := f.host.breaker
-	news := f.health == Healthy && b != nil && (b.troubled() || b.rest > 0)
-	if news {
-		f.host.succeed(f)
+	h, news := f.host, false
+	var r Report
+	if b := h.breaker; b != nil && f.health == Healthy && (b.troubled() || b.rest > 0) {
+		h.succeed(f)
+		r, news = f.outcome(Healthy, 0), true
 	}
-	r := f.report(Healthy, 0)
 	ticket := p.end(f)
 	p.mu.Unlock()
 	if news {
-		p.tell(f.host, r)
+		p.tell(h, r)
 	}
 	if ticket != nil {
 		p.release(ticket)
