@@ -36,7 +36,7 @@ type robotsCase struct {
 	Robots  *string
 	Base64  []byte `json:"robots_b64"`
 	Fixture string // file with the text
-	Status  int    // without a text
+	Status  int    // without a text; with one, the page's
 	Answer  *struct {
 		Status int
 		Body   string
@@ -155,7 +155,7 @@ func (c *robotsCase) publish(t *testing.T, web *httptest.Web, folder string) {
 		}
 	}
 	site.Robots(httptest.Text(string(text)))
-	if c.Status != 0 {
+	if text == nil && c.Status != 0 {
 		site.Robots(httptest.Status(c.Status))
 	}
 	if a := c.Answer; a != nil {

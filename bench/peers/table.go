@@ -86,10 +86,22 @@ const intro = `# The tests of other projects
 
 Other projects test what Polite does, too. This page lists how many of their cases agree with Polite, and the reason for
 each difference: what a clause asks, or one of the [deviations](deviations.md). It is the output of ` + "`go run ./peers`" + ` in the module
-bench, whose package peers has the reasons. The vectors of Web Bot Auth are not listed: the tests of examples/webbotauth run them.
+bench, whose package peers has the reasons. The [last section](#not-in-the-table) names the suites that are not in the table.
 
 | suite | cases | same | differ | by clause |
 |---|---|---|---|---|
+`
+
+const rest = `
+## Not in the table
+
+- The tests of net/http for its client run over a Transport that lets every request through (` + "`TestNetHTTP`" + `). They come from the
+  sources of the Go version in use. Of Go 1.26, 189 tests can be built outside of net/http, and 186 of them pass. The others
+  want a request without a User-Agent (RFC 9309, section 2.2.1), a CONNECT, and net/http's own error for a URL without a
+  robots.txt (section 2.3).
+- http-cache-tests 0.4.5, as installed by npm, runs through a reverse proxy over Polite (` + "`TestCacheTestsSuite`" + `, which needs node).
+  Polite does not cache pages, so the same 114 of 350 tests pass as without it.
+- The vectors of Web Bot Auth run in the tests of examples/webbotauth.
 `
 
 // page returns the table and the differences in Markdown.
@@ -118,7 +130,7 @@ func page(suites []suite) string {
 			fmt.Fprintf(&b, "| %s | %s | `%s` |\n", r.clause, r.why, strings.Join(s.found[r.why], "`, `"))
 		}
 	}
-	return b.String()
+	return b.String() + rest
 }
 
 // eachLine decodes every line of a file of JSON values.
