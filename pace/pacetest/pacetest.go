@@ -271,7 +271,13 @@ func (d *desk) life() {
 	d.refused(next, "its place went to q.b, so it is a new ticket")
 	d.hold("p.a", 0, 1)
 	d.hold("q.b", 0, 1)
-	d.granted(ask("r.c", 0, 1), "no ticket has the place: Hold does not bring p.a back")
+	c := d.granted(ask("r.c", 0, 1), "no ticket has the place: Hold does not bring p.a back")
+	next = ask("r.c", 0, 1)
+	next.Life, next.After = blink, c.Start+time.Hour
+	d.refused(next, "its next start is further off than Ahead")
+	d.refused(ask("s.d", 0, 1), "r.c has kept its place")
+	time.Sleep(2 * blink)
+	d.granted(ask("s.d", 0, 1), "the life of r.c has ended: to ask for one more start makes it no longer")
 }
 
 func (d *desk) queueLife() {

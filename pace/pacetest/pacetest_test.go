@@ -11,6 +11,7 @@ import (
 )
 
 func TestReferenceKeepsThePromises(t *testing.T) {
+	t.Parallel()
 	Run(t, func(*testing.T) pace.Store { return newReference() })
 }
 
@@ -24,6 +25,7 @@ var breaches = []struct{ breaks, test string }{
 	{"decides in two steps", "at_once"},
 	{"keeps the dead", "life"},
 	{"brings back the dead", "life"},
+	{"keeps a place for a next start", "life"},
 	{"keeps the dead in the queue", "life_in_the_queue"},
 	{"gives each question a start", "lost_answer"},
 	{"puts the late last", "late"},
@@ -74,6 +76,7 @@ func TestBreach(t *testing.T) {
 }
 
 func TestEveryBreachIsNoticed(t *testing.T) {
+	t.Parallel()
 	child := exec.Command(os.Args[0], "-test.run=^TestBreach$", "-test.v", "-test.parallel=64")
 	child.Env = append(os.Environ(), inChild+"=1")
 	out, err := child.CombinedOutput()

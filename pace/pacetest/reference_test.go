@@ -250,7 +250,7 @@ func (r *reference) Reserve(_ context.Context, authority string, a pace.Reservat
 		start = max(s.due, s.last+max(a.Gap, s.gap), s.now.Until) + time.Duration(n)*max(a.Gap, 5*time.Millisecond)
 	}
 	t.ends = min(start, now+patience) + 2*time.Second
-	if a.After > 0 && t.order < 0 {
+	if a.After > 0 && t.order < 0 && !r.does("keeps a place for a next start") {
 		t.ends = now + a.Life
 	}
 	return pace.Grant{Start: start, Condition: r.condition(s)}, nil
