@@ -26,11 +26,11 @@ func (c *cli) diffCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff [flags] OLD NEW",
 		Short: "Show which rules and which decisions differ between two robots.txt",
-		Long: `Diff compares two robots.txt, each a local file or that of a URL's site. For
-each crawler that one of them names, and for all others (*), it lists the rules
-that are only in the old file (-) or only in the new one (+), and the paths
-whose verdict differs (>). The order of rules and the names of groups that mean
-the same make no difference.
+		Long: `Diff compares two robots.txt, each a local file, - for standard input, or that
+of a URL's site. For each crawler that one of them names, and for all others
+(*), it lists the rules that are only in the old file (-) or only in the new one
+(+), and the paths whose verdict differs (>). The order of rules and the names
+of groups that mean the same make no difference.
 
 It tries the paths that the rules are made for, or those of --urls, one a line.
 
@@ -47,6 +47,9 @@ file cannot be read.`,
 }
 
 func (d *comparing) run(ctx context.Context, from, to string) error {
+	if from == "-" && to == "-" || d.urls == "-" && (from == "-" || to == "-") {
+		return usageErrorf("want one file on standard input, not two")
+	}
 	profile, err := profileByName(d.profile)
 	if err != nil {
 		return err

@@ -29,8 +29,8 @@ func (c *cli) lintCommand() *cobra.Command {
 spelling was corrected, or whose sitemap is not a full URL. The argument is a
 local file, - for standard input, or a URL, whose site's robots.txt is fetched.
 
-With --json each remark is an object. The exit code is 0, or 2 if there is no
-file. With --exit-code it is 1 if there are remarks.`,
+With --json each remark is an object. The exit code is 0, or 2 if no file was
+read. With --exit-code it is 1 if there are remarks.`,
 		Example: `  polite lint robots.txt
   polite lint --remarks https://example.com
   polite lint --exit-code robots.txt && cp robots.txt /var/www/`,

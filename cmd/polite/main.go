@@ -53,6 +53,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/rfc9309/polite/cmd/polite/internal/display"
 	"github.com/rfc9309/polite/fetcher/ftp"
@@ -143,11 +144,22 @@ could not be fetched: keep the URL and try again later.
 
 		SuggestionsMinimumDistance: 2,
 	}
+	root.SetFlagErrorFunc(wantValue)
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	// The help texts and the lists of flags are 80 columns wide.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", ".FlagUsagesWrapped 80 "))
 	root.AddCommand(c.checkCommand(), c.matchCommand(), c.getCommand(), c.lintCommand(), c.sitemapsCommand(), c.testCommand(), c.diffCommand(), c.agentCommand(), c.replayCommand(), c.demoCommand())
 	return root
+}
+
+// wantValue says what a flag wants whose value cannot be read.
+func wantValue(_ *cobra.Command, err error) error {
+	var bad *pflag.InvalidValueError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	wanted := map[string]string{"bool": "true or false", "int": "a whole number", "duration": "a number and a unit, such as 30s"}
+	return fmt.Errorf("--%s is %q; want %s", bad.GetFlag().Name, bad.GetValue(), wanted[bad.GetFlag().Value.Type()])
 }
 
 // unknownCommand refuses arguments that are no command, and names the nearest one.

@@ -60,7 +60,7 @@ func (r *reading) download(ctx context.Context, what string, profile *policy.Pro
 	} else if d, err = crawler.Check(ctx, target); err != nil {
 		return nil, err
 	}
-	r.warn("there is no file: %s", display.Cause(d))
+	r.warn("no file was read: %s", display.Cause(d))
 	r.code = exitFailed
 	return nil, nil
 }

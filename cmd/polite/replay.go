@@ -14,11 +14,11 @@ import (
 
 func (c *cli) replayCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "replay FILE",
+		Use:   "replay [flags] FILE",
 		Short: "Derive logged decisions again from the logged texts",
-		Long: `Replay reads a file that polite check --evidence wrote. It derives each decision
-again, from the texts and the times in the file, without any network. It ends at
-the first decision that differs.
+		Long: `Replay reads a file that polite check --evidence wrote; - is standard input. It
+derives each decision again, from the texts and the times in the file, without
+any network. It ends at the first decision that differs.
 
 The exit code is 0 if all decisions follow from the file, 1 if one differs, and
 2 if the file cannot be read.`,

@@ -55,7 +55,9 @@ func (p *Replay) Run(log io.Reader) error {
 		n++
 		var l line
 		err := json.Unmarshal(lines.Bytes(), &l)
-		if err == nil {
+		if err != nil {
+			err = fmt.Errorf("want a line that polite check --evidence wrote: %w", err)
+		} else {
 			err = r.step(l)
 		}
 		var differs *DifferenceError
