@@ -120,14 +120,3 @@ func TestOtherSchemes(t *testing.T) {
 		}
 	})
 }
-
-func TestServerErrorForAll(t *testing.T) {
-	t.Run("google/a_5xx_in_place_of_a_404_is_not_detected", func(t *testing.T) {
-		for _, p := range []*policy.Profile{policy.Google(), policy.Google2019()} {
-			a := policy.Attempt{Robots: "https://example.com/robots.txt", Status: 500, Sent: start, Received: start}
-			if got := p.Learn(nil, a).Decide("ExampleBot", pageURL("/"), start).Verdict; got != policy.Defer {
-				t.Errorf("%s, 500\ngot  %v\nwant %v", p.Name, got, policy.Defer)
-			}
-		}
-	})
-}

@@ -199,7 +199,11 @@ func (e *engine) attempt(f *flight, old *policy.Record, turn pace.Turn, trip *eg
 	defer cancel()
 	a := policy.Attempt{Robots: f.key + robotsPath, Sent: time.Now()}
 	if err == nil {
-		err = guarded(e.watch.log, func() error { e.retrieve(ctx, &a, old, turn, trip); return nil })
+		err = guarded(e.watch.log, func() error {
+			e.retrieve(ctx, &a, old, turn, trip)
+			e.probe(ctx, &a, old, trip)
+			return nil
+		})
 	}
 	turn.Done() // of no effect unless a panic kept the try from doing so
 	if err != nil {

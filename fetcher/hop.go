@@ -78,6 +78,8 @@ type tries struct {
 	n    int    // tries made
 	late bool   // another try has no turn in time
 	last answer // result of the last try
+
+	statusOnly bool // no body is read
 }
 
 // RoundTrip makes one try at the host's turn and keeps the answer. It returns a
@@ -126,7 +128,7 @@ func (t *tries) try(req *http.Request, turn pace.Turn) (a answer) {
 	a.status, a.header = resp.StatusCode, header
 	a.content, err = call(whole, log, func(ctx context.Context) (content, error) {
 		defer resp.Body.Close()
-		if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		if t.statusOnly || resp.StatusCode < 200 || resp.StatusCode > 299 {
 			return content{}, nil
 		}
 		return readBody(ctx, resp, header, t.engine.opts.Profile.Limit)

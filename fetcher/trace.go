@@ -32,7 +32,8 @@ type Trace struct {
 	// product token, once for each Transport (RFC 9309, section 2.2.1).
 	Agent func(sent string)
 
-	// Request gets every request for a robots.txt, each try by itself.
+	// Request gets every request for a robots.txt, each try by itself, and the two
+	// further requests of Profile.Probe.
 	Request func(Request)
 
 	// Fetched gets every fetch and the record learnt from it, which is already in
@@ -62,7 +63,7 @@ type Trace struct {
 // Request is one request for a robots.txt: one try of one hop.
 type Request struct {
 	Robots string // the robots.txt that is fetched, as in the Attempt of Fetched
-	URL    string // the URL requested: Robots itself, or where a redirect led
+	URL    string // the URL requested: Robots itself, where a redirect led, or a URL of Profile.Probe
 	Try    int    // 1 for the first
 	Status int    // 0 without an answer
 	Start  time.Time

@@ -39,6 +39,8 @@ type Attempt struct {
 	// *Failure in its chain gives the class; without one the class is Other.
 	// Profile.Failures says what the class means. Body is then not read.
 	Err error
+	// Probe is what two more requests showed. Nil means that they were not made.
+	Probe *Probe
 }
 
 // Hop is one redirect that was followed.

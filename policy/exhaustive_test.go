@@ -27,6 +27,8 @@ var (
 		{"408", "", ""},
 		{"429", " + Retry-After: 7200", ""},
 		{"503", "", ""},
+		{"503 probe 200 503", "", ""},
+		{"500 probe 500 500", "", ""},
 		{"dns", "", ""},
 		{"200 body", "", "User-agent: *\nDisallow: /\n"},
 	}
@@ -35,7 +37,7 @@ var (
 )
 
 // TestEveryHistory plays every history of up to three events under every profile:
-// 622,000 records. After each event it compares the decisions now, about the time of
+// 885,000 records. After each event it compares the decisions now, about the time of
 // the next fetch and a month later with the reference, and checks all invariants.
 func TestEveryHistory(t *testing.T) {
 	depth := 3
@@ -167,8 +169,12 @@ var invariants = []struct {
 	}},
 	{"only a witness or an outage leads to allow without a copy", func(profile string, l life, d policy.Decision, now time.Time) bool {
 		last := kinds[l.events[len(l.events)-1].kind].answer
-		witness := last == "404" || last == "403" || last == "400" || last == "408" || last == "429" || last == "301 after 10"
+		witness := last == "404" || last == "403" || last == "400" || last == "408" || last == "429" || last == "301 after 10" || last == "503 probe 200 503"
 		return !d.Allowed() || !d.Fetched.IsZero() || d.Access == policy.Unreachable || witness
+	}},
+	{"a server error counts as no file only if / has an answer, another path has the same error, and no copy is known", func(profile string, l life, d policy.Decision, now time.Time) bool {
+		last := kinds[l.events[len(l.events)-1].kind].answer
+		return d.Access != policy.Unavailable || d.Status < 500 || strings.HasPrefix(profile, "google") && last == "503 probe 200 503" && d.Fetched.IsZero()
 	}},
 	{"a file that disallows everything never leads to allow", func(_ string, l life, d policy.Decision, now time.Time) bool {
 		return !d.Allowed() || d.Fetched.IsZero() || !strings.Contains(l.lastFile(), "Disallow")

@@ -21,6 +21,7 @@ var (
 		"200", "200", "200 cut", "202", "204", "206", "200 body", "200 timeout", "304", "304", "301", "301 after 4", "301 after 5", "301 after 10",
 		"302 redirect_refused", "404", "404", "404 body", "410", "401", "403", "400", "407", "408", "412", "429", "429", "500", "503", "503", "599", "600", "999", "101", "0", "-1",
 		"dns", "connect", "tls", "timeout", "protocol", "network",
+		"503 probe 200 503", "500 probe 302 500", "503 probe 200 500", "503 probe 503 503", "503 probe 200 0", "dns probe 200 0", "404 probe 200 404", "503 after 1 probe 200 503", "503 after 1 from https://example.com/robots.txt probe 200 503", "503 from https://cdn.example/r probe 200 503",
 	}
 	headers = []string{
 		"", "", "", ` + ETag: "a"`, ` + ETag: "b"`, " + Last-Modified: Fri, 01 May 2020 00:00:00 GMT", " + Cache-Control: no-store",

@@ -28,14 +28,9 @@ const maxValidator = 1 << 10
 // are spread by a hash of the URL and the time, so that a fleet does not come back
 // in step.
 func (p *Profile) Learn(old *Record, a Attempt) *Record {
-	if old.blank() || old.robots != a.Robots || old.profile.Name != p.Name {
-		old = nil
-	}
-	a.Header = field.Canonical(a.Header)
-	s := step{p: p, old: old, a: &a, now: nanos(a.at()), began: nanos(a.began())}
-	s.learnt = s.now
+	s := p.newStep(old, &a)
 	s.order()
-	return old.Merge(s.record(), a.at())
+	return s.old.Merge(s.record(), a.at())
 }
 
 // step is one call of Learn.
@@ -46,6 +41,16 @@ type step struct {
 	began  int64 // when the fetch began
 	now    int64 // when it ended
 	learnt int64 // now, or a little later to keep an order
+}
+
+// newStep returns the step from old, which may be of another authority or profile.
+func (p *Profile) newStep(old *Record, a *Attempt) step {
+	if old.blank() || old.robots != a.Robots || old.profile.Name != p.Name {
+		old = nil
+	}
+	a.Header = field.Canonical(a.Header)
+	now := nanos(a.at())
+	return step{p: p, old: old, a: a, began: nanos(a.began()), now: now, learnt: now}
 }
 
 // instant is the span within which two fetches, one after the other, count as
@@ -76,6 +81,8 @@ func (s *step) record() *Record {
 		return s.notModified()
 	case s.conditional() && (s.a.Status == http.StatusBadRequest || s.a.Status == http.StatusPreconditionFailed):
 		return s.withoutValidators(s.keptCopy()) // the answer says nothing about the file
+	case s.insteadOf404():
+		return s.as404()
 	}
 	rule := s.p.statusRule(s.a.Status)
 	if rule.Access == Successful {

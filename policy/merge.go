@@ -105,6 +105,7 @@ func (r *Record) joinOutage(old *Record) *Record {
 	o.lasted = max(o.lasted, old.outage.lasted)
 	o.fails = max(o.fails, old.outage.fails)
 	o.answered = o.answered || old.outage.answered
+	o.probed = max(o.probed, old.outage.probed)
 	c := r.copy
 	if old.copy != nil && (c == nil || old.copy.fetched > c.fetched) {
 		c = old.copy

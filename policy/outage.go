@@ -24,6 +24,7 @@ type outage struct {
 	first    int64         // when the first failed fetch ended; 0 if nobody said when
 	tried    int64         // when the last failed fetch began
 	reached  int64         // when the last answer before the outage was learnt; 0 if there was none
+	probed   int64         // when the last fetch with a Probe ended; 0 if there was none. Merge keeps it
 	lasted   time.Duration // the observed length, up to the last failed fetch
 	fails    uint8         // failed fetches in a row, for the time between them
 	answered bool          // a server error was seen in this outage
@@ -66,6 +67,9 @@ func (s *step) unreachable(rule StatusRule, cause string) *Record {
 	r.outage = s.nextOutage()
 	r.outage.hold = rule.Hold
 	r.outage.answered = r.outage.answered || rule.Answers
+	if s.a.Probe != nil {
+		r.outage.probed = s.now
+	}
 	r.next = after(s.now, s.pause(rule, r))
 	r.outage.fails = min(r.outage.fails+1, maxFails)
 	return r

@@ -45,6 +45,7 @@
 //     file cut by the network must not pass for a whole one. Wrap it in a
 //     [Failure] where its class is known.
 //   - A retrieval that its caller gave up is no attempt; do not learn from it.
+//   - Fill in Probe if [Profile.WantsProbe] says so, after everything else.
 //   - Send [Record.Validators] to the URL [Record.Origin], and to no other.
 //   - Fetch once more, at once, if the new record is due when the attempt ended: the
 //     server has refused the validators, and the record has them no more.

@@ -42,6 +42,11 @@ type Profile struct {
 	// Outage says what holds while the file is unreachable, phase by phase.
 	// The last phase has no end. Empty means: defer for ever.
 	Outage []Phase
+	// Probe takes a 5xx for robots.txt for a 404 if the server has an answer for "/"
+	// and gives the same 5xx for a path that cannot exist. That takes two more
+	// requests, at most once in 24 hours of an outage: see WantsProbe. They go out
+	// while RFC 9309, section 2.3.1.4, forbids all access, so false is the default.
+	Probe bool
 	// Conditional sends the validators of the copy with the next fetch.
 	Conditional bool
 }

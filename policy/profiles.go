@@ -106,11 +106,11 @@ func Strict() *Profile {
 
 // Google returns the profile of Google's documentation as of 2026: twelve hours
 // of standstill, then the copy or no restriction for 30 days, then no
-// restriction if the server answers. 429 is a server error, and requests are
-// not conditional.
+// restriction if the server answers. 429 is a server error, requests are not
+// conditional, and a server that answers 5xx in place of a 404 is found out.
 func Google() *Profile {
 	p := base("google", matcher.Google())
-	p.Conditional = false
+	p.Conditional, p.Probe = false, true
 	p.Fresh.Most = 7 * day // "increase or decrease" by max-age
 	busy := []StatusRule{{From: 429, To: 429, Clause: "house", Answers: true}}
 	p.Status = statuses(busy, absent(0, Lifetime))
@@ -124,10 +124,11 @@ func Google() *Profile {
 
 // Google2019 returns the profile of Google's documentation from July 2019: every
 // 4xx is full allow, and after 30 days of standstill the copy is used, or
-// without one there is no restriction.
+// without one there is no restriction. A server that answers 5xx in place of a 404 is
+// found out.
 func Google2019() *Profile {
 	p := base("google2019", matcher.Google())
-	p.Conditional = false
+	p.Conditional, p.Probe = false, true
 	p.Fresh.Most = 7 * day // "increase or decrease" by max-age
 	p.Status = statuses(absent(0, 0))
 	p.Outage = []Phase{

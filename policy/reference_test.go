@@ -48,6 +48,7 @@ const (
 	asShut                            // too many redirects, in a careful profile
 	asBeyond                          // too many redirects
 	asGone                            // there is no file
+	asPretended                       // a server error that stands for a 404
 	asDenied                          // there is no file for us, for now
 	asClosed                          // the site is closed
 	asFile                            // a file
@@ -91,6 +92,8 @@ func (r *reference) means(a policy.Attempt) meaning {
 		return asRefused
 	case a.Err != nil:
 		return asBroken
+	case r.pretended(a):
+		return asPretended
 	case redirect && (len(a.Hops) >= hops || a.Header.Get("Location") == "/robots.txt"):
 		if careful {
 			return asShut
@@ -106,6 +109,15 @@ func (r *reference) means(a policy.Attempt) meaning {
 		return asFailing
 	}
 	return m
+}
+
+// pretended reports whether a server error stands for a 404.
+func (r *reference) pretended(a policy.Attempt) bool {
+	if a.Probe == nil || r.copied || a.Served != "" && a.Served != robots || len(a.Hops) > 0 && a.Served == "" || !strings.HasPrefix(r.profile, "google") {
+		return false
+	}
+	works := a.Probe.Root/100 == 2 || a.Probe.Root/100 == 3
+	return a.Status/100 == 5 && works && a.Probe.Missing == a.Status
 }
 
 // validators reports whether the next request is conditional.
@@ -184,7 +196,7 @@ func (r *reference) learn(a policy.Attempt, header string, now time.Time) {
 		r.reached(policy.Successful, "")
 		r.tag, r.dated = "", false
 		r.next(now, -time.Minute, -time.Minute)
-	case asGone, asDenied, asClosed, asBeyond:
+	case asGone, asPretended, asDenied, asClosed, asBeyond:
 		r.without(m, now, future)
 	default:
 		r.fails(m, r.own(a.Status), header, now)
@@ -215,6 +227,8 @@ func (r *reference) without(m meaning, now time.Time, future bool) {
 	switch m {
 	case asGone:
 		again = days
+	case asPretended:
+		r.clause, again = "house", days
 	case asClosed:
 		r.access, r.clause, again = policy.Restricted, "house", days
 	case asBeyond:

@@ -29,6 +29,7 @@ import (
 //	cut                       the body was longer than the limit
 //	after N                   N redirects were followed before
 //	from URL                  the URL that answered
+//	probe ROOT MISSING        the statuses of a Probe
 //	+ Field: value            a header line, to the next " + "
 //
 // OUTCOME is the decision at that moment, with the clause and "stale" for an expired
@@ -176,6 +177,12 @@ func attempt(t testing.TB, s string, now time.Time) policy.Attempt {
 		case "from":
 			i++
 			a.Served = words[i]
+		case "probe":
+			a.Probe = &policy.Probe{}
+			if _, err := fmt.Sscan(words[i+1]+" "+words[i+2], &a.Probe.Root, &a.Probe.Missing); err != nil {
+				t.Fatalf("not two statuses: %q", s)
+			}
+			i += 2
 		default:
 			word(t, &a, w)
 		}

@@ -150,6 +150,7 @@ func unreachable() []requirement {
 		says("MUST", complete, "503", decision(503), "policy/2.3.1.4/every_server_error", "policy/2.3.1.4/statuses_that_are_none"),
 		says("MUST", complete, "a connection that fails", decision(0),
 			"policy/2.3.1.4/a_silent_server_is_never_taken_for_an_open_one", "policy/2.3.1.4/a_broken_body_is_no_file"),
+		says("MUST", complete, "503: nothing but robots.txt is requested", nothingElse, "policy/2.3.1.4/no_probe_without_profile", "fetcher/2.3.1.4/profiles_without_a_probe"),
 		says("", "For example, in the context of HTTP, server errors are identified by status codes in the 500-599 range.", "each of 500 to 599 counts as unreachable",
 			func(p *policy.Profile) string {
 				return statusesBut(500, 599, func(status int) bool {

@@ -24,12 +24,14 @@ func google() []section {
 		says("", "", "for the first 12 hours of server errors nothing is crawled, with a copy or without", yesOrNo(func(p *policy.Profile) bool {
 			return decisionAfterOutage(p, 503, 11*time.Hour, nil) == "defer" && whenCopyIsUsed(503)(p)[:9] == "from 12 h"
 		}), "policy/house/twelve_hours_of_standstill"),
+		says("", "", "in that time nothing but robots.txt is requested", nothingElse, "fetcher/4.6/down").but(22),
 		says("", "", "then the copy is used for 30 days", whenCopyIsUsed(503), "policy/house/twelve_hours_of_standstill"),
 		says("", "", "without a copy there is no restriction after the 12 hours", decisionAfterDays(503, 1), "policy/house/no_restriction_after_twelve_hours"),
 		says("", "", "after 30 days a site that answers has no file", decisionAfterDays(503, 31), "policy/house/no_restriction_after_twelve_hours"),
 		says("", "", "after 30 days a site that does not answer is not crawled", decisionAfterDays(0, 31), "policy/house/no_restriction_after_twelve_hours"),
 		says("", "", "a copy is used for 24 hours, and longer if max-age says so", lifetime("Cache-Control: max-age=172800"), "policy/2.4/max_age_of_a_day"),
-		says("", "", "a server that answers 5xx for missing pages counts as one without a file", notDone, "docs/google/a_5xx_in_place_of_a_404_is_not_detected").but(17),
+		says("", "", "a server that answers 5xx for missing pages counts as one without a file", missingBehind5xx,
+			"policy/house/5xx_in_place_of_a_404", "policy/house/a_server_that_is_down_is_no_404", "fetcher/4.6/500_for_what_is_not_there"),
 		says("", "", "ftp is crawled", ftpGoverned, "fetcher/2.3/a_robots.txt_of_its_own", "docs/2.3/other_schemes_have_no_decision").but(10),
 	}}}
 }
@@ -54,12 +56,14 @@ func google2019() []section {
 				"each of 400 to 499 allows all", every4xxIsUnavailable, "policy/2.3.1.3/every_4xx_is_full_allow"),
 			says("", "Serverfouten worden gezien als tijdelijke fouten die resulteren in een ‘volledig niet toestaan’ van crawlen.",
 				"503", decision(503), "policy/2.3.1.4/every_server_error"),
+			says("", "Serverfouten worden gezien als tijdelijke fouten die resulteren in een ‘volledig niet toestaan’ van crawlen.",
+				"nothing but robots.txt is requested", nothingElse, "fetcher/4.6/down").but(22),
 			says("", "Als de robots.txt is niet bereikbaar gedurende meer dan 30 dagen, wordt de laatste kopie van het robots.txt-bestand in de cache gebruikt.",
 				"503 for 40 days: the copy is used", whenCopyIsUsed(503), "policy/2.3.1.4/the_copy_after_thirty_days"),
 			says("", "Indien deze niet beschikbaar is, gaat Google ervan uit dat er geen crawlbeperkingen zijn.",
 				"503 for 31 days, no copy", decisionAfterDays(503, 31), "policy/2.3.1.4/no_restriction_after_thirty_days"),
 			says("", "als we kunnen vaststellen dat een site onjuist is geconfigureerd om 5xx te retourneren in plaats van een 404 voor ontbrekende pagina’s, behandelen we een 5xx-fout van die site als een 404.",
-				"such a site is detected", notDone, "docs/google/a_5xx_in_place_of_a_404_is_not_detected").but(17),
+				"such a site is detected", missingBehind5xx, "policy/house/5xx_in_place_of_a_404", "fetcher/4.6/500_for_what_is_not_there"),
 			says("", "Het verwerken van een robots.txt-bestand dat niet kan worden opgehaald vanwege DNS- of netwerkproblemen, … wordt behandeld als een serverfout.",
 				"a connection that fails", decision(0), "policy/2.3.1.4/no_restriction_after_thirty_days"),
 			says("", "robots.txt-inhoud wordt over het algemeen maximaal 24 uur in de cache opgeslagen", "for how long, if the answer has no cache headers",
@@ -174,8 +178,26 @@ func koster1996() []section {
 	}
 }
 
-// notDone is the probe for a sentence that no profile follows.
-func notDone(*policy.Profile) string { return "no" }
+// missingBehind5xx is the probe that a server that answers 5xx for missing pages counts as
+// one without a file.
+func missingBehind5xx(p *policy.Profile) string {
+	return yesOrNo(func(p *policy.Profile) bool {
+		a := answer(500, "")
+		if !p.WantsProbe(nil, a) {
+			return false
+		}
+		a.Probe = &policy.Probe{Root: 200, Missing: 500}
+		return p.Learn(nil, a).Allows(agent, pageURL("/x"), start)
+	})(p)
+}
+
+// nothingElse is the probe that after a server error nothing but robots.txt is requested.
+func nothingElse(p *policy.Profile) string {
+	if p.WantsProbe(nil, answer(503, "")) {
+		return "but `/` and one path that cannot exist, once a day"
+	}
+	return "yes"
+}
 
 // kosterTable is the probe for the table of section 3.2.2.
 func kosterTable(p *policy.Profile) string {

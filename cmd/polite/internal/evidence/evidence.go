@@ -45,6 +45,7 @@ type fetch struct {
 	Sent     time.Time   `json:"sent"`
 	Received time.Time   `json:"received"`
 	Failure  *failure    `json:"failure,omitempty"`
+	Probe    *probe      `json:"probe,omitempty"`
 }
 
 type hop struct {
@@ -52,6 +53,12 @@ type hop struct {
 	To     string      `json:"to"`
 	Status int         `json:"status"`
 	Header http.Header `json:"header,omitempty"`
+}
+
+// probe is a policy.Probe.
+type probe struct {
+	Root    int `json:"root"`
+	Missing int `json:"missing"`
 }
 
 // failure is the error of an attempt. Class is empty if it is no *policy.Failure.
@@ -64,7 +71,7 @@ type failure struct {
 func toFetch(a policy.Attempt) *fetch {
 	f := &fetch{
 		Robots: a.Robots, Served: a.Served, Status: a.Status, Header: a.Header, Cut: a.Cut,
-		Sent: a.Sent, Received: a.Received,
+		Sent: a.Sent, Received: a.Received, Probe: (*probe)(a.Probe),
 	}
 	for _, h := range a.Hops {
 		f.Hops = append(f.Hops, hop(h))
@@ -91,7 +98,7 @@ func toFetch(a policy.Attempt) *fetch {
 func (f *fetch) attempt() policy.Attempt {
 	a := policy.Attempt{
 		Robots: f.Robots, Served: f.Served, Status: f.Status, Header: f.Header, Body: f.Body, Cut: f.Cut,
-		Sent: f.Sent, Received: f.Received,
+		Sent: f.Sent, Received: f.Received, Probe: (*policy.Probe)(f.Probe),
 	}
 	for _, h := range f.Hops {
 		a.Hops = append(a.Hops, policy.Hop(h))

@@ -31,14 +31,16 @@ var attempts = []policy.Attempt{
 	{Status: 429},
 }
 
-// log returns a log with a fetch a day, and a decision after each.
-func log(t *testing.T) string {
+// log returns a log of attempts.
+func log(t *testing.T) string { return logOf(t, policy.RFC9309(), attempts) }
+
+// logOf returns a log with a fetch a day, and a decision after each.
+func logOf(t *testing.T, p *policy.Profile, attempts []policy.Attempt) string {
 	var out bytes.Buffer
 	l := NewLog(&out)
-	l.Begin(Run{Profile: "rfc9309", Token: "ExampleBot"})
+	l.Begin(Run{Profile: p.Name, Token: "ExampleBot"})
 	trace := &fetcher.Trace{}
 	l.Trace(trace)
-	p := policy.RFC9309()
 	var rec *policy.Record
 	for i, a := range attempts {
 		a.Robots, a.Sent = robots, start.AddDate(0, 0, i)
@@ -64,6 +66,14 @@ func TestReplay(t *testing.T) {
 	}
 	if want := (Replay{Fetches: len(attempts), Decisions: 3 * len(attempts), Others: 1}); r != want {
 		t.Errorf("got %+v, want %+v", r, want)
+	}
+}
+
+// TestReplayOfAProbe derives the decisions again that rest on a Probe.
+func TestReplayOfAProbe(t *testing.T) {
+	text := logOf(t, policy.Google(), []policy.Attempt{{Status: 503, Probe: &policy.Probe{Root: 200, Missing: 503}}, {Status: 503, Probe: &policy.Probe{Root: 503}}})
+	if err := new(Replay).Run(strings.NewReader(text)); err != nil || !strings.Contains(text, `"probe":{"root":200,"missing":503}`) {
+		t.Errorf("9/probe: %v\n%s", err, text)
 	}
 }
 

@@ -1,0 +1,58 @@
+package policy
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// This file finds the servers that answer 5xx for whatever they do not have, as Google's
+// documentation describes them: an exception to RFC 9309, section 2.3.1.4.
+
+// Probe is what a server answered to two more requests, after a 5xx for robots.txt. See
+// [Profile.WantsProbe].
+type Probe struct {
+	// Root is the status of a HEAD of "/", a redirect not followed. Zero means no
+	// answer, or the answer of a cache, which may outlive its server.
+	Root int
+	// Missing is the status of a GET of a path that cannot exist. Zero means no
+	// answer, or no request, because Root was not 200 to 399.
+	Missing int
+}
+
+// WantsProbe reports whether the crawler should request "/" and a path that cannot exist,
+// and fill in Attempt.Probe, before Learn gets the attempt. It is false unless
+// Profile.Probe is set and the authority itself, not the target of a redirect, answered
+// 5xx, no copy is known, and there was no Probe in the last 24 hours of this outage.
+func (p *Profile) WantsProbe(old *Record, a Attempt) bool {
+	s := p.newStep(old, &a)
+	if !s.mayProbe() || s.old == nil || s.old.outage == nil {
+		return s.mayProbe()
+	}
+	last := s.old.outage.probed
+	return s.now >= after(last, day) || p.future(last, s.now)
+}
+
+// mayProbe reports whether a Probe could show that there is no file.
+func (s *step) mayProbe() bool {
+	return s.p.Probe && s.a.Err == nil && s.a.Status >= 500 && s.a.Status <= 599 &&
+		s.elsewhere() == "" && (s.old == nil || s.old.copy == nil)
+}
+
+// insteadOf404 reports whether the 5xx stands for a 404: the server works, for it has an
+// answer for "/", and fails in the same way for what it does not have. A server that is
+// down fails for "/", too.
+func (s *step) insteadOf404() bool {
+	p := s.a.Probe
+	return p != nil && s.mayProbe() && p.Root >= 200 && p.Root <= 399 && p.Missing == s.a.Status
+}
+
+// as404 returns the record after a 5xx that stands for a 404. The headers of the 5xx do
+// not matter, as in an outage.
+func (s *step) as404() *Record {
+	r := s.newRecord(answer{
+		access: Unavailable, clause: "house",
+		cause: fmt.Sprintf("%s, as for a path that cannot exist; / answers %d", s.cause(), s.a.Probe.Root),
+	})
+	r.next = after(s.now, max(s.p.statusRule(http.StatusNotFound).Again, s.p.Fresh.Least))
+	return r
+}
