@@ -78,11 +78,19 @@ func Age(h http.Header) time.Duration {
 // zero time, which is long past, for any other line.
 func Date(line string) time.Time {
 	line = strings.ToUpper(strings.Trim(line, " \t"))
-	t, err := http.ParseTime(line)
-	if err != nil || strings.Contains(line, ",") && !strings.HasSuffix(line, " GMT") {
-		return time.Time{}
+	_, rest, _ := strings.Cut(line, " ") // after the name of the day, which says nothing new
+	for _, layout := range []string{http.TimeFormat, time.RFC850, time.ANSIC} {
+		t, err := time.Parse(layout, line)
+		if err != nil {
+			continue
+		}
+		// time.Parse also reads several spaces and an hour of one digit.
+		_, written, _ := strings.Cut(strings.ToUpper(t.Format(layout)), " ")
+		if rest == written && (layout == time.ANSIC || strings.HasSuffix(line, " GMT")) {
+			return t
+		}
 	}
-	return t
+	return time.Time{}
 }
 
 // ETag returns the entity tag, or "" if it is longer than most bytes or not well-formed

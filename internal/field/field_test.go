@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+	"time"
 )
 
 // TestMembers checks how the lines of a list are split.
@@ -37,5 +38,36 @@ func TestLength(t *testing.T) {
 		if got := Length(http.Header{"Content-Length": tt.lines}); got != tt.want {
 			t.Errorf("Length of %q\ngot  %d\nwant %d", tt.lines, got, tt.want)
 		}
+	}
+}
+
+// TestDate reads dates. One that is not in one of the three forms is long past (RFC 9111,
+// section 5.3).
+func TestDate(t *testing.T) {
+	want := time.Date(2026, 5, 1, 7, 5, 9, 0, time.UTC)
+	for _, test := range []struct {
+		name, line string
+		read       bool
+	}{
+		{"imf", "Fri, 01 May 2026 07:05:09 GMT", true},
+		{"rfc850", "Friday, 01-May-26 07:05:09 GMT", true},
+		{"asctime", "Fri May  1 07:05:09 2026", true},
+		{"lower_case", " fri, 01 may 2026 07:05:09 gmt\t", true},
+		{"another_day", "Mon, 01 May 2026 07:05:09 GMT", true},
+		{"two_spaces", "Fri, 01  May 2026 07:05:09 GMT", false},
+		{"one_digit_hour", "Fri, 01 May 2026 7:05:09 GMT", false},
+		{"one_digit_day", "Fri, 1 May 2026 07:05:09 GMT", false},
+		{"asctime_with_one_space", "Fri May 1 07:05:09 2026", false},
+		{"another_zone", "Friday, 01-May-26 07:05:09 PST", false},
+		{"an_offset", "Fri, 01 May 2026 07:05:09 +0000", false},
+		{"a_fraction", "Fri, 01 May 2026 07:05:09.5 GMT", false},
+		{"a_number", "0", false},
+		{"nothing", "", false},
+	} {
+		t.Run("5.3/"+test.name, func(t *testing.T) {
+			if got := Date(test.line); got.Equal(want) != test.read || !test.read && !got.IsZero() {
+				t.Errorf("%q is %v; want it read: %t", test.line, got, test.read)
+			}
+		})
 	}
 }
