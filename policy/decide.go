@@ -16,8 +16,9 @@ import (
 // file must be fetched first: the verdict is Defer. A nil Record gives the same. The
 // URL /robots.txt is always allowed (RFC 9309, section 2.2.2).
 func (r *Record) Decide(token string, target *url.URL, now time.Time) Decision {
-	d := Decision{URL: target.Redacted(), At: unix(nanos(now))}
+	d := Decision{URL: target.Redacted()}
 	if !r.blank() {
+		d.At = unix(nanos(now))
 		r.fillState(&d, nanos(now))
 	}
 	switch {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"reflect"
 	"strings"
 	"testing"
@@ -318,5 +319,16 @@ func TestDecideSharesNothing(t *testing.T) {
 	want.At = start.Add(time.Hour)
 	if later := r.Decide("ExampleBot", private, want.At); later != want {
 		t.Errorf("an hour later:\ngot  %v\nwant %v", later, want)
+	}
+}
+
+// TestAtWithoutARecord checks that a decision that no record made has no time.
+func TestAtWithoutARecord(t *testing.T) {
+	var none *policy.Record
+	for _, path := range []string{"/robots.txt", "/page"} {
+		d := none.Decide("ExampleBot", &url.URL{Scheme: "https", Host: "example.com", Path: path}, start)
+		if !d.At.IsZero() {
+			t.Errorf("2.2.2: %s is decided at %v, want the zero time", path, d.At)
+		}
 	}
 }
