@@ -10,7 +10,11 @@ import (
 	"github.com/rfc9309/polite/cmd/polite/internal/display"
 	"github.com/rfc9309/polite/cmd/polite/internal/evidence"
 	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/internal/clean"
 )
+
+// longDecision is the longest decision that is shown as JSON, in bytes.
+const longDecision = 16 << 10
 
 func (c *cli) replayCommand() *cobra.Command {
 	return &cobra.Command{
@@ -47,7 +51,7 @@ func (c *cli) replay(name string) error {
 		c.code = exitDisallowed
 		c.warn("line %d differs", differs.Line)
 		p := display.New(c.out)
-		fmt.Fprintf(p, "logged   %s\nderived  %s\n", differs.Logged, differs.Again)
+		fmt.Fprintf(p, "logged   %s\nderived  %s\n", clean.Text(differs.Logged, longDecision), clean.Text(differs.Again, longDecision))
 		return p.Flush()
 	case err != nil:
 		return err

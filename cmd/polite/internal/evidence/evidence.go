@@ -10,12 +10,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net/http"
 	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -34,25 +34,66 @@ type Run struct {
 
 // fetch is a policy.Attempt.
 type fetch struct {
-	Robots   string      `json:"robots"`
-	Served   string      `json:"served,omitempty"`
-	Hops     []hop       `json:"hops,omitempty"`
-	Status   int         `json:"status,omitempty"`
-	Header   http.Header `json:"header,omitempty"`
-	Text     string      `json:"text,omitempty"`     // the body, if it is UTF-8
-	Body     []byte      `json:"text_b64,omitempty"` // the body otherwise
-	Cut      bool        `json:"cut,omitempty"`
-	Sent     time.Time   `json:"sent"`
-	Received time.Time   `json:"received"`
-	Failure  *failure    `json:"failure,omitempty"`
-	Probe    *probe      `json:"probe,omitempty"`
+	Robots   string    `json:"robots"`
+	Served   value     `json:"served,omitempty"`
+	Hops     []hop     `json:"hops,omitempty"`
+	Status   int       `json:"status,omitempty"`
+	Header   header    `json:"header,omitempty"`
+	Text     value     `json:"text,omitempty"` // the body
+	Cut      bool      `json:"cut,omitempty"`
+	Sent     time.Time `json:"sent"`
+	Received time.Time `json:"received"`
+	Failure  *failure  `json:"failure,omitempty"`
+	Probe    *probe    `json:"probe,omitempty"`
 }
 
 type hop struct {
-	From   string      `json:"from"`
-	To     string      `json:"to"`
-	Status int         `json:"status"`
-	Header http.Header `json:"header,omitempty"`
+	From   value  `json:"from"`
+	To     value  `json:"to"`
+	Status int    `json:"status"`
+	Header header `json:"header,omitempty"`
+}
+
+// header is an http.Header.
+type header map[string][]value
+
+// value is a text from a server. One that is not UTF-8 is logged as {"b64": "..."}.
+type value string
+
+type binary struct {
+	Bytes []byte `json:"b64"`
+}
+
+func (v value) MarshalJSON() ([]byte, error) {
+	if utf8.ValidString(string(v)) {
+		return json.Marshal(string(v))
+	}
+	return json.Marshal(binary{[]byte(v)})
+}
+
+func (v *value) UnmarshalJSON(text []byte) error {
+	if text[0] != '{' {
+		return json.Unmarshal(text, (*string)(v))
+	}
+	var b binary
+	err := json.Unmarshal(text, &b)
+	*v = value(b.Bytes)
+	return err
+}
+
+// convert returns a header with values of another type.
+func convert[To, From ~string](h map[string][]From) map[string][]To {
+	if h == nil {
+		return nil
+	}
+	out := make(map[string][]To, len(h))
+	for name, lines := range h {
+		out[name] = make([]To, len(lines))
+		for i, line := range lines {
+			out[name][i] = To(line)
+		}
+	}
+	return out
 }
 
 // probe is a policy.Probe.
@@ -67,27 +108,25 @@ type failure struct {
 	Text  string `json:"text,omitempty"`
 }
 
-// toFetch returns an attempt as it is logged. It copies nothing.
+// longText bounds the text of an error, in bytes. It is longer than a decision has of it.
+const longText = 4 << 10
+
+// toFetch returns an attempt as it is logged.
 func toFetch(a policy.Attempt) *fetch {
 	f := &fetch{
-		Robots: a.Robots, Served: a.Served, Status: a.Status, Header: a.Header, Cut: a.Cut,
+		Robots: a.Robots, Served: value(a.Served), Status: a.Status, Header: convert[value](a.Header), Text: value(a.Body), Cut: a.Cut,
 		Sent: a.Sent, Received: a.Received, Probe: (*probe)(a.Probe),
 	}
 	for _, h := range a.Hops {
-		f.Hops = append(f.Hops, hop(h))
-	}
-	if utf8.Valid(a.Body) {
-		f.Text = string(a.Body)
-	} else {
-		f.Body = a.Body
+		f.Hops = append(f.Hops, hop{value(h.From), value(h.To), h.Status, convert[value](h.Header)})
 	}
 	if a.Err != nil {
-		f.Failure = &failure{Text: a.Err.Error()}
+		f.Failure = &failure{Text: clean.Text(a.Err.Error(), longText)}
 		var classed *policy.Failure
 		if errors.As(a.Err, &classed) && classed != nil {
 			*f.Failure = failure{Class: classed.Class.String()}
 			if classed.Err != nil {
-				f.Failure.Text = classed.Err.Error()
+				f.Failure.Text = clean.Text(classed.Err.Error(), longText)
 			}
 		}
 	}
@@ -97,14 +136,11 @@ func toFetch(a policy.Attempt) *fetch {
 // attempt returns the attempt that was logged.
 func (f *fetch) attempt() policy.Attempt {
 	a := policy.Attempt{
-		Robots: f.Robots, Served: f.Served, Status: f.Status, Header: f.Header, Body: f.Body, Cut: f.Cut,
+		Robots: f.Robots, Served: string(f.Served), Status: f.Status, Header: convert[string](f.Header), Body: []byte(f.Text), Cut: f.Cut,
 		Sent: f.Sent, Received: f.Received, Probe: (*policy.Probe)(f.Probe),
 	}
 	for _, h := range f.Hops {
-		a.Hops = append(a.Hops, policy.Hop(h))
-	}
-	if f.Text != "" {
-		a.Body = []byte(f.Text)
+		a.Hops = append(a.Hops, policy.Hop{From: string(h.From), To: string(h.To), Status: h.Status, Header: convert[string](h.Header)})
 	}
 	if f.Failure != nil {
 		a.Err = f.Failure.error()

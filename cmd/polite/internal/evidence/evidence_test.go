@@ -29,6 +29,9 @@ var attempts = []policy.Attempt{
 	{Err: errors.New("of no class")},
 	{Status: 404},
 	{Status: 429},
+	{Status: 301, Header: http.Header{"Location": {"http://\xff\xfe\x9b:x"}}},
+	{Status: 301, Header: http.Header{"Location": {"/\xfe", "/\xff"}}},
+	{Err: &policy.Failure{Class: policy.DNS, Err: errors.New(strings.Repeat("\xff", 400))}},
 }
 
 // log returns a log of attempts.
@@ -51,6 +54,10 @@ func logOf(t *testing.T, p *policy.Profile, attempts []policy.Attempt) string {
 			l.Decided(rec.Decide("ExampleBot", &url.URL{Scheme: "https", Host: "example.com", Path: path}, a.Received.Add(30*time.Second)))
 		}
 	}
+	var none *policy.Record
+	own := none.Decide("ExampleBot", &url.URL{Scheme: "https", Host: "example.com", Path: "/robots.txt"}, time.Time{})
+	own.Profile = p.Name
+	l.Decided(own)
 	l.Decided(policy.Decision{URL: "https://example.com/", Override: "ours"})
 	if l.Err() != nil {
 		t.Fatal(l.Err())
@@ -64,7 +71,7 @@ func TestReplay(t *testing.T) {
 	if err := r.Run(strings.NewReader(log(t))); err != nil {
 		t.Fatal(err)
 	}
-	if want := (Replay{Fetches: len(attempts), Decisions: 3 * len(attempts), Others: 1}); r != want {
+	if want := (Replay{Fetches: len(attempts), Decisions: 3*len(attempts) + 1, Others: 1}); r != want {
 		t.Errorf("got %+v, want %+v", r, want)
 	}
 }
@@ -86,6 +93,8 @@ func TestTampered(t *testing.T) {
 		{"a_time", `"received":"2026-05-01T10:00:00.124691356Z"`, `"received":"2026-05-01T09:00:00Z"`},
 		{"a_header", "max-age=60", "max-age=6000"},
 		{"a_digest", `"digest":"`, `"digest":"0`},
+		{"another_site", `"url":"https://example.com/a"`, `"url":"https://other.test/a"`},
+		{"an_allow_of_no_time", "{\"fetched\":", `{"decided":{"verdict":"allow","url":"https://example.com/a","clause":"2.2.1"}}` + "\n{\"fetched\":"},
 	} {
 		t.Run("9/"+test.name, func(t *testing.T) {
 			text := log(t)
@@ -110,6 +119,8 @@ func TestDamaged(t *testing.T) {
 		"empty": "", "headless": headless, "not_json": "User-agent: *\n", "another_object": "{}\n",
 		"cut": text[:len(text)-5], "a_long_line": strings.Repeat(" ", longLine+1),
 		"no_such_profile": `{"run": {"profile": "none"}}`,
+		"two_runs":        text + text,
+		"two_in_a_line":   strings.Replace(text, `{"run":`, `{"decided":{"verdict":"allow","url":"https://example.com/"},"run":`, 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var differs *DifferenceError

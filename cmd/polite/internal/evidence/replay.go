@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -80,6 +81,10 @@ func (p *Replay) Run(log io.Reader) error {
 
 func (r *replaying) step(l line) error {
 	switch {
+	case l.set() != 1:
+		return errors.New("want one of \"run\", \"fetched\" and \"decided\"")
+	case l.Run != nil && r.profile != nil:
+		return errors.New("another line with \"run\"; want the log of one run")
 	case l.Run != nil:
 		profile, ok := policy.ByName(l.Run.Profile)
 		if !ok {
@@ -92,29 +97,40 @@ func (r *replaying) step(l line) error {
 		r.Fetches++
 		a := l.Fetched.attempt()
 		r.records[a.Robots] = r.profile.Learn(r.records[a.Robots], a)
-	case l.Decided != nil:
-		return r.decide(l.Decided)
 	default:
-		return errors.New("want one of \"run\", \"fetched\" and \"decided\"")
+		return r.decide(l.Decided)
 	}
 	return nil
 }
 
+// set returns how many fields of a line are set.
+func (l *line) set() (n int) {
+	for _, set := range []bool{l.Run != nil, l.Fetched != nil, l.Decided != nil} {
+		if set {
+			n++
+		}
+	}
+	return n
+}
+
 // decide derives a decision again and compares the two. What the pace adds to a decision
-// is not compared.
+// is not compared. The record is that of the URL's own authority, whatever Robots says.
+// Without an override, each decision that allows must follow from a text or be about
+// /robots.txt itself, for which no record decides.
 func (r *replaying) decide(logged json.RawMessage) error {
 	var d struct { // what the derivation needs, and what the pace added
-		Verdict string    `json:"verdict"`
-		URL     string    `json:"url"`
-		At      time.Time `json:"at"`
-		Robots  string    `json:"robots"`
-		Turn    time.Time `json:"turn"`
-		Pacing  string    `json:"pacing"`
+		Verdict  string    `json:"verdict"`
+		URL      string    `json:"url"`
+		At       time.Time `json:"at"`
+		Turn     time.Time `json:"turn"`
+		Pacing   string    `json:"pacing"`
+		Override string    `json:"override"`
 	}
 	if err := json.Unmarshal(logged, &d); err != nil {
 		return err
 	}
-	if d.At.IsZero() || d.Pacing != "" && d.Verdict == policy.Defer.String() {
+	paced := d.Pacing != "" && d.Verdict == policy.Defer.String()
+	if d.Override != "" || paced || d.At.IsZero() && d.Verdict != policy.Allow.String() {
 		r.Others++
 		return nil
 	}
@@ -122,8 +138,16 @@ func (r *replaying) decide(logged json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	again := r.records[d.Robots].Decide(r.token, target, d.At)
-	again.Turn, again.Pacing, again.URL = d.Turn, d.Pacing, d.URL
+	authority, err := fetcher.Authority(target)
+	if err != nil {
+		return err
+	}
+	var rec *policy.Record
+	if !d.At.IsZero() {
+		rec = r.records[authority+"/robots.txt"]
+	}
+	again := rec.Decide(r.token, target, d.At)
+	again.Turn, again.Pacing, again.URL, again.Profile = d.Turn, d.Pacing, d.URL, r.profile.Name
 	text, err := json.Marshal(again)
 	if err != nil {
 		return err
