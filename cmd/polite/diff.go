@@ -66,7 +66,7 @@ func (d *comparing) run(ctx context.Context, from, to string) error {
 		}
 		files = append(files, matcher.Parse(text, profile.Dialect))
 	}
-	changes := compare.Files(files[0], files[1], targets)
+	changes, skipped := compare.Files(files[0], files[1], targets)
 	p := display.New(d.out)
 	for _, c := range changes {
 		d.code = exitDisallowed
@@ -78,6 +78,10 @@ func (d *comparing) run(ctx context.Context, from, to string) error {
 	}
 	if err := p.Flush(); err != nil {
 		return err
+	}
+	if skipped > 0 {
+		d.code = exitFailed
+		d.warn("the files name too many crawlers: %s not compared", display.Count(skipped, "crawler is", "crawlers are"))
 	}
 	display.Message(d.err, fmt.Sprintf("%s; profile %s", display.Count(len(changes), "crawler meets other rules", "crawlers meet other rules"), profile.Name))
 	return nil

@@ -16,7 +16,7 @@ type Change struct {
 	Removed []Rule `json:"removed,omitempty"`
 	Added   []Rule `json:"added,omitempty"`
 	Turned  []Turn `json:"turned,omitempty"`
-	More    int    `json:"more,omitempty"` // verdicts that also turned
+	More    int    `json:"more,omitempty"` // rules and verdicts that also differ
 }
 
 // A Rule is a rule of one of the files.
@@ -32,17 +32,24 @@ type Turn struct {
 	Rule    *Rule  `json:"rule,omitempty"` // of the new file, if one decides
 }
 
-// maxTurned is how many targets a Change lists.
-const maxTurned = 100
+const (
+	maxTurned   = 100  // targets that a Change lists
+	maxRules    = 1000 // rules of each file that a Change lists
+	maxCrawlers = 200  // crawlers of each file that are compared
+	maxTargets  = 2000 // targets that are made of the rules for a crawler
+)
 
 // Files compares two files for each crawler that one of them names, and for all others.
-// Without targets it tries those that the crawler's rules in the two files are made for.
-func Files(old, now *matcher.File, targets []string) []Change {
-	var all []Change
-	for _, token := range tokens(old, now) {
+// Without targets it tries those that the crawler's rules in the two files are made for, up
+// to a bound. Skipped is how many crawlers are not compared, because a file names too many:
+// the rules of a group count again for each crawler that it names.
+func Files(old, now *matcher.File, targets []string) (all []Change, skipped int) {
+	names, skipped := tokens(old, now)
+	for _, token := range names {
 		c := Change{Token: token}
 		was, is := old.Group(token), now.Group(token)
-		c.Removed, c.Added = lacking(was, is), lacking(is, was)
+		c.Removed = c.lacking(was, is)
+		c.Added = c.lacking(is, was)
 		try := targets
 		if len(try) == 0 {
 			try = targetsOf(was, is)
@@ -61,23 +68,33 @@ func Files(old, now *matcher.File, targets []string) []Change {
 			all = append(all, c)
 		}
 	}
-	return all
+	return all, skipped
 }
 
-// tokens returns the product tokens that a file names, each once, and * first.
-func tokens(files ...*matcher.File) []string {
+// tokens returns the product tokens that a file names, each once, and * first. Skipped is
+// how many more there are.
+func tokens(files ...*matcher.File) (all []string, skipped int) {
 	all, seen := []string{"*"}, map[string]bool{"*": true}
 	for _, f := range files {
+		named := map[string]bool{}
 		for _, agent := range f.Agents() {
+			key := strings.ToLower(token(agent))
+			if named[key] {
+				continue
+			}
+			if named[key] = true; len(named) > maxCrawlers {
+				skipped++
+				continue
+			}
 			// A group counts under the name by which it is looked up.
-			name := f.Group(token(agent)).Agent()
-			if key := strings.ToLower(token(name)); key != "" && !seen[key] {
+			name := token(f.Group(token(agent)).Agent())
+			if key := strings.ToLower(name); key != "" && !seen[key] {
 				seen[key] = true
-				all = append(all, token(name))
+				all = append(all, name)
 			}
 		}
 	}
-	return all
+	return all, skipped
 }
 
 // token returns the product token at the beginning of a user-agent value.
@@ -91,8 +108,9 @@ func token(agent string) string {
 	return agent
 }
 
-// lacking returns the rules of a group that another one does not have.
-func lacking(g, other *matcher.Group) []Rule {
+// lacking returns the rules of a group that another one does not have, up to maxRules, and
+// counts the rest.
+func (c *Change) lacking(g, other *matcher.Group) []Rule {
 	type key struct {
 		allow   bool
 		pattern string
@@ -105,7 +123,11 @@ func lacking(g, other *matcher.Group) []Rule {
 	for r := range g.Rules() {
 		if k := (key{r.Allow, r.Pattern}); !has[k] {
 			has[k] = true // a rule that is repeated is listed once
-			all = append(all, Rule{r.Line, text(r)})
+			if len(all) < maxRules {
+				all = append(all, Rule{r.Line, text(r)})
+			} else {
+				c.More++
+			}
 		}
 	}
 	return all
@@ -140,7 +162,9 @@ func targetsOf(groups ...*matcher.Group) []string {
 			if !strings.HasPrefix(p, "/") {
 				p = "/" + p
 			}
-			all = append(all, p, p+"x")
+			if len(all) < maxTargets {
+				all = append(all, p, p+"x")
+			}
 		}
 	}
 	slices.Sort(all)

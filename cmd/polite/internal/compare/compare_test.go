@@ -1,9 +1,11 @@
 package compare
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rfc9309/polite/matcher"
 )
@@ -27,10 +29,42 @@ func TestFiles(t *testing.T) {
 			[]Change{{Token: "*", Removed: []Rule{{2, text(matcher.Rule{Allow: true, Pattern: long})}}, Added: []Rule{{2, text(matcher.Rule{Allow: true, Pattern: long})}}}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := Files(parse(test.old), parse(test.now), test.targets); !reflect.DeepEqual(got, test.want) {
-				t.Errorf("got  %+v\nwant %+v", got, test.want)
+			if got, skipped := Files(parse(test.old), parse(test.now), test.targets); !reflect.DeepEqual(got, test.want) || skipped != 0 {
+				t.Errorf("got  %+v, %d skipped\nwant %+v", got, skipped, test.want)
 			}
 		})
+	}
+}
+
+// TestManyCrawlers compares a file in which each of many rules counts for each of many
+// crawlers. All that is compared and listed has a bound, and what is skipped is counted.
+func TestManyCrawlers(t *testing.T) {
+	var b strings.Builder
+	name := []byte("aaa")
+	for range 5000 {
+		for i := range name {
+			if name[i]++; name[i] <= 'z' {
+				break
+			}
+			name[i] = 'a'
+		}
+		b.WriteString("User-agent: " + string(name) + "\n")
+	}
+	for i := range 5000 {
+		fmt.Fprintf(&b, "Disallow: /%d*a*b\n", i)
+	}
+	began := time.Now()
+	all, skipped := Files(parse(b.String()), parse(""), nil)
+	if len(all) != maxCrawlers || skipped != 5000-maxCrawlers {
+		t.Errorf("%d crawlers differ and %d are skipped; want %d and %d", len(all), skipped, maxCrawlers, 5000-maxCrawlers)
+	}
+	for _, c := range all {
+		if len(c.Removed) != maxRules || len(c.Turned) != maxTurned || c.More < 4000 {
+			t.Fatalf("%s: %d rules, %d verdicts and %d more", c.Token, len(c.Removed), len(c.Turned), c.More)
+		}
+	}
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("%d bytes took %v", b.Len(), took)
 	}
 }
 
@@ -40,10 +74,11 @@ func FuzzFiles(f *testing.F) {
 	f.Add("User-agent: *\nDisallow: /x\n", "User-agent: b/1\nAllow: /*y$\n")
 	f.Fuzz(func(t *testing.T, one, two string) {
 		a, b := parse(one), parse(two)
-		if got := Files(a, a, nil); len(got) > 0 {
+		if got, _ := Files(a, a, nil); len(got) > 0 {
 			t.Errorf("%q differs from itself: %+v", one, got)
 		}
-		if there, back := Files(a, b, nil), Files(b, a, nil); len(there) != len(back) {
+		there, skipped := Files(a, b, nil)
+		if back, _ := Files(b, a, nil); skipped == 0 && len(there) != len(back) {
 			t.Errorf("%q and %q\nthere %+v\nback  %+v", one, two, there, back)
 		}
 	})
