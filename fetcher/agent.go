@@ -47,7 +47,7 @@ func firstToken(agent string) (string, error) {
 		return "", fmt.Errorf("%w; begin the agent %q with one, or set Options.Token", err, agent)
 	}
 	if strings.EqualFold(token, "Mozilla") { // what browsers begin with; rules for the crawler would be missed
-		return "", fmt.Errorf("fetcher: the agent %q begins with %q, which names no crawler; give the product token", agent, token)
+		return "", fmt.Errorf("fetcher: the agent %q begins with %q, which names no crawler; set Options.Token", agent, token)
 	}
 	return token, nil
 }

@@ -82,7 +82,8 @@
 //	})
 //
 // With the store of cache/redis all processes that share it fetch each robots.txt
-// once and keep one pace. A store that fails, is slow or returns the wrong thing is a
+// once and keep one pace. Options.Scopes adds limits that hosts share, such as those of
+// a domain or of the whole crawl. A store that fails, is slow or returns the wrong thing is a
 // miss and is reported through [Trace]; it never changes a decision. Trace has hooks
 // for metrics and traces, Options.Logger takes a log/slog logger, [Transport.Stats]
 // has counts, [Transport.Hosts] lists the hosts that keep requests waiting, and package
@@ -110,6 +111,9 @@
 // again, without end.
 //
 // # Under and over other clients
+//
+// A program that makes its requests without net/http, with a browser for instance, waits
+// for each in [Transport.Admit].
 //
 // Under http.Client, every redirect of a page is checked against the robots.txt
 // of the authority that it leads to. Under Colly, set its UserAgent. Under

@@ -93,7 +93,7 @@ func ExampleNew() {
 	_, err = fetcher.New(agent, &fetcher.Options{Token: "ExampleBot"})
 	fmt.Println(err)
 	// Output:
-	// fetcher: the agent "Mozilla/5.0 (compatible; ExampleBot/0.1; +https://example.com/bot)" begins with "Mozilla", which names no crawler; give the product token
+	// fetcher: the agent "Mozilla/5.0 (compatible; ExampleBot/0.1; +https://example.com/bot)" begins with "Mozilla", which names no crawler; set Options.Token
 	// <nil>
 }
 

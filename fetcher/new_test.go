@@ -34,7 +34,7 @@ func TestNew(t *testing.T) {
 		{"2.2.1/each_of_several_is_in_the_agent", agent, &fetcher.Options{Token: "ExampleBot-Image, ExampleBot"}, `"ExampleBot-Image" is not part of the agent`},
 		{"2.2.1/each_of_several_is_a_token", agent, &fetcher.Options{Token: "ExampleBot, "}, `"" is no product token`},
 		{"2.2.1/no_token_of_that_grammar", agent, &fetcher.Options{Token: "Example Bot"}, `"Example Bot" is no product token`},
-		{"house/a_browsers_name_is_no_crawlers", "Mozilla/5.0 (compatible; ExampleBot/0.1)", nil, `begins with "Mozilla", which names no crawler; give the product token`},
+		{"house/a_browsers_name_is_no_crawlers", "Mozilla/5.0 (compatible; ExampleBot/0.1)", nil, `begins with "Mozilla", which names no crawler; set Options.Token`},
 		{"house/an_empty_agent", " ", nil, "the agent is empty; want a User-Agent"},
 		{"house/a_line_end_in_the_agent", "ExampleBot\r\nCookie: x", nil, "control byte 0x0d"},
 		{"house/a_negative_size", agent, &fetcher.Options{MaxBytes: -1}, "MaxBytes is -1; want a number of bytes, or 0 for 64 MiB"},

@@ -51,8 +51,9 @@ type Trace struct {
 	// so that each process keeps its own, and nil when it does so again.
 	Fleet func(err error)
 
-	// Waited gets every wait for a turn when it is over. The reason is the
-	// text of a [pace.Reason], fit for a metric's label.
+	// Waited gets every wait for a turn when it is over. The reason is the text of a
+	// [pace.Reason], fit for a metric's label: what the request waited for last.
+	// Decision.Pacing also names the scope.
 	Waited func(authority string, wait time.Duration, reason string)
 
 	// Delay is called once for each authority whose Crawl-delay is not obeyed in

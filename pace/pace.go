@@ -46,8 +46,8 @@
 // from. No answer makes a running pause shorter, and no error answer makes the next one
 // shorter (house rules; RFC 9309 is silent on pacing).
 //
-// Any answer may say with RateLimit or X-RateLimit-Remaining and -Reset that no request
-// is left of a quota. Then the authority rests until the reset, up to [Limits.Pause].
+// Any answer may say with RateLimit, or with RateLimit-Remaining and -Reset or these with
+// "X-", that no request is left of a quota. Then the authority rests until the reset, up to [Limits.Pause].
 // A Retry-After of a 429 or 503 counts instead. The fields never make a crawler faster.
 //
 // # Hosts that fail
@@ -104,7 +104,7 @@ import (
 
 // Limits says how often one authority may be visited. It is plain data. The zero
 // value sets no gap and no bound on parallel requests, honours Crawl-delay up to a
-// minute, and pauses after 429 and 503.
+// minute, pauses after 429 and 503, and rests after three failures in a row.
 type Limits struct {
 	// Gap is the shortest time between the starts of two requests. Zero
 	// is no gap of our own, which is not wise for a crawl of any length:

@@ -34,7 +34,7 @@ type Decision struct {
 	Stale     bool          `json:"stale"`               // an expired copy is in use because the file is unreachable
 	DownSince time.Time     `json:"down_since,omitzero"` // the first failed fetch of the present outage
 	RetryAt   time.Time     `json:"retry_at,omitzero"`   // when to ask again for a URL that is deferred
-	Turn      time.Time     `json:"turn,omitzero"`       // when a paced request would have its turn; set by package fetcher
+	Turn      time.Time     `json:"turn,omitzero"`       // when a paced request would have its turn, as foreseen before it waits; set by package fetcher
 	Cause     string        `json:"cause,omitempty"`     // why the last fetch failed, in words safe for a log
 	// Pacing is set by package fetcher. If the verdict is Defer it says why an
 	// allowed URL gets no turn in time. Otherwise it says what Turn waits for, and

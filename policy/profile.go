@@ -120,7 +120,7 @@ func (p *Profile) Clone() *Profile {
 func (p *Profile) Check() error {
 	switch {
 	case p.Name == "":
-		return errors.New("policy: the profile has no name; records are stored under it")
+		return errors.New("policy: Name is empty; want a name, which the keys of stored records contain")
 	case p.Limit < leastLimit:
 		return fmt.Errorf("policy: Limit is %d bytes; RFC 9309, section 2.5, asks for at least %d", p.Limit, leastLimit)
 	case p.Hops < 1:

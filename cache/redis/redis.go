@@ -119,18 +119,21 @@ func Open(rawURL string, o *Options) (*Store, error) {
 	return s, nil
 }
 
+// wanted is a URL that parse takes.
+const wanted = "one such as redis://user:password@host:6379/0"
+
 // parse reads the URL. Its errors quote no part of it: it holds a password.
 func parse(rawURL string, config *tls.Config) (rueidis.ClientOption, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
-		return rueidis.ClientOption{}, errors.New("URL is malformed")
+		return rueidis.ClientOption{}, errors.New("URL is malformed; want " + wanted)
 	}
 	if u.Path == "/" {
 		u.Path = ""
 	}
 	o, err := rueidis.ParseURL(u.String())
 	if err != nil {
-		return rueidis.ClientOption{}, fmt.Errorf("URL with scheme %.20q: scheme, database or a parameter is not known", u.Scheme)
+		return rueidis.ClientOption{}, fmt.Errorf("URL with scheme %.20q: scheme, database or a parameter is not known; want %s", u.Scheme, wanted)
 	}
 	if o.TLSConfig != nil && config != nil {
 		name := o.TLSConfig.ServerName

@@ -23,7 +23,7 @@ func (d *desk) pause() {
 	const wait = 2 * time.Hour
 	c := d.report(pace.Report{Wait: wait, Why: pace.ReasonPause, Level: 8 * time.Second})
 	if left := c.Until - c.Clock; left > wait || left < wait-time.Minute || c.Why != pace.ReasonPause || c.Level != 8*time.Second {
-		d.Errorf("after a pause of two hours from 8s the condition is %+v", c)
+		d.Errorf("after the report of a pause of two hours with a Level of 8s the condition is %+v; want Until two hours from Clock, and its Why and Level", c)
 	}
 	d.same(c, "p.a")
 	until := c.Until
@@ -50,7 +50,7 @@ func (d *desk) pause() {
 	}
 	c = d.report(pace.Report{Wait: 3 * time.Hour, Why: pace.ReasonQuota, Level: 4 * time.Second})
 	if c.Until < until+50*time.Minute || c.Why != pace.ReasonQuota {
-		d.Errorf("a quota of three hours after a pause of two leaves %+v", c)
+		d.Errorf("a quota of three hours after a pause of two leaves %+v; want its Until and Why", c)
 	}
 	d.refused(ask("q.b", 0, 0), "there is a rest")
 }

@@ -21,7 +21,6 @@ import (
 	"math"
 	"slices"
 	"sync"
-
 	"testing"
 	"time"
 
