@@ -16,13 +16,12 @@ type choice struct {
 	tokens  []string
 	best    int    // place of the name obeyed so far; noName if there is none
 	agent   string // first user-agent value with the name obeyed so far
-	skip    int    // number of records to drop from the beginning of the list
 
 	// The group being read.
-	place  int    // first place of a name of the group; noName if there is none
-	value  string // first user-agent value with the name of that place
-	start  int    // where the records of the group begin in the list
-	obeyed bool   // the group is obeyed so far
+	start   int    // where its records begin in the list
+	place   int    // first place of a name of the group; noName if there is none
+	value   string // first user-agent value with the name of that place
+	hasRule bool   // it has a rule
 }
 
 // noName is the place of a name that the crawler does not look for.
@@ -32,14 +31,13 @@ const noName = math.MaxInt
 func (f *File) choose(tokens string) *Group {
 	var tokensBuf [4]string
 	var buf [64]record // enough for most files
-	list := buf[:0]
+	list := buf[:0]    // the records of the groups obeyed so far, and then of the group being read
 	c := choice{dialect: &f.dialect, tokens: f.dialect.appendTokens(tokensBuf[:0], tokens), best: noName, place: noName}
 	s := f.scan()
 	for s.next() {
 		list = c.add(list, &s)
 	}
-	list = c.endGroup(list)
-	return f.dialect.newGroup(c.agent, s.text, list[c.skip:])
+	return f.dialect.newGroup(c.agent, s.text, c.endGroup(list))
 }
 
 // appendTokens appends the product tokens of a list separated by commas.
@@ -55,9 +53,9 @@ func (d *Dialect) appendTokens(tokens []string, list string) []string {
 	return tokens
 }
 
-// add adds the record that the scanner has read to the list if the group may need it:
-// a rule only if its group is obeyed so far, another record in any case, since endGroup
-// removes the records of a group that is not obeyed.
+// add adds the record that the scanner has read to the list, if the crawler may obey it.
+// The names of a group are all read before its first rule, but not before its other
+// records.
 func (c *choice) add(list []record, s *scanner) []record {
 	switch {
 	case s.kind == agent:
@@ -71,8 +69,8 @@ func (c *choice) add(list []record, s *scanner) []record {
 		return c.endGroup(list)
 	case !s.grouped:
 	case s.kind.isRule():
-		c.decideObeyed()
-		if c.obeyed && c.dialect.canBegin(s.value()) {
+		c.hasRule = true
+		if c.place <= c.best && c.place != noName && c.dialect.canBegin(s.value()) {
 			return appendRecord(list, s)
 		}
 	case s.kind == other || s.kind == delay:
@@ -81,9 +79,9 @@ func (c *choice) add(list []record, s *scanner) []record {
 	return list
 }
 
-// appendRecord appends the record of a scanner. If there is no room left, it makes
-// room for as many records as the rest of the file has if it is like the part before,
-// and an eighth more.
+// appendRecord appends the record of a scanner. If there is no room left, it makes room
+// for as many records as the rest of the file has if it is like the part before, and an
+// eighth more.
 func appendRecord(list []record, s *scanner) []record {
 	if n := len(list); n == cap(list) {
 		more := n * ((len(s.text)-s.pos)/s.pos + 1)
@@ -92,41 +90,30 @@ func appendRecord(list []record, s *scanner) []record {
 	return append(list, s.record)
 }
 
-// decideObeyed decides, after the names of a group are read, whether it is obeyed.
-// A group with a better name than all groups before replaces them.
-func (c *choice) decideObeyed() {
+// endGroup ends the group being read, and removes its records from the list if it is not
+// obeyed. If it has a better name than all groups before, it replaces them. A group
+// without a rule counts, but not in the 1996 draft.
+func (c *choice) endGroup(list []record) []record {
 	onlyFirst := c.dialect.firstGroup || c.dialect.firstStar && c.dialect.isDefault(c.value)
 	switch {
-	case c.place < c.best:
-		c.best, c.agent, c.obeyed = c.place, c.value, true
-		c.skip = c.start
-	case c.place == c.best && c.place != noName && !onlyFirst:
-		c.obeyed = true
-	}
-}
-
-// endGroup ends the group being read, and removes its records if it is not obeyed. A
-// group without a rule counts, but not in the 1996 draft.
-func (c *choice) endGroup(list []record) []record {
-	if !c.dialect.blankEnds {
-		c.decideObeyed()
-	}
-	if !c.obeyed {
+	case c.place == noName, c.place > c.best, c.place == c.best && onlyFirst, c.dialect.blankEnds && !c.hasRule:
 		list = list[:c.start]
+	case c.place < c.best:
+		c.best, c.agent = c.place, c.value
+		list = list[c.start:]
 	}
-	c.start, c.place, c.obeyed = len(list), noName, false
+	c.start, c.place, c.hasRule = len(list), noName, false
 	return list
 }
 
 // placeOf returns the place of the name in a user-agent value.
 func (c *choice) placeOf(value string) int {
-	name := c.dialect.token(value)
 	for i, t := range c.tokens {
-		if equalFold(name, t) {
+		if len(t) <= len(value) && equalFold(value[:len(t)], t) && len(c.dialect.token(value)) == len(t) {
 			return i
 		}
 	}
-	if name == "*" {
+	if c.dialect.isDefault(value) {
 		return len(c.tokens)
 	}
 	return noName

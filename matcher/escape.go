@@ -23,14 +23,13 @@ const (
 
 // A byte has some of these properties.
 const (
-	decoded    = 1 << iota // its triplet is decoded: it is unreserved, or reserved and no delimiter
-	foreign                // it cannot stand in a URI
-	special                // "*" or "$"
-	inTarget               // it can stand in a target in every normal form
-	inPattern              // it can stand in a pattern in every normal form
-	notStar                // it is not "*"
-	notControl             // it is a tab, or not a control byte
-	asInURL                // net/url writes it in a path as it is, and it can stand in a target in every normal form
+	decoded  = 1 << iota // its triplet is decoded: it is unreserved, or reserved and no delimiter
+	foreign              // it cannot stand in a URI
+	control              // it is a control byte and no tab
+	star                 // it is "*"
+	question             // it is "?"
+	odd                  // some normal form changes it in a pattern
+	notAsIs              // some normal form changes it in a target, or net/url writes a triplet for it in a path
 )
 
 // properties holds the properties of every byte: RFC 3986, sections 2.2 and 2.3.
@@ -40,42 +39,38 @@ var properties = func() (t [256]uint8) {
 		case isTokenByte(c) || contains(".~:@&=+,;!'()[]", c):
 			t[i] = decoded
 		case c <= ' ' || c >= 0x7F || contains("\"<>\\^`{|}", c):
-			t[i] = foreign
-		case c == '*' || c == '$':
-			t[i] = special
+			t[i] = foreign | odd
+		case !contains("/*?", c):
+			t[i] = odd
 		}
-		if t[i]&decoded != 0 || i == '/' || i == '?' {
-			t[i] |= inTarget | inPattern
-		}
-		if t[i]&inTarget != 0 && !contains("?!'()[]", byte(i)) {
-			t[i] |= asInURL
-		}
-		if i != '*' {
-			t[i] |= notStar
-		}
-		if i >= ' ' || i == '\t' {
-			t[i] |= notControl
+		if i < ' ' && i != '\t' {
+			t[i] |= control
 		}
 	}
-	t['*'] |= inPattern
+	t['*'], t['?'] = star, question
+	for i := range t {
+		if t[i]&(odd|star) != 0 || contains("?!'()[]", byte(i)) {
+			t[i] |= notAsIs
+		}
+	}
 	return t
 }()
 
 // contains reports whether set contains the byte c.
 func contains(set string, c byte) bool { return strings.IndexByte(set, c) >= 0 }
 
-// commonProperties returns the properties that all bytes of s have.
-func commonProperties(s string) uint8 {
-	all := ^uint8(0)
+// propertiesOf returns the properties that some byte of s has.
+func propertiesOf(s string) uint8 {
+	some := uint8(0)
 	for i := range len(s) {
-		all &= properties[s[i]]
+		some |= properties[s[i]]
 	}
-	return all
+	return some
 }
 
 // isNormalTarget reports whether a target is in every normal form and has no
 // fragment.
-func isNormalTarget(t string) bool { return commonProperties(t)&inTarget != 0 }
+func isNormalTarget(t string) bool { return propertiesOf(t)&(odd|star) == 0 }
 
 // triplet returns the byte that the triplet at s[i:] stands for.
 func triplet(s string, i int) (byte, bool) {
@@ -105,18 +100,21 @@ func appendTriplet(dst []byte, c byte) []byte {
 	return append(dst, '%', hexDigits[c>>4], hexDigits[c&15])
 }
 
-// oneInQuery reports whether c and its triplet are equal in a query, where c is not a
-// delimiter: Figure 4, row 2.
-func oneInQuery(c byte) bool { return c == '/' || c == '?' }
+// role is what a text is normalised as.
+type role uint8
 
-// appendNormal appends the normal form of a pattern, or of a request target. In a
-// pattern, "*" and a "$" at the end are not literals, and %2F and %3F are decoded in
-// the query. folds reports whether the query has one of these triplets.
-func (f form) appendNormal(dst []byte, s string, isPattern bool) (out []byte, folds bool) {
+const (
+	asPattern     role = iota // "*" and a "$" at the end are no literals; %2F and %3F are decoded in the query
+	asTarget                  // as rules without a query see it
+	asQueryTarget             // as rules with a query see it: %2F and %3F are decoded in the query (Figure 4, row 2)
+)
+
+// appendNormal appends the normal form of a text.
+func (f form) appendNormal(dst []byte, s string, as role) []byte {
 	inQuery := false
 	for i := 0; i < len(s); i++ {
 		c := s[i]
-		if properties[c]&inTarget != 0 && c != '?' { // nearly every byte
+		if properties[c]&(odd|star|question) == 0 { // nearly every byte
 			dst = append(dst, c)
 			continue
 		}
@@ -131,11 +129,9 @@ func (f form) appendNormal(dst []byte, s string, isPattern bool) (out []byte, fo
 		case f == googleForm:
 			encode = ok || c >= 0x80
 		case ok:
-			isOne := inQuery && oneInQuery(c)
-			encode = properties[c]&decoded == 0 && !(isPattern && isOne)
-			folds = folds || isOne
-		case properties[c]&special != 0:
-			encode = !isPattern || c == '$' && i+1 < len(s)
+			encode = properties[c]&decoded == 0 && !(inQuery && as != asTarget && (c == '/' || c == '?'))
+		case c == '*' || c == '$':
+			encode = as != asPattern || c == '$' && i+1 < len(s)
 		default:
 			encode = properties[c]&foreign != 0
 		}
@@ -145,23 +141,6 @@ func (f form) appendNormal(dst []byte, s string, isPattern bool) (out []byte, fo
 			dst = append(dst, c)
 			inQuery = inQuery || c == '?'
 		}
-	}
-	return dst, folds
-}
-
-// fold appends a target in normal form as rules with a query see it: %2F and %3F are
-// decoded in the query.
-func fold(dst []byte, t string) []byte {
-	inQuery := false
-	for i := 0; i < len(t); i++ {
-		c := t[i]
-		if inQuery {
-			if v, ok := triplet(t, i); ok && oneInQuery(v) {
-				c, i = v, i+2
-			}
-		}
-		inQuery = inQuery || c == '?'
-		dst = append(dst, c)
 	}
 	return dst
 }

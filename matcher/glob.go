@@ -1,48 +1,35 @@
 package matcher
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // This file compares one pattern with a target: RFC 9309, section 2.2.3.
 
-// setPattern sets the fields of r that describe its pattern, which is in normal form;
-// properties are those that all its bytes have. It returns the pattern, with the bytes
-// that mean nothing moved to the end as stars, where they only count in its length: a
-// star after a star or at the end, and a "$" after a star.
-func (d *Dialect) setPattern(r *rule, pattern string, properties uint8) string {
-	r.query = strings.Contains(pattern, "?")
-	if d.literal {
-		return pattern
-	}
-	p, hasEnd := strings.CutSuffix(pattern, "$")
-	anchored := hasEnd && !strings.HasSuffix(p, "*")
-	if anchored {
-		r.ending = anchor
-	}
-	if properties&notStar != 0 {
-		return pattern
-	}
-	literal := strings.TrimRight(p, "*")
-	r.starred = strings.Contains(literal, "*")
-	if !strings.Contains(literal, "**") && (!hasEnd || anchored) {
-		if len(literal) < len(p) {
-			r.ending = stars
-		}
-		return pattern
-	}
-	r.ending = stars
-	b := make([]byte, 0, len(pattern))
-	for i := range len(literal) {
-		if i == 0 || literal[i-1] != '*' || literal[i] != '*' {
-			b = append(b, literal[i])
+// setStars sets the fields of r that describe its pattern, which is in normal form and
+// has a star. Bytes that mean nothing are moved to the end as stars, where they only count
+// in the length of the pattern: a star after a star or at the end, and a "$" after a star.
+func (r *rule) setStars(pattern []byte) {
+	p, anchored := bytes.CutSuffix(pattern, []byte("$"))
+	literal := bytes.TrimRight(p, "*")
+	anchored = anchored && len(literal) == len(p)
+	r.starred = bytes.IndexByte(literal, '*') >= 0
+	n := 0
+	for i, c := range literal {
+		if i == 0 || c != '*' || literal[n-1] != '*' {
+			literal[n] = c
+			n++
 		}
 	}
-	if anchored {
-		r.ending, b = anchorAndStars, append(b, '$')
+	if r.ending = 0; anchored {
+		r.ending, pattern[n] = anchor, '$'
+		n++
 	}
-	for len(b) < len(pattern) {
-		b = append(b, '*')
+	for ; n < len(pattern); n++ {
+		pattern[n] = '*'
+		r.ending |= stars
 	}
-	return view(b)
 }
 
 // matchStars reports whether the literal p matches a beginning of t, or all of t
@@ -53,20 +40,25 @@ func (d *Dialect) setPattern(r *rule, pattern string, properties uint8) string {
 // exists, this one does, so nothing is ever tried again and the time is linear
 // in t. Only the last piece of an anchored match is bound to the end.
 func matchStars(p, t string, anchored bool) bool {
-	star := strings.IndexByte(p, '*')
-	if len(t) < star || t[:star] != p[:star] {
+	if anchored {
+		last := strings.LastIndexByte(p, '*')
+		if !strings.HasSuffix(t, p[last+1:]) {
+			return false
+		}
+		p, t = p[:last], t[:len(t)-(len(p)-last-1)]
+	}
+	part := until(p, '*')
+	if !strings.HasPrefix(t, part) {
 		return false
 	}
-	t, p = t[star:], p[star+1:]
-	for star = strings.IndexByte(p, '*'); star >= 0; star = strings.IndexByte(p, '*') {
-		at := strings.Index(t, p[:star])
+	for len(part) < len(p) {
+		p, t = p[len(part)+1:], t[len(part):]
+		part = until(p, '*')
+		at := strings.Index(t, part)
 		if at < 0 {
 			return false
 		}
-		t, p = t[at+star:], p[star+1:]
+		t = t[at:]
 	}
-	if anchored {
-		return strings.HasSuffix(t, p)
-	}
-	return strings.Contains(t, p)
+	return true
 }

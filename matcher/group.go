@@ -2,7 +2,6 @@ package matcher
 
 import (
 	"iter"
-	"slices"
 	"sort"
 	"strings"
 	"sync/atomic"
@@ -17,11 +16,13 @@ import (
 type Group struct {
 	agent    string        // first user-agent value that names the crawler
 	dialect  Dialect       // dialect of the file
-	written  []Rule        // rules whose pattern normalising changed, as written, by line
+	written  []written     // the patterns that normalising changed, by line
+	spelled  string        // these patterns as they are written, one after another
 	delay    time.Duration // the crawl-delay
 	hasDelay bool          // there is a crawl-delay
-	asked    atomic.Bool   // Match has been called
-	rules    atomic.Pointer[rules]
+	rules    rules
+	asked    atomic.Bool           // Match has been called
+	index    atomic.Pointer[index] // nil if the rules are tried one after another
 
 	// Other records, in the order of the file. They are kept as text: a file can have
 	// 170,000 of them, and a list of structs takes twenty times the memory of the file.
@@ -29,12 +30,27 @@ type Group struct {
 	otherLines []int32 // the line number of each record in others
 }
 
+// groupBuilder adds records to a group.
+type groupBuilder struct {
+	*Group
+	text     string // where the records stand
+	patterns []byte // the patterns in normal form, one after another
+	spelled  []byte // Group.spelled
+	others   strings.Builder
+}
+
+// A written pattern is one that normalising changed.
+type written struct {
+	line int32 // number of the line
+	end  int32 // where the pattern ends in Group.spelled; it begins where the one before ends
+}
+
 // newGroup makes a group of the records that a crawler obeys, which stand in text.
 // agent is the first user-agent value that names the crawler.
 func (d *Dialect) newGroup(agent, text string, records []record) *Group {
-	g := &Group{agent: "*", dialect: *d}
+	b := groupBuilder{Group: &Group{agent: "*", dialect: *d}, text: text}
 	if !d.isDefault(agent) {
-		g.agent = strings.Clone(agent)
+		b.agent = strings.Clone(agent)
 	}
 	rules, patterns, others := 0, 0, 0 // number of rules, bytes of patterns, bytes of other records
 	for i := range records {
@@ -45,89 +61,80 @@ func (d *Dialect) newGroup(agent, text string, records []record) *Group {
 			others += int(r.to-r.from) + 1
 		}
 	}
-	if n := len(records) - rules; n > 0 {
-		g.otherLines = make([]int32, 0, n)
-		g.addOthers(text, records, others)
-	}
-	if rules > 0 {
-		b := groupBuilder{Group: g, patterns: make([]byte, 0, patterns), list: make([]rule, 0, rules)}
-		b.addRules(text, records)
-	}
-	return g
-}
-
-// addOthers adds the records that are no rules, of size bytes with line feeds.
-func (g *Group) addOthers(text string, records []record, size int) {
-	var b strings.Builder
-	b.Grow(size)
+	b.rules.list, b.patterns = make([]rule, 0, rules), make([]byte, 0, patterns)
+	b.otherLines = make([]int32, 0, len(records)-rules)
+	b.others.Grow(others)
 	for i := range records {
-		r := &records[i]
-		if r.kind.isRule() {
-			continue
-		}
-		b.WriteString(text[r.from:r.to])
-		b.WriteByte('\n')
-		g.otherLines = append(g.otherLines, r.line)
-		if r.kind == delay && !g.hasDelay {
-			g.delay, g.hasDelay = seconds(text[r.valueAt:r.to])
+		if r := &records[i]; r.kind.isRule() {
+			b.addRule(r)
+		} else {
+			b.addOther(r)
 		}
 	}
-	g.others = b.String()
+	b.rules.text, b.rules.inOrder = view(b.patterns), d.inOrder
+	b.Group.spelled, b.Group.others = string(b.spelled), b.others.String()
+	return b.Group
 }
 
-// groupBuilder adds rules to a group.
-type groupBuilder struct {
-	*Group
-	patterns []byte // the patterns in normal form, one after another
-	list     []rule // the rules
-	tmp      []byte // the pattern being normalised
+// addOther adds a record that is no rule.
+func (b *groupBuilder) addOther(r *record) {
+	b.others.WriteString(b.text[r.from:r.to])
+	b.others.WriteByte('\n')
+	b.otherLines = append(b.otherLines, r.line)
+	if r.kind == delay && !b.hasDelay {
+		b.delay, b.hasDelay = seconds(b.text[r.valueAt:r.to])
+	}
 }
 
-// addRules adds the rules, without those that can match nothing.
-func (b *groupBuilder) addRules(text string, records []record) {
-	for i := range records {
-		r := &records[i]
-		if !r.kind.isRule() {
-			continue
-		}
-		written := Rule{int(r.line), r.kind == allow, text[r.valueAt:r.to]}
-		b.addRule(written, written.Pattern)
-		if b.dialect.indexHTML && written.Allow {
-			// A rule with an index page stands for its folder, too.
-			slash := strings.LastIndexByte(written.Pattern, '/')
-			if slash >= 0 && strings.HasPrefix(written.Pattern[slash:], "/index.htm") {
-				b.addRule(written, written.Pattern[:slash+1]+"$")
-			}
+// addRule adds a rule. A rule with an index page can stand for its folder, too.
+func (b *groupBuilder) addRule(r *record) {
+	p := b.text[r.valueAt:r.to]
+	b.addPattern(r, p)
+	if b.dialect.indexHTML && r.kind == allow {
+		slash := strings.LastIndexByte(p, '/')
+		if slash >= 0 && strings.HasPrefix(p[slash:], "/index.htm") {
+			b.addPattern(r, p[:slash+1]+"$")
 		}
 	}
-	b.rules.Store(&rules{text: view(b.patterns), list: b.list, inOrder: b.dialect.inOrder})
 }
 
-// addRule adds a rule with the given pattern, brought to normal form, if it can
+// addPattern adds a rule with the given pattern, brought to normal form, if it can
 // match something.
-func (b *groupBuilder) addRule(written Rule, pattern string) {
-	all := commonProperties(strings.TrimSuffix(pattern, "$"))
-	if all&notControl == 0 && !b.dialect.loose {
+func (b *groupBuilder) addPattern(from *record, pattern string) {
+	literal, anchored := strings.CutSuffix(pattern, "$")
+	some := propertiesOf(literal)
+	if some&control != 0 && !b.dialect.loose {
 		return
 	}
-	normal := pattern
-	if all&inPattern == 0 {
-		b.tmp, _ = b.dialect.form.appendNormal(b.tmp[:0], pattern, true)
-		normal, all = view(b.tmp), commonProperties(view(b.tmp))
+	begin, changes := len(b.patterns), some&(odd|star) != 0 || len(pattern) != int(from.to-from.valueAt)
+	if some&odd == 0 {
+		b.patterns = append(b.patterns, pattern...)
+	} else {
+		b.patterns = b.dialect.form.appendNormal(b.patterns, pattern, asPattern)
+		some = propertiesOf(view(b.patterns[begin:]))
 	}
-	r := rule{begin: int32(len(b.patterns)), line: int32(written.Line), allow: written.Allow}
-	normal = b.dialect.setPattern(&r, normal, all)
-	if normal != written.Pattern {
-		b.keepWritten(written)
+	normal := b.patterns[begin:]
+	r := rule{begin: int32(begin), line: from.line, allow: from.kind == allow, query: some&question != 0}
+	if anchored && !b.dialect.literal {
+		r.ending = anchor
 	}
-	b.patterns, b.list = append(b.patterns, normal...), append(b.list, r)
+	if some&star != 0 && !b.dialect.literal {
+		r.setStars(normal)
+	}
+	if r.starred {
+		b.rules.starred++
+	}
+	b.rules.list = append(b.rules.list, r)
+	if changes && view(normal) != b.text[from.valueAt:from.to] {
+		b.keepWritten(from)
+	}
 }
 
-// keepWritten keeps a rule as it is written, once.
-func (b *groupBuilder) keepWritten(r Rule) {
-	if n := len(b.written); n == 0 || b.written[n-1].Line != r.Line {
-		r.Pattern = strings.Clone(r.Pattern)
-		b.written = append(b.written, r)
+// keepWritten keeps the pattern of a rule as it is written, once.
+func (b *groupBuilder) keepWritten(r *record) {
+	if n := len(b.written); n == 0 || b.written[n-1].line != r.line {
+		b.spelled = append(b.spelled, b.text[r.valueAt:r.to]...)
+		b.written = append(b.written, written{r.line, int32(len(b.spelled))})
 	}
 }
 
@@ -138,47 +145,45 @@ func (g *Group) Agent() string { return g.agent }
 // Rules returns the rules that can match something, in the order of the file.
 func (g *Group) Rules() iter.Seq[Rule] {
 	return func(yield func(Rule) bool) {
-		s := g.rules.Load()
-		if s == nil {
-			return
-		}
-		byLine := make([]int, len(s.list))
-		for i := range byLine {
-			byLine[i] = i
-		}
-		slices.SortFunc(byLine, func(i, j int) int { return int(s.list[i].line - s.list[j].line) })
 		last := int32(0)
-		for _, i := range byLine {
-			if s.list[i].line != last && !yield(g.asWritten(s, i)) {
+		for i, r := range g.rules.list {
+			if r.line != last && !yield(g.asWritten(int32(i))) {
 				return
 			}
-			last = s.list[i].line
+			last = r.line
 		}
 	}
 }
 
 // asWritten returns rule i as it is written in the file.
-func (g *Group) asWritten(s *rules, i int) Rule {
-	r := &s.list[i]
-	n := sort.Search(len(g.written), func(i int) bool { return g.written[i].Line >= int(r.line) })
-	if n < len(g.written) && g.written[n].Line == int(r.line) {
-		return g.written[n]
+func (g *Group) asWritten(i int32) Rule {
+	r := &g.rules.list[i]
+	n := sort.Search(len(g.written), func(i int) bool { return g.written[i].line >= r.line })
+	if n == len(g.written) || g.written[n].line != r.line {
+		return Rule{int(r.line), r.allow, g.rules.pattern(i)}
 	}
-	return Rule{int(r.line), r.allow, s.pattern(i)}
+	begin := int32(0)
+	if n > 0 {
+		begin = g.written[n-1].end
+	}
+	return Rule{int(r.line), r.allow, g.spelled[begin:g.written[n].end]}
 }
 
 // Match is as [File.Match], for the crawler the group was made for.
 func (g *Group) Match(target string) Match {
 	if strings.HasPrefix(target, "/") && isNormalTarget(target) {
-		return g.decide(target, false)
+		return g.decide(target, target)
 	}
 	target = g.dialect.originForm(target)
 	if g.dialect.form == googleForm || isNormalTarget(target) {
-		return g.decide(target, false)
+		return g.decide(target, target)
 	}
-	var buf [targetUsual]byte
-	t, folds := g.dialect.form.appendNormal(buf[:0], target, false)
-	return g.decide(view(t), folds)
+	var buf, queryBuf [targetUsual]byte
+	t := view(g.dialect.form.appendNormal(buf[:0], target, asTarget))
+	if !strings.Contains(t, "?") {
+		return g.decide(t, t)
+	}
+	return g.decide(t, view(g.dialect.form.appendNormal(queryBuf[:0], target, asQueryTarget)))
 }
 
 // targetUsual is the size of a target, in bytes, up to which no memory is
@@ -188,53 +193,51 @@ const targetUsual = 512
 // view returns b as a string that must not outlive the next change of b.
 func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// decide returns the verdict on a target in normal form. folds says that rules
-// with a query see another target, which fold returns.
-func (g *Group) decide(t string, folds bool) Match {
+// decide returns the verdict on a target in normal form. Rules with a query see it as q.
+func (g *Group) decide(t, q string) Match {
 	m := Match{Allowed: true, Agent: g.agent}
-	s := g.readyRules()
-	if s == nil || !g.dialect.noExempt && t == "/robots.txt" {
+	if len(g.rules.list) == 0 || !g.dialect.noExempt && t == "/robots.txt" {
 		return m
 	}
-	best := -1
-	if folds {
-		var buf [targetUsual]byte
-		best = s.best(t, rulesWithoutQuery)
-		if i := s.best(view(fold(buf[:0], t)), rulesWithQuery); i >= 0 && (best < 0 || s.outranks(i, best)) {
-			best = i
-		}
+	if !strings.Contains(q, "?") {
+		q = "" // no rule with a query matches
+	}
+	best := int32(-1)
+	if x := g.readyIndex(); x != nil {
+		best = x.best(t, q)
 	} else {
-		best = s.best(t, allRules)
+		best = g.rules.best(t, q)
 	}
 	if best >= 0 {
-		m.Rule = g.asWritten(s, best)
+		m.Rule = g.asWritten(best)
 		m.Allowed = m.Rule.Allow
 	}
 	return m
 }
 
-// readyRules returns the rules, nil if there are none. Many rules are sorted for the
-// second match, or for the first if very many have stars.
-func (g *Group) readyRules() *rules {
-	s := g.rules.Load()
-	if s == nil || s.sorted || len(s.list) <= rulesFew || !g.asked.Swap(true) && s.stars() <= starsMany {
-		return s
+// Many rules get an index for the second match, since to build it takes as long as many
+// matches. If very many rules have stars, they get it for the first match, which would
+// take longer without it.
+const (
+	rulesFew  = 64
+	starsMany = 4000
+)
+
+// readyIndex returns the index of the rules, nil if there is none yet.
+func (g *Group) readyIndex() *index {
+	x := g.index.Load()
+	if x != nil || len(g.rules.list) <= rulesFew || !g.asked.Swap(true) && g.rules.starred <= starsMany {
+		return x
 	}
-	g.rules.CompareAndSwap(s, s.index(starsFew))
-	return g.rules.Load()
+	g.index.CompareAndSwap(nil, newIndex(&g.rules, candidatesFew))
+	return g.index.Load()
 }
 
-// Size returns about how many bytes of memory g retains, with the trie that a group
-// of many rules with stars gets at its second match.
+// Size returns about how many bytes of memory g retains, with the index that a group
+// of many rules gets at its second match.
 func (g *Group) Size() int {
-	n := int(unsafe.Sizeof(*g)) + len(g.agent) + bytesOf(g.written) + len(g.others) + bytesOf(g.otherLines)
-	for i := range g.written {
-		n += len(g.written[i].Pattern)
-	}
-	if s := g.rules.Load(); s != nil {
-		n += s.size()
-	}
-	return n
+	n := int(unsafe.Sizeof(*g)) + len(g.agent) + bytesOf(g.written) + len(g.spelled) + len(g.others) + bytesOf(g.otherLines)
+	return n + g.rules.size(g.index.Load())
 }
 
 // bytesOf returns the memory of a list.

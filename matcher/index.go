@@ -1,213 +1,306 @@
 package matcher
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"unsafe"
 )
 
-// This file finds the rule that decides among many, in a time that hardly grows
-// with their number: RFC 9309, section 2.2.2. The rules are sorted by head, which
-// is what a pattern has before its first star. Rules whose heads begin the target
-// are found by binary search. If many rules have stars, these are found through a
-// trie instead: see trie.go.
+// This file finds the rule that decides among many, in a time that hardly grows with
+// their number: RFC 9309, section 2.2.2.
+//
+// A pattern is cut at its stars into a head, which begins the target, and pieces, each
+// of which stands somewhere after the part before. A rule without pieces is found by its
+// head. A rule with pieces can only match if the target has all of them. So it is filed
+// under the piece that the fewest rules have, and is a candidate only if the target has
+// that piece and begins with the head.
 
-// Many rules are sorted for the second match, or, if very many of them have stars, for
-// the first: to sort them takes as long as many matches.
-const (
-	rulesFew  = 32   // up to so many rules are tried one after another
-	starsFew  = 32   // up to so many rules with stars are without a trie
-	starsMany = 4000 // with more, the first match takes longer than to sort
-)
+// An index finds the rules without a query, and those with one.
+type index [2]lookup
 
-// stars returns the number of rules with stars.
-func (s *rules) stars() int {
-	n := 0
-	for i := range s.list {
-		if s.list[i].hasStars() {
-			n++
-		}
-	}
-	return n
+// A lookup finds rules.
+type lookup struct {
+	rules   *rules
+	few     int         // candidatesFew, but for tests
+	plain   []int32     // numbers of rules without pieces, sorted by literal; of equal rules, only the best
+	heads   dictionary  // the literals of these rules
+	pieces  []piece     // of all rules, sorted
+	longest dictionary  // the pieces
+	pieceOf []int32     // numbers of pieces: those of one rule after those of another
+	filed   []filedRule // the rules with pieces
 }
 
-// index returns the same rules, sorted. Rules with stars stand last. If there are more
-// than few, they get tries: starsFew, but for tests.
-func (s *rules) index(few int) *rules {
-	x := &rules{inOrder: s.inOrder, sorted: true, shortest: math.MaxInt32}
-	var plain, starred, query []span
-	for i := range s.list {
-		r := &s.list[i]
-		k := span{r.begin, r.begin + int32(len(s.literal(i))), int32(i)}
-		switch {
-		case !r.hasStars():
-			plain = append(plain, k)
-			x.shortest = min(x.shortest, k.end-k.begin)
-		case !r.query:
-			starred = append(starred, k)
-		default:
-			query = append(query, k)
-		}
-	}
-	x.plain = int32(len(plain))
-	x.list = make([]rule, 0, len(s.list))
-	text, order := make([]byte, 0, len(s.text)), s.text
-	for i, list := range [][]span{plain, starred, query} {
-		if i == 1 {
-			order = zeroStars(s.text)
-		}
-		sortSpans(order, list, make([]span, len(list)), 0)
-		for _, k := range list {
-			r := s.list[k.number]
-			r.begin = int32(len(text))
-			x.list = append(x.list, r)
-			text = append(text, s.pattern(int(k.number))...)
-		}
-	}
-	x.text = view(text)
-	if len(starred)+len(query) > few {
-		x.tries[0] = newTrie(x, len(plain), len(plain)+len(starred))
-		x.tries[1] = newTrie(x, len(plain)+len(starred), len(x.list))
+// A piece is a part of patterns.
+type piece struct {
+	begin, end int32 // where it stands in the text of the rules
+	rules      int32 // number of rules that have it
+	first      int32 // the first of the rules that are filed under it, or -1
+}
+
+// A filedRule is a rule with pieces.
+type filedRule struct {
+	number   int32 // number of the rule
+	head     int32 // length of its head
+	from, to int32 // pieceOf[from:to] are the numbers of its pieces
+	next     int32 // the next rule filed under the same piece, or -1
+}
+
+// newIndex returns an index. few is candidatesFew, but for tests.
+func newIndex(s *rules, few int) *index {
+	x := new(index)
+	for i := range x {
+		x[i] = lookup{rules: s, few: few}
+		x[i].add(i == 1)
 	}
 	return x
 }
 
-// zeroStars returns a text with zero bytes for stars, so that patterns with the same
-// pieces up to a star sort together. No pattern with stars has another zero byte.
-func zeroStars(text string) string {
-	b := []byte(text)
-	for i, c := range b {
-		if c == '*' {
-			b[i] = 0
+// add adds the rules with a query, or the others.
+func (x *lookup) add(query bool) {
+	s := x.rules
+	var heads, pieces []span
+	for i := range s.list {
+		r := &s.list[i]
+		if r.query != query {
+			continue
 		}
+		rest, begin := s.literal(int32(i)), r.begin
+		switch {
+		case !r.starred:
+			heads = append(heads, span{begin, begin + int32(len(rest)), int32(i)})
+			continue
+		case pieces == nil:
+			pieces = make([]span, 0, strings.Count(s.text[r.begin:], "*"))
+		}
+		part := until(rest, '*')
+		filed := filedRule{int32(i), int32(len(part)), int32(len(pieces)), 0, -1}
+		for len(part) < len(rest) {
+			begin, rest = begin+int32(len(part))+1, rest[len(part)+1:]
+			part = until(rest, '*')
+			pieces = append(pieces, span{begin, begin + int32(len(part)), int32(len(pieces))})
+		}
+		filed.to = int32(len(pieces))
+		x.filed = append(x.filed, filed)
 	}
-	return view(b)
+	x.filed = slices.Clone(x.filed)
+	x.addPlain(heads)
+	if len(pieces) > 0 {
+		x.addPieces(pieces)
+		x.file()
+	}
 }
 
-// bestSorted does the work of best if the rules are sorted.
-func (s *rules) bestSorted(t string, which int) int {
-	best := -1
-	// The first head that is found is the longest, so its rule is the longest.
-	for i := s.longestPrefix(t, int(s.plain)); i >= 0; {
-		head := s.literal(i)
-		for ; i >= 0 && s.literal(i) == head; i-- {
-			best = s.better(best, i, t, which)
+// addPlain adds the rules without pieces. Equal literals can be two rules: one that ends
+// at the end of the target, and one that does not.
+func (x *lookup) addPlain(heads []span) {
+	s := x.rules
+	sortSpans(s.text, heads, make([]span, len(heads)), 0)
+	for i := 0; i < len(heads); {
+		open, anchored := int32(-1), int32(-1)
+		head := heads[i].in(s.text)
+		for ; i < len(heads) && heads[i].in(s.text) == head; i++ {
+			best := &open
+			if s.list[heads[i].number].anchored() {
+				best = &anchored
+			}
+			if s.outranks(heads[i].number, *best) {
+				*best = heads[i].number
+			}
 		}
-		if best >= 0 && !s.inOrder {
-			break
+		for _, n := range []int32{open, anchored} {
+			if n >= 0 {
+				x.plain = append(x.plain, n)
+			}
 		}
-		i = s.longestPrefix(head[:len(head)-1], i+1)
 	}
-	if s.tries[0] == nil {
-		return s.tryAll(int(s.plain), t, which, best)
+	x.plain = slices.Clone(x.plain)
+	x.heads.word = func(i int32) string {
+		if n := x.plain[i]; s.list[n].ending > 0 {
+			return s.literal(n)
+		}
+		return s.pattern(x.plain[i])
 	}
-	if which != rulesWithQuery {
-		best = s.tries[0].find(t, best)
+	x.heads.up = make([]int32, 0, len(x.plain))
+	for i := range x.plain {
+		x.heads.link(int32(i))
 	}
-	if which != rulesWithoutQuery && strings.Contains(t, "?") {
-		best = s.tries[1].find(t, best)
+}
+
+// addPieces adds the pieces of the rules.
+func (x *lookup) addPieces(list []span) {
+	s := x.rules
+	sortSpans(s.text, list, make([]span, len(list)), 0)
+	x.pieceOf = make([]int32, len(list))
+	x.longest.word = x.piece
+	last := ""
+	for _, k := range list {
+		if part := k.in(s.text); part != last {
+			last = part
+			x.pieces = append(x.pieces, piece{k.begin, k.end, 0, -1})
+			x.longest.link(int32(len(x.pieces) - 1))
+		}
+		x.pieceOf[k.number] = int32(len(x.pieces) - 1)
+	}
+	x.pieces, x.longest.up = slices.Clone(x.pieces), slices.Clone(x.longest.up)
+	x.longest.setJumps()
+}
+
+// piece returns piece i.
+func (x *lookup) piece(i int32) string { return x.rules.text[x.pieces[i].begin:x.pieces[i].end] }
+
+// file files the rules with pieces.
+func (x *lookup) file() {
+	for _, p := range x.pieceOf {
+		x.pieces[p].rules++
+	}
+	for i := range x.filed {
+		r := &x.filed[i]
+		rarest := &x.pieces[x.pieceOf[r.from]]
+		for _, p := range x.pieceOf[r.from:r.to] {
+			if x.pieces[p].rules <= rarest.rules {
+				rarest = &x.pieces[p]
+			}
+		}
+		r.next, rarest.first = rarest.first, int32(i)
+	}
+}
+
+// best returns the number of the rule that decides on t. q is the target as rules with
+// a query see it, "" if it has no query.
+func (x *index) best(t, q string) int32 {
+	best := x[0].best(t, -1)
+	if q != "" {
+		best = x[1].best(q, best)
 	}
 	return best
 }
 
-// longestPrefix returns the number of the longest literal that t begins with, among the
-// first n rules, which are sorted; -1 if there is none. Of equal literals it is the
-// last. Whatever sorts between a prefix of t and t begins with that prefix. So every
-// such literal is also a prefix of what t and the rule before it have in common.
-func (s *rules) longestPrefix(t string, n int) int {
-	for len(t) >= int(s.shortest) {
-		from, to := 0, n
-		for from < to {
-			if mid := int(uint(from+to) / 2); s.literal(mid) <= t {
-				from = mid + 1
-			} else {
-				to = mid
-			}
-		}
-		n = from - 1
-		if n < 0 {
-			break
-		}
-		p := s.literal(n)
-		size := commonPrefix(t, p)
-		if size == len(p) {
-			return n
-		}
-		t = t[:size]
+// best returns the number of the rule that decides on t, of the rules of x and best.
+func (x *lookup) best(t string, best int32) int32 {
+	head := int32(-1)
+	if x.heads.mayStart(t, 0) {
+		head = x.heads.longestPrefix(t)
 	}
-	return -1
-}
-
-// commonPrefix returns how many bytes a and b begin with alike.
-func commonPrefix(a, b string) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
-	return n
-}
-
-// A span is a part of a text, to be sorted with others.
-type span struct {
-	begin, end int32 // text[begin:end]
-	number     int32 // of what the part belongs to
-}
-
-// in returns the span in its text.
-func (k span) in(text string) string { return text[k.begin:k.end] }
-
-// sortSpans sorts spans of a text by radix, the first byte first (MSD radix sort,
-// McIlroy, Bostic and McIlroy 1993), in a time linear in the text. All spans of the
-// list begin with the same size bytes. spare is memory for as long a list.
-func sortSpans(text string, list, spare []span, size int32) {
-	for len(list) > 24 { // a few are sorted by comparing
-		var ends [257]int32 // by the next byte plus one, or 0 at the end of a span
-		next := func(k span) int {
-			if k.begin+size == k.end {
-				return 0
-			}
-			return int(text[k.begin+size]) + 1
+	for i := head; i >= 0; i = x.heads.up[i] {
+		n := x.plain[i]
+		if x.rules.list[n].anchored() && len(x.heads.word(i)) < len(t) {
+			continue
 		}
-		for _, k := range list {
-			ends[next(k)]++
-		}
-		if c := next(list[0]); int(ends[c]) < len(list) {
-			sum := int32(0)
-			for c, n := range ends {
-				ends[c], sum = sum, sum+n
-			}
-			for _, k := range spare[:copy(spare, list)] {
-				c := next(k)
-				list[ends[c]] = k
-				ends[c]++
-			}
-			for c := 1; c < len(ends); c++ {
-				if from, to := ends[c-1], ends[c]; to-from > 1 {
-					sortSpans(text, list[from:to], spare, size+1)
-				}
-			}
-			return
-		} else if c == 0 {
-			return
-		}
-		size++
-	}
-	slices.SortFunc(list, func(a, b span) int {
-		return strings.Compare(text[a.begin+size:a.end], text[b.begin+size:b.end])
-	})
-}
-
-// size returns the memory of the rules in bytes, with the trie that they get.
-func (s *rules) size() int {
-	n := int(unsafe.Sizeof(*s)) + len(s.text) + bytesOf(s.list)
-	for _, x := range s.tries {
-		if x != nil {
-			n += int(unsafe.Sizeof(*x)) + len(x.heads.text) + bytesOf(x.heads.list) + bytesOf(x.nodes) + bytesOf(x.pieces)
+		if x.rules.outranks(n, best) {
+			best = n
 		}
 	}
-	if stars := s.stars(); !s.sorted && stars > starsFew {
-		n += 2*int(unsafe.Sizeof(trie{})) + stars*int(unsafe.Sizeof(node{})+unsafe.Sizeof(piece{})/2)
+	if len(x.filed) == 0 {
+		return best
+	}
+	return x.bestFiled(t, best)
+}
+
+// bestFiled does the work of best for the rules with pieces.
+func (x *lookup) bestFiled(t string, best int32) int32 {
+	var foundBuf [32]foundPiece
+	found := x.appendFound(foundBuf[:0], t)
+	slices.SortFunc(found, func(a, b foundPiece) int { return int(a.piece - b.piece) })
+	var candidatesBuf [candidatesFew]int32
+	candidates := candidatesBuf[:0]
+	last := int32(-1)
+	for _, f := range found {
+		// Whatever sorts between a piece and its prefix begins with that prefix. So a
+		// prefix that does not sort after the last piece was seen with that piece.
+		for i := f.piece; i > last; i = x.longest.up[i] {
+			candidates = x.appendFiled(candidates, i, t, best)
+		}
+		last = f.piece
+	}
+	var p *places
+	if len(candidates) > x.few {
+		p = newPlaces(x, slices.Clone(found), len(t))
+	}
+	for _, c := range candidates {
+		r := &x.filed[c]
+		if x.rules.outranks(r.number, best) && x.matches(r, t, p) {
+			best = r.number
+		}
+	}
+	return best
+}
+
+// A foundPiece is the number of a piece, and a place in a target where it stands.
+type foundPiece struct{ piece, place int32 }
+
+// appendFound appends for each place in t the number of the longest piece that stands
+// there, if there is one, and the place.
+func (x *lookup) appendFound(found []foundPiece, t string) []foundPiece {
+	for i := range len(t) {
+		if !x.longest.mayStart(t, i) {
+			continue
+		}
+		if p := x.longest.longestPrefix(t[i:]); p >= 0 {
+			found = append(found, foundPiece{p, int32(i)})
+		}
+	}
+	return found
+}
+
+// candidatesFew is the number of candidates up to which their pieces are searched for
+// one by one, without memory.
+const candidatesFew = 64
+
+// appendFiled appends the rules that are filed under a piece, outrank best, and have a
+// head that t begins with.
+func (x *lookup) appendFiled(list []int32, piece int32, t string, best int32) []int32 {
+	for i := x.pieces[piece].first; i >= 0; i = x.filed[i].next {
+		r := &x.filed[i]
+		head := x.rules.pattern(r.number)[:r.head]
+		if x.rules.outranks(r.number, best) && strings.HasPrefix(t, head) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// matches reports whether a rule matches t, which begins with its head. p has the places
+// of pieces in t, and can be nil. The invariant is the one of matchStars.
+func (x *lookup) matches(r *filedRule, t string, p *places) bool {
+	if p == nil {
+		return x.rules.matches(r.number, t)
+	}
+	pieces := x.pieceOf[r.from:r.to]
+	for _, i := range slices.Backward(pieces) {
+		if !p.has(i) {
+			return false
+		}
+	}
+	at, end := int(r.head), len(t)
+	if x.rules.list[r.number].anchored() {
+		last := x.piece(pieces[len(pieces)-1])
+		if !strings.HasSuffix(t, last) {
+			return false
+		}
+		pieces, end = pieces[:len(pieces)-1], end-len(last)
+	}
+	for _, i := range pieces {
+		if at = p.next(i, at); at < 0 {
+			return false
+		}
+		at += int(p.of[i].size)
+	}
+	return at <= end
+}
+
+// size returns the memory of the rules in bytes, with their index. x is nil if they have
+// none yet, but many rules will get one.
+func (s *rules) size(x *index) int {
+	n := len(s.text) + bytesOf(s.list)
+	switch {
+	case x != nil:
+		n += int(unsafe.Sizeof(*x))
+		for i := range x {
+			l := &x[i]
+			n += bytesOf(l.plain) + bytesOf(l.heads.up) + bytesOf(l.pieces) + bytesOf(l.heads.starts) + bytesOf(l.longest.starts) + bytesOf(l.longest.up) + bytesOf(l.longest.jump) + bytesOf(l.pieceOf) + bytesOf(l.filed)
+		}
+	case len(s.list) > rulesFew: // an estimate: most rules with a star have one piece
+		n += int(unsafe.Sizeof(*x)) + (len(s.list)-s.starred)*8 + s.starred*int(unsafe.Sizeof(filedRule{})+unsafe.Sizeof(piece{})+12)
 	}
 	return n
 }

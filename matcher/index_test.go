@@ -22,7 +22,7 @@ func TestIndex(t *testing.T) {
 			robots += r.pick("", "", "$", "*", "*$") + "\n"
 		}
 		f := Parse([]byte(robots), Dialect{})
-		unsorted, sorted := f.choose("bot"), sortedGroups(f, "bot")
+		unsorted, sorted := f.choose("bot"), indexedGroups(f, "bot")
 		for range 40 {
 			target := "/" + r.text(r.IntN(200), of) + r.pick("", "", "?%2F"+r.text(r.IntN(80), of))
 			unsorted.asked.Store(false) // the rules are not sorted for the first question

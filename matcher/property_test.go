@@ -98,7 +98,7 @@ func (s *site) checkURL(t *testing.T, f *File, token, target string) {
 // another.
 func (s *site) sorted(t *testing.T, f *File) {
 	t.Helper()
-	unsorted, sorted := f.choose("*"), sortedGroups(f, "*")
+	unsorted, sorted := f.choose("*"), indexedGroups(f, "*")
 	for _, target := range s.urls {
 		unsorted.asked.Store(false) // the rules are not sorted for the first question
 		want := unsorted.Match(target)

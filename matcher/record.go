@@ -116,7 +116,7 @@ func (s *scanner) idleReason() string {
 		return "rule outside any group"
 	case pattern == "":
 		return "empty pattern"
-	case !d.loose && commonProperties(pattern)&notControl == 0:
+	case !d.loose && propertiesOf(pattern)&control != 0:
 		return "control bytes in the pattern"
 	case !d.canBegin(pattern):
 		return "rule that can never match: its pattern begins with neither / nor *"

@@ -368,7 +368,7 @@ func TestReferenceAlike(t *testing.T) {
 func compare(t *testing.T, d Dialect, robots, token string, targets ...string) (hits int) {
 	t.Helper()
 	f := Parse([]byte(robots), d)
-	groups := append(sortedGroups(f, token), f.Group(token))
+	groups := append(indexedGroups(f, token), f.Group(token))
 	for _, target := range targets {
 		allowed, line := d.refMatch(robots, token, target)
 		if line > 0 {
@@ -383,15 +383,13 @@ func compare(t *testing.T, d Dialect, robots, token string, targets ...string) (
 	return hits
 }
 
-// sortedGroups returns the group of a token with sorted rules, however few it has:
-// first with a trie of all rules with stars, then without a trie.
-func sortedGroups(f *File, token string) []*Group {
+// indexedGroups returns the group of a token with an index, however few rules it has:
+// first with places for all candidates, then without.
+func indexedGroups(f *File, token string) []*Group {
 	var groups []*Group
 	for _, few := range []int{0, math.MaxInt} {
 		g := f.choose(token)
-		if s := g.rules.Load(); s != nil {
-			g.rules.Store(s.index(few))
-		}
+		g.index.Store(newIndex(&g.rules, few))
 		groups = append(groups, g)
 	}
 	return groups

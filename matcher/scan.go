@@ -143,17 +143,21 @@ func (s *scanner) read(line string) {
 }
 
 // usualName returns the kind of a line that begins with the name of a record and a
-// colon, and the length of the name. Otherwise it returns other.
+// colon, as most files write them, and the length of the name. Otherwise it returns
+// other.
 func usualName(line string) (kind, int) {
-	for k := agent; k <= delay; k++ {
-		if n := len(names[k]); len(line) > n && line[n] == ':' && equalFold(line[:n], names[k]) {
-			return k, n
-		}
+	switch {
+	case strings.HasPrefix(line, "Disallow:"):
+		return disallow, len("Disallow")
+	case strings.HasPrefix(line, "User-agent:"), strings.HasPrefix(line, "User-Agent:"):
+		return agent, len("User-agent")
+	case strings.HasPrefix(line, "Allow:"):
+		return allow, len("Allow")
 	}
 	return other, 0
 }
 
-// readUnusual reads a record that is misspelled or of no known kind.
+// readUnusual reads any record.
 func (s *scanner) readUnusual(line string) {
 	name, value, sep := s.dialect.split(line)
 	s.nameEnd, s.valueAt = s.from+int32(len(name)), s.to-int32(len(value))

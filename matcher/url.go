@@ -21,7 +21,7 @@ func (g *Group) MatchURL(u *url.URL) Match {
 		return g.Match(u.RequestURI())
 	}
 	target := u.Path
-	normal := u.RawPath == "" && commonProperties(target)&asInURL != 0 && strings.HasPrefix(target, "/")
+	normal := u.RawPath == "" && propertiesOf(target)&notAsIs == 0 && strings.HasPrefix(target, "/")
 	if !normal {
 		if target = u.EscapedPath(); !strings.HasPrefix(target, "/") {
 			target = "/" + target
@@ -32,7 +32,7 @@ func (g *Group) MatchURL(u *url.URL) Match {
 		target = view(append(append(append(buf[:0], target...), '?'), u.RawQuery...))
 	}
 	if normal && isNormalTarget(u.RawQuery) {
-		return g.decide(target, false)
+		return g.decide(target, target)
 	}
 	return g.Match(target)
 }
