@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/httptest"
@@ -141,4 +142,34 @@ func TestSignAndTheAddressRule(t *testing.T) {
 			t.Errorf("got  %v, %v, %d requests inside\nwant a Defer, and none", d, err, len(inside.Requests()))
 		}
 	})
+}
+
+// However long a crawler has no signatures, no outage of the site goes on meanwhile, which
+// would end in leave to fetch all: nothing is sent, so nothing is observed.
+func TestSignFailsForLong(t *testing.T) {
+	for _, p := range []*policy.Profile{policy.RFC9309(), policy.Strict(), policy.Google(), policy.Google2019(), policy.Draft2019(), policy.Koster1996()} {
+		for _, answers := range []bool{true, false} {
+			t.Run("2.3.1.4/"+p.Name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					web := httptest.New(t)
+					web.Site("https://a.test").Robots(httptest.Status(503)).Path("/", httptest.Status(503))
+					broken := !answers
+					tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Profile: p, Sign: func(*http.Request) error {
+						if broken {
+							return errors.New("no key")
+						}
+						return nil
+					}})
+					target := &url.URL{Scheme: "https", Host: "a.test", Path: "/page"}
+					for range 40 * 24 {
+						if d, err := tr.Check(t.Context(), target); err != nil || d.Allowed() {
+							t.Fatalf("got  %v, %v\nwant a Defer", d, err)
+						}
+						broken = true
+						time.Sleep(time.Hour)
+					}
+				})
+			})
+		}
+	}
 }

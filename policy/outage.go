@@ -55,6 +55,8 @@ func (s *step) failure(c Class) *Record {
 		rule.Clause, rule.Again = "house", s.p.Retry.Beyond
 	case c == Egress:
 		rule.Again = s.p.Retry.Refused
+	case c == Sign:
+		rule.Hold = true // nothing was sent, so the outage was not observed
 	}
 	return s.noFile(rule, clean.Text(fmt.Sprint(s.a.Err), maxWords))
 }
