@@ -29,9 +29,9 @@ type Admission struct {
 // decision that does not allow the URL. Under Options.Audit only an error makes it nil.
 //
 // The turn is held until the Admission ends, or for Options.Timeout at most. The caller
-// asks for each redirect and each resource of a page before it is requested, as each
-// may be at another authority. Options.PageEgress covers robots.txt alone here, since
-// the caller makes the connection.
+// sends the agent as User-Agent, and asks for each redirect and each resource of a page
+// before it is requested, as each may be at another authority. Options.PageEgress covers
+// robots.txt alone here, since the caller makes the connection.
 func (t *Transport) Admit(ctx context.Context, target *url.URL) (*Admission, policy.Decision, error) {
 	key, err := t.engine.authority(target)
 	if err != nil {

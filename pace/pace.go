@@ -15,6 +15,7 @@
 //	defer turn.Done()
 //	resp, err := client.Do(req)
 //	if err != nil {
+//		turn.Fail("no answer") // unless the program itself gave up
 //		return err
 //	}
 //	turn.Answer(resp.StatusCode, resp.Header)
@@ -40,15 +41,16 @@
 // # Pauses
 //
 // After a 429 or a 503 nobody visits the authority for the Retry-After of the answer,
-// up to [Limits.Pause]. Without a Retry-After the pause is one second, doubled by each
-// further such answer, with up to a quarter more drawn at random, so that several
-// crawlers do not come back together. One success halves what the next pause starts
-// from. No answer makes a running pause shorter, and no error answer makes the next one
-// shorter (house rules; RFC 9309 is silent on pacing).
+// up to [Limits.Pause]. Without a Retry-After that can be read the pause is one second,
+// doubled by each further such answer, with up to a quarter more drawn at random, so that
+// several crawlers do not come back together. One success halves what the next pause
+// starts from. No answer makes a running pause shorter, and no error answer makes the
+// next one shorter (house rules; RFC 9309 is silent on pacing).
 //
-// Any answer may say with RateLimit, or with RateLimit-Remaining and -Reset or these with
-// "X-", that no request is left of a quota. Then the authority rests until the reset, up to [Limits.Pause].
-// A Retry-After of a 429 or 503 counts instead. The fields never make a crawler faster.
+// Any answer may say that no request is left of a quota, with RateLimit, or else with
+// RateLimit-Remaining and RateLimit-Reset or with X-RateLimit-Remaining and
+// X-RateLimit-Reset. Then the authority rests until the reset, up to [Limits.Pause]. A
+// Retry-After of a 429 or 503 counts instead. The fields never make a crawler faster.
 //
 // # Hosts that fail
 //

@@ -103,7 +103,7 @@ func (d *desk) granted(r pace.Reservation, why string) pace.Grant {
 	d.Helper()
 	g := d.reserve(r)
 	if !g.Granted {
-		d.Fatalf("%s gets no start: %s", r.Ticket, why)
+		d.Fatalf("%s gets no start; want one: %s", r.Ticket, why)
 	}
 	return g
 }
@@ -127,7 +127,7 @@ func (d *desk) refused(r pace.Reservation, why string) pace.Grant {
 	d.Helper()
 	g := d.reserve(r)
 	if g.Granted {
-		d.Fatalf("%s gets a start, %v from now: %s", r.Ticket, g.Start-g.Clock, why)
+		d.Fatalf("%s gets a start, %v from now; want none yet: %s", r.Ticket, g.Start-g.Clock, why)
 	}
 	if g.Start <= g.Clock {
 		d.Errorf("%s is to ask again %v from now; an answer without a start names a later moment", r.Ticket, g.Start-g.Clock)
