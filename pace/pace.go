@@ -15,7 +15,7 @@
 //	defer turn.Done()
 //	resp, err := client.Do(req)
 //	if err != nil {
-//		turn.Fail("no answer") // unless the program itself gave up
+//		turn.Fail("network error") // unless the program itself gave up
 //		return err
 //	}
 //	turn.Answer(resp.StatusCode, resp.Header)
