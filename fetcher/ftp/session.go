@@ -29,6 +29,9 @@ const (
 	maxReplies = 64 << 10
 	// maxQuote bounds a text in an error, in bytes.
 	maxQuote = 200
+	// maxText bounds an error without a code, in bytes. It is longer than an error of
+	// the network, which has a host name.
+	maxText = 600
 )
 
 // session makes one request. Its connections close when ctx ends.
@@ -150,6 +153,9 @@ func (s *session) described(err error) error {
 		return errors.New("ftp: " + clean.Text(err.Error(), maxQuote))
 	case s.control != nil && s.control.err != nil:
 		err = s.control.err // err may be part of a reply
+	}
+	if shown := clean.Text(err.Error(), maxText); shown != err.Error() { // a reply that came before its command
+		return errors.New("ftp: " + shown)
 	}
 	return fmt.Errorf("ftp: %w", err)
 }
