@@ -13,6 +13,7 @@ import (
 // are the same turn. Its methods may be called from any goroutine. On a turn that
 // has ended, and on the zero Turn, they do nothing.
 type Turn struct {
+	pacer  *Pacer
 	flight *flight
 	number uint64  // of the flight, which may since be another turn's
 	limits *Limits // of the authority when the turn was given
@@ -20,7 +21,6 @@ type Turn struct {
 
 // A flight is the state of one turn. Pacer.mu guards it.
 type flight struct {
-	pacer       *Pacer
 	free        *flight       // next in Pacer.free, once the flight has ended
 	number      uint64        // of the turn; 0 once the flight has ended
 	seat                      // at the authority
@@ -67,17 +67,15 @@ func (f *flight) seats(yield func(*seat) bool) {
 // open locks the Pacer and returns t's flight. If t has ended open returns nil and
 // locks nothing.
 func (t Turn) open() (*Pacer, *flight) {
-	f := t.flight
-	if f == nil {
+	if t.flight == nil {
 		return nil, nil
 	}
-	p := f.pacer
-	p.mu.Lock()
-	if f.number != t.number {
-		p.mu.Unlock()
+	t.pacer.mu.Lock()
+	if t.flight.number != t.number {
+		t.pacer.mu.Unlock()
 		return nil, nil
 	}
-	return p, f
+	return t.pacer, t.flight
 }
 
 // Sent reports that the request has only now been written to its connection:

@@ -325,3 +325,23 @@ func TestTurnAllocatesOnce(t *testing.T) {
 		t.Errorf("%v allocations a turn, want at most 1", got)
 	}
 }
+
+// A turn may be ended again while another one starts.
+func TestDoneTwice(t *testing.T) {
+	p := pacer(t, Limits{}, nil)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 1000 {
+				turn := take(t, p, host1, 0)
+				turn.Done()
+				turn.Answer(200, nil)
+				turn.Done()
+			}
+		})
+	}
+	wg.Wait()
+	if s := p.Stats(); s.InFlight != 0 || s.Turns != 4000 {
+		t.Errorf("%d in flight after %d turns, want 0 after 4000", s.InFlight, s.Turns)
+	}
+}

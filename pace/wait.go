@@ -190,7 +190,7 @@ func (p *Pacer) start(h *host, scopes []*host, delay time.Duration, number uint6
 		f = &flight{}
 	}
 	p.free = f.free
-	*f = flight{pacer: p, number: number, started: now, beforeDelay: h.delay, seat: h.take(number, now), scopes: f.scopes[:0]}
+	*f = flight{number: number, started: now, beforeDelay: h.delay, seat: h.take(number, now), scopes: f.scopes[:0]}
 	for _, s := range scopes {
 		f.scopes = append(f.scopes, s.take(number, now))
 	}
@@ -204,7 +204,7 @@ func (p *Pacer) start(h *host, scopes []*host, delay time.Duration, number uint6
 	if h.ticket != nil {
 		p.board(f)
 	}
-	return Turn{f, number, h.limits}
+	return Turn{p, f, number, h.limits}
 }
 
 // refusal counts a refusal and returns its error. scope is in the way if why is
