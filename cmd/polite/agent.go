@@ -16,6 +16,7 @@ import (
 	"github.com/rfc9309/polite/cmd/polite/internal/display"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/clean"
+	"github.com/rfc9309/polite/policy"
 )
 
 // longPage is how much of a page is read, in bytes.
@@ -40,6 +41,9 @@ token, an example robots.txt that blocks the crawler, a contact address, and a
 link to the list of addresses that the crawler comes from. With --agent the
 product token is that of this User-Agent, which must have the URL of the page.
 
+A redirect or a link of the page to a private address is not followed, unless
+the page itself is at one.
+
 Whether the page explains the use of the data is for a person to judge.
 
 With --json each line is an object. The exit code is 0 if nothing is missing,
@@ -63,7 +67,7 @@ func (o *introduction) run(ctx context.Context, what string) error {
 	if err != nil {
 		return err
 	}
-	crawler, stop, err := o.transport(o.cli, nil, nil)
+	crawler, stop, err := o.crawler(ctx, target)
 	if err != nil {
 		return err
 	}
@@ -83,6 +87,25 @@ func (o *introduction) run(ctx context.Context, what string) error {
 		findings = append(findings, agentpage.CheckAgent(o.agent, target))
 	}
 	return o.write(append(findings, o.checkRanges(ctx, page.Ranges)))
+}
+
+// crawler returns a Transport that is not led to a private address by a redirect or by the
+// link to the crawler's addresses, unless the page itself is at one.
+func (o *introduction) crawler(ctx context.Context, target *url.URL) (*fetcher.Transport, func() error, error) {
+	o.public = true
+	t, stop, err := o.transport(o.cli, nil, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	d, err := t.Check(limited, target) // without a decision the request for the page says why
+	if err != nil || d.Verdict != policy.Disallow || d.Clause != "house" {
+		return t, stop, nil
+	}
+	stop()
+	o.public = false
+	return o.transport(o.cli, nil, nil)
 }
 
 // fetch fetches a page whose status is a success.

@@ -47,6 +47,7 @@ type siteFlags struct {
 	store   string        // --store
 	timeout time.Duration // --timeout
 	json    bool          // --json
+	public  bool          // refuse pages at addresses that are not public
 }
 
 // flags adds the flags that all of these commands have.
@@ -94,6 +95,7 @@ func (o *siteFlags) transport(c *cli, trace *fetcher.Trace, limits *pace.Limits)
 	trace.Store = failures.record
 	t, err := fetcher.New(o.agent, &fetcher.Options{
 		Token: o.token, Profile: profile, Store: store, Base: c.base, Schemes: []string{"ftp"}, Timeout: o.timeout, Pace: limits, Trace: trace,
+		PageEgress: o.public,
 	})
 	if err != nil {
 		closeStore()

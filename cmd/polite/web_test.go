@@ -107,7 +107,11 @@ func newWeb(t *testing.T) *httptest.Web {
 			Header("Link", `<https://bot.example/bare>; rel="client-ranges"`))
 	robots("https://inward.example", httptest.Redirect(302, "https://inside.example/robots.txt"))
 	robots("https://inside.example", httptest.Text(simpleRobots)).At("10.0.0.7").
-		Path("/addresses.json", httptest.Text("[]"))
+		Path("/addresses.json", httptest.Text("[]")).
+		Path("/bot", httptest.Text("").Header("Link", `</addresses.json>; rel="client-ranges"`))
+	robots("https://sly.example", httptest.Status(404)).
+		Path("/", httptest.Text("").Header("Link", `<https://inside.example/addresses.json>; rel="client-ranges"`)).
+		Path("/moved", httptest.Redirect(302, "https://inside.example/bot"))
 	for _, name := range []string{"dead", "tired"} {
 		robots("https://www."+name+".example", httptest.Redirect(301, "https://"+name+".example/robots.txt"))
 		robots("https://old."+name+".example", httptest.Redirect(301, "https://"+name+".example/robots.txt"))
