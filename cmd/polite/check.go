@@ -98,10 +98,7 @@ func (k *checking) checkList(ctx context.Context, l *list) (err error) {
 		trace = k.explanations.Trace()
 		k.parallel = 1 // a Log can follow one retrieval at a time
 	}
-	closeLog, err := k.logTo(k.evidence, trace)
-	if err != nil {
-		return err
-	}
+	closeLog := k.logTo(k.evidence, trace)
 	defer func() { err = errors.Join(err, closeLog()) }()
 	crawler, stop, err := k.transport(k.cli, trace, nil)
 	if err != nil {
@@ -111,6 +108,9 @@ func (k *checking) checkList(ctx context.Context, l *list) (err error) {
 	k.crawler, k.results, k.start = crawler, display.New(k.out), k.now()
 	if k.log != nil {
 		k.log.Begin(evidence.Run{Profile: k.profile, Token: crawler.Token()})
+		if k.log.Err() != nil {
+			return nil // closeLog has the error
+		}
 	}
 	if l.r == nil {
 		k.column = display.Column(l.args)

@@ -71,15 +71,12 @@ func others(n int) string {
 
 // logTo makes k.log write to a file, if there is one, and adds it to the trace. The caller
 // must call the function that it returns.
-func (k *checking) logTo(name string, trace *fetcher.Trace) (closeLog func() error, err error) {
+func (k *checking) logTo(name string, trace *fetcher.Trace) (closeLog func() error) {
 	if name == "" {
-		return func() error { return nil }, nil
+		return func() error { return nil }
 	}
-	f, err := os.Create(name)
-	if err != nil {
-		return nil, err
-	}
+	f := &lateFile{name: name} // a mistake in the command line does not empty an earlier log
 	k.log = evidence.NewLog(f)
 	k.log.Trace(trace)
-	return func() error { return errors.Join(k.log.Err(), f.Close()) }, nil
+	return func() error { return errors.Join(k.log.Err(), f.Close()) }
 }
