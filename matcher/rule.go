@@ -86,17 +86,34 @@ func (s *rules) outranks(i, j int32) bool {
 // best returns the number of the rule that decides on t. q is the target as rules with
 // a query see it, "" if it has no query.
 func (s *rules) best(t, q string) int32 {
-	best := int32(-1)
-	for i := range s.list {
+	best, end := int32(-1), len(s.text)
+	for i := int32(len(s.list)) - 1; i >= 0; i-- {
 		r, see := &s.list[i], t
 		if r.query {
 			see = q
 		}
-		if see != "" && s.matches(int32(i), see) && s.outranks(int32(i), best) {
-			best = int32(i)
+		p := s.text[r.begin:end]
+		end = int(r.begin)
+		if r.mayMatch(p, see) && s.matches(i, see) && s.outranks(i, best) {
+			best = i
 		}
 	}
 	return best
+}
+
+// mayMatch reports false for most targets that the pattern p of r does not match, by
+// comparing one byte.
+func (r *rule) mayMatch(p, t string) bool {
+	switch n := len(p) - 1; {
+	case n < 0:
+		return true
+	case !r.starred && r.ending == 0: // many patterns begin alike
+		return n < len(t) && p[n] == t[n]
+	case n == 0 || len(t) < 2 || p[0] == '*' || p[1] == '*' || p[1] == '$':
+		return t != ""
+	default:
+		return p[1] == t[1]
+	}
 }
 
 // matches reports whether rule i matches a target in normal form.
