@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rfc9309/polite/matcher"
 )
@@ -40,31 +39,20 @@ func TestFiles(t *testing.T) {
 // crawlers. All that is compared and listed has a bound, and what is skipped is counted.
 func TestManyCrawlers(t *testing.T) {
 	var b strings.Builder
-	name := []byte("aaa")
-	for range 5000 {
-		for i := range name {
-			if name[i]++; name[i] <= 'z' {
-				break
-			}
-			name[i] = 'a'
-		}
-		b.WriteString("User-agent: " + string(name) + "\n")
+	for i := range 2 * maxCrawlers {
+		fmt.Fprintf(&b, "User-agent: bot%d\n", i)
 	}
-	for i := range 5000 {
+	for i := range 2 * maxRules {
 		fmt.Fprintf(&b, "Disallow: /%d*a*b\n", i)
 	}
-	began := time.Now()
-	all, skipped := Files(parse(b.String()), parse(""), nil)
-	if len(all) != maxCrawlers || skipped != 5000-maxCrawlers {
-		t.Errorf("%d crawlers differ and %d are skipped; want %d and %d", len(all), skipped, maxCrawlers, 5000-maxCrawlers)
+	all, skipped := Files(parse(b.String()), parse(""), []string{"/1ab", "/2ab", "/3"})
+	if len(all) != maxCrawlers || skipped != maxCrawlers {
+		t.Errorf("%d crawlers differ and %d are skipped; want %d and %d", len(all), skipped, maxCrawlers, maxCrawlers)
 	}
 	for _, c := range all {
-		if len(c.Removed) != maxRules || len(c.Turned) != maxTurned || c.More < 4000 {
-			t.Fatalf("%s: %d rules, %d verdicts and %d more", c.Token, len(c.Removed), len(c.Turned), c.More)
+		if len(c.Removed) != maxRules || c.More != maxRules || len(c.Turned) != 2 {
+			t.Fatalf("%s: %d rules, %d more, %d verdicts", c.Token, len(c.Removed), c.More, len(c.Turned))
 		}
-	}
-	if took := time.Since(began); took > 30*time.Second {
-		t.Errorf("%d bytes took %v", b.Len(), took)
 	}
 }
 
