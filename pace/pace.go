@@ -63,8 +63,8 @@
 //
 // # Scopes
 //
-// A request can keep the limits of several scopes at the same time: those of all hosts of
-// a domain, of all hosts at one address, of the crawler as a whole; see [Scope]. Its turn
+// A request can keep the limits of several scopes at the same time: all hosts of a
+// domain, all hosts at one address, the crawler as a whole; see [Scope]. Its turn
 // comes when its authority and all scopes have room. While it waits for one of them,
 // others use the rest. Within an authority the order stays that of arrival, whatever the
 // scopes.

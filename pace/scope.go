@@ -43,11 +43,11 @@ import (
 // one loss it passes from scope to scope and starts. Then the next is the oldest.
 
 // A Scope is a further limit that a request keeps, together with all other requests
-// that name its Key: those of a domain, of an address, or of the whole crawler.
+// that name its Key: all requests to a domain, to an address, or of the whole crawler.
 //
 // Of its Limits, Gap, Parallel, Adapt and MaxWait count. Crawl-delays, pauses and the
 // health of a host concern the authority alone. A Scope whose Key is the authority of
-// the request is no further limit: its Limits replace those of the Pacer for this
+// the request is no further limit: its Limits replace the Limits of the Pacer for this
 // authority, all of them, until a call gives others. All who use one Key should give the
 // same Limits; if they differ, those given last count for all.
 //
@@ -109,7 +109,7 @@ func Address(ctx context.Context, host string, lookup func(ctx context.Context, 
 	return slices.MinFunc(addrs, netip.Addr.Compare).String(), nil // IPv4 is before IPv6
 }
 
-// resolve returns the host of an authority and those of the other scopes, made new if
+// resolve returns the host of an authority and the hosts of its scopes, made new if
 // need be. The slice is valid until the next call.
 func (p *Pacer) resolve(authority string, scopes []Scope, now instant) (*host, []*host, error) {
 	p.hosts.sweep(now) // before the lookups, since a host without a turn may be dropped

@@ -50,9 +50,9 @@
 //
 // # What is done with bad input
 //
-// A dictionary that cannot be parsed (RFC 9651, section 4.2) counts as absent, and in
-// robots.txt so does its record: the next longest pattern decides. [Set.Skipped] lists
-// it with the reason. A value that is neither of the two words, such as "train-ai=maybe",
+// A dictionary that cannot be parsed (RFC 9651, section 4.2) counts as absent. In
+// robots.txt its record counts as absent, and the next longest pattern decides.
+// [Set.Skipped] lists it with the reason. A value that is neither of the two words, such as "train-ai=maybe",
 // is Unknown and no error.
 //
 // A record is read up to 64 KiB, and so is a header field, or each line of one whose

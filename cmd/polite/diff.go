@@ -32,7 +32,7 @@ of a URL's site. For each crawler that one of them names, and for all others
 (+), and the paths whose verdict differs (>). The order of rules and the names
 of groups that mean the same make no difference.
 
-It tries the paths that the rules are made for, or those of --urls, one a line.
+It tries the paths that the rules are made for, or the lines of --urls.
 
 The exit code is 0 if no rule and no verdict differs, 1 if one does, and 2 if a
 file cannot be read.`,

@@ -81,7 +81,7 @@ func (v *verifier) verifyOne(r *http.Request, label string, covered httpsfv.Inne
 	return agent, v.once(p) // last, so that nobody can use up the nonces of others
 }
 
-// parameters are those of a signature.
+// parameters are the parameters of a signature that matter here.
 type parameters struct {
 	keyid, nonce string
 	expires      time.Time

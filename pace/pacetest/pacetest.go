@@ -159,7 +159,7 @@ func (d *desk) order() {
 		d.refused(ask(ticket, 0, 1), "the only place is taken")
 	}
 	d.hold("p.a", 0, a.Start)
-	d.refused(ask("s.f", 0, 1), "it came after the others in the queue, which come first even if they have not asked again")
+	d.refused(ask("s.f", 0, 1), "it came after the others in the queue, which come first even if they have asked only once")
 	d.refused(ask("p.c", 0, 1), "q.b came before it")
 	b := d.granted(ask("q.b", 0, 1), "it is first in the queue and the place is free")
 	d.hold("p.c", 0, 0)

@@ -114,7 +114,7 @@ func (l *line) set() (n int) {
 }
 
 // decide derives a decision again and compares the two. What the pace adds to a decision
-// is not compared. The record is that of the URL's own authority, whatever Robots says.
+// is not compared. The record of the URL's own authority counts, whatever Robots says.
 // Without an override, each decision that allows must follow from a text or be about
 // /robots.txt itself, for which no record decides.
 func (r *replaying) decide(logged json.RawMessage) error {
