@@ -208,7 +208,7 @@ func (p *Pacer) book(f *flight, end instant) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := f.ticket
-	if f.number == 0 || !f.sent && !f.answered || t.cancel != nil || f.host.line.Len() == 0 || end > t.began+p.fleet.quantum() {
+	if f.number == 0 || !f.sent && !f.answered || t.cancel != nil || f.host.line.Len() == 0 || end > t.began+2*p.fleet.quantum() {
 		return
 	}
 	t.after = max(end+p.fleet.clock.ahead(), 1)
@@ -242,13 +242,15 @@ func (p *Pacer) mayPassOn(t *ticket) bool {
 		return false
 	}
 	at, _ := t.host.dueAfter(w.gap)
+	until := t.began + p.fleet.quantum()
 	if n > 1 && max(w.gap, t.gap, t.host.adaptive()) > 0 {
 		if t.after == 0 || w.delay > t.gap {
 			return false
 		}
 		at = max(at, t.start)
+		until += p.fleet.quantum() // with a gap, each start that is late delays all later ones
 	}
-	return max(at, p.now()) < t.began+p.fleet.quantum()
+	return max(at, p.now()) < until
 }
 
 // report reports to the store when the request of a flight was sent, without waiting
