@@ -26,7 +26,7 @@ type lookup struct {
 	heads   dictionary  // the literals of these rules
 	pieces  []piece     // of all rules, sorted
 	longest dictionary  // the pieces
-	pieceOf []int32     // numbers of pieces: those of one rule after those of another
+	pieceOf []int32     // numbers of pieces, rule after rule
 	filed   []filedRule // the rules with pieces
 }
 

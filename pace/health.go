@@ -137,7 +137,7 @@ func (b *breaker) crowded(unanswered, failures int) bool {
 }
 
 // due is when the probe is expected to end: it takes as long as the failure before it.
-// Without a probe it returns never.
+// If there is none, due returns never.
 func (b *breaker) due() instant {
 	switch {
 	case b == nil || !b.open:
