@@ -296,6 +296,7 @@ func TestFleetRefusal(t *testing.T) {
 		turn := take(t, all[0], host1, 0)
 		turn.Answer(429, http.Header{"Retry-After": {"60"}})
 		turn.Done()
+		synctest.Wait() // the first process is registered
 		zero := time.Now()
 		short, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
