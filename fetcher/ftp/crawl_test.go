@@ -58,6 +58,7 @@ func TestCrawl(t *testing.T) {
 		{"2.3.1.3/no_file", replies("RETR", "550 no"), nil, fetcher.Options{}, "allow 2.3.1.3 status 404", 1},
 		{"2.3.1.3/login_refused", replies("USER", "530 no"), nil, fetcher.Options{}, "allow 2.3.1.3 status 401", 1},
 		{"2.3.1.4/too_many_connections", replies("GREETING", "421 no"), nil, fetcher.Options{}, "defer 2.3.1.4 connect: ", 2},
+		{"2.3.1.4/no_room", replies("PASS", "530 full\r\n..."), nil, fetcher.Options{}, "defer 2.3.1.4 connect: ", 2},
 		{"2.3.1.4/no_data_connection", replies("RETR", "425 no"), nil, fetcher.Options{}, "defer 2.3.1.4 connect: ", 2},
 		{"2.3.1.4/another_protocol", replies("USER", "HTTP/1.1 400"), nil, fetcher.Options{}, "defer 2.3.1.4 protocol: ", 1},
 		{"2.3.1.4/426_after_the_file", replies("AFTER", "426 no"), nil, fetcher.Options{}, "defer 2.3.1.4 body: ", 2},

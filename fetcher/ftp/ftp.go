@@ -20,13 +20,15 @@
 //   - 200 with the file. Content-Length is there if the server knows SIZE.
 //   - 404 if the server answers 550 for the file. It does so for a directory, too, and
 //     for a file that it does not show.
-//   - 401 if it refuses the login, with 530 or 332.
+//   - 401 if it refuses the login, with 530 or 332, and keeps the connection.
 //
 // Everything else is an error. A reply of 400 to 499, such as 421 (no more connections)
-// or 425 (no data connection), is a *policy.Failure of class Connect; an unexpected
-// reply is one of class Protocol. A file that breaks off, that is shorter than SIZE said,
-// or after which the server does not report success is one of class Body. To the
-// fetcher all of these are a server that is down: no decision rests on half a file.
+// or 425 (no data connection), is a *policy.Failure of class Connect. A 530 with which the
+// server closes the connection is one, too: it is how some servers say that they have no
+// room. An unexpected reply is one of class Protocol. A file that breaks off, that is
+// shorter than SIZE said, or after which the server does not report success is one of
+// class Body. To the fetcher all of these are a server that is down: no decision rests on
+// half a file.
 //
 // # What you need to think about
 //

@@ -85,6 +85,11 @@ func TestAnswers(t *testing.T) {
 		{"4.5/too_many_connections", replies("GREETING", "421 too many"), nil, `connect: ftp: the server replied 421 "too many"`},
 		{"4.5/too_many_users", replies("USER", "421 too many"), nil, `connect: ftp: the server replied 421 "too many"`},
 		{"4.5/too_many_logins", replies("PASS", "421 too many"), nil, `connect: ftp: the server replied 421 "too many"`},
+		{"4.5/no_room_in_530_for_the_user", replies("USER", "530 full\r\n..."), nil, `connect: ftp: the server replied 530 "full"`},
+		{"4.5/no_room_in_530_for_the_password", replies("PASS", "530-so\r\n530 full\r\n..."), nil, `connect: ftp: the server replied 530 "so?full"`},
+		{"4.5/no_room_in_530_for_the_file", replies("RETR", "530 full\r\n..."), nil, `connect: ftp: the server replied 530 "full"`},
+		{"4.5/refused_with_no_reply_to_more", replies("PASS", "530 no", "NOOP", "close"), nil, `connect: ftp: the server replied 530 "no"`},
+		{"4.5/refused_with_the_same_reply_to_more", replies("PASS", "530 no", "NOOP", "530 no"), nil, "401"},
 		{"4.5/no_data_connection", replies("RETR", "425 cannot open"), nil, `connect: ftp: the server replied 425 "cannot open"`},
 		{"4.5/no_passive_mode_now", replies("EPSV", "425 no", "PASV", "425 no"), nil, `connect: ftp: the server replied 425 "no"`},
 		{"4.5/a_busy_file", replies("RETR", "450 busy"), nil, `connect: ftp: the server replied 450 "busy"`},
@@ -93,7 +98,7 @@ func TestAnswers(t *testing.T) {
 
 		{"4.5/550_for_passive_mode", replies("EPSV", "550 no", "PASV", "550 no"), nil, `protocol: ftp: the server replied 550 "no"`},
 		{"4.5/550_at_once", replies("GREETING", "550 no"), nil, `protocol: ftp: the server replied 550 "no"`},
-		{"4.5/530_at_once", replies("GREETING", "530 no"), nil, `protocol: ftp: the server replied 530 "no"`},
+		{"4.5/530_at_once", replies("GREETING", "530 no"), nil, `connect: ftp: the server replied 530 "no"`},
 		{"4.5/retr_is_not_known", replies("RETR", "502 what"), nil, `protocol: ftp: the server replied 502 "what"`},
 		{"4.5/done_without_data", replies("RETR", "226 done"), nil, `protocol: ftp: the server replied 226 "done"`},
 		{"4.5/half_a_reply", replies("USER", "530x"), nil, `ftp: short response: "530x"`},
@@ -101,14 +106,14 @@ func TestAnswers(t *testing.T) {
 		{"4.5/a_long_reply_without_sense", replies("GREETING", strings.Repeat("a", 9999)), nil, `ftp: short response`},
 		{"4.5/a_long_reply_without_sense_after_the_file", replies("AFTER", strings.Repeat("a", 9999)), nil, `body: ftp: short response`},
 		{"4.5/pasv_without_sense", replies("EPSV", "500 what", "PASV", "227 )("), nil, `a reply that cannot be read`},
-		{"4.5/pasv_without_numbers", replies("EPSV", "500 what", "PASV", "227 (a,b,c,d,e,f)"), nil, `invalid syntax"`},
+		{"4.5/pasv_without_numbers", replies("EPSV", "500 what", "PASV", "227 (a,b,c,d,e,f)"), nil, `invalid syntax`},
 		{"4.5/epsv_of_a_port_that_is_none", replies("EPSV", "229 (|||99999|)"), nil, `invalid port`},
 		{"4.5/the_connection_ends_at_once", replies("GREETING", "close"), nil, "EOF"},
 		{"4.5/the_connection_ends_at_the_login", replies("USER", "close"), nil, "EOF"},
 
 		{"4.5/a_refused_user_that_breaks_off", replies("USER", "530-no\r\n..."), nil, "EOF"},
 		{"4.5/a_refused_user_in_half_a_line", replies("USER", "530 \x1b[2J..."), nil, "ftp: EOF"},
-		{"4.5/a_refused_login_in_half_a_line", replies("PASS", "530 no..."), nil, `protocol: ftp: the server replied 530 "no"`},
+		{"4.5/a_refused_login_in_half_a_line", replies("PASS", "530 no..."), nil, `connect: ftp: the server replied 530 "no"`},
 		{"4.5/no_file_in_half_a_line", replies("RETR", "550 no..."), nil, `protocol: ftp: the server replied 550 "no"`},
 
 		{"4.5/broken_off", nil, part, "body: ftp: 10 of 33 bytes: unexpected EOF"},
@@ -226,17 +231,22 @@ func TestEnds(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name, hangs string
+		refuses     bool // the server refuses the login
 		send        func(net.Conn) bool
 		wait        time.Duration // a deadline; 0: canceled once the server hangs
 	}{
-		{name: "greeting", hangs: "GREETING"}, {name: "user", hangs: "USER"}, {name: "password", hangs: "PASS"}, {name: "features", hangs: "FEAT"},
+		{name: "greeting", hangs: "GREETING"}, {name: "refused_login", hangs: "NOOP", refuses: true}, {name: "user", hangs: "USER"}, {name: "password", hangs: "PASS"}, {name: "features", hangs: "FEAT"},
 		{name: "type", hangs: "TYPE"}, {name: "size", hangs: "SIZE"}, {name: "passive_mode", hangs: "EPSV"}, {name: "file", hangs: "RETR"},
 		{name: "after_the_file", hangs: "AFTER"}, {name: "slow_drip", send: slow}, {name: "deadline", hangs: "PASS", wait: 20 * time.Millisecond},
 		{name: "deadline_of_a_slow_drip", send: slow, wait: 20 * time.Millisecond},
 	} {
 		t.Run("4.5/"+tt.name, func(t *testing.T) {
 			before := runtime.NumGoroutine()
-			s := (&server{file: text, send: tt.send, replies: replies(tt.hangs, "hang")}).start(t, "127.0.0.1")
+			r := replies(tt.hangs, "hang")
+			if tt.refuses {
+				r["USER"] = "530 no"
+			}
+			s := (&server{file: text, send: tt.send, replies: r}).start(t, "127.0.0.1")
 			ctx, cancel := context.WithTimeout(t.Context(), max(tt.wait, time.Minute))
 			want := context.Canceled
 			if tt.wait > 0 {

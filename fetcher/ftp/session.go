@@ -60,7 +60,7 @@ func (s *session) open(address string) (file *ftp.Response, size int64, err erro
 		f()
 	}
 	if err := s.client.Login(login(s.req)); err != nil {
-		return nil, 0, err
+		return nil, 0, s.withCode(err)
 	}
 	name := fileName(s.req.URL.Path)
 	if size, err = s.client.FileSize(name); err != nil || size < 0 {
@@ -106,7 +106,7 @@ func (s *session) trace() *httptrace.ClientTrace {
 func (s *session) status(code int) int {
 	switch {
 	case s.client == nil, s.control.err != nil: // the server was not ready, or the reply broke off
-	case code == 530, code == 332: // not logged in, need an account
+	case (code == 530 || code == 332) && s.serves(): // not logged in, need an account
 		return http.StatusUnauthorized
 	case code == 550 && s.requested: // no such file
 		return http.StatusNotFound
@@ -114,21 +114,36 @@ func (s *session) status(code int) int {
 	return 0
 }
 
+// serves reports whether the server keeps the connection after its last reply. One that
+// refuses a login does. One that has no room may say so with 530 instead of 421, and
+// closes the connection.
+func (s *session) serves() bool {
+	err := s.client.NoOp()
+	code, _ := s.reply(err)
+	return s.control.err == nil && (err == nil || code > 0)
+}
+
+// withCode returns an error of the login with the code of the reply: the client's error
+// for USER has none.
+func (s *session) withCode(err error) error {
+	if code, _ := s.reply(err); code > 0 || s.control.code() == 0 {
+		return err
+	}
+	return &textproto.Error{Code: s.control.code(), Msg: err.Error()}
+}
+
 // reply returns the code and the text of the reply that an error is about. The code is 0
 // if the error is about none.
 func (s *session) reply(err error) (code int, text string) {
 	var reply *textproto.Error
-	switch {
-	case errors.As(err, &reply):
+	if errors.As(err, &reply) {
 		return reply.Code, reply.Msg
-	case s.control != nil && !s.requested:
-		return s.control.code(), err.Error() // the client's error for USER has no code
 	}
 	return 0, ""
 }
 
-// failure returns the error of a request that has no answer. A reply of 400 to 499 may be
-// another at the next try.
+// failure returns the error of a request that has no answer. A reply of 400 to 499, or of
+// a server that has no room, may be another at the next try.
 func (s *session) failure(err error) error {
 	code, _ := s.reply(err)
 	switch err = s.described(err); {
@@ -136,7 +151,7 @@ func (s *session) failure(err error) error {
 		return context.Cause(s.req.Context())
 	case code == 0:
 		return err
-	case code/100 == 4:
+	case code/100 == 4, code == 530:
 		return &policy.Failure{Class: policy.Connect, Err: err}
 	}
 	return &policy.Failure{Class: policy.Protocol, Err: err}
