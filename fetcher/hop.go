@@ -117,7 +117,10 @@ func (t *tries) try(req *http.Request, turn pace.Turn) (a answer) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	defer cancel(nil)
 	var heard atomic.Bool
-	req = req.WithContext(httptrace.WithClientTrace(ctx, t.trace(turn, &heard, cancel)))
+	req, a.err = t.engine.signed(req.WithContext(httptrace.WithClientTrace(ctx, t.trace(turn, &heard, cancel))))
+	if a.err != nil {
+		return a
+	}
 	resp, err := call(ctx, log, func(context.Context) (*http.Response, error) { return t.send(req, cancel) })
 	if err != nil {
 		a.err = unanswered(ctx, classify(whole, err), heard.Load())
@@ -141,10 +144,6 @@ func (t *tries) try(req *http.Request, turn pace.Turn) (a answer) {
 
 // send requests by way of the base and checks the header of the answer.
 func (t *tries) send(req *http.Request, cancel context.CancelCauseFunc) (*http.Response, error) {
-	req, err := t.engine.signed(req)
-	if err != nil {
-		return nil, err
-	}
 	resp, err := t.trip.RoundTrip(req, cancel)
 	switch {
 	case err != nil:

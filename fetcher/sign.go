@@ -1,6 +1,7 @@
 package fetcher
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/rfc9309/polite/policy"
@@ -9,7 +10,8 @@ import (
 // This file signs requests.
 
 // signed returns a copy of a request with the header that Options.Sign has given it,
-// or the request itself if nobody signs. The error is a *policy.Failure.
+// or the request itself if nobody signs. It waits no longer than the context of the
+// request. The error is a *policy.Failure.
 func (e *engine) signed(req *http.Request) (*http.Request, error) {
 	if e.opts.Sign == nil {
 		return req, nil
@@ -19,7 +21,8 @@ func (e *engine) signed(req *http.Request) (*http.Request, error) {
 		mine.Header = http.Header{}
 	}
 	mine.Body, mine.GetBody = nil, nil // reading it would take it from the server
-	if err := e.opts.Sign(mine); err != nil {
+	_, err := call(req.Context(), e.watch.log, func(context.Context) (none, error) { return none{}, e.opts.Sign(mine) })
+	if err != nil {
 		return nil, &policy.Failure{Class: policy.Sign, Err: err}
 	}
 	// A signature cannot lead the request elsewhere, past the robots.txt that was asked.

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/httptest"
+	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -30,36 +33,66 @@ func numbered() func(*http.Request) error {
 // Every hop and try of a robots.txt and every page is signed, each by itself, after all
 // that changes the request.
 func TestSign(t *testing.T) {
+	for _, proto := range []string{"HTTP/1.1", "HTTP/2.0"} {
+		t.Run("10/"+proto, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := httptest.New(t)
+				a := web.Site("https://a.test").Robots(httptest.Close(), httptest.Redirect(302, "https://b.test/r")).Path("/page", httptest.Text("page"))
+				b := web.Site("https://b.test").Path("/r", httptest.Text("User-agent: *\nDisallow: /private\n"))
+				if proto == "HTTP/2.0" {
+					a.HTTP2()
+					b.HTTP2()
+				}
+				tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Sign: numbered()})
+				req, _ := http.NewRequest(http.MethodGet, "https://a.test/page", nil)
+				resp, err := tr.RoundTrip(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+				if len(req.Header) != 0 || resp.Request != req || resp.Proto != proto {
+					t.Errorf("the caller's request has the header %v, and the answer in %s another request", req.Header, resp.Proto)
+				}
+				var got []string
+				for _, r := range web.Requests() {
+					got = append(got, r.Header.Get("Signature"))
+				}
+				agent := " " + web.Requests()[0].Header.Get("User-Agent")
+				want := []string{"1 a.test/robots.txt" + agent, "2 a.test/robots.txt" + agent, "3 b.test/r" + agent, "4 a.test/page" + agent}
+				if strings.Join(got, "\n") != strings.Join(want, "\n") {
+					t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+				}
+			})
+		})
+	}
+}
+
+// A base may send a request again, with the signature that it has: an *http.Transport
+// does so if a connection that was kept alive ends without an answer.
+func TestSignAndABaseThatSendsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
-		web.Site("https://a.test").Robots(httptest.Close(), httptest.Redirect(302, "https://b.test/r")).Path("/page", httptest.Text("page"))
-		web.Site("https://b.test").Path("/r", httptest.Text("User-agent: *\nDisallow: /private\n"))
+		web.Site("https://a.test").Robots(httptest.Text("")).Path("/page", httptest.Text("page"), httptest.Close(), httptest.Text("page"))
 		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Sign: numbered()})
-		req, _ := http.NewRequest(http.MethodGet, "https://a.test/page", nil)
-		resp, err := tr.RoundTrip(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		io.Copy(io.Discard, resp.Body)
-		resp.Body.Close()
-		if len(req.Header) != 0 || resp.Request != req {
-			t.Errorf("the caller's request has the header %v, and the answer another request", req.Header)
+		for range 2 {
+			if err := requestPage(tr, "https://a.test/page"); err != nil {
+				t.Fatal(err)
+			}
 		}
 		var got []string
 		for _, r := range web.Requests() {
-			got = append(got, r.Header.Get("Signature"))
+			n, _, _ := strings.Cut(r.Header.Get("Signature"), " ")
+			got = append(got, n)
 		}
-		agent := " " + web.Requests()[0].Header.Get("User-Agent")
-		want := []string{"1 a.test/robots.txt" + agent, "2 a.test/robots.txt" + agent, "3 b.test/r" + agent, "4 a.test/page" + agent}
-		if strings.Join(got, "\n") != strings.Join(want, "\n") {
-			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		if want := "1 2 3 3"; strings.Join(got, " ") != want {
+			t.Errorf("got  signatures %v\nwant %v", got, want)
 		}
 	})
 }
 
 // Nothing is sent without a signature, and the site is not to blame.
 func TestSignFails(t *testing.T) {
-	noKey := errors.New("no key")
 	for _, test := range []struct {
 		name string
 		fail string // the path that is not signed
@@ -78,7 +111,7 @@ func TestSignFails(t *testing.T) {
 				}
 				tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Sign: func(r *http.Request) error {
 					if r.URL.Path == test.fail {
-						return noKey
+						return errNoKey
 					}
 					return nil
 				}})
@@ -91,7 +124,7 @@ func TestSignFails(t *testing.T) {
 				var failure *policy.Failure
 				var denied *fetcher.DeniedError
 				switch {
-				case test.name == "page" && errors.As(err, &failure) && failure.Class == policy.Sign && errors.Is(err, noKey):
+				case test.name == "page" && errors.As(err, &failure) && failure.Class == policy.Sign && errors.Is(err, errNoKey):
 				case test.name != "page" && errors.As(err, &denied) && denied.Decision.Verdict == policy.Defer && strings.Contains(denied.Decision.Cause, "no key"):
 				default:
 					t.Errorf("got  %v\nwant a failure of class Sign, or for robots.txt a Defer", err)
@@ -144,32 +177,84 @@ func TestSignAndTheAddressRule(t *testing.T) {
 	})
 }
 
+var errNoKey = errors.New("no key")
+
+// withoutSignature are the ways in which an Options.Sign has no signature.
+var withoutSignature = map[string]func(*http.Request) error{
+	"error":  func(*http.Request) error { return errNoKey },
+	"panic":  func(*http.Request) error { panic("no key") },
+	"exit":   func(*http.Request) error { runtime.Goexit(); return nil },
+	"blocks": func(r *http.Request) error { time.Sleep(time.Hour); r.Header.Set("Signature", "late"); return nil },
+}
+
+// A page waits for its signature no longer than its context, and is not sent without one.
+func TestSignOfAPageFails(t *testing.T) {
+	for name, sign := range withoutSignature {
+		t.Run("10/"+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := httptest.New(t)
+				site := web.Site("https://a.test").Robots(httptest.Text("")).Path("/page", httptest.Text("page"))
+				tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Pace: pace.Default(), Sign: func(r *http.Request) error {
+					if r.URL.Path == "/page" {
+						return sign(r)
+					}
+					return nil
+				}})
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				defer cancel()
+				body := &closing{Reader: strings.NewReader("text")}
+				req, _ := http.NewRequestWithContext(ctx, http.MethodPost, "https://a.test/page", body)
+				began := time.Now()
+				_, err := tr.RoundTrip(req)
+				var failure *policy.Failure
+				if !errors.As(err, &failure) || failure.Class != policy.Sign || ctx.Err() != nil && !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("got  %v\nwant a failure of class Sign", err)
+				}
+				if took := time.Since(began); took > 5*time.Second || body.closed.Load() == 0 || len(site.Requests()) != 1 {
+					t.Errorf("took %v, closed the body %d times, sent %d requests", took, body.closed.Load(), len(site.Requests()))
+				}
+				if hosts := slices.Collect(tr.Hosts()); tr.Stats().Pace.Rests != 0 || len(hosts) != 0 {
+					t.Errorf("got  %+v\nwant no host that rests, and no turn in use", hosts)
+				}
+				time.Sleep(2 * time.Hour) // a signature that comes late is not used
+				if len(site.Requests()) != 1 {
+					t.Error("the page was requested")
+				}
+			})
+		})
+	}
+}
+
 // However long a crawler has no signatures, no outage of the site goes on meanwhile, which
 // would end in leave to fetch all: nothing is sent, so nothing is observed.
 func TestSignFailsForLong(t *testing.T) {
 	for _, p := range []*policy.Profile{policy.RFC9309(), policy.Strict(), policy.Google(), policy.Google2019(), policy.Draft2019(), policy.Koster1996()} {
-		for _, answers := range []bool{true, false} {
-			t.Run("2.3.1.4/"+p.Name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					web := httptest.New(t)
-					web.Site("https://a.test").Robots(httptest.Status(503)).Path("/", httptest.Status(503))
-					broken := !answers
-					tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Profile: p, Sign: func(*http.Request) error {
-						if broken {
-							return errors.New("no key")
+		for name, sign := range withoutSignature {
+			for _, answers := range []bool{true, false} {
+				t.Run("2.3.1.4/"+p.Name+"_"+name, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						web := httptest.New(t)
+						web.Site("https://a.test").Robots(httptest.Status(503)).Path("/", httptest.Status(503))
+						var broken atomic.Bool
+						broken.Store(!answers)
+						tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Profile: p, Sign: func(r *http.Request) error {
+							if broken.Load() {
+								return sign(r)
+							}
+							return nil
+						}})
+						target := &url.URL{Scheme: "https", Host: "a.test", Path: "/page"}
+						for range 40 * 24 {
+							if d, err := tr.Check(t.Context(), target); err != nil || d.Allowed() {
+								t.Fatalf("got  %v, %v\nwant a Defer", d, err)
+							}
+							broken.Store(true)
+							time.Sleep(time.Hour)
 						}
-						return nil
-					}})
-					target := &url.URL{Scheme: "https", Host: "a.test", Path: "/page"}
-					for range 40 * 24 {
-						if d, err := tr.Check(t.Context(), target); err != nil || d.Allowed() {
-							t.Fatalf("got  %v, %v\nwant a Defer", d, err)
-						}
-						broken = true
 						time.Sleep(time.Hour)
-					}
+					})
 				})
-			})
+			}
 		}
 	}
 }
