@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -54,16 +55,16 @@ With --json each line is an object. The exit code is 0 if nothing is missing,
 		Args:              between(1, 1, "the URL of the crawler's page"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.ownAgent = cmd.Flags().Changed("agent")
+			o.ownAgent = cmd.Flags().Changed("agent") || os.Getenv("POLITE_AGENT") != ""
 			return o.run(cmd.Context(), args[0])
 		},
 	}
-	o.flags(cmd)
+	o.flags(cmd, "the product `token` that the page must name (default: the one in its example)")
 	return cmd
 }
 
 func (o *introduction) run(ctx context.Context, what string) error {
-	target, err := parseURL(what)
+	target, err := parseURL(o.assume(what))
 	if err != nil {
 		return err
 	}
@@ -77,9 +78,9 @@ func (o *introduction) run(ctx context.Context, what string) error {
 	if err != nil {
 		return err
 	}
-	token := "" // the one that the page has an example for
+	token := o.token // "" means the one that the page has an example for
 	if o.ownAgent {
-		token = crawler.Token()
+		token = o.decidesFor(crawler)
 	}
 	page := agentpage.Parse(resp.Request.URL, resp.Header, body)
 	findings := page.Check(token)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,9 +29,9 @@ func (c *cli) testCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test [flags] ROBOTS_FILE|URL ASSERTIONS_FILE",
 		Short: "Check that a robots.txt does what the owner of its site expects",
-		Long: `Test checks what the owner of a site expects of its robots.txt. The robots.txt is
-a local file, or that of a URL's site as it is now. A line of the other file has
-a product token, allow or disallow, and a path or URL:
+		Long: `Test checks what the owner of a site expects of its robots.txt, which is a local
+file, or that of a URL's site as it is now. A line of the other file has a
+product token, allow or disallow, and a path or URL:
 
   # what the release must not break
   ExampleBot  allow     /public
@@ -44,7 +45,7 @@ if a line cannot be read or there is no robots.txt.`,
 		Args: between(2, 2, "a robots.txt file or URL, and a file of assertions"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args[0], args[1]) },
 	}
-	a.flags(cmd)
+	a.flags(cmd, "check only the lines for this product `token`")
 	cmd.Flags().Lookup("json").Hidden = true // --format says how results are written
 	cmd.Flags().StringVar(&a.format, "format", formats[0], "how results are written: text, tap (version 14) or junit (XML)")
 	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
@@ -71,6 +72,12 @@ func (a *asserting) run(ctx context.Context, robots, file string) error {
 		return err
 	}
 	f := matcher.Parse(text, profile.Dialect)
+	if a.token != "" {
+		all = slices.DeleteFunc(all, func(one assertions.Assertion) bool { return !strings.EqualFold(one.Token, a.token) })
+		if len(all) == 0 {
+			return usageErrorf("%s has no line for --token %q", file, a.token)
+		}
+	}
 	results, failed := make([]assertions.Result, len(all)), 0
 	for i, one := range all {
 		if results[i] = one.Check(f); !results[i].OK() {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/rfc9309/polite/cmd/polite/internal/parallel"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/clean"
+	"github.com/rfc9309/polite/policy"
 )
 
 // checking is one run of polite check.
@@ -46,6 +48,9 @@ fetch of robots.txt is due. It fetches no pages. A second request to a host,
 such as a redirect of its robots.txt, waits half a second. If a host pauses, or
 rests because it failed, for longer than --timeout, its URLs are deferred.
 
+A URL without a scheme, such as example.com/a, is taken as https, or as http for
+a host of this machine.
+
 With --from it reads URLs from a file or from standard input, one per line. It
 skips blank lines and lines that begin with #. The list may have any length.
 Sites are checked in parallel, results are printed in the order of the list, and
@@ -61,8 +66,7 @@ with exit code 2, because the other URLs have no decision.
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return k.run(cmd.Context(), args) },
 	}
-	k.flags(cmd)
-	k.tokenFlag(cmd)
+	k.flags(cmd, "decide for the crawler with this product `token`, or several, separated by commas (default: first word of the agent)")
 	k.storeFlag(cmd)
 	f := cmd.Flags()
 	f.StringVar(&k.from, "from", "", "read URLs from this `file`; - is standard input")
@@ -107,13 +111,13 @@ func (k *checking) checkList(ctx context.Context, l *list) (err error) {
 	defer func() { err = errors.Join(err, stop()) }()
 	k.crawler, k.results, k.start = crawler, display.New(k.out), k.now()
 	if k.log != nil {
-		k.log.Begin(evidence.Run{Profile: k.profile, Token: crawler.Token()})
+		k.log.Begin(evidence.Run{Profile: k.profile, Token: k.decidesFor(crawler)})
 		if k.log.Err() != nil {
 			return nil // closeLog has the error
 		}
 	}
 	if l.r == nil {
-		k.column = display.Column(l.args)
+		k.column = display.Column(l.full())
 	}
 	k.progress = newProgress(k, l)
 	work := parallel.Work[*item]{Workers: k.parallel, Key: (*item).site, Slots: (*item).slots, Do: k.decide, Result: k.result, Idle: k.idle}
@@ -136,12 +140,57 @@ func (k *checking) checkList(ctx context.Context, l *list) (err error) {
 // decide gets the decision on one URL. It reports false if ctx ended first.
 func (k *checking) decide(ctx context.Context, i *item) bool {
 	if i.err == nil {
-		i.decision, i.err = k.crawler.Check(ctx, i.target)
+		i.decision, i.err = k.check(ctx, i)
 		if i.err == nil && k.log != nil {
 			k.log.Decided(i.decision)
 		}
 	}
 	return i.err == nil || ctx.Err() == nil
+}
+
+// check decides on a URL for the crawler of --token. The crawler that fetches robots.txt may
+// have another name.
+func (k *checking) check(ctx context.Context, i *item) (policy.Decision, error) {
+	d, err := k.crawler.Check(ctx, i.target)
+	if err != nil || d.Fetched.IsZero() || !k.json && k.inAgent() {
+		return d, err // without a copy the name of the crawler makes no difference
+	}
+	rec, err := k.crawler.Record(ctx, i.target)
+	if err != nil {
+		return d, err
+	}
+	token := k.decidesFor(k.crawler)
+	if delay, ok := rec.File().CrawlDelay(token); ok {
+		i.delay = delay.String()
+	}
+	if !k.inAgent() {
+		d = rec.Decide(token, i.target, d.At)
+	}
+	return d, nil
+}
+
+// checkResult is the --json output for one URL: the decision with what it was made for.
+type checkResult struct {
+	policy.Decision
+	token string // the product token of the crawler
+	agent string // the User-Agent of the requests for robots.txt
+	delay string // the Crawl-delay of the group, "" if it has none
+	story *explain.Explanation
+}
+
+// MarshalJSON adds the other fields to those of the Decision.
+func (r checkResult) MarshalJSON() ([]byte, error) {
+	d, err := json.Marshal(r.Decision)
+	if err != nil {
+		return nil, err
+	}
+	more, err := json.Marshal(struct {
+		Token string               `json:"token"`
+		Agent string               `json:"agent"`
+		Delay string               `json:"crawl_delay,omitempty"`
+		Story *explain.Explanation `json:"story,omitempty"`
+	}{r.token, r.agent, r.delay, r.story})
+	return append(append(d[:len(d)-1], ','), more[1:]...), err
 }
 
 // errorResult is the --json output for a URL without a decision.
@@ -155,28 +204,38 @@ func (k *checking) result(i *item) error {
 	k.progress.clear()
 	k.progress.done = i.end
 	k.tally.add(i.decision.Verdict, i.err)
+	if i.typed != i.text {
+		k.reportScheme(i.typed, i.text)
+	}
 	switch now := k.now(); {
 	case i.err != nil && k.json:
 		return k.results.JSON(errorResult{clean.Text(i.text, longText), clean.Text(i.err.Error(), longText)})
 	case i.err != nil:
-		k.results.Result(display.None, i.text, k.column, clean.Text(i.err.Error(), longText))
+		k.results.Result(display.Error, i.text, k.column, clean.Text(i.err.Error(), longText))
 	case k.explain:
 		return k.writeExplanation(i, now)
 	case k.json:
-		return k.results.JSON(i.decision)
+		return k.results.JSON(k.jsonResult(i))
 	default:
 		k.results.Result(display.Word(i.decision.Verdict), i.text, k.column, display.Reason(i.decision, now))
 	}
 	return nil
 }
 
+// jsonResult returns the --json output for one URL with a decision.
+func (k *checking) jsonResult(i *item) checkResult {
+	return checkResult{Decision: i.decision, token: k.decidesFor(k.crawler), agent: clean.Text(k.agent, longText), delay: i.delay}
+}
+
 // writeExplanation writes one decision with its explanation.
 func (k *checking) writeExplanation(i *item, now time.Time) error {
 	// The record is in memory now. Without one the explanation is shorter.
 	rec, _ := k.crawler.Record(context.Background(), i.target)
-	e := k.explanations.Explain(i.decision, rec, i.target, k.crawler.Token())
+	e := k.explanations.Explain(i.decision, rec, i.target, k.decidesFor(k.crawler))
 	if k.json {
-		return k.results.JSON(explain.Result{Decision: i.decision, Explanation: e})
+		r := k.jsonResult(i)
+		r.story = e
+		return k.results.JSON(r)
 	}
 	e.Write(k.results, i.decision, now)
 	return nil
@@ -197,7 +256,7 @@ func (k *checking) idle() error {
 // summary returns the line that ends the output for a list.
 func (k *checking) summary() string {
 	st, t, number := k.crawler.Stats(), &k.tally, display.Thousands[int64]
-	return fmt.Sprintf("%s in %s: %s allowed, %s disallowed, %s deferred, %s without a decision; %s for robots.txt, %s read from the store",
+	return fmt.Sprintf("%s in %s: %s allowed, %s disallowed, %s deferred, %s; %s for robots.txt, %s read from the store",
 		display.Count(t.total(), "URL", "URLs"), display.Span(k.now().Sub(k.start)), number(t.allowed), number(t.disallowed),
-		number(t.deferred), number(t.none), display.Count(st.Requests, "request", "requests"), display.Count(st.StoreHits, "copy", "copies"))
+		number(t.deferred), display.Count(t.none, "error", "errors"), display.Count(st.Requests, "request", "requests"), display.Count(st.StoreHits, "copy", "copies"))
 }

@@ -1,12 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
-	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -41,7 +37,7 @@ file cannot be read.`,
 		Args: between(2, 2, "an old and a new robots.txt, each a file or a URL"),
 		RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd.Context(), args[0], args[1]) },
 	}
-	d.flags(cmd)
+	d.flags(cmd, "compare only for the crawler with this product `token`")
 	cmd.Flags().StringVar(&d.urls, "urls", "", "try the paths and URLs of this `file`")
 	return cmd
 }
@@ -66,7 +62,7 @@ func (d *comparing) run(ctx context.Context, from, to string) error {
 		}
 		files = append(files, matcher.Parse(text, profile.Dialect))
 	}
-	changes, skipped := compare.Files(files[0], files[1], targets)
+	changes, skipped := compare.Files(files[0], files[1], d.token, targets)
 	p := display.New(d.out)
 	for _, c := range changes {
 		d.code = exitDisallowed
@@ -117,26 +113,25 @@ func (d *comparing) targets() ([]string, error) {
 	if d.urls == "" {
 		return nil, nil
 	}
-	var in io.Reader = d.in
-	if d.urls != "-" {
-		f, err := os.Open(d.urls)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		in = f
+	l, closeList, err := openList(nil, d.urls, d.in)
+	if err != nil {
+		return nil, err
 	}
+	defer closeList()
 	var all []string
-	lines := bufio.NewScanner(in)
-	for n := 1; lines.Scan(); n++ {
-		target := strings.TrimSpace(lines.Text())
-		if target == "" || target[0] == '#' {
-			continue
+	var bad error
+	err = l.entries(func(e entry) bool {
+		if e.err == nil {
+			e.err = checkTarget(e.text)
 		}
-		if err := checkTarget(target); err != nil {
-			return nil, fmt.Errorf("%s, line %d: %w", d.urls, n, err)
+		if e.err != nil {
+			bad = fmt.Errorf("%s, line %d: %w", d.urls, e.line, e.err)
 		}
-		all = append(all, target)
+		all = append(all, e.text)
+		return bad == nil
+	})
+	if bad != nil {
+		return nil, bad
 	}
-	return all, lines.Err()
+	return all, err
 }

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +19,8 @@ import (
 	"github.com/rfc9309/polite/cache/redis"
 	"github.com/rfc9309/polite/cmd/polite/internal/display"
 	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/internal/clean"
+	"github.com/rfc9309/polite/internal/origin"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
@@ -50,18 +56,53 @@ type siteFlags struct {
 	public  bool          // refuse pages at addresses that are not public
 }
 
-// flags adds the flags that all of these commands have.
-func (o *siteFlags) flags(cmd *cobra.Command) {
+// flags adds the flags that all of these commands have. token says what --token is for.
+func (o *siteFlags) flags(cmd *cobra.Command, token string) {
 	f := cmd.Flags()
-	f.StringVar(&o.agent, "agent", defaultAgent, "the `User-Agent` of all requests")
+	agent := cmp.Or(os.Getenv("POLITE_AGENT"), defaultAgent)
+	f.StringVar(&o.agent, "agent", agent, "the `User-Agent` of all requests (default $POLITE_AGENT, or \""+defaultAgent+"\")")
+	f.Lookup("agent").DefValue = "" // so that the help is the same everywhere
+	f.StringVar(&o.token, "token", "", token)
 	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "longest `duration` of fetching one robots.txt, redirects and retries included")
 	f.BoolVar(&o.json, "json", false, "print one JSON object per line")
 	profileFlag(cmd, &o.profile)
 }
 
-// tokenFlag adds --token, for commands whose results depend on the crawler's name.
-func (o *siteFlags) tokenFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.token, "token", "", "the product `token` that groups must name, a part of the agent (default: its first word)")
+// decidesFor returns the product tokens that decisions are made for.
+func (o *siteFlags) decidesFor(crawler *fetcher.Transport) string {
+	return cmp.Or(o.token, crawler.Token())
+}
+
+// checkNames checks --agent and --token.
+func (o *siteFlags) checkNames() error {
+	if err := checkTokens(o.token); err != nil {
+		return err
+	}
+	switch {
+	case strings.TrimSpace(o.agent) == "":
+		return usageErrorf("--agent is empty; want a User-Agent such as \"ExampleBot/1.0 (+https://example.com/bot)\"")
+	case strings.ContainsFunc(o.agent, unicode.IsControl):
+		return usageErrorf("--agent is %s; want no control characters", clean.Quote(o.agent, longText))
+	}
+	return nil
+}
+
+// unnamed is the error for an agent that does not say which groups to obey.
+func (o *siteFlags) unnamed() error {
+	if o.token == "" {
+		return usageErrorf("--agent %q does not begin with the name of a crawler; want its product token in --token", o.agent)
+	}
+	return usageErrorf("--token %q is not part of --agent %q; want both, so that webmasters know which group to write", o.token, o.agent)
+}
+
+// inAgent reports whether the agent has all product tokens of --token.
+func (o *siteFlags) inAgent() bool {
+	for token := range strings.SplitSeq(o.token, ",") {
+		if !strings.Contains(strings.ToLower(o.agent), strings.ToLower(strings.TrimSpace(token))) {
+			return false
+		}
+	}
+	return true
 }
 
 // storeFlag adds --store, for commands that may use a cached copy of robots.txt.
@@ -80,6 +121,13 @@ func (o *siteFlags) transport(c *cli, trace *fetcher.Trace, limits *pace.Limits)
 	if o.timeout <= 0 {
 		return nil, nil, usageErrorf("--timeout is %v; want more than zero", o.timeout)
 	}
+	if err := o.checkNames(); err != nil {
+		return nil, nil, err
+	}
+	token := o.token
+	if !o.inAgent() {
+		token = "" // decisions are made for it, but requests carry the agent
+	}
 	store, closeStore, err := openStore(o.store)
 	if err != nil {
 		return nil, nil, err
@@ -94,12 +142,12 @@ func (o *siteFlags) transport(c *cli, trace *fetcher.Trace, limits *pace.Limits)
 	failures := &storeErrors{}
 	trace.Store = failures.record
 	t, err := fetcher.New(o.agent, &fetcher.Options{
-		Token: o.token, Profile: profile, Store: store, Base: c.base, Schemes: []string{"ftp"}, Timeout: o.timeout, Pace: limits, Trace: trace,
+		Token: token, Profile: profile, Store: store, Base: c.base, Schemes: []string{"ftp"}, Timeout: o.timeout, Pace: limits, Trace: trace,
 		PageEgress: o.public,
 	})
 	if err != nil {
 		closeStore()
-		return nil, nil, &usageError{err}
+		return nil, nil, o.unnamed()
 	}
 	return t, func() error {
 		t.CloseIdleConnections()
@@ -156,9 +204,48 @@ func openStore(where string) (cache.Store, func() error, error) {
 	}
 	s, err := disk.Open(where, nil)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, errors.New("--store " + strings.TrimPrefix(err.Error(), "disk: "))
 	}
 	return s, s.Close, nil
+}
+
+// completeURL adds a scheme to what looks like a URL without one: https, or http for a host
+// of this machine.
+func completeURL(text string) (full string, added bool) {
+	if scheme, _, ok := strings.Cut(text, "://"); ok && !strings.ContainsAny(scheme, "/?#") {
+		return text, false
+	}
+	u, err := url.Parse("https://" + text)
+	if err != nil || u.User != nil || u.Hostname() == "" || u.Host[0] == '.' {
+		return text, false
+	}
+	host := strings.ToLower(u.Hostname())
+	ip, err := netip.ParseAddr(host)
+	switch {
+	case host == "localhost", strings.HasSuffix(host, ".localhost"), err == nil && ip.IsLoopback():
+		return "http://" + text, true
+	case err == nil, strings.Contains(host, "."), u.Port() != "":
+		return "https://" + text, true
+	}
+	return text, false
+}
+
+// assume returns the URL that is meant by text, and reports the first one that was typed
+// without a scheme.
+func (c *cli) assume(text string) string {
+	full, added := completeURL(text)
+	if added {
+		c.reportScheme(text, full)
+	}
+	return full
+}
+
+// reportScheme reports the first URL of a run that got a scheme.
+func (c *cli) reportScheme(text, full string) {
+	if !c.assumed {
+		c.assumed = true
+		c.warn("%s has no scheme: assuming %s", text, full)
+	}
 }
 
 // parseURL parses a URL as typed. If it is not an http, https or ftp URL with a host,
@@ -171,6 +258,9 @@ func parseURL(text string) (*url.URL, error) {
 		return nil, bad.Err // without the URL, which the message has already
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "ftp":
 		return nil, errors.New("want a URL with http://, https:// or ftp:// and a host, such as https://example.com/")
+	}
+	if _, err := origin.Of(u); err != nil {
+		return nil, err
 	}
 	return u, nil
 }

@@ -59,8 +59,7 @@ such a page is not written, and the exit code is 2.
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return g.run(cmd.Context(), args) },
 	}
-	g.flags(cmd)
-	g.tokenFlag(cmd)
+	g.flags(cmd, "the product `token` of the crawler, a part of the agent (default: first word of the agent)")
 	g.storeFlag(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&g.file, "output", "o", "", "write the pages to this `file`")
@@ -72,6 +71,9 @@ such a page is not written, and the exit code is 2.
 func (g *getting) run(ctx context.Context, args []string) (err error) {
 	if g.gap < 0 {
 		return usageErrorf("--gap is %v; want zero or more", g.gap)
+	}
+	if !g.inAgent() {
+		return g.unnamed()
 	}
 	crawler, stop, err := g.transport(g.cli, nil, &pace.Limits{Gap: g.gap, Parallel: 1})
 	if err != nil {
@@ -89,7 +91,7 @@ func (g *getting) run(ctx context.Context, args []string) (err error) {
 	defer func() { err = errors.Join(err, g.results.Flush(), output.Close(), stop()) }()
 	client := &http.Client{Transport: crawler}
 	for _, a := range args {
-		if g.getPage(ctx, client, a); ctx.Err() != nil {
+		if g.getPage(ctx, client, g.assume(a)); ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}

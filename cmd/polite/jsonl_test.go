@@ -11,7 +11,7 @@ import (
 )
 
 // vector is one line of vectors/ours.jsonl, which vectors/README.md describes. It
-// is a case for polite match --jsonl together with the right answer.
+// is a case for polite match --cases together with the right answer.
 type vector struct {
 	ID      string `json:"id"`
 	Allowed bool   `json:"allowed"`
@@ -79,7 +79,7 @@ func TestVectors(t *testing.T) {
 					want = append(want, v)
 				}
 			}
-			code, out, errs := polite(t, in.String(), "match", "--jsonl", "--profile", profile)
+			code, out, errs := polite(t, in.String(), "match", "--cases", "--profile", profile)
 			if code != 0 || errs != "" {
 				t.Errorf("exit %d, stderr %q; want 0 and nothing", code, errs)
 			}

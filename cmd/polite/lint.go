@@ -37,7 +37,7 @@ read. With --exit-code it is 1 if there are remarks.`,
 		Args: between(1, 1, "one robots.txt file or URL"),
 		RunE: func(cmd *cobra.Command, args []string) error { return l.run(cmd.Context(), args[0]) },
 	}
-	l.flags(cmd)
+	l.flags(cmd, "show only remarks about the groups that the crawler with this product `token` obeys")
 	f := cmd.Flags()
 	f.BoolVar(&l.remarksOnly, "remarks", false, "show only the lines with a remark")
 	f.BoolVar(&l.exitCode, "exit-code", false, "exit 1 if there are remarks")

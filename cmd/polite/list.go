@@ -43,13 +43,30 @@ func openList(args []string, from string, stdin io.Reader) (l *list, closeList f
 	return l, f.Close, nil
 }
 
+// full returns the arguments as they are shown, with a scheme.
+func (l *list) full() []string {
+	all := make([]string, len(l.args))
+	for i, a := range l.args {
+		all[i], _ = completeURL(a)
+	}
+	return all
+}
+
+// entry is an argument or a line of a list.
+type entry struct {
+	text string
+	line int   // number of the line, 0 for an argument
+	end  int64 // offset in the list behind this line, in bytes
+	err  error // the line is too long
+}
+
 // item is one URL of the list, and its decision once there is one.
 type item struct {
-	end      int64 // offset in the list behind this URL's line, in bytes
-	text     string
+	entry
+	typed    string   // the URL as typed, perhaps without a scheme
 	target   *url.URL // nil if err is not nil
 	decision policy.Decision
-	err      error
+	delay    string // the Crawl-delay, for --json
 }
 
 // site returns the authority whose robots.txt decides.
@@ -61,16 +78,25 @@ func (i *item) site() string {
 // slots returns how many slots of the window the item takes, by its length.
 func (i *item) slots() int { return 1 + len(i.text)/1024 }
 
-func newItem(text string, end int64) *item {
-	target, err := parseURL(text)
-	return &item{end: end, text: text, target: target, err: err}
+func newItem(e entry) *item {
+	i := &item{entry: e, typed: e.text}
+	if i.err == nil {
+		i.text, _ = completeURL(e.text)
+		i.target, i.err = parseURL(i.text)
+	}
+	return i
 }
 
-// each yields the URLs in order. A line that is too long becomes an item with an
-// error. The result is the reader's error.
+// each yields the URLs in order, as entries does.
 func (l *list) each(yield func(*item) bool) error {
+	return l.entries(func(e entry) bool { return yield(newItem(e)) })
+}
+
+// entries yields the arguments and then the lines, without blank lines and comments. A line
+// that is too long becomes an entry with an error. The result is the reader's error.
+func (l *list) entries(yield func(entry) bool) error {
 	for _, a := range l.args {
-		if !yield(newItem(a, 0)) {
+		if !yield(entry{text: a}) {
 			return nil
 		}
 	}
@@ -80,12 +106,12 @@ func (l *list) each(yield func(*item) bool) error {
 	in := lines.New(l.r, longLine)
 	for {
 		line, err := in.Next()
-		var i *item
+		e := entry{line: in.N, end: in.Read}
 		switch {
 		case err == io.EOF:
 			return nil
 		case err == lines.ErrLong:
-			i = &item{end: in.Read, text: fmt.Sprintf("(line %d)", in.N), err: fmt.Errorf("%w: over %d bytes", err, longLine)}
+			e.text, e.err = fmt.Sprintf("(line %d)", in.N), fmt.Errorf("%w: over %d bytes", err, longLine)
 		case err != nil:
 			return fmt.Errorf("reading the list after line %d: %w", in.N, err)
 		default:
@@ -95,9 +121,9 @@ func (l *list) each(yield func(*item) bool) error {
 			if line = bytes.TrimSpace(line); len(line) == 0 || line[0] == '#' {
 				continue
 			}
-			i = newItem(string(line), in.Read)
+			e.text = string(line)
 		}
-		if !yield(i) {
+		if !yield(e) {
 			return nil
 		}
 	}

@@ -1,25 +1,29 @@
 // Command polite tells a terminal or a script what a crawler may fetch.
 //
-//	polite demo                          start some faulty sites on loopback and show the decision for each
-//	polite check https://example.com/a   say whether a URL may be fetched now, and why
-//	polite match robots.txt /a           match URLs with a local robots.txt, without any network
-//	polite get https://example.com/a     fetch a page if robots.txt allows it
-//	polite lint https://example.com      list every line of a robots.txt that has no effect, and why
-//	polite test robots.txt expected      check that a robots.txt does what its owner expects
-//	polite diff old.txt new.txt          show which rules and decisions differ between two files
-//	polite sitemaps https://example.com  list the sitemaps that robots.txt names
-//	polite replay log.jsonl              derive logged decisions again, without any network
+//	polite demo                           start some faulty sites on loopback and show the decision for each
+//	polite check https://example.com/a    say whether a URL may be fetched now, and why
+//	polite match robots.txt /a            match URLs with a local robots.txt, without any network
+//	polite get https://example.com/a      fetch a page if robots.txt allows it
+//	polite lint https://example.com       list every line of a robots.txt that has no effect, and why
+//	polite test robots.txt expected       check that a robots.txt does what its owner expects
+//	polite diff old.txt new.txt           show which rules and decisions differ between two files
+//	polite sitemaps https://example.com   list the sitemaps that robots.txt names
+//	polite replay log.jsonl               derive logged decisions again, without any network
 //	polite agent https://example.com/     check the page on which a crawler presents itself
 //
-// A URL begins with http://, https:// or ftp://.
+//	polite completion bash                print the completion script of a shell
+//	polite man                            print the manual page
+//
+// A URL begins with http://, https:// or ftp://. Without a scheme https is assumed, or
+// http for a host of this machine. POLITE_AGENT is the default of --agent.
 //
 // # Exit codes
 //
 //	0  all URLs are allowed
 //	1  some URLs are disallowed
 //	3  no URL is disallowed, some are deferred: robots.txt could not be fetched, try later
-//	2  bad usage, a page that could not be fetched, or a URL without a decision:
-//	   it is not a valid URL, or Ctrl-C was pressed
+//	2  bad usage, a page that could not be fetched, or ERROR, a URL without a
+//	   decision: it is not a valid URL, or Ctrl-C was pressed
 //
 // If several codes apply, 2 wins over 1, and 1 over 3.
 //
@@ -28,7 +32,8 @@
 // Results go to standard output in the order of the URLs. If standard output is
 // not a terminal, each result is one line. Everything else goes to standard error.
 // With --json each line is an object: for check and match a policy.Decision, its
-// fields in snake_case. Terminals get colours, unless NO_COLOR is set. Control
+// fields in snake_case. Check adds the token that it decided for, the agent of its
+// requests, and the group's crawl_delay. Terminals get colours, unless NO_COLOR is set. Control
 // characters in a server's text are replaced, and the text is cut to a bound.
 //
 // # Lists
@@ -79,12 +84,13 @@ type cli struct {
 	base        http.RoundTripper // nil means the fetcher's default
 	demoTimeout time.Duration     // longest retrieval of robots.txt in the demo
 	started     bool              // the command line was parsed and a command runs
+	assumed     bool              // a URL without a scheme was reported
 	code        int               // exit code
 }
 
 // exitCodes ends the help of each command that makes decisions.
 const exitCodes = `Exit codes: 0 all allowed, 1 some disallowed, 3 some deferred (try later),
-2 bad usage or no decision. If several apply, 2 wins over 1, and 1 over 3.`
+2 bad usage or ERROR. If several apply, 2 wins over 1, and 1 over 3.`
 
 // longText is the longest text from a server in a message, in bytes.
 const longText = 600
@@ -104,6 +110,9 @@ func (c *cli) run(ctx context.Context, args []string) int {
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		c.warn("interrupted")
 	case !c.started || errors.As(err, &usage):
+		if cmd.Name() == "help" {
+			cmd = root
+		}
 		c.warn("%v (see '%s --help')", err, cmd.CommandPath())
 	default:
 		c.warn("%v", err)
@@ -128,7 +137,8 @@ func (c *cli) root() *cobra.Command {
 		Long: `Polite says what a crawler may fetch according to RFC 9309. It fetches
 robots.txt, follows redirects and keeps a copy until it expires. For each URL it
 prints ALLOW, DISALLOW or DEFER, and the reason. DEFER means that robots.txt
-could not be fetched: keep the URL and try again later.
+could not be fetched: keep the URL and try again later. ERROR means that there
+is no decision, for instance because what was typed is no URL.
 
 ` + exitCodes,
 		Example: `  polite demo
@@ -145,11 +155,24 @@ could not be fetched: keep the URL and try again later.
 		SuggestionsMinimumDistance: 2,
 	}
 	root.SetFlagErrorFunc(wantValue)
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetHelpCommand(c.helpCommand())
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	// The help texts and the lists of flags are 80 columns wide.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", ".FlagUsagesWrapped 80 "))
-	root.AddCommand(c.checkCommand(), c.matchCommand(), c.getCommand(), c.lintCommand(), c.sitemapsCommand(), c.testCommand(), c.diffCommand(), c.agentCommand(), c.replayCommand(), c.demoCommand())
+	addGroup(root, "For crawlers:", c.checkCommand(), c.getCommand(), c.matchCommand(), c.sitemapsCommand(), c.agentCommand(), c.replayCommand())
+	addGroup(root, "For owners of sites:", c.lintCommand(), c.testCommand(), c.diffCommand())
+	root.AddCommand(c.demoCommand(), c.completionCommand(), c.manCommand())
 	return root
+}
+
+// addGroup adds commands under a title of their own.
+func addGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: title, Title: title})
+	for _, cmd := range commands {
+		cmd.GroupID = title
+		root.AddCommand(cmd)
+	}
 }
 
 // wantValue says what a flag wants whose value cannot be read.

@@ -33,9 +33,10 @@ func TestUsage(t *testing.T) {
 	for _, args := range []string{
 		"", "nonsense", "check", "check --nonsense http://127.0.0.1/", "check --profile nonsense http://127.0.0.1/",
 		"check --timeout 0s http://127.0.0.1/", "check --parallel 0 http://127.0.0.1/", "check --token 9.9 http://127.0.0.1/",
-		"check --token OtherBot http://127.0.0.1/", "check --store ftp://127.0.0.1/ http://127.0.0.1/",
+		"get --token OtherBot http://127.0.0.1/", "check --store ftp://127.0.0.1/ http://127.0.0.1/",
 		"match", "match file", "match --profile x file /", "match --jsonl file", "match --token 9.9 file /", "match --token a, file /", "get", "get --gap -1s http://127.0.0.1/",
 		"lint", "lint a b", "lint --profile x -", "sitemaps", "demo now",
+		"match --cases file", "match --from - -", "completion", "completion nope", "man now",
 	} {
 		t.Run(args, func(t *testing.T) {
 			code, out, errs := polite(t, "", strings.Fields(args)...)
@@ -53,7 +54,7 @@ func TestUsage(t *testing.T) {
 
 // TestHelpWidth checks that the help of every command fits 80 columns.
 func TestHelpWidth(t *testing.T) {
-	for _, command := range []string{"", "check", "match", "get", "lint", "sitemaps", "demo"} {
+	for _, command := range []string{"", "check", "match", "get", "lint", "sitemaps", "test", "diff", "agent", "replay", "demo", "completion", "man", "help"} {
 		_, out, _ := polite(t, "", append(strings.Fields(command), "--help")...)
 		for line := range strings.Lines(out) {
 			if len(line) > 81 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/rfc9309/polite/cmd/polite/internal/cases"
 	"github.com/rfc9309/polite/cmd/polite/internal/display"
@@ -23,7 +24,8 @@ type matching struct {
 	token       string // --token
 	profileName string // --profile
 	json        bool   // --json
-	jsonl       bool   // --jsonl
+	cases       bool   // --cases
+	from        string // --from
 	profile     *policy.Profile
 	disallowAll *matcher.File // allows only URLs that no file can disallow
 }
@@ -40,8 +42,11 @@ and double slashes stay.
 
 ` + exitCodes + `
 
-With --jsonl it reads cases from standard input, one object per line, and writes
-one answer per line, in the same order:
+With --from it reads URLs or paths from a file, one per line. It skips blank
+lines and lines that begin with #.
+
+With --cases it reads test cases from standard input, one JSON object per line,
+and writes one answer per line, in the same order:
 
   {"id": 1, "robots": "...", "agent": "ExampleBot", "url": "/private"}
   {"id": 1, "allowed": false, "line": 2, "agent": "*", "pattern": "/private"}
@@ -51,7 +56,8 @@ instead of robots. Line 0 means that no rule matched. If a line cannot be read,
 its number is reported, the other lines are answered, and the exit code is 2.
 Otherwise the exit code is 0.`,
 		Example: `  polite match --token ExampleBot robots.txt https://example.com/private /public
-  polite match --profile google --jsonl < cases.jsonl > answers.jsonl`,
+  polite match --from urls.txt robots.txt
+  polite match --profile google --cases < cases.jsonl > answers.jsonl`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			if m.profile, err = profileByName(m.profileName); err != nil {
@@ -60,15 +66,18 @@ Otherwise the exit code is 0.`,
 			if err := checkTokens(m.token); err != nil {
 				return err
 			}
-			if m.jsonl {
-				if len(args) > 0 {
-					return usageErrorf("want no arguments with --jsonl, which reads standard input")
+			if m.cases {
+				if len(args) > 0 || m.from != "" {
+					return usageErrorf("want no file and no --from with --cases, which reads standard input")
 				}
 				o := &cases.Options{Profile: m.profile, Token: m.token, Warn: func(s string) { m.warn("%s", s) }}
 				return o.Answer(cmd.Context(), m.in, m.out)
 			}
-			if len(args) < 2 {
+			if len(args) == 0 || len(args) == 1 && m.from == "" {
 				return usageErrorf("want a robots.txt file and one or more URLs or paths")
+			}
+			if args[0] == "-" && m.from == "-" {
+				return usageErrorf("want one file on standard input, not two")
 			}
 			return m.run(args[0], args[1:])
 		},
@@ -76,12 +85,24 @@ Otherwise the exit code is 0.`,
 	f := cmd.Flags()
 	f.StringVar(&m.token, "token", "", "the product `token` that groups must name (default: use the group *)")
 	f.BoolVar(&m.json, "json", false, "print one JSON object per line")
-	f.BoolVar(&m.jsonl, "jsonl", false, "read cases from standard input, one JSON object per line")
+	f.StringVar(&m.from, "from", "", "read URLs or paths from this `file`; - is standard input")
+	f.BoolVar(&m.cases, "cases", false, "read test cases from standard input, one JSON object per line")
+	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "jsonl" {
+			name = "cases" // its old name
+		}
+		return pflag.NormalizedName(name)
+	})
 	profileFlag(cmd, &m.profileName)
 	return cmd
 }
 
 func (m *matching) run(name string, targets []string) error {
+	list, closeList, err := openList(targets, m.from, m.in)
+	if err != nil {
+		return err
+	}
+	defer closeList()
 	text, err := m.readFile(name, m.profile.Limit)
 	if err != nil {
 		return err
@@ -91,8 +112,11 @@ func (m *matching) run(name string, targets []string) error {
 	m.disallowAll = matcher.Parse([]byte("User-agent: *\nDisallow: /\n"), m.profile.Dialect)
 	p, column := display.New(m.out), display.Column(targets)
 	var tally tally
-	for _, t := range targets {
-		err := checkTarget(t)
+	err = list.entries(func(e entry) bool {
+		t, err := e.text, e.err
+		if err == nil {
+			err = checkTarget(t)
+		}
 		d := m.decide(g, t)
 		d.Robots = name
 		tally.add(d.Verdict, err)
@@ -100,15 +124,16 @@ func (m *matching) run(name string, targets []string) error {
 		case err != nil && m.json:
 			p.JSON(errorResult{clean.Text(t, longText), err.Error()})
 		case err != nil:
-			p.Result(display.None, t, column, err.Error())
+			p.Result(display.Error, t, column, err.Error())
 		case m.json:
 			p.JSON(d)
 		default:
 			p.Result(display.Word(d.Verdict), t, column, cause(d, lines))
 		}
-	}
+		return true
+	})
 	m.code = tally.code()
-	return p.Flush()
+	return errors.Join(err, p.Flush())
 }
 
 // checkTarget checks that a target is a path or a URL. It does not check the path,

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"strings"
 
@@ -24,7 +26,12 @@ func (r *reading) text(ctx context.Context, what string, profile *policy.Profile
 	if strings.Contains(what, "://") {
 		return r.download(ctx, what, profile)
 	}
-	return r.readFile(what, profile.Limit)
+	text, err := r.readFile(what, profile.Limit)
+	host, _, _ := strings.Cut(what, "/")
+	if full, added := completeURL(what); added && !strings.HasSuffix(host, ".txt") && errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w; if it is a site, write %s", err, full)
+	}
+	return text, err
 }
 
 // download fetches a site's robots.txt as it is now, as a crawler does. If there is no

@@ -112,6 +112,8 @@ func newWeb(t *testing.T) *httptest.Web {
 	robots("https://sly.example", httptest.Status(404)).
 		Path("/", httptest.Text("").Header("Link", `<https://inside.example/addresses.json>; rel="client-ranges"`)).
 		Path("/moved", httptest.Redirect(302, "https://inside.example/bot"))
+	robots("https://relative.example", httptest.Text("Sitemap: /map.xml\nSitemap: relative.example/news map.xml\nSitemap:\nSitemap: \x1b[2J.xml\n"))
+	robots("http://localhost:8080", httptest.Text("User-agent: *\nDisallow: /x\n"))
 	for _, name := range []string{"dead", "tired"} {
 		robots("https://www."+name+".example", httptest.Redirect(301, "https://"+name+".example/robots.txt"))
 		robots("https://old."+name+".example", httptest.Redirect(301, "https://"+name+".example/robots.txt"))

@@ -40,11 +40,14 @@ const (
 )
 
 // Files compares two files for each crawler that one of them names, and for all others.
-// Without targets it tries those that the crawler's rules in the two files are made for, up
+// With a token it compares for that crawler only. Without targets it tries those that the crawler's rules in the two files are made for, up
 // to a bound. Skipped is how many crawlers are not compared, because a file names too many:
 // the rules of a group count again for each crawler that it names.
-func Files(old, now *matcher.File, targets []string) (all []Change, skipped int) {
-	names, skipped := tokens(old, now)
+func Files(old, now *matcher.File, token string, targets []string) (all []Change, skipped int) {
+	names := []string{token}
+	if token == "" {
+		names, skipped = tokens(old, now)
+	}
 	for _, token := range names {
 		c := Change{Token: token}
 		was, is := old.Group(token), now.Group(token)

@@ -28,7 +28,7 @@ func TestFiles(t *testing.T) {
 			[]Change{{Token: "*", Removed: []Rule{{2, text(matcher.Rule{Allow: true, Pattern: long})}}, Added: []Rule{{2, text(matcher.Rule{Allow: true, Pattern: long})}}}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got, skipped := Files(parse(test.old), parse(test.now), test.targets); !reflect.DeepEqual(got, test.want) || skipped != 0 {
+			if got, skipped := Files(parse(test.old), parse(test.now), "", test.targets); !reflect.DeepEqual(got, test.want) || skipped != 0 {
 				t.Errorf("got  %+v, %d skipped\nwant %+v", got, skipped, test.want)
 			}
 		})
@@ -45,7 +45,7 @@ func TestManyCrawlers(t *testing.T) {
 	for i := range 2 * maxRules {
 		fmt.Fprintf(&b, "Disallow: /%d*a*b\n", i)
 	}
-	all, skipped := Files(parse(b.String()), parse(""), []string{"/1ab", "/2ab", "/3"})
+	all, skipped := Files(parse(b.String()), parse(""), "", []string{"/1ab", "/2ab", "/3"})
 	if len(all) != maxCrawlers || skipped != maxCrawlers {
 		t.Errorf("%d crawlers differ and %d are skipped; want %d and %d", len(all), skipped, maxCrawlers, maxCrawlers)
 	}
@@ -62,11 +62,11 @@ func FuzzFiles(f *testing.F) {
 	f.Add("User-agent: *\nDisallow: /x\n", "User-agent: b/1\nAllow: /*y$\n")
 	f.Fuzz(func(t *testing.T, one, two string) {
 		a, b := parse(one), parse(two)
-		if got, _ := Files(a, a, nil); len(got) > 0 {
+		if got, _ := Files(a, a, "", nil); len(got) > 0 {
 			t.Errorf("%q differs from itself: %+v", one, got)
 		}
-		there, skipped := Files(a, b, nil)
-		if back, _ := Files(b, a, nil); skipped == 0 && len(there) != len(back) {
+		there, skipped := Files(a, b, "", nil)
+		if back, _ := Files(b, a, "", nil); skipped == 0 && len(there) != len(back) {
 			t.Errorf("%q and %q\nthere %+v\nback  %+v", one, two, there, back)
 		}
 	})

@@ -89,8 +89,8 @@ func (p *Writer) Paint(c Colour, s string) string {
 	return "\x1b[" + string(c) + "m" + s + "\x1b[0m"
 }
 
-// None is printed in place of a verdict if there is no decision.
-const None = "NONE"
+// Error is printed in place of a verdict if there is no decision.
+const Error = "ERROR"
 
 // Verdict returns the word for a verdict in its colour, padded to eight columns.
 func (p *Writer) Verdict(word string) string {

@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -163,23 +162,4 @@ func (c *sectionWriter) prose(indent int, s string) {
 	for _, l := range lines {
 		c.line("%*s%s", indent, "", l)
 	}
-}
-
-// Result is a Decision with its explanation. In JSON it is one object with the
-// Decision's fields and the member "story".
-type Result struct {
-	Decision    policy.Decision
-	Explanation *Explanation
-}
-
-func (t Result) MarshalJSON() ([]byte, error) {
-	d, err := json.Marshal(t.Decision)
-	if err != nil {
-		return nil, err
-	}
-	s, err := json.Marshal(t.Explanation)
-	if err != nil {
-		return nil, err
-	}
-	return append(append(d[:len(d)-1], `,"story":`...), append(s, '}')...), nil
 }
