@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dunglas/httpsfv"
+	"golang.org/x/net/http/httpguts"
 )
 
 // This file makes the signature base, the text that is signed: RFC 9421, section 2.5.
@@ -15,19 +17,20 @@ import (
 // A message is what the components of a signature are taken from: a request, or an
 // answer and its request.
 type message struct {
-	method, host string
-	url          *url.URL
-	header       http.Header
-	request      *message // of an answer
+	method, scheme, host string
+	url                  *url.URL
+	header               http.Header
+	request              *message // of an answer
 }
 
-// ofRequest is the message of a request, on the side of the client or of the server.
+// ofRequest is the message of a request as net/http sends it, on the side of the client
+// or of the server. A server behind a proxy for TLS must set the scheme itself.
 func ofRequest(r *http.Request) *message {
-	host := r.Host
-	if host == "" {
-		host = r.URL.Host
+	m := &message{method: cmp.Or(r.Method, http.MethodGet), scheme: cmp.Or(r.URL.Scheme, "http"), host: cmp.Or(r.Host, r.URL.Host), url: r.URL, header: r.Header}
+	if r.TLS != nil {
+		m.scheme = "https"
 	}
-	return &message{method: r.Method, host: host, url: r.URL, header: r.Header}
+	return m
 }
 
 // base returns the signature base of the components that a signature covers.
@@ -63,14 +66,12 @@ func (m *message) component(c httpsfv.Item) (string, error) {
 		m = m.request
 	}
 	switch name {
-	case "@authority":
-		return m.authority(), nil
 	case "@method":
 		return m.method, nil
-	case "@path":
-		return orSlash(m.url.EscapedPath()), nil
-	case "@target-uri":
-		return "https://" + m.authority() + orSlash(m.url.RequestURI()), nil
+	case "@authority":
+		return m.authority()
+	case "@path", "@target-uri":
+		return m.target(name)
 	}
 	if name == "" || name[0] == '@' {
 		return "", errors.New("this program does not know it")
@@ -89,16 +90,27 @@ func (m *message) component(c httpsfv.Item) (string, error) {
 	return strings.Join(values, ", "), nil
 }
 
-// authority is the host in lower case, without the default port.
-func (m *message) authority() string {
-	return strings.TrimSuffix(strings.ToLower(m.host), ":443")
+// authority is the host in ASCII and in lower case, without the default port of the
+// scheme: RFC 9421, section 2.2.3.
+func (m *message) authority() (string, error) {
+	host, err := httpguts.PunycodeHostPort(m.host)
+	port := ":443"
+	if m.scheme == "http" {
+		port = ":80"
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(host), port), ":"), err
 }
 
-func orSlash(path string) string {
-	if path == "" {
-		return "/"
+// target is the value of @path or @target-uri: RFC 9421, sections 2.2.6 and 2.2.2.
+func (m *message) target(name string) (string, error) {
+	if m.url.Opaque != "" {
+		return "", errors.New("an opaque URL has no path")
 	}
-	return path
+	if name == "@path" {
+		return cmp.Or(m.url.EscapedPath(), "/"), nil
+	}
+	host, err := m.authority()
+	return m.scheme + "://" + host + m.url.RequestURI(), err
 }
 
 // member returns one member of a dictionary field.

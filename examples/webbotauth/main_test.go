@@ -3,9 +3,13 @@ package main
 import (
 	"bufio"
 	"crypto/ed25519"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -14,6 +18,8 @@ import (
 	"time"
 
 	"github.com/dunglas/httpsfv"
+
+	"github.com/rfc9309/polite/fetcher"
 )
 
 func TestRun(t *testing.T) {
@@ -130,6 +136,83 @@ func TestVectors(t *testing.T) {
 	}
 }
 
+// TestComponents checks the components that are made of a request against RFC 9421,
+// section 2.2, and RFC 9110, section 4.2.3, which it names for the authority.
+func TestComponents(t *testing.T) {
+	post := func(uri string) *http.Request {
+		r, err := http.NewRequest(http.MethodPost, uri, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	served := func(host string, secure bool) *http.Request {
+		r := httptest.NewRequest("GET", "/path?query", nil)
+		if r.Host = host; secure {
+			r.TLS = &tls.ConnectionState{}
+		}
+		return r
+	}
+	for _, test := range []struct {
+		name      string
+		request   *http.Request
+		component string
+		want      string
+	}{
+		{"2.2.1/post", post("https://www.example.com/path?param=value"), "@method", "POST"},
+		{"2.2.1/no_method_is_get", &http.Request{URL: &url.URL{Scheme: "https", Host: "a.test"}}, "@method", "GET"},
+		{"2.2.1/case_counts", &http.Request{Method: "get", URL: &url.URL{Scheme: "https", Host: "a.test"}}, "@method", "get"},
+		{"2.2.2/target", post("https://www.example.com/path?param=value"), "@target-uri", "https://www.example.com/path?param=value"},
+		{"2.2.2/target_by_http", post("http://www.example.com:80/path"), "@target-uri", "http://www.example.com/path"},
+		{"2.2.2/target_at_the_server", served("a.test", true), "@target-uri", "https://a.test/path?query"},
+		{"2.2.2/target_at_the_server_without_tls", served("a.test", false), "@target-uri", "http://a.test/path?query"},
+		{"2.2.3/authority", post("https://www.example.com/path?param=value"), "@authority", "www.example.com"},
+		{"2.2.3/lower_case", post("https://WWW.Example.COM/"), "@authority", "www.example.com"},
+		{"2.2.3/default_port", post("https://www.example.com:443/"), "@authority", "www.example.com"},
+		{"2.2.3/default_port_of_http", post("http://www.example.com:80/"), "@authority", "www.example.com"},
+		{"2.2.3/another_port", post("https://www.example.com:8443/"), "@authority", "www.example.com:8443"},
+		{"2.2.3/the_port_of_http", post("https://www.example.com:80/"), "@authority", "www.example.com:80"},
+		{"2.2.3/the_port_of_https", post("http://www.example.com:443/"), "@authority", "www.example.com:443"},
+		{"2.2.3/empty_port", &http.Request{URL: &url.URL{Scheme: "https", Host: "a.test:"}}, "@authority", "a.test"},
+		{"2.2.3/ipv6", post("https://[2001:DB8::443]:443/"), "@authority", "[2001:db8::443]"},
+		{"2.2.3/idn", post("https://b\u00fccher.example:443/"), "@authority", "xn--bcher-kva.example"},
+		{"2.2.3/host_of_its_own", &http.Request{Host: "B.test:443", URL: &url.URL{Scheme: "https", Host: "a.test"}}, "@authority", "b.test"},
+		{"2.2.3/at_the_server", served("A.test:443", true), "@authority", "a.test"},
+		{"2.2.3/at_the_server_without_tls", served("A.test:80", false), "@authority", "a.test"},
+		{"2.2.6/path", post("https://www.example.com/path?param=value"), "@path", "/path"},
+		{"2.2.6/empty_path", post("https://www.example.com?param=value"), "@path", "/"},
+		{"2.2.6/triplets", post("https://www.example.com/a%2fb%7Ec/../d"), "@path", "/a%2fb%7Ec/../d"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := ofRequest(test.request).component(httpsfv.NewItem(test.component))
+			if err != nil || got != test.want {
+				t.Errorf("%s %s\ngot  %s, %v\nwant %s", test.request.Host, test.component, got, err, test.want)
+			}
+		})
+	}
+	opaque := &http.Request{URL: &url.URL{Scheme: "https", Host: "a.test", Opaque: "//b.test/c"}, Header: http.Header{}}
+	if err := (&signer{testKey(t), "https://bot.test/keys", time.Now}).sign(opaque); err == nil {
+		t.Error("an opaque URL was signed")
+	}
+}
+
+// TestRFC9421 signs the request of RFC 9421, appendix B.2.6.
+func TestRFC9421(t *testing.T) {
+	r := &http.Request{Method: "POST", URL: &url.URL{Scheme: "https", Host: "example.com", Path: "/foo", RawQuery: "param=Value&Pet=dog"}}
+	r.Header = header(map[string]string{"Date": "Tue, 20 Apr 2021 02:07:55 GMT", "Content-Type": "application/json", "Content-Length": "18"})
+	inputs, err := httpsfv.UnmarshalDictionary([]string{
+		`sig-b26=("date" "@method" "@path" "@authority" "content-type" "content-length");created=1618884473;keyid="test-key-ed25519"`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	covered, _ := inputs.Get("sig-b26")
+	const want = "sig-b26=:wqcAqbmYJ2ji2glfAMaRy4gruYYnx2nEFN2HN6jrnDnQCK1u02Gb04v9EDgwUPiu4A0w6vuQv5lIp5WPpBKRCw==:"
+	err = addSignature(r.Header, ofRequest(r), "sig-b26", covered.(httpsfv.InnerList), testKey(t))
+	if got := r.Header.Get("Signature"); err != nil || got != want {
+		t.Errorf("got  %s, %v\nwant %s", got, err, want)
+	}
+}
+
 // TestForgeries verifies requests that must not be let in.
 func TestForgeries(t *testing.T) {
 	letIn := map[string]string{
@@ -169,6 +252,12 @@ func TestVerify(t *testing.T) {
 		{"no_signature", func(r *http.Request) { r.Header.Del("Signature") }, "no Signature"},
 		{"no_input", func(r *http.Request) { r.Header.Del("Signature-Input") }, "no Signature-Input"},
 		{"an_agent_with_parameters", func(r *http.Request) { r.Header.Set("Signature-Agent", `sig1="https://a.test/";type=x`) }, "parameters"},
+		{"a_long_nonce", func(r *http.Request) {
+			input := strings.Replace(r.Header.Get("Signature-Input"), `nonce="`, `nonce="`+strings.Repeat("a", 1000), 1)
+			covered, _ := httpsfv.UnmarshalDictionary([]string{input})
+			m, _ := covered.Get(label)
+			addSignature(r.Header, ofRequest(r), label, m.(httpsfv.InnerList), key)
+		}, "nonce"},
 		{"an_agent_that_is_a_list", func(r *http.Request) { r.Header.Set("Signature-Agent", `sig1=("https://a.test/")`) }, "no https URL"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -183,6 +272,62 @@ func TestVerify(t *testing.T) {
 			_, err := v.verify(r)
 			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// TestDeadConnection has a site read a signed request on a connection that was kept alive,
+// and close it without an answer. An *http.Transport then sends the same request again by
+// itself, which the verifier takes for a replay. Without connections that are kept alive the
+// crawler gets an error, and may ask again with a new signature.
+func TestDeadConnection(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		keepAlive bool
+		want      string // what the site says to each signature
+		status    int    // of the second page; 0: an error
+	}{
+		{"kept_alive", true, "let in, let in, let in, the signature was used before", http.StatusForbidden},
+		{"not_kept_alive", false, "let in, let in, let in", 0},
+	} {
+		t.Run("10/"+test.name, func(t *testing.T) {
+			key := testKey(t)
+			v := &verifier{seen: map[string]time.Time{}, now: time.Now}
+			v.keys = func(string, string) (ed25519.PublicKey, error) { return key.Public().(ed25519.PublicKey), nil }
+			var said []string // by one request after the other
+			site := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if _, err := v.verify(r); err != nil {
+					said = append(said, err.Error())
+					http.Error(w, "requests must be signed", http.StatusForbidden)
+					return
+				}
+				if said = append(said, "let in"); r.URL.Path == "/second" {
+					panic(http.ErrAbortHandler)
+				}
+			}))
+			defer site.Close()
+			base := site.Client().Transport.(*http.Transport)
+			base.DisableKeepAlives = !test.keepAlive
+			tr, err := fetcher.New("ExampleBot/0.1 (+https://example.com/bot)", &fetcher.Options{
+				Base: base, Sign: (&signer{key, "https://bot.test/keys", time.Now}).sign,
+				Egress: func(netip.Addr) error { return nil },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			status := 0
+			for _, path := range []string{"/first", "/second"} {
+				status = 0
+				if resp, err := (&http.Client{Transport: tr}).Get(site.URL + path); err == nil {
+					status = resp.StatusCode
+					io.Copy(io.Discard, resp.Body)
+					resp.Body.Close()
+				}
+			}
+			site.Close()
+			if got := strings.Join(said, ", "); got != test.want || status != test.status {
+				t.Errorf("got  %s, status %d\nwant %s, status %d", got, status, test.want, test.status)
 			}
 		})
 	}

@@ -22,6 +22,7 @@ const (
 	maxSkew  = 10 * time.Second // how far a crawler's clock may be ahead
 	maxKeys  = 64 << 10         // longest key directory, in bytes
 	maxSeen  = 100_000          // nonces remembered; more within their validity are refused
+	maxNonce = 200              // longest nonce, in bytes
 	keysTime = 5 * time.Second  // longest fetch of a key directory
 )
 
@@ -118,8 +119,8 @@ func (v *verifier) parameters(p *httpsfv.Params) (parameters, error) {
 
 // once refuses a signature that was used before.
 func (v *verifier) once(p parameters) error {
-	if p.nonce == "" {
-		return errors.New("the signature has no nonce, so it could be used again")
+	if p.nonce == "" || len(p.nonce) > maxNonce {
+		return errors.New("the signature has no nonce of a usual length, so it could be used again")
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
