@@ -27,7 +27,7 @@
 //     pattern matches everything. No record counts for a URL that may not be fetched.
 //   - Content-Signal, in robots.txt for a whole group, and in headers: a dictionary such
 //     as "search=yes, ai-train=no" (draft-romm-aipref-contentsignals, September 2025). A
-//     record outside of any group has no effect.
+//     record outside of any group has no effect, and [OfFile] lists it as skipped.
 //   - X-Robots-Tag, as search engines document it, and Robots-Tag (draft-illyes-repext,
 //     April 2026), in headers: the rules for every crawler and those for the crawler's
 //     own tokens. The label is the rule: "noindex" is Denied by noindex, and Allowed by

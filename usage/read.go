@@ -3,6 +3,7 @@ package usage
 import (
 	"iter"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -73,12 +74,19 @@ func OfGroup(g *matcher.Group, target string) Set {
 
 // OfFile returns what a file says to a crawler about a target: OfGroup for the group of
 // its token, which may be several as in [matcher.File.Match], and the License records of
-// the whole file. It reads the whole file.
+// the whole file. Skipped lists the other records that stand in no group. It reads the
+// whole file.
 func OfFile(f *matcher.File, token, target string) Set {
-	r := reader{}
+	r, before := reader{}, beforeGroups(f)
 	for i := range fields {
-		if fields[i].places&anywhere != 0 {
-			r.records(&fields[i], f.Other(string(fields[i].kind)))
+		switch d := &fields[i]; {
+		case d.places&anywhere != 0:
+			r.records(d, f.Other(string(d.kind)))
+		case d.places&(inGroup|onPath) != 0:
+			for line, value := range before.Other(string(d.kind)) {
+				r.source = newSource(d, line, value)
+				r.skip("stands in no group")
+			}
 		}
 	}
 	return Combine(OfGroup(f.Group(token), target), r.set)
@@ -126,6 +134,23 @@ func (r *reader) records(f *field, records iter.Seq2[int, string]) {
 	for line, value := range records {
 		r.value(f, line, value, value)
 	}
+}
+
+// beforeGroups returns the part of a file that stands before its first group.
+func beforeGroups(f *matcher.File) *matcher.File {
+	first := math.MaxInt
+	for line := range f.Agents() {
+		first = line
+		break
+	}
+	var text []byte
+	for line, written := range f.Lines() {
+		if line >= first {
+			break
+		}
+		text = append(append(text, written...), '\n')
+	}
+	return matcher.Parse(text, matcher.Dialect{})
 }
 
 // recordsOnPath reads the records of a field whose value may begin with a path pattern

@@ -99,6 +99,27 @@ func TestFile(t *testing.T) {
 	}
 }
 
+// TestOutsideGroups lists the records that have no effect because they stand before the
+// first User-agent line.
+func TestOutsideGroups(t *testing.T) {
+	for text, want := range map[string]string{
+		"Content-Signal: a=yes\nContent-Usage: /b a=y\nLicense: https://a.test/\nUser-agent: *\nContent-Signal: a=no\n": `line 2 "Content-Usage: /b a=y": skipped, stands in no group
+line 1 "Content-Signal: a=yes": skipped, stands in no group`,
+		"Content-Signal: a=yes\nAllow: /\n":                         `line 1 "Content-Signal: a=yes": skipped, stands in no group`,
+		"User-agent: OtherBot\nContent-Signal: a=yes\n":             "",
+		"User-agent: /\nContent-Signal: a=yes\nUser-agent: *\n":     "",
+		"# User-agent: *\nContent-Signal: a=yes\n\nUser-agent: *\n": `line 2 "Content-Signal: a=yes": skipped, stands in no group`,
+	} {
+		var got []string
+		for _, k := range OfFile(matcher.Parse([]byte(text), matcher.Dialect{}), "ExampleBot", "/b").Skipped() {
+			got = append(got, k.String())
+		}
+		if strings.Join(got, "\n") != want {
+			t.Errorf("file %q\ngot  %s\nwant %s", text, strings.Join(got, "\n"), want)
+		}
+	}
+}
+
 // TestSource checks that each preference has its line and its text.
 func TestSource(t *testing.T) {
 	got := OfFile(matcher.Parse([]byte(shop), matcher.Dialect{}), "", "/blog/rss.xml").String()
@@ -107,7 +128,8 @@ func TestSource(t *testing.T) {
 "ai-train": denied, line 4 "Content-Signal: search=yes, ai-train=no, use=reference"
 "use": unknown, line 4 "Content-Signal: search=yes, ai-train=no, use=reference"
 "license": unknown, line 1 "License: https://shop.example/terms.xml"
-line 9 "Content-Usage: /blog/private/ Train-AI=n": skipped, not a dictionary (RFC 9651): invalid key format: character 0`
+line 9 "Content-Usage: /blog/private/ Train-AI=n": skipped, not a dictionary (RFC 9651): invalid key format: character 0
+line 2 "Content-Signal: search=no": skipped, stands in no group`
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
