@@ -302,6 +302,7 @@ func TestCutWhileOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Truncate(path, pageSize); err != nil {
+		s.Close()
 		t.Skip("this system cannot truncate open files: ", err)
 	}
 	for key := range f.values {

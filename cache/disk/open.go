@@ -17,6 +17,8 @@ import (
 // copies is the name of the bucket that has the values. It identifies the file as a store and has its version.
 var copies = []byte("polite 2")
 
+var errNotRegular = errors.New("not a regular file")
+
 // Open opens the store in the file path. If there is no file it creates one that only its owner can read. The folder
 // must exist. The error is [ErrInUse] if the file is open elsewhere, and [ErrDamaged] if the file is damaged or is
 // not a store of this version.
@@ -60,10 +62,12 @@ func openWith(path string, o *Options, base bbolt.Options) (*Store, error) {
 // inspect checks the file while a read lock keeps writers out. An absent or empty file is valid.
 func inspect(path string, end time.Time) error {
 	switch info, err := os.Stat(path); {
-	case err != nil || info.Size() == 0:
+	case err != nil:
 		return nil // if err is not absence, opening the file will return it
 	case !info.Mode().IsRegular():
-		return errors.New("not a regular file")
+		return errNotRegular
+	case info.Size() == 0:
+		return nil
 	}
 	var file *os.File
 	db, err := lock(path, end, &bbolt.Options{

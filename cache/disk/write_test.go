@@ -189,6 +189,7 @@ func TestDamageWhilePutWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { s.db.Close() }) // Close leaves it open, and Windows removes no open file
 	begun, end := make(chan bool), make(chan bool)
 	s.commit = func(map[string][]byte) error {
 		begun <- true
