@@ -161,8 +161,8 @@ func (e *engine) learn(f *flight, old *policy.Record, a policy.Attempt) *policy.
 	var failure *policy.Failure
 	f.unsigned = errors.As(a.Err, &failure) && failure.Class == policy.Sign
 	e.storage.witness.note(f.key, answered, a.Received)
-	e.counts.fetch(a)
 	rec := e.memory.remember(f.key, e.record(old, a))
+	e.counts.fetch(a, rec)
 	e.watch.fetched(a, rec)
 	return rec
 }

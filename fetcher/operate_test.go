@@ -326,10 +326,11 @@ func TestStats(t *testing.T) {
 		web := httptest.New(t)
 		web.Site(site).Robots(text.ETag(`"1"`)).Path("/public", httptest.Text("page"))
 		web.Site("http://down.test").Robots(httptest.Reset())
+		web.Site("http://busy.test").Robots(httptest.Status(429))
 		store := cache.NewMemory(1 << 20)
 		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store})
 		client := &http.Client{Transport: tr}
-		for _, u := range []string{private, public, public, "http://down.test/"} {
+		for _, u := range []string{private, public, public, "http://down.test/", "http://busy.test/"} {
 			if resp, err := client.Get(u); err == nil {
 				resp.Body.Close()
 			}
@@ -340,8 +341,8 @@ func TestStats(t *testing.T) {
 		again.Check(t.Context(), must(private))
 		got := tr.Stats()
 		want := fetcher.Stats{
-			Allowed: 2, Disallowed: 2, Deferred: 1, Retrievals: 3, Requests: 4, Renewed: 1, Unreachable: 1,
-			Authorities: 2, Bytes: got.Bytes, Pace: pace.Stats{Off: true},
+			Allowed: 2, Disallowed: 2, Deferred: 2, Retrievals: 4, Requests: 5, Renewed: 1, Unreachable: 2,
+			Authorities: 3, Bytes: got.Bytes, Pace: pace.Stats{Off: true},
 		}
 		if got != want {
 			t.Errorf("got  %+v\nwant %+v", got, want)

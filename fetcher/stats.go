@@ -29,7 +29,7 @@ type Stats struct {
 	Retrievals  int64 `json:"retrievals"`  // fetches of robots.txt, each with all its hops
 	Requests    int64 `json:"requests"`    // requests made for them, each try by itself
 	Renewed     int64 `json:"renewed"`     // fetches answered 304
-	Unreachable int64 `json:"unreachable"` // fetches that ended in a failure or a server error
+	Unreachable int64 `json:"unreachable"` // fetches that left robots.txt unreachable (RFC 9309, section 2.3.1.4)
 
 	StoreHits     int64 `json:"store_hits"`     // records taken from the store
 	StoreFailures int64 `json:"store_failures"` // calls of the store that failed
@@ -70,12 +70,12 @@ func (c *counts) decision(v policy.Verdict) {
 }
 
 // fetch counts a fetch.
-func (c *counts) fetch(a policy.Attempt) {
+func (c *counts) fetch(a policy.Attempt, rec *policy.Record) {
 	c.retrievals.Add(1)
-	switch {
+	switch access := rec.State(a.Received).Access; {
+	case access == policy.Unreachable:
+		c.unreachable.Add(1)
 	case a.Status == http.StatusNotModified:
 		c.renewed.Add(1)
-	case a.Err != nil || a.Status >= 500:
-		c.unreachable.Add(1)
 	}
 }

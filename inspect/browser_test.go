@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/internal/browsertest"
 )
 
 // This file tests the pages in a real browser.
@@ -37,10 +38,13 @@ var browserPages = []struct{ name, query string }{
 	{"pacing", "?view=pacing"},
 	{"crowded", "?authority=https://site-0003.example.com"},
 	{"recent", "?view=recent"},
+	{"line", "?authority=" + shop + "#L16"},
+	{"forget", "?authority=" + shop + "&confirm=forget"},
 	{"ask", "?url=" + shop + "/private/press/kit.pdf"},
 	{"deferred", "?url=https://forum.example.com/t/1"},
 	{"unknown", "?url=https://unknown.example.com/"},
 	{"problem", "?url=gopher://x"},
+	{"use", "?url=https://museum.example.org/maps/1"},
 }
 
 // faint is a script that lists the texts whose contrast is below 4.5 to 1, the
@@ -67,7 +71,7 @@ const wide = `[...document.querySelectorAll("body *")].filter(e => e.getBounding
 // colour schemes and on a narrow screen. It takes pictures if POLITE_SCREENSHOTS
 // names a folder for them.
 func TestBrowserLooks(t *testing.T) {
-	b := newBrowser(t)
+	b := browsertest.New(t)
 	page, ft := demoPage(t, &Options{Actions: true}, 150)
 	crowd(t, ft)
 	at := servePage(t, page, ft)
@@ -75,32 +79,32 @@ func TestBrowserLooks(t *testing.T) {
 	grounds := map[string]bool{}
 	for _, scheme := range schemes {
 		for _, width := range []int{1280, 390} {
-			b.setWindow(width, 900, scheme)
+			b.SetWindow(width, 900, scheme)
 			for _, look := range browserPages {
-				b.visit(at + look.query)
+				b.Visit(at + look.query)
 				name := fmt.Sprintf("%s-%s-%d", look.name, scheme, width)
-				if got := b.text(faint); got != "" {
+				if got := b.Text(faint); got != "" {
 					t.Errorf("%s: got texts with too little contrast, want none:\n%s", name, got)
 				}
-				if got := strings.TrimSpace(b.text(wide)); got != "" {
+				if got := strings.TrimSpace(b.Text(wide)); got != "" {
 					t.Errorf("%s: got %s out of the window, want nothing", name, got)
 				}
 				if dir != "" {
-					b.screenshot(filepath.Join(dir, name+".png"), true)
+					b.Screenshot(filepath.Join(dir, name+".png"), true)
 				}
 			}
-			grounds[b.text("getComputedStyle(document.body).backgroundColor")] = true
+			grounds[b.Text("getComputedStyle(document.body).backgroundColor")] = true
 		}
 	}
 	if len(grounds) != len(schemes) {
 		t.Errorf("grounds: got %v, want one for each of %v", grounds, schemes)
 	}
-	b.checkLog()
+	b.CheckLog()
 }
 
 // TestBrowserActs presses the buttons in a browser.
 func TestBrowserActs(t *testing.T) {
-	b := newBrowser(t)
+	b := browsertest.New(t)
 	base := &countingBase{}
 	page := New(&Options{Actions: true})
 	ft, err := fetcher.New(agent, &fetcher.Options{Base: base, Trace: page.Trace(nil)})
@@ -109,8 +113,8 @@ func TestBrowserActs(t *testing.T) {
 	}
 	at := servePage(t, page, ft)
 	press := func(button string) string {
-		b.loading(func() { b.eval(fmt.Sprintf("document.querySelector(%q).click()", button), nil) })
-		return b.text("document.querySelector('main').innerText")
+		b.Load(func() { b.Eval(fmt.Sprintf("document.querySelector(%q).click()", button), nil) })
+		return b.Text("document.querySelector('main').innerText")
 	}
 	steps := []struct {
 		name, query, button string
@@ -122,13 +126,15 @@ func TestBrowserActs(t *testing.T) {
 		{"ask_again", "?authority=" + siteOne, "button[value=refresh]", "robots.txt was fetched again just now.", 2},
 		{"look_as_another", "?authority=" + siteOne, ".inline button", "Group obeyed\n*", 2},
 		{"search", "?view=authorities", ".search button", siteOne, 2},
-		{"forget", "?authority=" + siteOne, "button[value=forget]", "The authority was forgotten.", 2},
+		{"forget", "?authority=" + siteOne, "a.danger", "Forget this authority?", 2},
+		{"cancel", "?authority=" + siteOne + "&confirm=forget", ".confirm a", "Group obeyed\n*", 2},
+		{"forget_indeed", "?authority=" + siteOne + "&confirm=forget", ".confirm button", "The authority was forgotten.", 2},
 		{"forgotten", "?url=" + siteOne, ".ask button", "Nothing in memory decides about this URL", 2},
 	}
 	for _, step := range steps {
-		b.visit(at + step.query)
+		b.Visit(at + step.query)
 		if step.query == "" {
-			b.eval(fmt.Sprintf("document.querySelector('#url').value = %q", siteOne), nil)
+			b.Eval(fmt.Sprintf("document.querySelector('#url').value = %q", siteOne), nil)
 		}
 		if got := press(step.button); !strings.Contains(got, step.want) {
 			t.Errorf("%s: got %q, want %q in it", step.name, got, step.want)
@@ -137,7 +143,7 @@ func TestBrowserActs(t *testing.T) {
 			t.Errorf("%s: got %d requests for robots.txt so far, want %d", step.name, got, step.requests)
 		}
 	}
-	b.checkLog()
+	b.CheckLog()
 
 	t.Run("from_another_site", func(t *testing.T) {
 		form := fmt.Sprintf(`<form method="post" action=%q><input name="act" value="refresh"><input name="url" value=%q><button>x</button></form>`, at, siteOne)
@@ -146,7 +152,7 @@ func TestBrowserActs(t *testing.T) {
 			fmt.Fprint(w, form)
 		}))
 		defer other.Close()
-		b.visit(strings.Replace(other.URL, "127.0.0.1", "localhost", 1))
+		b.Visit(strings.Replace(other.URL, "127.0.0.1", "localhost", 1))
 		if got, want := press("button"), "this request comes from another site"; !strings.Contains(got, want) {
 			t.Errorf("got %q, want %q in it", got, want)
 		}
@@ -158,18 +164,97 @@ func TestBrowserActs(t *testing.T) {
 
 // TestBrowserHostile opens pages that show hostile text.
 func TestBrowserHostile(t *testing.T) {
-	b := newBrowser(t)
+	b := browsertest.New(t)
 	page, ft := hostilePage(t)
 	at := servePage(t, page, ft)
-	b.setWindow(390, 900, "light")
+	b.SetWindow(390, 900, "light")
 	for _, query := range hostilePages() {
-		b.visit(at + query)
-		if got := b.text(`String(window.hit) + " " + document.scripts.length + " " + document.images.length`); got != "undefined 0 0" {
+		b.Visit(at + query)
+		if got := b.Text(`String(window.hit) + " " + document.scripts.length + " " + document.images.length`); got != "undefined 0 0" {
 			t.Errorf("%s: got %q for what ran, scripts and images, want none", query, got)
 		}
-		if got := strings.TrimSpace(b.text(wide)); got != "" {
+		if got := strings.TrimSpace(b.Text(wide)); got != "" {
 			t.Errorf("%s: got %s out of a narrow window, want nothing", query, got)
 		}
 	}
-	b.checkLog()
+	b.CheckLog()
+}
+
+// TestBrowserAxe runs the rules of axe-core on every page, in both colour schemes.
+func TestBrowserAxe(t *testing.T) {
+	b := browsertest.New(t)
+	page, ft := demoPage(t, &Options{Actions: true, Recent: 20}, 20)
+	crowd(t, ft)
+	at := servePage(t, page, ft)
+	for _, window := range []struct {
+		width  int
+		scheme string
+	}{{1280, "light"}, {1280, "dark"}, {390, "light"}} {
+		b.SetWindow(window.width, 900, window.scheme)
+		for _, look := range browserPages {
+			b.Visit(at + look.query)
+			if got := b.Axe(); got != "" {
+				t.Errorf("%s, %v: got violations, want none:\n%s", look.name, window, got)
+			}
+		}
+	}
+}
+
+// focused is a script that describes the element that has the focus, or says what is wrong
+// with it: it is out of sight, or nothing shows that it has the focus.
+const focused = `(() => {
+	const e = document.activeElement, r = e.getBoundingClientRect(), s = getComputedStyle(e);
+	if (e === document.body) return "";
+	if (r.bottom < 0 || r.top > innerHeight || r.width < 2) return "out of sight: " + e.outerHTML.slice(0, 80);
+	if (s.outlineStyle === "none" || parseFloat(s.outlineWidth) < 2) return "no outline: " + e.outerHTML.slice(0, 80);
+	return "ok " + [...document.querySelectorAll("a[href], button, input:not([type=hidden])")].indexOf(e);
+})()`
+
+// TestBrowserKeyboard presses Tab through every page. Each link, field and button must get
+// the focus once, in the order of the page, and must show it.
+func TestBrowserKeyboard(t *testing.T) {
+	b := browsertest.New(t)
+	page, ft := demoPage(t, &Options{Actions: true}, 8)
+	crowd(t, ft)
+	at := servePage(t, page, ft)
+	b.SetWindow(1280, 900, "light")
+	for _, look := range browserPages {
+		if look.name == "line" { // a link to a line moves the place where Tab begins
+			continue
+		}
+		b.Visit(at + look.query)
+		var all int
+		b.Eval(`document.querySelectorAll("a[href], button, input:not([type=hidden])").length`, &all)
+		next := 0
+		for steps := 0; next < all && steps < all+50; steps++ {
+			b.Press("Tab")
+			switch got := b.Text(focused); got {
+			case fmt.Sprintf("ok %d", next):
+				next++
+			case "ok -1": // a part of the page that scrolls sideways
+			default:
+				t.Fatalf("%s, Tab %d: got %q, want element %d of %d", look.name, steps+1, got, next, all)
+			}
+		}
+		if next != all {
+			t.Errorf("%s: got %d elements by Tab, want %d", look.name, next, all)
+		}
+	}
+	b.Visit(at)
+	b.Press("Tab")
+	b.Press("Enter")
+	if got := b.Text("location.hash"); got != "#main" {
+		t.Errorf("skip link: got %q, want #main", got)
+	}
+	b.Press("Tab")
+	b.Type(shop + "/private/x")
+	b.Load(func() { b.Press("Enter") })
+	for b.Text("document.activeElement.textContent") != "line 16" { // the deciding line
+		b.Press("Tab")
+	}
+	b.Load(func() { b.Press("Enter") })
+	if got := b.Text(`document.querySelector(":target code").textContent`); got != "Disallow: /private/" {
+		t.Errorf("the deciding line: got %q", got)
+	}
+	b.CheckLog()
 }

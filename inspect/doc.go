@@ -37,8 +37,8 @@
 // page asks for no password. Mount it where you mount pprof: on a private listener,
 // or behind a handler that checks a password.
 //
-// Whether to enable [Options.Actions]: buttons that forget an authority or fetch
-// its robots.txt. They are off by default. They send POST requests, which
+// Whether to enable [Options.Actions]: buttons that fetch a robots.txt or, after a
+// question, forget an authority. They are off by default. They send POST requests, which
 // [net/http.CrossOriginProtection] refuses from pages of other origins. This works
 // only if a proxy in front of the page passes the Host header on. The protection
 // does not stop clients that are not browsers, and it does not stop DNS rebinding.
@@ -51,17 +51,15 @@
 //
 // # Cost
 //
-// Showing a page sends no request. The list of authorities reads all records in
-// memory, which takes about a microsecond for each on one core, or one second for a
-// million. It needs memory for two screens of rows, however far down the list the
-// page is. The page of one authority finds its record in a few hundredths of a
-// second. Only one request at a time reads the records. It locks one part of the
-// memory at a time, only to copy the list of that part, and it stops if the request
-// is cancelled. The first of these requests may also prepare the default group of
-// files that the crawler has not used yet. The list of waiting hosts takes about 20
-// milliseconds for 262,144 hosts, and delays no turn by more than about a quarter of a
-// millisecond. The cost of the other pages does not
-// depend on the number of records.
+// Showing a page sends no request. The list of authorities reads the state of all records
+// in memory and the rules of none but the rows it shows, which takes less than half a
+// second for a million on one core. It needs memory for two screens of rows, however far
+// down the list the page is. The page of one authority finds its record in a few
+// hundredths of a second. Only one request at a time reads the records. It locks one part
+// of the memory at a time, only to copy the list of that part, and it stops if the request
+// is cancelled. The list of waiting hosts takes about 20 milliseconds for 262,144 hosts,
+// and delays no turn by more than about a quarter of a millisecond. The cost of the other
+// pages does not depend on the number of records.
 //
 // The history takes at most about 5 KiB for each of the [Options.Recent] decisions
 // and 23 KiB for each of the retrievals. Nearly all of this is URLs of redirects, so

@@ -92,7 +92,7 @@ func boundedCopy(d policy.Decision) policy.Decision {
 // fetched records a retrieval. The record knows what the profile made of the answer.
 func (h *history) fetched(a policy.Attempt, rec *policy.Record) {
 	now := a.Received
-	d := condition(rec, now)
+	d := rec.State(now)
 	keep := retrieval{
 		Time: now, Robots: clean.Cut(a.Robots, keptURL), Served: clean.Cut(d.Served, keptURL), Status: a.Status,
 		Access: d.Access, Seconds: now.Sub(a.Sent).Seconds(), Next: rec.NextTry(),

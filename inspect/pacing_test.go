@@ -87,7 +87,7 @@ var pacingTests = []struct {
 	{"6/one_reason", "/?view=pacing&reason=pause", 200, []string{"all 5", "pause 1", "https://site-0002.example.com"}},
 	{"6/a_reason_without_hosts", "/?view=pacing&reason=gap", 200, []string{"gap 0", "No host."}},
 	{"6/no_such_reason", "/?view=pacing&reason=luck", 400, []string{"There is no such reason."}},
-	{"6/overview", "/", 200, []string{"Waiting for a turn 6 3 requests in flight"}},
+	{"6/overview", "/", 200, []string{"Waiting for a turn now 6 3 requests in flight"}},
 	{"6/one_host", "/?authority=https://site-0003.example.com", 200, []string{
 		"Next turn in 6 s breaker 3 failed requests in a row", "Requests in line 2, the first came 3 s ago", "Requests in flight 0"}},
 	{"6/one_url", "/?url=https://site-0002.example.com/a", 200, []string{"allow", "Next turn in 4 min waits for pause"}},

@@ -63,9 +63,9 @@ var pageTests = []struct {
 	status               int
 	want                 []string // words in this order
 }{
-	{"overview", "GET", "/debug/polite", 200, []string{"May I fetch this URL?", "Authorities", "22", "Decisions 93", "13 % disallowed", "Over time", "allowed 7 8", "/w/ line 3 2.2.2", "Recent retrievals", "dns: no such host", "301 to https://www.shop.example.com/robots.txt", "in 20 h 59 min"}},
-	{"overview_by_the_week", "GET", "/?span=week", 200, []string{"Sat 25 Dec 02:00 UTC: 14", "Sat 25 Dec Sun 26 Dec", "now"}},
-	{"overview_of_an_unknown_span", "GET", "/?span=aeon", 200, []string{"Over time"}},
+	{"overview", "GET", "/debug/polite", 200, []string{"May I fetch this URL?", "Authorities", "22", "Decisions since start 93", "13 % disallowed", "Retrievals since start", "unreachable", "Over the last hour", "allowed 7 8", "/w/ line 3 2.2.2", "Recent retrievals", "dns: no such host", "301 to https://www.shop.example.com/robots.txt", "after 1 d"}},
+	{"overview_by_the_week", "GET", "/?span=week", 200, []string{"Over the last week", "Sat 25 Dec 02:00 UTC: 14", "Sat 25 Dec Sun 26 Dec", "now"}},
+	{"overview_of_an_unknown_span", "GET", "/?span=aeon", 200, []string{"Over the last hour"}},
 	{"overview_reloaded", "GET", "/?live=1", 200, []string{"Stop reloading"}},
 	{"authorities", "GET", "/debug/polite/?view=authorities", 200, []string{"all 22", "successful 15", "unavailable 3", "unreachable 4", "stale 1", "http://old.example.edu unreachable stale copy 7 d 1 h ago in", "6 d 5 h ago", "https://api.example.com:8443 unavailable –", "site-0009", "1–22 of 22"}},
 	{"authorities_found_by_part_of_the_name", "GET", "/?view=authorities&q=EXAMPLE.NET", 200, []string{"all 2", "https://blog.example.net", "https://maps.example.net", "1–2 of 2"}},

@@ -135,6 +135,9 @@ func parse() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"text":     text,
 		"ago":      func(t time.Time) string { return ago(t, time.Now()) },
+		"until":    func(t time.Time) string { return until(t, time.Now()) },
+		"after":    func(r retrieval) string { return "after " + duration(r.Next.Sub(r.Time).Round(time.Second)) },
+		"decided":  explained,
 		"iso":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"clock":    func(t time.Time) string { return clock(t.UTC(), time.Now().UTC()) },
 		"duration": func(s float64) string { return duration(time.Duration(s * float64(time.Second))) },

@@ -1,9 +1,11 @@
 package inspect
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/rfc9309/polite/matcher"
+	"github.com/rfc9309/polite/policy"
 )
 
 // A line is a line of a robots.txt that is neither blank nor a comment.
@@ -69,6 +71,24 @@ func (s *source) annotate(f *matcher.File, g *matcher.Group) {
 			l.Remark = why
 		}
 	}
+}
+
+// explainedDecision is a Decision with a link to the line of robots.txt that decided.
+type explainedDecision struct {
+	Decision policy.Decision
+	Line     string
+}
+
+// explained links a decision of the crawler as, "" for this one, to its line. The page
+// shows shownLines lines, so the link to a later line names the line to begin with.
+func explained(d policy.Decision, as string) explainedDecision {
+	n := d.Match.Rule.Line
+	first := 0
+	if n > shownLines {
+		first = n - 10
+	}
+	at := linesLink(strings.TrimSuffix(d.Robots, "/robots.txt"), as, first)
+	return explainedDecision{d, at + "#L" + strconv.Itoa(n)}
 }
 
 // linesAround returns the deciding line and a few lines before and after it.

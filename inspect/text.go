@@ -21,6 +21,14 @@ func ago(t, now time.Time) string {
 	return "now"
 }
 
+// until formats the time of a next fetch: "in 3 min", or "overdue 5 s" if it has passed.
+func until(t, now time.Time) string {
+	if d := now.Sub(t); d >= time.Second {
+		return "overdue " + duration(d)
+	}
+	return ago(t, now)
+}
+
 // clock formats a time, with the date if it is not today.
 func clock(t, now time.Time) string {
 	if t.Format(time.DateOnly) != now.Format(time.DateOnly) {

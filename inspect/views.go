@@ -98,7 +98,7 @@ type row struct {
 // newRow returns the row of a record. It counts the rules, which reads the whole
 // file, so it is called only for the rows of one page.
 func newRow(authority string, rec *policy.Record, now time.Time) row {
-	d := condition(rec, now)
+	d := rec.State(now)
 	r := row{
 		Authority: authority, State: d.Access, Stale: d.Stale, Due: rec.Due(now), Status: d.Status,
 		Fetched: d.Fetched, Expires: d.Expires, DownSince: d.DownSince, Bytes: memorySize(rec),
@@ -252,7 +252,9 @@ type authorityView struct {
 	Sitemaps   []string    `json:"sitemaps,omitempty"`
 	Validators http.Header `json:"validators,omitempty"`
 	Source     *source     `json:"source,omitempty"`
+	Top        string      `json:"-"` // query for the first lines, "" if they are shown
 	More       string      `json:"-"` // query for the lines after these
+	Confirm    bool        `json:"-"` // ask whether to forget the authority
 	Retrievals []retrieval `json:"retrievals,omitempty"`
 	Pacing     *hostRow    `json:"pacing,omitempty"` // nil if the next request may start now and none is in flight
 }
@@ -274,11 +276,12 @@ func (k *handler) authority(ctx context.Context, q url.Values) reply {
 	if err != nil {
 		return failed(http.StatusBadRequest, text(err.Error()))
 	}
-	d := condition(rec, time.Now())
+	d := rec.State(time.Now())
 	v := authorityView{
 		row: newRow(name, rec, time.Now()), Robots: text(rec.Robots()), Origin: text(rec.Origin()), Profile: d.Profile, As: q.Get("as"),
 		Retrievals: k.history.retrievalsOf(clean.Cut(rec.Robots(), keptURL)),
 	}
+	v.Confirm = q.Get("confirm") == "forget"
 	v.Validators, v.Pacing = rec.Validators(), k.paceOf(name)
 	if rec.File() != nil {
 		first, _ := strconv.Atoi(q.Get("line"))
@@ -305,12 +308,11 @@ func (v *authorityView) rules(rec *policy.Record, t *fetcher.Transport, first in
 		v.Delay = delay.Seconds()
 	}
 	v.Source = readLines(f, g, first)
+	if first > 1 {
+		v.Top = linesLink(v.Authority, v.As, 0)
+	}
 	if v.Source.Next > 0 {
-		q := url.Values{"authority": {v.Authority}, "line": {strconv.Itoa(v.Source.Next)}}
-		if v.As != "" {
-			q.Set("as", v.As)
-		}
-		v.More = "?" + q.Encode()
+		v.More = linesLink(v.Authority, v.As, v.Source.Next)
 	}
 	for _, s := range f.Sitemaps() {
 		if len(v.Sitemaps) == shownSitemaps {
@@ -318,6 +320,19 @@ func (v *authorityView) rules(rec *policy.Record, t *fetcher.Transport, first in
 		}
 		v.Sitemaps = append(v.Sitemaps, text(s))
 	}
+}
+
+// linesLink returns the query for the lines of an authority from first on, or for all
+// lines if first is 0.
+func linesLink(authority, as string, first int) string {
+	q := url.Values{"authority": {authority}}
+	if as != "" {
+		q.Set("as", as)
+	}
+	if first > 0 {
+		q.Set("line", strconv.Itoa(first))
+	}
+	return "?" + q.Encode()
 }
 
 // as returns the Transport of another crawler, or k.t for "".

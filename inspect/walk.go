@@ -5,7 +5,6 @@ import (
 	"context"
 	"iter"
 	"math"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,12 +18,6 @@ import (
 // A page is identified by the row before it or after it, not by its number. So a
 // walk keeps only the rows of one page, however far down the list the page is, and
 // rows that are added or removed meanwhile do not shift the pages.
-
-// condition returns the state of an authority as a Decision about an empty URL. For
-// that URL the matcher only looks up the group.
-func condition(rec *policy.Record, now time.Time) policy.Decision {
-	return rec.Decide("", &url.URL{}, now)
-}
 
 // An entry is one authority and the key it is sorted by.
 type entry struct {
@@ -145,7 +138,7 @@ func (s *search) walk(ctx context.Context, all iter.Seq2[string, *policy.Record]
 		if !strings.Contains(authority, s.text) {
 			continue
 		}
-		d := condition(rec, now)
+		d := rec.State(now)
 		in = appendStates(in[:0], d, rec.Due(now))
 		for _, state := range in {
 			f.census[state]++

@@ -46,7 +46,7 @@ func sortedRows(s search, all map[string]*policy.Record, now time.Time) []string
 	}
 	var rows []known
 	for name, rec := range all {
-		d := condition(rec, now)
+		d := rec.State(now)
 		state := map[string]bool{"all": true, d.Access.String(): true, "stale": d.Stale, "due": rec.Due(now)}
 		if !strings.Contains(name, s.text) || !state[s.state] {
 			continue

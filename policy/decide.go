@@ -34,10 +34,10 @@ func (r *Record) Decide(token string, target *url.URL, now time.Time) Decision {
 
 // fillVerdict fills in the verdict and what it rests on.
 func (r *Record) fillVerdict(d *Decision, token string, target *url.URL, now int64) {
-	b := r.basisAt(now)
-	d.Verdict, d.Clause, d.Stale = b.verdict, b.clause, b.stale
+	b := r.fillCopy(d, now)
+	d.Verdict, d.Clause = b.verdict, b.clause
 	if b.copy {
-		d.Fetched, d.Digest = unix(min(r.copy.fetched, now)), r.copy.text.Digest()
+		d.Digest = r.copy.text.Digest()
 		d.Match = r.copy.text.file.MatchURL(token, target)
 		if d.Match.Allowed {
 			d.Verdict = Allow
@@ -53,6 +53,17 @@ func (r *Record) fillVerdict(d *Decision, token string, target *url.URL, now int
 	if d.Verdict == Defer {
 		d.RetryAt = unix(max(r.dueAt(now), now))
 	}
+}
+
+// State is what the decisions on all URLs of the authority say at now: the access
+// result and its cause, the copy in use and the times. The URL, the verdict, the match and
+// the digest are missing. It allocates nothing and reads no rules.
+func (r *Record) State(now time.Time) (d Decision) {
+	if !r.blank() {
+		r.fillState(&d, nanos(now))
+		r.fillCopy(&d, nanos(now))
+	}
+	return d
 }
 
 // Allows is Decide(token, target, now).Allowed() without the explanation. It
@@ -120,4 +131,14 @@ func (r *Record) fillState(d *Decision, now int64) {
 	if r.outage != nil {
 		d.DownSince = unix(min(r.outage.first, now))
 	}
+}
+
+// fillCopy fills in which copy is in use, and returns what the decisions rest on.
+func (r *Record) fillCopy(d *Decision, now int64) basis {
+	b := r.basisAt(now)
+	d.Stale = b.stale
+	if b.copy {
+		d.Fetched = unix(min(r.copy.fetched, now))
+	}
+	return b
 }

@@ -3,6 +3,7 @@ package policy_test
 import (
 	"bytes"
 	"errors"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
@@ -171,5 +172,34 @@ func TestFetched(t *testing.T) {
 				t.Errorf("%q:\ngot  fetched %v\nwant %v: %v", tt.events, d.Fetched, want, tt.copied)
 			}
 		})
+	}
+}
+
+// TestState compares State with Decide for several profiles, and checks that it
+// allocates nothing.
+func TestState(t *testing.T) {
+	target := &url.URL{Scheme: "https", Host: "example.com", Path: "/x"}
+	answers := []string{"200 rules", "404", "403", "429", "503", "dns"}
+	for _, p := range []*policy.Profile{policy.RFC9309(), policy.Strict(), policy.Google(), policy.Koster1996()} {
+		for _, first := range answers {
+			for _, second := range answers {
+				rec := learn(t, p, learn(t, p, nil, attempt(t, first, start)), attempt(t, second, start.Add(25*time.Hour)))
+				for _, later := range []time.Duration{0, 26 * time.Hour, 60 * 24 * time.Hour} {
+					now := start.Add(later)
+					d := rec.Decide("ExampleBot", target, now)
+					want := policy.Decision{Profile: d.Profile, Robots: d.Robots, Served: d.Served, Access: d.Access, Status: d.Status,
+						Cause: d.Cause, Fetched: d.Fetched, Expires: d.Expires, Stale: d.Stale, DownSince: d.DownSince}
+					if got := rec.State(now); got != want {
+						t.Errorf("%s: %s, then %s, after %v\ngot  %+v\nwant %+v", p.Name, first, second, later, got, want)
+					}
+					if n := testing.AllocsPerRun(10, func() { rec.State(now) }); n != 0 {
+						t.Errorf("%s: %s, then %s, after %v: got %v allocations, want none", p.Name, first, second, later, n)
+					}
+				}
+			}
+		}
+	}
+	if got := (*policy.Record)(nil).State(start); got != (policy.Decision{}) {
+		t.Errorf("no record: got %+v, want nothing", got)
 	}
 }

@@ -1,4 +1,6 @@
-package inspect
+// Package browsertest opens pages in a headless Chromium, for tests of pages. It controls
+// the browser over a pipe with the DevTools protocol.
+package browsertest
 
 import (
 	"bufio"
@@ -12,10 +14,9 @@ import (
 	"time"
 )
 
-// browser is a headless Chromium with one tab. The test controls it over a pipe with
-// the DevTools protocol.
-type browser struct {
-	t       *testing.T
+// Browser is a headless Chromium with one tab.
+type Browser struct {
+	t       testing.TB
 	to      *os.File
 	answers chan message
 	last    int
@@ -36,9 +37,9 @@ type message struct {
 // stepTimeout is the longest time for one step of the browser.
 const stepTimeout = time.Minute
 
-// newBrowser starts the Chromium that POLITE_CHROMIUM names. If it is not set, the
+// New starts the Chromium that POLITE_CHROMIUM names. If it is not set, the
 // test is skipped, because a browser test takes long.
-func newBrowser(t *testing.T) *browser {
+func New(t testing.TB) *Browser {
 	t.Helper()
 	name := os.Getenv("POLITE_CHROMIUM")
 	if name == "" {
@@ -65,7 +66,7 @@ func newBrowser(t *testing.T) *browser {
 	}
 	fromTest.Close()
 	toTest.Close()
-	b := &browser{t: t, to: toChromium, answers: make(chan message, 1024)}
+	b := &Browser{t: t, to: toChromium, answers: make(chan message, 1024)}
 	go b.listen(fromChromium) // ends with the browser
 	t.Cleanup(func() { b.stop(cmd) })
 	b.open()
@@ -73,7 +74,7 @@ func newBrowser(t *testing.T) *browser {
 }
 
 // stop ends the browser.
-func (b *browser) stop(cmd *exec.Cmd) {
+func (b *Browser) stop(cmd *exec.Cmd) {
 	done := make(chan struct{})
 	go func() { // ends with the browser
 		cmd.Wait()
@@ -89,7 +90,7 @@ func (b *browser) stop(cmd *exec.Cmd) {
 	}
 }
 
-func (b *browser) listen(from *os.File) {
+func (b *Browser) listen(from *os.File) {
 	defer close(b.answers)
 	defer from.Close()
 	r := bufio.NewReader(from)
@@ -106,7 +107,7 @@ func (b *browser) listen(from *os.File) {
 }
 
 // open opens the tab.
-func (b *browser) open() {
+func (b *Browser) open() {
 	b.t.Helper()
 	var target struct{ TargetID string }
 	b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
@@ -119,7 +120,7 @@ func (b *browser) open() {
 }
 
 // call sends a command and reads its result.
-func (b *browser) call(method string, params, result any) {
+func (b *Browser) call(method string, params, result any) {
 	b.t.Helper()
 	b.last++
 	raw, err := json.Marshal(params)
@@ -151,7 +152,7 @@ func (b *browser) call(method string, params, result any) {
 }
 
 // next reads one message and records the errors in it.
-func (b *browser) next(during string) message {
+func (b *Browser) next(during string) message {
 	b.t.Helper()
 	select {
 	case m, ok := <-b.answers:
@@ -171,14 +172,14 @@ func (b *browser) next(during string) message {
 	panic("unreachable")
 }
 
-// visit loads a page.
-func (b *browser) visit(url string) {
+// Visit loads a page.
+func (b *Browser) Visit(url string) {
 	b.t.Helper()
-	b.loading(func() { b.call("Page.navigate", map[string]any{"url": url}, nil) })
+	b.Load(func() { b.call("Page.navigate", map[string]any{"url": url}, nil) })
 }
 
-// loading calls do, which must load a page, and waits until the page is loaded.
-func (b *browser) loading(do func()) {
+// Load calls do, which must load a page, and waits until the page is loaded.
+func (b *Browser) Load(do func()) {
 	b.t.Helper()
 	before := b.loads
 	do()
@@ -187,16 +188,22 @@ func (b *browser) loading(do func()) {
 	}
 }
 
-// eval evaluates an expression in the page. The page's policy does not apply to it.
-func (b *browser) eval(expression string, result any) {
+// Eval evaluates an expression in the page. The page's policy does not apply to it.
+func (b *Browser) Eval(expression string, result any) {
+	b.t.Helper()
+	b.run(expression, false, result)
+}
+
+// run is Eval. If wait is set, the value is a promise and run waits for it.
+func (b *Browser) run(expression string, wait bool, result any) {
 	b.t.Helper()
 	var r struct {
 		Result           struct{ Value json.RawMessage }
 		ExceptionDetails json.RawMessage
 	}
-	b.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true}, &r)
+	b.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": wait}, &r)
 	if r.ExceptionDetails != nil {
-		b.t.Fatalf("%s: %s", expression, r.ExceptionDetails)
+		b.t.Fatalf("%.300s: %s", expression, r.ExceptionDetails)
 	}
 	if result != nil {
 		if err := json.Unmarshal(r.Result.Value, result); err != nil {
@@ -205,23 +212,23 @@ func (b *browser) eval(expression string, result any) {
 	}
 }
 
-// text evaluates an expression whose value is a string.
-func (b *browser) text(expression string) string {
+// Text evaluates an expression whose value is a string.
+func (b *Browser) Text(expression string) string {
 	b.t.Helper()
 	var s string
-	b.eval(expression, &s)
+	b.Eval(expression, &s)
 	return s
 }
 
-// setWindow sets the size of the window and the preferred colour scheme.
-func (b *browser) setWindow(width, height int, scheme string) {
+// SetWindow sets the size of the window and the preferred colour scheme.
+func (b *Browser) SetWindow(width, height int, scheme string) {
 	b.t.Helper()
 	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "screenWidth": width, "screenHeight": height, "deviceScaleFactor": 1, "mobile": width < 600}, nil)
 	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 }
 
-// screenshot writes a picture of the page.
-func (b *browser) screenshot(file string, whole bool) {
+// Screenshot writes a picture of the page.
+func (b *Browser) Screenshot(file string, whole bool) {
 	b.t.Helper()
 	var shot struct{ Data string }
 	b.call("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": whole}, &shot)
@@ -234,9 +241,59 @@ func (b *browser) screenshot(file string, whole bool) {
 	}
 }
 
-// checkLog fails the test if the browser reported an error. Answers that are not 2xx
+// keyCodes are the codes of the keys that Press knows.
+var keyCodes = map[string]int{"Tab": 9, "Enter": 13, " ": 32, "ArrowLeft": 37, "ArrowRight": 39}
+
+// Press presses a key: one of Tab, Enter, ArrowLeft and ArrowRight.
+func (b *Browser) Press(key string) {
+	b.t.Helper()
+	for _, kind := range []string{"keyDown", "keyUp"} {
+		event := map[string]any{"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": keyCodes[key]}
+		if key == "Enter" && kind == "keyDown" {
+			event["text"] = "\r"
+		}
+		b.call("Input.dispatchKeyEvent", event, nil)
+	}
+}
+
+// Type types a text into the focused element.
+func (b *Browser) Type(text string) {
+	b.t.Helper()
+	b.call("Input.insertText", map[string]any{"text": text}, nil)
+}
+
+// Wait evaluates an expression until it is true.
+func (b *Browser) Wait(expression string) {
+	b.t.Helper()
+	promise := `new Promise((done, failed) => {
+		const end = Date.now() + 50000;
+		const look = () => (` + expression + `) ? done(true) : Date.now() > end ? failed("never true") : setTimeout(look, 20);
+		look();
+	})`
+	b.run(promise, true, nil)
+}
+
+// Axe runs axe-core in the page and returns the violations of its rules, one a line. The
+// test is skipped if POLITE_AXE does not name the file axe.min.js.
+func (b *Browser) Axe() string {
+	b.t.Helper()
+	name := os.Getenv("POLITE_AXE")
+	if name == "" {
+		b.t.Skip("POLITE_AXE does not name axe.min.js: npm install --prefix DIR axe-core puts it into DIR/node_modules/axe-core")
+	}
+	source, err := os.ReadFile(name)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.Eval(string(source)+";0", nil)
+	var found string
+	b.run(`axe.run().then(r => r.violations.flatMap(v => v.nodes.map(n => v.id + ": " + n.target + ": " + n.failureSummary.replace(/\s+/g, " "))).join("\n"))`, true, &found)
+	return found
+}
+
+// CheckLog fails the test if the browser reported an error. Answers that are not 2xx
 // do not count, because the tests want them.
-func (b *browser) checkLog() {
+func (b *Browser) CheckLog() {
 	b.t.Helper()
 	for _, entry := range b.log {
 		if !strings.Contains(entry, "responded with a status of 4") {
