@@ -120,20 +120,24 @@ func TestAnotherAgentIsReportedOnce(t *testing.T) {
 
 // TestNamedRequestsCostNothing measures requests that a robots.txt in memory
 // allows. A request with a User-Agent allocates nothing. A request without one
-// costs its copy.
+// costs its copy, and so does one that keeps a gap.
 func TestNamedRequestsCostNothing(t *testing.T) {
+	named := http.Header{"User-Agent": {agent}}
 	for _, tt := range []struct {
 		name   string
 		header http.Header
+		pace   *pace.Limits
 		most   float64
 	}{
-		{"named", http.Header{"User-Agent": {agent}}, 0},
-		{"named_in_other_words", http.Header{"User-Agent": {"Mozilla/5.0 (compatible; examplebot/0.1)"}}, 0},
-		{"another_agent", http.Header{"User-Agent": {"Other/1"}}, 0}, // but for the one report
-		{"no_header", nil, 4},
-		{"unnamed", http.Header{"Accept": {"text/html"}, "Cookie": {"a=b"}}, 4},
+		{"named", named, pace.Unlimited(), 0},
+		{"named_in_other_words", http.Header{"User-Agent": {"Mozilla/5.0 (compatible; examplebot/0.1)"}}, pace.Unlimited(), 0},
+		{"another_agent", http.Header{"User-Agent": {"Other/1"}}, pace.Unlimited(), 0}, // but for the one report
+		{"no_header", nil, pace.Unlimited(), 4},
+		{"unnamed", http.Header{"Accept": {"text/html"}, "Cookie": {"a=b"}}, pace.Unlimited(), 4},
+		{"paced", named, &pace.Limits{Parallel: 1}, 0},
+		{"paced_with_a_gap", named, &pace.Limits{Gap: 1}, 3},
 	} {
-		tr, err := fetcher.New(agent, &fetcher.Options{Base: &stub{robots: ruled(13)}, Pace: pace.Unlimited()})
+		tr, err := fetcher.New(agent, &fetcher.Options{Base: &stub{robots: ruled(13)}, Pace: tt.pace})
 		if err != nil {
 			t.Fatal(err)
 		}

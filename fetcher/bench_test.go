@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/pace"
@@ -87,14 +88,19 @@ func BenchmarkRoundTrip(b *testing.B) {
 		}
 		run(b, t, http.Header{})
 	})
-	for _, n := range []int{10, 10_000} {
-		b.Run(fmt.Sprintf("paced/rules=%d", n), func(b *testing.B) {
-			t, err := fetcher.New(agent, &fetcher.Options{Base: &stub{robots: ruled(n)}, Pace: &pace.Limits{Parallel: 1}})
-			if err != nil {
-				b.Fatal(err)
-			}
-			run(b, t, named)
-		})
+	// Where requests have a gap, each is traced: it matters when it is written.
+	for _, gap := range []time.Duration{0, 1} {
+		name := []string{"paced", "traced"}[gap]
+		for _, n := range []int{10, 10_000} {
+			b.Run(fmt.Sprintf("%s/rules=%d", name, n), func(b *testing.B) {
+				limits := &pace.Limits{Parallel: 1, Gap: gap}
+				t, err := fetcher.New(agent, &fetcher.Options{Base: &stub{robots: ruled(n)}, Pace: limits})
+				if err != nil {
+					b.Fatal(err)
+				}
+				run(b, t, named)
+			})
+		}
 	}
 }
 

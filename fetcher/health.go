@@ -26,24 +26,48 @@ func failTurn(turn pace.Turn, f *policy.Failure) {
 	}
 }
 
-// A pacedPage is a page request under way with its turn. It is the body of the answer,
-// too.
+// A pacedPage is a page request under way with its turn.
 type pacedPage struct {
-	io.ReadCloser // of the answer
-
-	turn   pace.Turn
-	began  time.Time // set if the caller has a deadline
-	caller *http.Request
-	trace  httptrace.ClientTrace
-	upload upload      // body of the request
-	wrote  atomic.Bool // the request went out
-	closed atomic.Bool // the caller wants no more of the answer
+	turn    pace.Turn
+	began   time.Time // set if the caller has a deadline
+	caller  *http.Request
+	sending *sending // nil unless the request is traced
 }
 
-// written reports to the turn that the request has been written.
-func (p *pacedPage) written(httptrace.WroteRequestInfo) {
-	p.wrote.Store(true)
-	p.turn.Sent()
+// sending is a request on its way out, with what is known of it.
+type sending struct {
+	io.ReadCloser // its body
+	request       http.Request
+	turn          pace.Turn
+	trace         httptrace.ClientTrace
+	unreadable    atomic.Bool // the body could not be read
+	wrote         atomic.Bool // the request went out
+}
+
+// traced returns a copy of the request that reports to the turn when it is written.
+func (p *pacedPage) traced() *http.Request {
+	s := &sending{ReadCloser: p.caller.Body, turn: p.turn}
+	p.sending = s
+	s.trace.WroteRequest = s.written
+	s.request = *p.caller.WithContext(httptrace.WithClientTrace(p.caller.Context(), &s.trace))
+	if s.request.Body != nil && s.request.Body != http.NoBody {
+		s.request.Body = s
+	}
+	return &s.request
+}
+
+func (s *sending) written(httptrace.WroteRequestInfo) {
+	s.wrote.Store(true)
+	s.turn.Sent()
+}
+
+// Read reads the body of the request.
+func (s *sending) Read(b []byte) (int, error) {
+	n, err := s.ReadCloser.Read(b)
+	if err != nil && err != io.EOF {
+		s.unreadable.Store(true)
+	}
+	return n, err
 }
 
 // fail reports a failed page to its turn. A caller that left, whose own body could not
@@ -56,11 +80,11 @@ func (p *pacedPage) fail(err error) {
 			p.turn.Fail(policy.Timeout.String())
 		}
 		return
-	case ctx.Err() != nil, errors.Is(err, context.Canceled), canceled(p.caller), p.upload.failed.Load():
+	case ctx.Err() != nil, errors.Is(err, context.Canceled), canceled(p.caller), p.sending != nil && p.sending.unreadable.Load():
 		return
 	}
 	f := classify(context.Background(), err)
-	if f.Class != policy.Protocol || p.wrote.Load() {
+	if f.Class != policy.Protocol || p.sending != nil && p.sending.wrote.Load() {
 		failTurn(p.turn, f)
 	}
 }
@@ -76,36 +100,27 @@ func canceled(req *http.Request) bool {
 	}
 }
 
-// Read ends the turn with the body.
-func (p *pacedPage) Read(b []byte) (int, error) {
-	n, err := p.ReadCloser.Read(b)
+// A pacedBody is the body of the answer to a paced page. It ends the turn.
+type pacedBody struct {
+	io.ReadCloser
+	page   pacedPage
+	closed atomic.Bool // the caller wants no more of the answer
+}
+
+func (b *pacedBody) Read(buf []byte) (int, error) {
+	n, err := b.ReadCloser.Read(buf)
 	if err == nil {
 		return n, nil
 	}
-	if err != io.EOF && !p.closed.Load() {
-		p.fail(&policy.Failure{Class: policy.Body, Err: err})
+	if err != io.EOF && !b.closed.Load() {
+		b.page.fail(&policy.Failure{Class: policy.Body, Err: err})
 	}
-	p.turn.Done()
+	b.page.turn.Done()
 	return n, err
 }
 
-// Close ends the turn.
-func (p *pacedPage) Close() error {
-	p.closed.Store(true)
-	defer p.turn.Done()
-	return p.ReadCloser.Close()
-}
-
-// An upload is the body of a request. It remembers that it could not be read.
-type upload struct {
-	io.ReadCloser
-	failed atomic.Bool
-}
-
-func (u *upload) Read(b []byte) (int, error) {
-	n, err := u.ReadCloser.Read(b)
-	if err != nil && err != io.EOF {
-		u.failed.Store(true)
-	}
-	return n, err
+func (b *pacedBody) Close() error {
+	b.closed.Store(true)
+	defer b.page.turn.Done()
+	return b.ReadCloser.Close()
 }

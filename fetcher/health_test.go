@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"strings"
 	"syscall"
@@ -95,6 +96,41 @@ func TestPagesThatFail(t *testing.T) {
 				var denied *fetcher.DeniedError
 				if errors.As(err, &denied) != (want != "") || want != "" && !strings.HasPrefix(denied.Decision.Pacing, want) {
 					t.Errorf("the next request: %v; want it deferred: %q", err, want)
+				}
+			})
+		})
+	}
+}
+
+// An error that is not of the network counts if the request was written: the host then
+// answered in a way that is not HTTP. Without a gap, a request is traced only after one that
+// had no answer, so the first such error does not count.
+func TestPagesWithoutHTTP(t *testing.T) {
+	written := failingBase(func(req *http.Request) (*http.Response, error) {
+		if trace := httptrace.ContextClientTrace(req.Context()); trace != nil {
+			trace.WroteRequest(httptrace.WroteRequestInfo{})
+		}
+		return nil, errors.New("malformed HTTP response")
+	})
+	for _, test := range []struct {
+		name   string
+		limits pace.Limits
+		pages  int // the last of them begins the rest
+	}{
+		{"with_a_gap", pace.Limits{Gap: 1, MaxWait: time.Second}, 3},
+		{"without_a_gap", pace.Limits{MaxWait: time.Second}, 4},
+	} {
+		t.Run("6/"+test.name, func(t *testing.T) {
+			inPace(t, test.limits, fetcher.Options{Base: written}, func(p *paced) {
+				for i := range test.pages {
+					if d, _ := p.tr.Check(p.t.Context(), must("http://a.test/")); strings.Contains(d.Pacing, "one request tries again at") {
+						t.Fatalf("page %d of %d: %s; want no rest yet", i+1, test.pages, d.Pacing)
+					}
+					p.fail("http://a.test/", 0, 0, nil)
+				}
+				d, err := p.tr.Check(p.t.Context(), must("http://a.test/"))
+				if want := "waits for breaker: 3 failed requests in a row, the last with no complete answer (protocol)"; err != nil || !strings.HasPrefix(d.Pacing, want) {
+					t.Errorf("the next request: %q, %v; want %q", d.Pacing, err, want)
 				}
 			})
 		})

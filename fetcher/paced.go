@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"time"
 
@@ -128,7 +127,8 @@ func (t *Transport) wait(ctx context.Context, req *http.Request, key string, rec
 
 // sendInTurn is send with a turn that was given, unless that is zero. The turn ends
 // with the answer's body, or with the request if there is no body to read. The next
-// gap counts from when the request is written, however long the connection took.
+// gap counts from when the request is written, however long the connection took. Where no
+// gap is kept, the request goes out as it is: a copy with a trace costs more than the turn.
 func (t *Transport) sendInTurn(req *http.Request, turn pace.Turn) (*http.Response, error) {
 	if turn == (pace.Turn{}) {
 		return t.send(req, req)
@@ -139,15 +139,13 @@ func (t *Transport) sendInTurn(req *http.Request, turn pace.Turn) (*http.Respons
 			turn.Done()
 		}
 	}()
-	p := &pacedPage{turn: turn, caller: req}
+	p := pacedPage{turn: turn, caller: req}
 	if _, ok := req.Context().Deadline(); ok {
 		p.began = time.Now()
 	}
-	p.trace.WroteRequest = p.written
-	sent := req.WithContext(httptrace.WithClientTrace(req.Context(), &p.trace))
-	if req.Body != nil && req.Body != http.NoBody {
-		p.upload.ReadCloser = req.Body
-		sent.Body = &p.upload
+	sent := req
+	if turn.Traced() || req.Body != nil && req.Body != http.NoBody {
+		sent = p.traced()
 	}
 	resp, err := t.send(req, sent)
 	if err != nil {
@@ -158,7 +156,7 @@ func (t *Transport) sendInTurn(req *http.Request, turn pace.Turn) (*http.Respons
 	// The body of a 101 is a connection, not an answer.
 	if resp.Body != nil && resp.Body != http.NoBody && resp.StatusCode != http.StatusSwitchingProtocols {
 		reading = true
-		p.ReadCloser, resp.Body = resp.Body, p
+		resp.Body = &pacedBody{ReadCloser: resp.Body, page: p}
 	}
 	return resp, nil
 }

@@ -17,7 +17,14 @@ type Turn struct {
 	flight *flight
 	number uint64  // of the flight, which may since be another turn's
 	limits *Limits // of the authority when the turn was given
+	traced bool    // see Traced
 }
+
+// Traced reports whether the request should be followed with net/http/httptrace, which
+// costs a copy of the request. It is true if Sent can move the next start, since there is
+// a gap or a fleet, and if the last request at the authority ended without an answer: then
+// it helps to know whether this one is written.
+func (t Turn) Traced() bool { return t.traced }
 
 // A flight is the state of one turn. Pacer.mu guards it.
 type flight struct {
@@ -127,6 +134,7 @@ func (t Turn) Answer(status int, header http.Header) {
 	}
 	f.answered, f.health = true, health
 	f.host.unanswered--
+	f.host.silent = false
 	if !f.sent {
 		p.report(f)
 	}

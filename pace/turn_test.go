@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -235,6 +236,62 @@ func TestSent(t *testing.T) {
 		r.add("last")
 		r.check(t, "1.9s 0", "2.9s 1", "3.9s last")
 	})
+}
+
+// A request need not be traced if it makes no difference when it is written. After one that
+// ended without an answer it helps to know whether the next is written.
+func TestTraced(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		limits Limits
+		delay  time.Duration
+		scope  *Limits
+		want   bool
+	}{
+		{"no_gap", Limits{Parallel: 1}, 0, nil, false},
+		{"gap", Limits{Gap: 1}, 0, nil, true},
+		{"free_loopback", Limits{Gap: 1, FreeLoopback: true}, 0, nil, false},
+		{"crawl_delay", Limits{}, 1, nil, true},
+		{"crawl_delay_ignored", Limits{Delay: Ignore}, 1, nil, false},
+		{"adapt", Limits{Adapt: 1}, 0, nil, true},
+		{"scope", Limits{}, 0, &Limits{Parallel: 1}, false},
+		{"gap_of_a_scope", Limits{}, 0, &Limits{Gap: 1}, true},
+		{"off_but_for_a_scope", Limits{Off: true}, 0, &Limits{Gap: 1}, true},
+	} {
+		t.Run("6/"+test.name, func(t *testing.T) {
+			var scopes []Scope
+			if test.scope != nil {
+				scopes = []Scope{{Key: "all", Limits: *test.scope}}
+			}
+			turn, err := pacer(t, test.limits, nil).Wait(t.Context(), "http://localhost", test.delay, scopes...)
+			if err != nil || turn.Traced() != test.want {
+				t.Errorf("Traced = %t, %v; want %t", turn.Traced(), err, test.want)
+			}
+		})
+	}
+	t.Run("6/fleet", func(t *testing.T) {
+		if turn := take(t, pacer(t, Limits{}, &Options{Shared: newLedger()}), host1, 0); !turn.Traced() {
+			t.Error("Traced = false; want true, since the store is told")
+		}
+	})
+	t.Run("6/after_no_answer", func(t *testing.T) {
+		p := pacer(t, Limits{}, nil)
+		var got []bool
+		for _, answered := range []bool{true, false, false, true, true} {
+			turn := take(t, p, host1, 0)
+			got = append(got, turn.Traced())
+			if answered {
+				turn.Answer(500, nil)
+			}
+			turn.Done()
+		}
+		if want := []bool{false, false, true, true, false}; !slices.Equal(got, want) {
+			t.Errorf("Traced = %v, want %v", got, want)
+		}
+	})
+	if (Turn{}).Traced() {
+		t.Error("the zero Turn: Traced = true, want false")
+	}
 }
 
 // Callers whose time is too short when a start was later than foreseen are refused at

@@ -204,7 +204,11 @@ func (p *Pacer) start(h *host, scopes []*host, delay time.Duration, number uint6
 	if h.ticket != nil {
 		p.board(f)
 	}
-	return Turn{p, f, number, h.limits}
+	traced := p.opts.Shared != nil || delay > 0 || h.silent
+	for s := range f.seats {
+		traced = traced || s.host.ownGap > 0 || s.host.limits.Adapt > 0
+	}
+	return Turn{p, f, number, h.limits, traced}
 }
 
 // refusal counts a refusal and returns its error. scope is in the way if why is
@@ -460,6 +464,7 @@ func (p *Pacer) end(f *flight) *ticket {
 	}
 	if !f.answered {
 		h.unanswered--
+		h.silent = true
 	}
 	if b := h.breaker; b != nil && b.probe == f {
 		b.probe = nil

@@ -23,18 +23,16 @@ import (
 // An answer with an Age comes from a cache. Its quotas are out of date and are ignored.
 func Quota(h http.Header, now func() time.Time, most time.Duration) (time.Duration, bool) {
 	reset, found := int64(0), false
-	switch {
-	case h["Age"] != nil:
-	case h["Ratelimit"] != nil:
-		reset, found = rateLimitReset(h["Ratelimit"])
-	default:
+	if lines := h["Ratelimit"]; lines != nil {
+		reset, found = rateLimitReset(lines)
+	} else {
 		for _, names := range olderNames {
-			if r, ok := olderReset(h[names[0]], h[names[1]], h, now); ok {
+			if r, ok := olderReset(h, names[0], names[1], now); ok {
 				reset, found = max(reset, r), true
 			}
 		}
 	}
-	if !found || reset <= 0 || most <= 0 {
+	if !found || reset <= 0 || most <= 0 || h["Age"] != nil {
 		return 0, false
 	}
 	if reset > int64(most/time.Second) {
@@ -83,14 +81,14 @@ func integer(p *httpsfv.Params, name string) (int64, bool) {
 // olderNames are the names of two pairs of older fields: how much is left, and until when.
 var olderNames = [...][2]string{{"Ratelimit-Remaining", "Ratelimit-Reset"}, {"X-Ratelimit-Remaining", "X-Ratelimit-Reset"}}
 
-// olderReset returns the reset, in seconds, of the quota in the lines of a pair of older
-// fields of h. It reports false if the quota has something left.
-func olderReset(remaining, until []string, h http.Header, now func() time.Time) (reset int64, ok bool) {
-	left, ok := digits(remaining)
+// olderReset returns the reset, in seconds, of the quota in a pair of older fields of h.
+// It reports false if the quota has something left.
+func olderReset(h http.Header, remaining, until string, now func() time.Time) (reset int64, ok bool) {
+	left, ok := digits(h[remaining])
 	if !ok || left != 0 {
 		return 0, false
 	}
-	reset, ok = digits(until)
+	reset, ok = digits(h[until])
 	if ok && reset >= firstUnix {
 		sent, err := http.ParseTime(h.Get("Date"))
 		if err != nil {
