@@ -39,6 +39,7 @@ func TestLocations(t *testing.T) {
 		{"an_idn_in_ascii", "http://xn--bcher-kva.test/r", "http://xn--bcher-kva.test/r"},
 		{"an_idn_in_triplets", "http://b%C3%BCcher.test/r", "http://xn--bcher-kva.test/r"},
 		{"spaces_within", "/a file", site + "/a%20file"},
+		{"spaces_within_the_query", "/r?a file", site + "/r?a%20file"},
 		{"bytes_beyond_ascii", "/\u00fc", site + "/%C3%BC"},
 		{"no_path", "http://b.test", "http://b.test"},
 		{"a_backslash", `/a\b`, site + `/a%5Cb`},

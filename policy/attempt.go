@@ -177,6 +177,7 @@ func (a *Attempt) Location() (*url.URL, error) {
 		return nil, fmt.Errorf("a Location with scheme %s and host %s", clean.Quote(to.Scheme, maxQuote), clean.Quote(to.Host, maxQuote))
 	}
 	to.User, to.Fragment, to.RawFragment = nil, "", ""
+	to.RawQuery = strings.ReplaceAll(to.RawQuery, " ", "%20") // net/http would send the space, which ends a target
 	return to, nil
 }
 
