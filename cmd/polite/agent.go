@@ -129,7 +129,10 @@ func (o *introduction) fetch(ctx context.Context, target *url.URL) (*http.Respon
 		return nil, nil, fmt.Errorf("%s: status %d, want 200", resp.Request.URL.Redacted(), resp.StatusCode)
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, longPage))
-	return resp, body, err
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", resp.Request.URL.Redacted(), err)
+	}
+	return resp, body, nil
 }
 
 // checkRanges checks the list of the crawler's addresses.
@@ -140,7 +143,11 @@ func (o *introduction) checkRanges(ctx context.Context, at *url.URL) agentpage.F
 		return f
 	}
 	_, body, err := o.fetch(ctx, at)
-	if err == nil && !json.Valid(body) {
+	switch {
+	case err != nil:
+	case len(body) == longPage:
+		err = errors.New("longer than 1 MiB")
+	case !json.Valid(body):
 		err = errors.New("not JSON")
 	}
 	f.OK, f.Detail = err == nil, at.Redacted()

@@ -105,6 +105,10 @@ func newWeb(t *testing.T) *httptest.Web {
 		Path("/addresses.json", httptest.Text(`{"prefixes": [{"ipv4Prefix": "203.0.113.0/24"}]}`)).
 		Path("/hostile", httptest.Text("User-agent: \x1b[31mEvilBot\nDisallow: /\na\x1b[2J@example.com").
 			Header("Link", `<https://bot.example/bare>; rel="client-ranges"`))
+	robots("https://trouble.example", httptest.Status(404)).
+		Path("/long", httptest.Text("").Header("Link", `</addresses.json>; rel="client-ranges"`)).
+		Path("/addresses.json", httptest.Text("["+strings.Repeat("1,", 600<<10)+"1]")).
+		Path("/broken", httptest.Text(botPage).Cut(100))
 	robots("https://inward.example", httptest.Redirect(302, "https://inside.example/robots.txt"))
 	robots("https://inside.example", httptest.Text(simpleRobots)).At("10.0.0.7").
 		Path("/addresses.json", httptest.Text("[]")).
