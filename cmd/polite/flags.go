@@ -37,6 +37,7 @@ func profileFlag(cmd *cobra.Command, name *string) {
 	cmd.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(profiles[:], cobra.ShellCompDirectiveNoFileComp))
 }
 
+// profileByName returns a profile.
 func profileByName(name string) (*policy.Profile, error) {
 	p, ok := policy.ByName(name)
 	if !ok {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rfc9309/polite/cmd/polite/internal/display"
+	"github.com/rfc9309/polite/cmd/polite/internal/lint"
 	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/policy"
 )
@@ -23,17 +24,22 @@ func FuzzLint(f *testing.F) {
 		profile, _ := policy.ByName(profiles[int(n)%len(profiles)])
 		var out, errs bytes.Buffer
 		l := &linting{reading: reading{cli: &cli{out: &out, err: &errs}}}
-		l.json = true
 		p := display.New(&out)
-		total := l.write(p, text, profile)
-		p.Flush()
-		if got := bytes.Count(out.Bytes(), []byte("\n")); got != total {
-			t.Errorf("%q under %s: %d remarks shown of %d\n%s", text, profile.Name, got, total, &out)
+		used := []*policy.Profile{profile}
+		if n%2 == 1 {
+			used = append(used, policy.RFC9309(), policy.Google(), policy.Koster1996())
 		}
-		out.Reset()
-		l.json = false
-		l.write(p, text, profile)
+		remarks := lint.Run(text, &lint.Options{Profiles: used, Site: "example.com", Cut: n%3 == 0})
+		l.write(p, text, used, remarks)
 		p.Flush()
+		if got := bytes.Count(out.Bytes(), []byte("\n        ^ ")); got != len(remarks) {
+			t.Errorf("%q under %s: %d remarks shown of %d\n%s", text, profile.Name, got, len(remarks), &out)
+		}
+		for _, r := range remarks {
+			if r.Level == "" || r.Check == "" {
+				t.Errorf("%q: %+v is no known check", text, r)
+			}
+		}
 		for line := range bytes.Lines(out.Bytes()) {
 			line = bytes.TrimSuffix(line, []byte("\n"))
 			if got := clean.Text(string(line), len(line)); got != string(line) {

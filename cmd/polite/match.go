@@ -103,7 +103,7 @@ func (m *matching) run(name string, targets []string) error {
 		return err
 	}
 	defer closeList()
-	text, err := m.readFile(name, m.profile.Limit)
+	text, _, err := m.readFile(name, m.profile.Limit)
 	if err != nil {
 		return err
 	}
@@ -205,23 +205,24 @@ func (m *matching) decide(g *matcher.Group, target string) policy.Decision {
 }
 
 // readFile reads at most limit bytes of a robots.txt. The file - is standard input.
-func (c *cli) readFile(name string, limit int) ([]byte, error) {
+// Cut reports whether there is more.
+func (c *cli) readFile(name string, limit int) (text []byte, cut bool, err error) {
 	r := c.in
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		defer f.Close()
 		r = f
 	}
-	text, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
+	text, err = io.ReadAll(io.LimitReader(r, int64(limit)+1))
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", name, err)
+		return nil, false, fmt.Errorf("reading %s: %w", name, err)
 	}
-	if len(text) > limit {
+	if cut = len(text) > limit; cut {
 		c.warn("%s is cut after %s bytes, the profile's limit (RFC 9309, section 2.5)", name, display.Thousands(limit))
 		text = cases.Cut(text, limit)
 	}
-	return text, nil
+	return text, cut, nil
 }

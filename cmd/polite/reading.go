@@ -18,6 +18,7 @@ import (
 type reading struct {
 	siteFlags
 	*cli
+	cut bool // the file was longer than the limit
 }
 
 // text reads a robots.txt from a local file, from standard input if what is "-", or from
@@ -26,7 +27,8 @@ func (r *reading) text(ctx context.Context, what string, profile *policy.Profile
 	if strings.Contains(what, "://") {
 		return r.download(ctx, what, profile)
 	}
-	text, err := r.readFile(what, profile.Limit)
+	text, cut, err := r.readFile(what, profile.Limit)
+	r.cut = cut
 	host, _, _ := strings.Cut(what, "/")
 	if full, added := completeURL(what); added && !strings.HasSuffix(host, ".txt") && errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("%w; if it is a site, write %s", err, full)
@@ -42,8 +44,7 @@ func (r *reading) download(ctx context.Context, what string, profile *policy.Pro
 		return nil, err
 	}
 	var file *matcher.File
-	cut := false
-	trace := &fetcher.Trace{Fetched: func(a policy.Attempt, rec *policy.Record) { file, cut = rec.File(), a.Cut }}
+	trace := &fetcher.Trace{Fetched: func(a policy.Attempt, rec *policy.Record) { file, r.cut = rec.File(), a.Cut }}
 	crawler, stop, err := r.transport(r.cli, trace, nil)
 	if err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func (r *reading) download(ctx context.Context, what string, profile *policy.Pro
 		r.warn("no file was read: %s", display.Cause(d))
 		r.code = exitFailed
 		return nil, nil
-	case cut:
+	case r.cut:
 		r.warn("the file is cut after %s bytes, the profile's limit (RFC 9309, section 2.5)", display.Thousands(profile.Limit))
 	}
 	return append([]byte{}, file.Text()...), nil

@@ -117,6 +117,8 @@ func newWeb(t *testing.T) *httptest.Web {
 		Path("/", httptest.Text("").Header("Link", `<https://inside.example/addresses.json>; rel="client-ranges"`)).
 		Path("/moved", httptest.Redirect(302, "https://inside.example/bot"))
 	robots("https://relative.example", httptest.Text("Sitemap: /map.xml\nSitemap: relative.example/news map.xml\nSitemap:\nSitemap: \x1b[2J.xml\n"))
+	robots("https://foreign.example", httptest.Text("User-agent: *\nDisallow: /x\nSitemap: https://other.example/map.xml\n"))
+	robots("https://large.example", httptest.Text("User-agent: *\n"+strings.Repeat("# "+strings.Repeat("x", 1000)+"\n", 600)+"Disallow: /\n"))
 	robots("http://localhost:8080", httptest.Text("User-agent: *\nDisallow: /x\n"))
 	for _, name := range []string{"dead", "tired"} {
 		robots("https://www."+name+".example", httptest.Redirect(301, "https://"+name+".example/robots.txt"))

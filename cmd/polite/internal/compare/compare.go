@@ -46,7 +46,7 @@ const (
 func Files(old, now *matcher.File, token string, targets []string) (all []Change, skipped int) {
 	names := []string{token}
 	if token == "" {
-		names, skipped = tokens(old, now)
+		names, skipped = Tokens(old, now)
 	}
 	for _, token := range names {
 		c := Change{Token: token}
@@ -55,7 +55,7 @@ func Files(old, now *matcher.File, token string, targets []string) (all []Change
 		c.Added = c.lacking(is, was)
 		try := targets
 		if len(try) == 0 {
-			try = targetsOf(was, is)
+			try = Targets(was, is)
 		}
 		for _, target := range try {
 			m := is.Match(target)
@@ -74,9 +74,9 @@ func Files(old, now *matcher.File, token string, targets []string) (all []Change
 	return all, skipped
 }
 
-// tokens returns the product tokens that a file names, each once, and * first. Skipped is
+// Tokens returns the product tokens that a file names, each once, and * first. Skipped is
 // how many more there are.
-func tokens(files ...*matcher.File) (all []string, skipped int) {
+func Tokens(files ...*matcher.File) (all []string, skipped int) {
 	all, seen := []string{"*"}, map[string]bool{"*": true}
 	for _, f := range files {
 		named := map[string]bool{}
@@ -156,8 +156,8 @@ func turn(target string, m matcher.Match) Turn {
 	return t
 }
 
-// targetsOf returns targets that the rules of some groups match, and one below each.
-func targetsOf(groups ...*matcher.Group) []string {
+// Targets returns targets that the rules of some groups match, and one below each.
+func Targets(groups ...*matcher.Group) []string {
 	all := []string{"/"}
 	for _, g := range groups {
 		for r := range g.Rules() {

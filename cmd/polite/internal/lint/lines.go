@@ -1,0 +1,173 @@
+package lint
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/rfc9309/polite/internal/origin"
+	"github.com/rfc9309/polite/matcher"
+	"github.com/rfc9309/polite/pace"
+)
+
+// This file checks one line at a time.
+
+// skipped maps the reasons of package matcher to checks.
+var skipped = map[string]string{
+	"past the limit: what follows here is not read":                      "past-limit",
+	"not a record: no name before a colon":                               "no-record",
+	"unknown record":                                                     "unknown-record",
+	"user-agent line that names no crawler":                              "no-crawler",
+	"rule outside any group":                                             "no-group",
+	"empty pattern":                                                      "empty-rule",
+	"control bytes in the pattern":                                       "never-matches",
+	"rule that can never match: its pattern begins with neither / nor *": "never-matches",
+	"misspelling accepted":                                               "misspelled",
+}
+
+// extensions are records that are no part of RFC 9309, in lower case.
+var extensions = []string{
+	"clean-param", "content-signal", "content-usage", "host", "license", "request-rate", "visit-time",
+}
+
+// mark is the byte order mark.
+const mark = "\uFEFF"
+
+// checkSkipped adds what package matcher says about lines without effect, and looks for
+// byte order marks.
+func (r *reading) checkSkipped() {
+	for n, why := range r.file.Skipped() {
+		name, _, _ := strings.Cut(r.lines[n], ":")
+		name = strings.ToLower(strings.TrimSpace(name))
+		switch {
+		case strings.Contains(r.lines[n], mark):
+			// reported below
+		case why == "unknown record" && slices.Contains(extensions, name):
+			r.add(n, "extension", "not a record of RFC 9309: only some crawlers read it")
+		default:
+			r.add(n, skipped[why], "%s", why)
+		}
+	}
+	for n := 1; n <= r.last; n++ {
+		if strings.Contains(r.lines[n], mark) {
+			r.add(n, "byte-order-mark", "byte order mark in the middle of the file, where it is a part of the line; want none, or one at the beginning")
+		}
+	}
+}
+
+// checkAgents looks for user-agent lines that name another crawler than they seem to.
+func (r *reading) checkAgents() {
+	for n, value := range r.file.Agents() {
+		if strings.HasPrefix(value, "*") && r.obeys(value, "*") {
+			if value != "*" {
+				r.add(n, "user-agent", "names all crawlers: what follows the * is ignored")
+			}
+			continue
+		}
+		named := r.named(value)
+		switch rest := value[len(named):]; {
+		case named == "" || rest == "":
+			// it names no crawler, which package matcher says, or what it seems to name
+		case rest[0] == '/' || rest == "*":
+			r.add(n, "ignored-ending", "names the crawler %q: what follows is ignored", named)
+		default:
+			r.add(n, "user-agent", "names only the crawler %q: what follows is ignored; want one product token of letters, digits, - and _", named)
+		}
+	}
+}
+
+// longToken is the longest product token that is looked for, in bytes.
+const longToken = 100
+
+// named returns the beginning of a user-agent value that is the name of a crawler. A comma
+// is in no name.
+func (r *reading) named(value string) string {
+	name, _, _ := strings.Cut(value, ",")
+	for n := min(len(name), longToken); n > 0; n-- {
+		if value[n-1] > ' ' && r.obeys(value, value[:n]) {
+			return value[:n]
+		}
+	}
+	return ""
+}
+
+// obeys reports whether a group with this user-agent value is for the crawler of a token.
+func (r *reading) obeys(value, token string) bool {
+	f := matcher.Parse([]byte("User-agent: "+value+"\nDisallow: /\n"), r.dialect)
+	return !f.Match(token, "/").Allowed
+}
+
+// checkDelays looks for values that are no number, and for records outside any group.
+func (r *reading) checkDelays() {
+	first := r.last + 1
+	for n := range r.file.Agents() {
+		first = n
+		break
+	}
+	for n, value := range r.file.Other("crawl-delay") {
+		_, ok := matcher.Parse([]byte("User-agent: *\nCrawl-delay: "+value+"\nDisallow: /\n"), r.dialect).CrawlDelay("*")
+		switch {
+		case n < first:
+			r.add(n, "no-group", "crawl-delay outside any group")
+		case !ok:
+			r.add(n, "crawl-delay", "crawl-delay that is no number of seconds, so it is ignored")
+		}
+	}
+}
+
+// checkSitemaps looks for sitemaps that are relative, or on another site.
+func (r *reading) checkSitemaps() {
+	for n, value := range r.file.Other("sitemap") {
+		u, err := url.Parse(value)
+		if err == nil {
+			_, err = origin.Of(u)
+		}
+		switch {
+		case value == "":
+			r.add(n, "relative-sitemap", "sitemap without a URL")
+		case err != nil:
+			r.add(n, "relative-sitemap", "sitemap that is not a full URL")
+		case r.Site != "" && pace.Domain(u.Host) != pace.Domain(r.Site):
+			r.add(n, "foreign-sitemap", "sitemap of another site than %s: not all crawlers read it", r.Site)
+		}
+	}
+}
+
+// checkPattern checks the line of a rule that can match something.
+func (r *reading) checkPattern(rule matcher.Rule) {
+	line := r.lines[rule.Line]
+	if i := strings.IndexByte(line, '#'); i > 0 && line[i-1] != ' ' && line[i-1] != '\t' {
+		r.add(rule.Line, "comment-in-rule", "# begins a comment, so the pattern is %q; want %%23 for a # in a path", rule.Pattern)
+	}
+	path, _, _ := strings.Cut(rule.Pattern, "?")
+	if strings.Contains(path, "/./") || strings.Contains(path, "/../") {
+		r.add(rule.Line, "dot-segments", "clients remove /./ and /../ from a URL, so this matches nothing that they ask for")
+	}
+}
+
+// keepObeyed drops the remarks about groups that the crawler of r.Token does not obey. A
+// group begins at the first user-agent line after a rule. rules has the lines of the rules
+// that can match something.
+func (r *reading) keepObeyed(rules map[int]bool) {
+	agents := map[int]string{}
+	for n, value := range r.file.Agents() {
+		agents[n] = value
+	}
+	for _, m := range r.remarks {
+		if m.Check == "never-matches" || m.Check == "empty-rule" {
+			rules[m.Line] = true
+		}
+	}
+	own := r.file.Group(r.Token).Agent()
+	keep := make([]bool, r.last+1)
+	obeyed, begins := true, true
+	for n := 1; n <= r.last; n++ {
+		if value, ok := agents[n]; ok {
+			mine := r.obeys(value, r.Token) && (value != "*" || own == "*")
+			obeyed, begins = mine || obeyed && !begins, false
+		}
+		begins = begins || rules[n]
+		keep[n] = obeyed
+	}
+	r.remarks = slices.DeleteFunc(r.remarks, func(m Remark) bool { return !keep[m.Line] && !strings.HasSuffix(m.Check, "sitemap") })
+}

@@ -1,0 +1,195 @@
+// Package lint finds what the owner of a site did not mean in a robots.txt: lines without
+// effect, rules that never decide, and lines that crawlers read in different ways.
+//
+// It asks package matcher how a value is read, with a small file that has only this value.
+// So each dialect has one reader.
+package lint
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rfc9309/polite/cmd/polite/internal/cases"
+	"github.com/rfc9309/polite/internal/clean"
+	"github.com/rfc9309/polite/matcher"
+	"github.com/rfc9309/polite/policy"
+)
+
+// A Remark is what a check says about a line.
+type Remark struct {
+	Line     int      `json:"line"`
+	Text     string   `json:"text"` // the line
+	Remark   string   `json:"remark"`
+	Level    Level    `json:"level"`
+	Check    string   `json:"check"`              // name of the check
+	Profiles []string `json:"profiles,omitempty"` // the profiles that it is about, if it is not about all
+
+	about string // the profiles in words, "" if it is about all
+}
+
+// String returns the remark with the profiles that it is about.
+func (r Remark) String() string {
+	if r.about == "" {
+		return r.Remark
+	}
+	return r.Remark + " (" + r.about + ")"
+}
+
+// Level says how bad a remark is, in the words of SARIF.
+type Level string
+
+const (
+	Error   Level = "error"   // the line does not do what it seems to do
+	Warning Level = "warning" // the line does nothing, or not the same for all crawlers
+	Note    Level = "note"    // the line may be meant
+)
+
+// A check is a kind of remark.
+type check struct {
+	name  string
+	level Level
+	about string // what the check finds
+}
+
+// checks lists all checks.
+var checks = []check{
+	{"byte-order-mark", Error, "A byte order mark in the middle of a file is part of the line."},
+	{"crawl-delay", Error, "A Crawl-delay is a number of seconds in a group, once."},
+	{"never-matches", Error, "The rule can never match a URL."},
+	{"no-crawler", Error, "The user-agent line names no crawler."},
+	{"no-group", Error, "The record stands before the first user-agent line."},
+	{"no-record", Error, "The line is no record."},
+	{"past-limit", Error, "Crawlers do not read the end of a long file or line."},
+	{"relative-sitemap", Error, "A sitemap is a full URL."},
+	{"user-agent", Error, "The user-agent line names another crawler than it seems to name."},
+	{"comment-in-rule", Warning, "A # begins a comment, also in a rule."},
+	{"dot-segments", Warning, "Clients remove dot segments from a URL before they ask for it."},
+	{"duplicate", Warning, "The group has the same rule twice."},
+	{"misspelled", Warning, "Not every crawler accepts a misspelling."},
+	{"never-decides", Warning, "Another rule always decides in place of this rule."},
+	{"profiles-differ", Warning, "The profiles decide differently."},
+	{"unknown-record", Warning, "The record is unknown."},
+	{"empty-rule", Note, "A rule without a pattern matches nothing."},
+	{"extension", Note, "The record is no part of RFC 9309. Some crawlers read it."},
+	{"foreign-sitemap", Note, "The sitemap is on another site."},
+	{"ignored-ending", Note, "A version or a * behind the name of a crawler is ignored."},
+	{"not-checked", Note, "There are too many rules to check them all."},
+	{"redundant", Note, "The group decides the same without the rule."},
+}
+
+// levels maps the name of a check to its level.
+var levels = func() map[string]Level {
+	all := map[string]Level{}
+	for _, c := range checks {
+		all[c.name] = c.level
+	}
+	return all
+}()
+
+// Options says what is checked.
+type Options struct {
+	Profiles []*policy.Profile // one or more readings of the file
+	Site     string            // host of the site; "" checks no sitemap for its site
+	Token    string            // checks only the groups that this crawler obeys; "" checks all
+	Cut      bool              // the file is longer than the text
+}
+
+// Run checks a text and returns the remarks in the order of the lines. If there are several
+// profiles, a remark says which of them it is about, and remarks are added where they decide
+// differently.
+func Run(text []byte, o *Options) []Remark {
+	type key struct {
+		line          int
+		check, remark string
+	}
+	var all []Remark
+	found := map[key]int{}
+	var files []*matcher.File
+	for _, p := range o.Profiles {
+		f := matcher.Parse(cases.Cut(text, p.Limit), p.Dialect)
+		files = append(files, f)
+		for _, r := range checkFile(f, p, o) {
+			k := key{r.Line, r.Check, r.Remark}
+			i, ok := found[k]
+			if !ok {
+				i = len(all)
+				found[k] = i
+				all = append(all, r)
+			}
+			if n := len(all[i].Profiles); n == 0 || all[i].Profiles[n-1] != p.Name {
+				all[i].Profiles = append(all[i].Profiles, p.Name)
+			}
+		}
+	}
+	for i := range all {
+		r := &all[i]
+		if len(r.Profiles) == len(o.Profiles) {
+			r.Profiles = nil
+			continue
+		}
+		r.about = o.words(r.Profiles)
+		if r.Level == Error {
+			r.Level = Warning
+		}
+	}
+	all = append(all, splits(files, o)...)
+	slices.SortStableFunc(all, func(a, b Remark) int { return cmp.Compare(a.Line, b.Line) })
+	return all
+}
+
+// words returns the names of some profiles, or of those that are missing if these are fewer.
+func (o *Options) words(names []string) string {
+	if 2*len(names) <= len(o.Profiles) {
+		return strings.Join(names, ", ")
+	}
+	var others []string
+	for _, p := range o.Profiles {
+		if !slices.Contains(names, p.Name) {
+			others = append(others, p.Name)
+		}
+	}
+	return "all but " + strings.Join(others, ", ")
+}
+
+// reading is a file while it is checked for one profile.
+type reading struct {
+	*Options
+	file    *matcher.File
+	dialect matcher.Dialect
+	lines   map[int]string
+	last    int // number of the last line
+	remarks []Remark
+}
+
+func checkFile(f *matcher.File, p *policy.Profile, o *Options) []Remark {
+	r := &reading{Options: o, file: f, dialect: p.Dialect, lines: map[int]string{}}
+	for n, line := range f.Lines() {
+		r.lines[n], r.last = line, n
+	}
+	r.checkSkipped()
+	r.checkAgents()
+	r.checkDelays()
+	r.checkSitemaps()
+	rules := r.checkRules()
+	if r.Token != "" {
+		r.keepObeyed(rules)
+	}
+	if r.Cut && r.last > 0 {
+		r.add(r.last, "past-limit", "the file is longer than %d bytes: crawlers may read nothing after this line", p.Limit)
+	}
+	return r.remarks
+}
+
+// longText is the longest text in a remark, in bytes.
+const longText = 200
+
+// add adds a remark, whose text is made clean.
+func (r *reading) add(line int, check, format string, args ...any) {
+	r.remarks = append(r.remarks, newRemark(line, r.lines[line], check, fmt.Sprintf(format, args...)))
+}
+
+func newRemark(line int, text, check, remark string) Remark {
+	return Remark{Line: line, Text: clean.Text(text, 1<<10), Remark: clean.Text(remark, 600), Level: levels[check], Check: check}
+}
