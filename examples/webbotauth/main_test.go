@@ -277,6 +277,46 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+// TestOnTheWire verifies at a server what a client signed, whatever net/http makes of the
+// host on its way.
+func TestOnTheWire(t *testing.T) {
+	key := testKey(t)
+	for _, proto := range []string{"HTTP/1.1", "HTTP/2.0"} {
+		v := &verifier{seen: map[string]time.Time{}, now: time.Now}
+		v.keys = func(string, string) (ed25519.PublicKey, error) { return key.Public().(ed25519.PublicKey), nil }
+		site := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, err := v.verify(r); err != nil {
+				http.Error(w, r.Host+": "+err.Error(), http.StatusForbidden)
+			}
+		}))
+		site.EnableHTTP2 = proto == "HTTP/2.0"
+		site.StartTLS()
+		defer site.Close()
+		for _, host := range []string{"", "B.test", "b.test:443", "b.test:8443", "b.test:", "b.test.", "b\u00fccher.example", "B\u00dcCHER.example:443", "[::1]:443", "[::1]"} {
+			for _, path := range []string{"", "/a%2fb%7E/../c?d=e", "/\u00fc"} {
+				r, err := http.NewRequest(http.MethodGet, site.URL+path, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Method, r.Host = "", host
+				if err := (&signer{key, "https://bot.test/keys", time.Now}).sign(r); err != nil {
+					t.Fatal(err)
+				}
+				resp, err := site.Client().Transport.RoundTrip(r)
+				if err != nil {
+					t.Errorf("%s %q%s: %v", proto, host, path, err)
+					continue
+				}
+				said, _ := io.ReadAll(resp.Body)
+				resp.Body.Close()
+				if resp.StatusCode != http.StatusOK || resp.Proto != proto {
+					t.Errorf("%s %q%s: got %s %d %s", proto, host, path, resp.Proto, resp.StatusCode, said)
+				}
+			}
+		}
+	}
+}
+
 // TestDeadConnection has a site read a signed request on a connection that was kept alive,
 // and close it without an answer. An *http.Transport then sends the same request again by
 // itself, which the verifier takes for a replay. Without connections that are kept alive the
