@@ -31,7 +31,8 @@ type pacedPage struct {
 	turn    pace.Turn
 	began   time.Time // set if the caller has a deadline
 	caller  *http.Request
-	sending *sending // nil unless the request is traced
+	rec     *policy.Record // governs the request; nil if none was needed
+	sending *sending       // nil unless the request is traced
 }
 
 // sending is a request on its way out, with what is known of it.

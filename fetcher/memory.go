@@ -3,6 +3,7 @@ package fetcher
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/rfc9309/polite/internal/lru"
 	"github.com/rfc9309/polite/policy"
@@ -15,6 +16,7 @@ import (
 // kept once.
 type memory struct {
 	records *lru.Cache[*policy.Record, *policy.Text]
+	changes *lru.Cache[time.Time, struct{}] // when the robots.txt of an authority last changed, for Usage
 
 	mu     sync.Mutex
 	tokens []string // given to registerToken; a list is replaced and never changed
@@ -24,9 +26,13 @@ type memory struct {
 // a text is taken. A program has one, or one for each of its crawlers.
 const maxTokens = 8
 
+// changesBytes bounds the changes that are remembered: about 1,800, for Usage of an answer
+// that arrived not long ago.
+const changesBytes = 256 << 10
+
 // newMemory returns an empty memory of at most maxBytes bytes.
 func newMemory(maxBytes int64) *memory {
-	return &memory{records: lru.New[*policy.Record, *policy.Text](maxBytes)}
+	return &memory{records: lru.New[*policy.Record, *policy.Text](maxBytes), changes: lru.New[time.Time, struct{}](changesBytes)}
 }
 
 // registerToken adds a product token whose groups will be needed.
@@ -52,18 +58,19 @@ func (m *memory) remember(key string, rec *policy.Record) *policy.Record {
 	if own := authorityOf(rec); own == key {
 		key = own
 	}
-	cost := int64(rec.Size())
-	text := rec.Text()
-	if text == nil {
-		m.records.Put(key, rec, cost, nil)
-		return rec
-	}
-	size := int64(text.Size(m.registeredTokens()...))
-	part := m.records.Share(m.records.Hash(text.Digest()), text, size)
-	if rec = rec.Share(part.Value()); rec.Text() != part.Value() { // another text with the same hash
-		m.records.Drop(part)
-		part, cost = nil, cost+size
+	old, known := m.records.Get(key)
+	cost, part := int64(rec.Size()), (*lru.Part[*policy.Text])(nil)
+	if text := rec.Text(); text != nil {
+		size := int64(text.Size(m.registeredTokens()...))
+		part = m.records.Share(m.records.Hash(text.Digest()), text, size)
+		if rec = rec.Share(part.Value()); rec.Text() != part.Value() { // another text with the same hash
+			m.records.Drop(part)
+			part, cost = nil, cost+size
+		}
 	}
 	m.records.Put(key, rec, cost, part)
+	if known && old.Text() != rec.Text() {
+		m.changes.Put(key, time.Now(), int64(len(key)), nil)
+	}
 	return rec
 }

@@ -129,7 +129,7 @@ func (t *Transport) wait(ctx context.Context, req *http.Request, key string, rec
 // with the answer's body, or with the request if there is no body to read. The next
 // gap counts from when the request is written, however long the connection took. Where no
 // gap is kept, the request goes out as it is: a copy with a trace costs more than the turn.
-func (t *Transport) sendInTurn(req *http.Request, turn pace.Turn) (*http.Response, error) {
+func (t *Transport) sendInTurn(req *http.Request, rec *policy.Record, turn pace.Turn) (*http.Response, error) {
 	if turn == (pace.Turn{}) {
 		return t.send(req, req)
 	}
@@ -139,7 +139,7 @@ func (t *Transport) sendInTurn(req *http.Request, turn pace.Turn) (*http.Respons
 			turn.Done()
 		}
 	}()
-	p := pacedPage{turn: turn, caller: req}
+	p := pacedPage{turn: turn, caller: req, rec: rec}
 	if _, ok := req.Context().Deadline(); ok {
 		p.began = time.Now()
 	}

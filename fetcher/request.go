@@ -97,19 +97,19 @@ func (t *Transport) request(req *http.Request, key string, rec *policy.Record, r
 	}
 	if r == nil {
 		t.engine.counts.allowed.Add(1)
-		return t.sendInTurn(req, turn)
+		return t.sendInTurn(req, rec, turn)
 	}
-	return t.sendReported(req, r.decision, turn)
+	return t.sendReported(req, rec, r.decision, turn)
 }
 
 // sendReported makes a request and reports the decision on it. Under
 // Options.PageEgress the decision is known only when the address is.
-func (t *Transport) sendReported(req *http.Request, d policy.Decision, turn pace.Turn) (*http.Response, error) {
+func (t *Transport) sendReported(req *http.Request, rec *policy.Record, d policy.Decision, turn pace.Turn) (*http.Response, error) {
 	if !t.engine.opts.PageEgress {
 		t.report(req.Context(), d)
-		return t.sendInTurn(req, turn)
+		return t.sendInTurn(req, rec, turn)
 	}
-	resp, err := t.sendInTurn(req, turn)
+	resp, err := t.sendInTurn(req, rec, turn)
 	var refused *egress.RefusedError
 	if errors.As(err, &refused) {
 		return t.refuse(req, t.forbidden(addressed(req), refused))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/httptest"
+	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/usage"
 )
 
@@ -102,4 +103,53 @@ func TestUsageWithoutARecord(t *testing.T) {
 			t.Errorf("a request with a Host of its own: got %v, want the preference of that host", v)
 		}
 	})
+}
+
+// TestUsageAfterAChange changes robots.txt between a page and Usage. The copy that governed
+// the page counts where the answer has it. Elsewhere the result says that the file changed.
+func TestUsageAfterAChange(t *testing.T) {
+	const before, after = "User-agent: *\nContent-Usage: train-ai=n\n", "User-agent: *\nContent-Usage: train-ai=y\n"
+	const changed = "\nrobots.txt: skipped, it changed at 2000-01-01T00:01:00Z; a page requested before was governed by another copy"
+	for _, c := range []struct {
+		name    string
+		paced   bool
+		timeout time.Duration // of the client, which wraps the body if it is set
+		robots  []httptest.Step
+		want    string
+	}{
+		{"paced", true, 0, []httptest.Step{httptest.Text(before), httptest.Text(after)}, `"train-ai": denied, line 2 "Content-Usage: train-ai=n"`},
+		{"paced_then_gone", true, 0, []httptest.Step{httptest.Text(before), httptest.Status(404)}, `"train-ai": denied, line 2 "Content-Usage: train-ai=n"`},
+		{"wrapped", true, time.Hour, []httptest.Step{httptest.Text(before), httptest.Text(after)}, `"train-ai": allowed, line 2 "Content-Usage: train-ai=y"` + changed},
+		{"unpaced", false, 0, []httptest.Step{httptest.Text(before), httptest.Text(after)}, `"train-ai": allowed, line 2 "Content-Usage: train-ai=y"` + changed},
+		{"unpaced_then_gone", false, 0, []httptest.Step{httptest.Text(before), httptest.Status(404)}, strings.TrimPrefix(changed, "\n")},
+		{"unpaced_new", false, 0, []httptest.Step{httptest.Status(404), httptest.Text(after)}, `"train-ai": allowed, line 2 "Content-Usage: train-ai=y"` + changed},
+		{"unpaced_without_a_change", false, 0, []httptest.Step{httptest.Text(before)}, `"train-ai": denied, line 2 "Content-Usage: train-ai=n"`},
+	} {
+		t.Run("8/"+c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := httptest.New(t)
+				web.Site(site).Robots(c.robots...).Path("/news", httptest.Text("a page"))
+				o := &fetcher.Options{Base: web.Transport()}
+				if c.paced {
+					o.Pace = &pace.Limits{}
+				}
+				tr := newTransport(t, o)
+				resp, err := (&http.Client{Transport: tr, Timeout: c.timeout}).Get(site + "/news")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				time.Sleep(time.Minute)
+				if _, err := tr.Refresh(t.Context(), must(site)); err != nil {
+					t.Fatal(err)
+				}
+				if got := tr.Usage(resp).String(); got != c.want {
+					t.Errorf("got  %s\nwant %s", got, c.want)
+				}
+				if got := tr.Usage(&http.Response{Request: resp.Request}).Skipped(); got != nil {
+					t.Errorf("of a URL that was not requested: skipped %v, want nothing", got)
+				}
+			})
+		})
+	}
 }

@@ -41,8 +41,11 @@ func (p Preference) String() string {
 
 // Kind is the name of a record or header field, as its text spells it: "Content-Usage",
 // "Content-Signal", "X-Robots-Tag", "Robots-Tag", "tdm-reservation", "tdm-policy",
-// "License" or "Link".
+// "License" or "Link". RobotsTxt is robots.txt as a whole.
 type Kind string
+
+// RobotsTxt is the Kind of a [Skip] about robots.txt as a whole.
+const RobotsTxt Kind = "robots.txt"
 
 // A Source is where a preference stands.
 type Source struct {
@@ -54,8 +57,11 @@ type Source struct {
 // String returns the source as words, quoted and bounded.
 func (s Source) String() string {
 	text := clean.Quote(string(s.Kind)+": "+s.Text, shownMost)
-	if s.Line > 0 {
+	switch {
+	case s.Line > 0:
 		return fmt.Sprintf("line %d %s", s.Line, text)
+	case s.Kind == RobotsTxt:
+		return string(RobotsTxt)
 	}
 	return "header " + text
 }
@@ -109,6 +115,12 @@ func (s Set) Contradictions() []string {
 		}
 	}
 	return labels
+}
+
+// With returns s with one more source that was not read.
+func (s Set) With(k Skip) Set {
+	s.skipped = append(slices.Clip(s.skipped), k)
+	return s
 }
 
 // Skipped returns the records and header fields that were not read, or only in part.
