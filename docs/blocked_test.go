@@ -4,6 +4,7 @@ package docs_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"net/http"
 	"net/url"
@@ -101,8 +102,8 @@ func printedCases() []printedCase {
 	}
 }
 
-// print runs a case and returns what is printed.
-func (c printedCase) print(t *testing.T) (text string) {
+// decide runs a case and returns its decision.
+func (c printedCase) decide(t *testing.T) (d policy.Decision) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(start))
 		web := httptest.New(t)
@@ -125,7 +126,7 @@ func (c printedCase) print(t *testing.T) (text string) {
 			time.Sleep(time.Hour)
 		}
 		if !c.request {
-			text = ask(t, tr, page).String()
+			d = ask(t, tr, page)
 			return
 		}
 		resp, err := (&http.Client{Transport: tr}).Get(page)
@@ -133,9 +134,13 @@ func (c printedCase) print(t *testing.T) (text string) {
 			resp.Body.Close()
 			t.Fatal("the request was made")
 		}
-		text = err.(*url.Error).Err.Error()
+		var denied *fetcher.DeniedError
+		if !errors.As(err, &denied) || err.(*url.Error).Err.Error() != denied.Decision.String() {
+			t.Fatalf("got %v, want the decision as the error", err)
+		}
+		d = denied.Decision
 	})
-	return text
+	return d
 }
 
 func ask(t *testing.T, tr *fetcher.Transport, page string) policy.Decision {
@@ -162,7 +167,7 @@ func TestBlocked(t *testing.T) {
 	}
 	for i, c := range cases {
 		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
-			got := c.print(t)
+			got := c.decide(t).String()
 			if *update {
 				page = strings.Replace(page, shown[i], got, 1)
 			} else if got != shown[i] {

@@ -1,0 +1,100 @@
+//go:build !js
+
+// Play builds the playground: a static page that tries a robots.txt and explains decisions,
+// with the matcher and the policy as WebAssembly. It needs no server but one for files.
+//
+//	go run ./docs/play -o DIR
+//
+// The page is then DIR/index.html. With -serve the command also serves DIR on loopback.
+package main
+
+import (
+	"embed"
+	"flag"
+	"fmt"
+	"io/fs"
+	"log"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed index.html play.css play.js
+var files embed.FS
+
+func main() {
+	log.SetFlags(0)
+	out := flag.String("o", "", "folder to write the page to; it is made if it is missing")
+	serve := flag.String("serve", "", "loopback address to serve the page at, such as localhost:8080")
+	flag.Parse()
+	if *out == "" {
+		log.Fatal("play: -o is missing: the folder to write the page to")
+	}
+	if err := build(*out); err != nil {
+		log.Fatal("play: ", err)
+	}
+	if *serve != "" {
+		fmt.Printf("the page is at http://%s/\n", *serve)
+		log.Fatal(http.ListenAndServe(*serve, http.FileServer(http.Dir(*out))))
+	}
+}
+
+// build writes the page to a folder. It must run inside the module.
+func build(out string) error {
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	root, err := goCommand("list", "-m", "-f", "{{.Dir}}", "github.com/rfc9309/polite")
+	if err != nil {
+		return err
+	}
+	goroot, err := goCommand("env", "GOROOT")
+	if err != nil {
+		return err
+	}
+	for from, to := range map[string]string{
+		filepath.Join(root, "docs", "blocked.md"):            "blocked.md",
+		filepath.Join(goroot, "lib", "wasm", "wasm_exec.js"): "wasm_exec.js", // belongs to this version of Go
+	} {
+		text, err := os.ReadFile(from)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(out, to), text, 0o644); err != nil {
+			return err
+		}
+	}
+	err = fs.WalkDir(files, ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		text, err := files.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(out, name), text, 0o644)
+	})
+	if err != nil {
+		return err
+	}
+	wasm, err := filepath.Abs(filepath.Join(out, "play.wasm"))
+	if err != nil {
+		return err
+	}
+	_, err = goCommand("build", "-trimpath", "-ldflags=-s -w", "-o", wasm, "github.com/rfc9309/polite/docs/play")
+	return err
+}
+
+// goCommand runs the go command for WebAssembly and returns what it prints.
+func goCommand(args ...string) (string, error) {
+	cmd := exec.Command("go", args...)
+	cmd.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0")
+	cmd.Stderr = os.Stderr
+	text, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("go %s: %w", strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
