@@ -45,8 +45,8 @@
 // server names. Replies are read up to 64 KiB. Connections are reported to net/http/httptrace,
 // by which Options.PageEgress sees their address.
 //
-// Not supported: TLS, proxies, active data connections, listings of directories, and
-// requests for a part of a file.
+// Not supported: TLS, proxies, active data connections, listings of directories, the
+// ;type of a URL, and requests for a part of a file.
 package ftp
 
 import (

@@ -120,7 +120,7 @@ func (s *session) status(code int) int {
 func (s *session) serves() bool {
 	err := s.client.NoOp()
 	code, _ := s.reply(err)
-	return s.control.err == nil && (err == nil || code > 0)
+	return s.control.err == nil && (err == nil || code > 0 && code/100 != 4)
 }
 
 // withCode returns an error of the login with the code of the reply: the client's error
