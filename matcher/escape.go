@@ -62,6 +62,10 @@ func contains(set string, c byte) bool { return strings.IndexByte(set, c) >= 0 }
 // propertiesOf returns the properties that some byte of s has.
 func propertiesOf(s string) uint8 {
 	some := uint8(0)
+	for ; len(s) >= 8; s = s[8:] {
+		some |= properties[s[0]] | properties[s[1]] | properties[s[2]] | properties[s[3]] |
+			properties[s[4]] | properties[s[5]] | properties[s[6]] | properties[s[7]]
+	}
 	for i := range len(s) {
 		some |= properties[s[i]]
 	}
@@ -72,13 +76,17 @@ func propertiesOf(s string) uint8 {
 // fragment.
 func isNormalTarget(t string) bool { return propertiesOf(t)&(odd|star) == 0 }
 
-// triplet returns the byte that the triplet at s[i:] stands for.
+// triplet returns the byte that the triplet at s[i:] stands for, or "%" and false if
+// there is only a "%".
 func triplet(s string, i int) (byte, bool) {
-	if i+2 >= len(s) || s[i] != '%' {
-		return 0, false
+	if i+2 >= len(s) {
+		return '%', false
 	}
 	h, l := unhex(s[i+1]), unhex(s[i+2])
-	return h<<4 | l&15, h|l < 16
+	if h|l >= 16 {
+		return '%', false
+	}
+	return h<<4 | l, true
 }
 
 // unhex returns the value of a hex digit, or 255.
@@ -118,11 +126,12 @@ func (f form) appendNormal(dst []byte, s string, as role) []byte {
 			dst = append(dst, c)
 			continue
 		}
-		v, ok := triplet(s, i)
-		if ok {
-			c, i = v, i+2
+		encode, ok := false, false
+		if c == '%' {
+			if c, ok = triplet(s, i); ok {
+				i += 2
+			}
 		}
-		encode := false
 		switch {
 		case f == decodedForm:
 			encode = c == '%' || ok && c == '/'

@@ -11,15 +11,21 @@ import (
 // has a star. Bytes that mean nothing are moved to the end as stars, where they only count
 // in the length of the pattern: a star after a star or at the end, and a "$" after a star.
 func (r *rule) setStars(pattern []byte) {
-	p, anchored := bytes.CutSuffix(pattern, []byte("$"))
-	literal := bytes.TrimRight(p, "*")
-	anchored = anchored && len(literal) == len(p)
-	r.starred = bytes.IndexByte(literal, '*') >= 0
-	n := 0
-	for i, c := range literal {
-		if i == 0 || c != '*' || literal[n-1] != '*' {
-			literal[n] = c
-			n++
+	literal, anchored := bytes.CutSuffix(pattern, []byte("$"))
+	n := len(literal)
+	for n > 0 && literal[n-1] == '*' {
+		n--
+	}
+	anchored = anchored && n == len(literal)
+	literal = literal[:n]
+	if first := bytes.IndexByte(literal, '*'); first >= 0 {
+		r.starred = true
+		n = first + 1
+		for _, c := range literal[n:] {
+			if c != '*' || literal[n-1] != '*' {
+				literal[n] = c
+				n++
+			}
 		}
 	}
 	if r.ending = 0; anchored {

@@ -2,6 +2,7 @@ package matcher
 
 import (
 	"iter"
+	"slices"
 	"sort"
 	"strings"
 	"sync/atomic"
@@ -35,6 +36,7 @@ type groupBuilder struct {
 	*Group
 	text     string // where the records stand
 	patterns []byte // the patterns in normal form, one after another
+	rest     int    // size of the patterns, as written, that are not yet added
 	spelled  []byte // Group.spelled
 	others   strings.Builder
 }
@@ -61,7 +63,7 @@ func (d *Dialect) newGroup(agent, text string, records []record) *Group {
 			others += int(r.to-r.from) + 1
 		}
 	}
-	b.rules.list, b.patterns = make([]rule, 0, rules), make([]byte, 0, patterns)
+	b.rules.list, b.patterns, b.rest = make([]rule, 0, rules), make([]byte, 0, patterns), patterns
 	b.otherLines = make([]int32, 0, len(records)-rules)
 	b.others.Grow(others)
 	for i := range records {
@@ -72,6 +74,9 @@ func (d *Dialect) newGroup(agent, text string, records []record) *Group {
 		}
 	}
 	b.rules.text, b.rules.inOrder = view(b.patterns), d.inOrder
+	if cap(b.patterns) > patterns { // it grew, and has room left
+		b.rules.text = string(b.patterns)
+	}
 	b.Group.spelled, b.Group.others = string(b.spelled), b.others.String()
 	return b.Group
 }
@@ -96,6 +101,7 @@ func (b *groupBuilder) addRule(r *record) {
 			b.addPattern(r, p[:slash+1]+"$")
 		}
 	}
+	b.rest -= len(p)
 }
 
 // addPattern adds a rule with the given pattern, brought to normal form, if it can
@@ -106,15 +112,16 @@ func (b *groupBuilder) addPattern(from *record, pattern string) {
 	if some&control != 0 && !b.dialect.loose {
 		return
 	}
-	begin, changes := len(b.patterns), some&(odd|star) != 0 || len(pattern) != int(from.to-from.valueAt)
+	r := rule{begin: int32(len(b.patterns)), line: from.line, allow: from.kind == allow, query: some&question != 0}
 	if some&odd == 0 {
 		b.patterns = append(b.patterns, pattern...)
 	} else {
+		if some&foreign != 0 && cap(b.patterns)-len(b.patterns) < 3*len(pattern) {
+			b.patterns = slices.Grow(b.patterns, 3*b.rest) // the other patterns may have such bytes, too
+		}
 		b.patterns = b.dialect.form.appendNormal(b.patterns, pattern, asPattern)
-		some = propertiesOf(view(b.patterns[begin:]))
 	}
-	normal := b.patterns[begin:]
-	r := rule{begin: int32(begin), line: from.line, allow: from.kind == allow, query: some&question != 0}
+	normal := b.patterns[r.begin:]
 	if anchored && !b.dialect.literal {
 		r.ending = anchor
 	}
@@ -125,7 +132,7 @@ func (b *groupBuilder) addPattern(from *record, pattern string) {
 		b.rules.starred++
 	}
 	b.rules.list = append(b.rules.list, r)
-	if changes && view(normal) != b.text[from.valueAt:from.to] {
+	if written := b.text[from.valueAt:from.to]; some&(odd|star) != 0 && view(normal) != written || len(pattern) != len(written) {
 		b.keepWritten(from)
 	}
 }
@@ -133,6 +140,9 @@ func (b *groupBuilder) addPattern(from *record, pattern string) {
 // keepWritten keeps the pattern of a rule as it is written, once.
 func (b *groupBuilder) keepWritten(r *record) {
 	if n := len(b.written); n == 0 || b.written[n-1].line != r.line {
+		if b.spelled == nil {
+			b.spelled = make([]byte, 0, b.rest)
+		}
 		b.spelled = append(b.spelled, b.text[r.valueAt:r.to]...)
 		b.written = append(b.written, written{r.line, int32(len(b.spelled))})
 	}

@@ -109,10 +109,10 @@ func (r *rule) mayMatch(p, t string) bool {
 		return true
 	case !r.starred && r.ending == 0: // many patterns begin alike
 		return n < len(t) && p[n] == t[n]
-	case n == 0 || len(t) < 2 || p[0] == '*' || p[1] == '*' || p[1] == '$':
+	case n == 0 || p[0] == '*' || p[1] == '*' || p[1] == '$':
 		return t != ""
 	default:
-		return p[1] == t[1]
+		return len(t) > 1 && p[1] == t[1]
 	}
 }
 

@@ -59,32 +59,29 @@ func (s *scanner) value() string { return s.text[s.valueAt:s.to] }
 
 // next reads the next record and reports whether there is one.
 func (s *scanner) next() bool {
+	if s.isLong {
+		s.isLong = false
+		s.record = record{kind: tooLong, line: s.line, grouped: s.grouped}
+		return true
+	}
 	d := s.dialect
 	for {
-		if s.isLong {
-			s.isLong = false
-			s.record = record{kind: tooLong, line: s.line, grouped: s.grouped}
-			return true
-		}
 		start, end, ok := s.nextLine()
 		if !ok {
 			return false
 		}
 		if s.hash < start {
-			s.hash = indexFrom(s.text, start, '#')
+			s.hash = start + indexByte(s.text[start:], '#')
 		}
 		from, to := start, min(s.hash, end)
 		if d.lineMax > 0 && to-from > int(d.lineMax) {
 			to, s.isLong = from+int(d.lineMax), true
 		}
 		if d.nulEnds {
-			to = from + len(until(s.text[from:to], 0))
+			to = from + indexByte(s.text[from:to], 0)
 		}
-		to = from + len(d.trimRight(s.text[from:to]))
-		from = to - len(d.trimLeft(s.text[from:to]))
-		if from < to {
-			s.from, s.to = int32(from), int32(to)
-			s.read(s.text[from:to])
+		if from, to = d.trim(s.text, from, to); from < to {
+			s.read(from, to)
 			return true
 		}
 		if d.blankEnds && s.grouped && d.trimLeft(s.text[start:end]) == "" {
@@ -98,15 +95,15 @@ func (s *scanner) next() bool {
 // nextLine reads to the end of a line, which is CR, LF or CRLF, and returns where the
 // line stands in the text.
 func (s *scanner) nextLine() (start, end int, ok bool) {
-	start = s.pos
-	if start >= len(s.text) {
+	start, rest := s.pos, s.text[min(s.pos, len(s.text)):]
+	if rest == "" {
 		return 0, 0, false
 	}
 	if s.lineFeed < start {
-		s.lineFeed = indexFrom(s.text, start, '\n')
+		s.lineFeed = start + indexByte(rest, '\n')
 	}
 	if s.carriageReturn < start {
-		s.carriageReturn = indexFrom(s.text, start, '\r')
+		s.carriageReturn = start + indexByte(rest, '\r')
 	}
 	end = min(s.lineFeed, s.carriageReturn)
 	s.line++
@@ -116,20 +113,22 @@ func (s *scanner) nextLine() (start, end int, ok bool) {
 	return start, end, true
 }
 
-// indexFrom returns where the first c stands in s, from i on, or the length of s.
-func indexFrom(s string, i int, c byte) int {
-	if n := strings.IndexByte(s[i:], c); n >= 0 {
-		return i + n
+// indexByte returns where the first c stands in s, or the length of s.
+func indexByte(s string, c byte) int {
+	if i := strings.IndexByte(s, c); i >= 0 {
+		return i
 	}
 	return len(s)
 }
 
-// read reads the record on a stripped line, and notes what it means for the group.
-func (s *scanner) read(line string) {
-	s.odd, s.begins = false, false
+// read reads the record on the stripped line s.text[from:to], and notes what it means
+// for the group.
+func (s *scanner) read(from, to int) {
+	line := s.text[from:to]
+	s.from, s.to, s.odd, s.begins = int32(from), int32(to), false, false
 	if k, n := usualName(line); k != other {
-		s.kind, s.nameEnd = k, s.from+int32(n)
-		s.valueAt = s.to - int32(len(s.dialect.trimLeft(line[n+1:])))
+		value, _ := s.dialect.trim(s.text, from+n+1, to)
+		s.kind, s.nameEnd, s.valueAt = k, int32(from+n), int32(value)
 	} else {
 		s.readUnusual(line)
 	}
@@ -146,13 +145,15 @@ func (s *scanner) read(line string) {
 // colon, as most files write them, and the length of the name. Otherwise it returns
 // other.
 func usualName(line string) (kind, int) {
-	switch {
-	case strings.HasPrefix(line, "Disallow:"):
-		return disallow, len("Disallow")
-	case strings.HasPrefix(line, "User-agent:"), strings.HasPrefix(line, "User-Agent:"):
-		return agent, len("User-agent")
-	case strings.HasPrefix(line, "Allow:"):
-		return allow, len("Allow")
+	switch first := lower(line[0]); {
+	case first == 'd' && len(line) >= 9 && line[1:9] == "isallow:":
+		return disallow, len("disallow")
+	case first == 'a' && len(line) >= 6 && line[1:6] == "llow:":
+		return allow, len("allow")
+	case first == 'u' && len(line) >= 11 && (line[1:11] == "ser-agent:" || line[1:11] == "ser-Agent:"):
+		return agent, len("user-agent")
+	case first == 's' && len(line) >= 8 && line[1:8] == "itemap:":
+		return sitemap, len("sitemap")
 	}
 	return other, 0
 }
@@ -185,11 +186,17 @@ func (d *Dialect) split(line string) (name, value string, sep byte) {
 }
 
 // until returns the part of s before the first c.
-func until(s string, c byte) string {
-	if i := strings.IndexByte(s, c); i >= 0 {
-		return s[:i]
+func until(s string, c byte) string { return s[:indexByte(s, c)] }
+
+// trim returns text[from:to] without white space around it, as places in the text.
+func (d *Dialect) trim(text string, from, to int) (int, int) {
+	for from < to && d.isSpace(text[to-1]) {
+		to--
 	}
-	return s
+	for from < to && d.isSpace(text[from]) {
+		from++
+	}
+	return from, to
 }
 
 // trimLeft removes white space at the beginning of s.
