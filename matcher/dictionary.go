@@ -118,9 +118,7 @@ func (d *dictionary) setJumps() {
 	}
 }
 
-// longestPrefix returns the number of the longest word that t begins with, or -1. A word
-// that sorts between such a word and t begins with it. So it is the last word that does
-// not sort after t, or one further up from there.
+// longestPrefix returns the number of the longest word that t begins with, or -1.
 func (d *dictionary) longestPrefix(t string) int32 {
 	from, to := 0, len(d.up)
 	for from < to {
@@ -130,9 +128,15 @@ func (d *dictionary) longestPrefix(t string) int32 {
 			to = mid
 		}
 	}
-	i := int32(from - 1)
-	if i < 0 {
-		return -1
+	return d.longestOf(int32(from-1), t)
+}
+
+// longestOf is longestPrefix, given the number of the last word that does not sort after t,
+// or -1. A word that sorts between t and a word that t begins with begins with that word.
+// So the longest one is the given word, or one further up from there.
+func (d *dictionary) longestOf(i int32, t string) int32 {
+	if i < 0 || strings.HasPrefix(t, d.word(i)) {
+		return i
 	}
 	same := commonPrefix(d.word(i), t)
 	longer := func(i int32) bool { return i >= 0 && len(d.word(i)) > same }

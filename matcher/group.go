@@ -181,7 +181,10 @@ func (g *Group) asWritten(i int32) Rule {
 
 // Match is as [File.Match], for the crawler the group was made for.
 func (g *Group) Match(target string) Match {
-	if strings.HasPrefix(target, "/") && isNormalTarget(target) {
+	if some := propertiesOf(target); some&(odd|star) == 0 && strings.HasPrefix(target, "/") {
+		if some&question == 0 {
+			return g.decide(target, "")
+		}
 		return g.decide(target, target)
 	}
 	target = g.dialect.originForm(target)
@@ -191,7 +194,7 @@ func (g *Group) Match(target string) Match {
 	var buf, queryBuf [targetUsual]byte
 	t := view(g.dialect.form.appendNormal(buf[:0], target, asTarget))
 	if !strings.Contains(t, "?") {
-		return g.decide(t, t)
+		return g.decide(t, "")
 	}
 	return g.decide(t, view(g.dialect.form.appendNormal(queryBuf[:0], target, asQueryTarget)))
 }
@@ -203,14 +206,12 @@ const targetUsual = 512
 // view returns b as a string that must not outlive the next change of b.
 func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// decide returns the verdict on a target in normal form. Rules with a query see it as q.
+// decide returns the verdict on a target in normal form. Rules with a query see it as q,
+// which can be "" if the target has no query.
 func (g *Group) decide(t, q string) Match {
 	m := Match{Allowed: true, Agent: g.agent}
 	if len(g.rules.list) == 0 || !g.dialect.noExempt && t == "/robots.txt" {
 		return m
-	}
-	if !strings.Contains(q, "?") {
-		q = "" // no rule with a query matches
 	}
 	best := int32(-1)
 	if x := g.readyIndex(); x != nil {

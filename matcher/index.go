@@ -166,7 +166,7 @@ func (x *lookup) file() {
 }
 
 // best returns the number of the rule that decides on t. q is the target as rules with
-// a query see it, "" if it has no query.
+// a query see it. It can be "" if it has no query.
 func (x *index) best(t, q string) int32 {
 	best := x[0].best(t, -1)
 	if q != "" {
@@ -177,11 +177,11 @@ func (x *index) best(t, q string) int32 {
 
 // best returns the number of the rule that decides on t, of the rules of x and best.
 func (x *lookup) best(t string, best int32) int32 {
-	head := int32(-1)
+	i := int32(-1)
 	if x.heads.mayStart(t, 0) {
-		head = x.heads.longestPrefix(t)
+		i = x.heads.longestOf(x.lastPlain(t), t)
 	}
-	for i := head; i >= 0; i = x.heads.up[i] {
+	for ; i >= 0; i = x.heads.up[i] {
 		n := x.plain[i]
 		if x.rules.list[n].anchored() && len(x.heads.word(i)) < len(t) {
 			continue
@@ -194,6 +194,30 @@ func (x *lookup) best(t string, best int32) int32 {
 		return best
 	}
 	return x.bestFiled(t, best)
+}
+
+// lastPlain returns the place in x.plain of the last literal that does not sort after t,
+// or -1.
+func (x *lookup) lastPlain(t string) int32 {
+	plain, s := x.plain, x.rules
+	from, to := 0, len(plain)
+	for from < to {
+		mid := int(uint(from+to) / 2)
+		rest, end := s.list[plain[mid]:], len(s.text)
+		if len(rest) > 1 {
+			end = int(rest[1].begin)
+		}
+		p := s.text[rest[0].begin:end]
+		if rest[0].ending > 0 {
+			p = s.literal(plain[mid])
+		}
+		if p <= t {
+			from = mid + 1
+		} else {
+			to = mid
+		}
+	}
+	return int32(from - 1)
 }
 
 // bestFiled does the work of best for the rules with pieces.

@@ -84,7 +84,7 @@ func (s *rules) outranks(i, j int32) bool {
 }
 
 // best returns the number of the rule that decides on t. q is the target as rules with
-// a query see it, "" if it has no query.
+// a query see it. It can be "" if it has no query.
 func (s *rules) best(t, q string) int32 {
 	best, end := int32(-1), len(s.text)
 	for i := int32(len(s.list)) - 1; i >= 0; i-- {

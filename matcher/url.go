@@ -29,10 +29,10 @@ func (g *Group) MatchURL(u *url.URL) Match {
 	}
 	if u.ForceQuery || u.RawQuery != "" {
 		var buf [targetUsual]byte
-		target = view(append(append(append(buf[:0], target...), '?'), u.RawQuery...))
+		return g.Match(view(append(append(append(buf[:0], target...), '?'), u.RawQuery...)))
 	}
-	if normal && isNormalTarget(u.RawQuery) {
-		return g.decide(target, target)
+	if normal {
+		return g.decide(target, "")
 	}
 	return g.Match(target)
 }
