@@ -6,6 +6,8 @@ import (
 	"maps"
 	"net/http"
 	"strings"
+
+	"github.com/rfc9309/polite/internal/token"
 )
 
 // This file handles the name of the crawler (RFC 9309, section 2.2.1): the agent that
@@ -65,16 +67,10 @@ func parseTokens(list string) (string, error) {
 	return strings.Join(tokens, ", "), nil
 }
 
-// checkToken checks a token against the grammar of section 2.2. Digits are a
-// house rule: many files name crawlers with digits.
-func checkToken(token string) error {
-	ok := token != ""
-	for i := range len(token) {
-		c := token[i]
-		ok = ok && ('a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '_')
-	}
-	if !ok {
-		return fmt.Errorf("fetcher: %q is no product token; want letters, digits, %q and %q only (RFC 9309, section 2.2.1)", token, "-", "_")
+// checkToken checks that name is a product token.
+func checkToken(name string) error {
+	if name == "" || name != token.Prefix(name) {
+		return fmt.Errorf("fetcher: %q is no product token; want letters, digits, %q and %q only (RFC 9309, section 2.2.1)", name, "-", "_")
 	}
 	return nil
 }

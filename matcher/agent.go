@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/rfc9309/polite/internal/token"
 )
 
 // This file finds the group to obey: RFC 9309, sections 2.1 and 2.2.1.
@@ -128,11 +130,11 @@ func (d *Dialect) token(value string) string {
 	case d.wholeName:
 		return value
 	}
-	n := 0
-	for n < len(value) && isTokenByte(value[n]) && !(d.lettersOnly && isDigit(value[n])) {
-		n++
+	name := token.Prefix(value)
+	if i := strings.IndexAny(name, "0123456789"); i >= 0 && d.lettersOnly {
+		name = name[:i]
 	}
-	return value[:n]
+	return name
 }
 
 // isDefault reports whether the value of a user-agent line names the default
@@ -140,13 +142,6 @@ func (d *Dialect) token(value string) string {
 // files it means one crawler.
 func (d *Dialect) isDefault(value string) bool {
 	return value != "" && value[0] == '*' && (len(value) == 1 || d.isSpace(value[1]))
-}
-
-// isTokenByte reports whether c can stand in a product token. House rule:
-// digits can, since crawlers have them in their names.
-func isTokenByte(c byte) bool {
-	l := c | 0x20
-	return 'a' <= l && l <= 'z' || isDigit(c) || c == '-' || c == '_'
 }
 
 // isDigit reports whether c is a decimal digit.

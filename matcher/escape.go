@@ -1,6 +1,10 @@
 package matcher
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/rfc9309/polite/internal/token"
+)
 
 // This file normalises bytes before comparison: RFC 9309, section 2.2.2,
 // paragraphs 3 and 4, Figure 4, and section 2.2.3, Figure 6.
@@ -36,7 +40,7 @@ const (
 var properties = func() (t [256]uint8) {
 	for i := range t {
 		switch c := byte(i); {
-		case isTokenByte(c) || contains(".~:@&=+,;!'()[]", c):
+		case token.IsByte(c) || contains(".~:@&=+,;!'()[]", c):
 			t[i] = decoded
 		case c <= ' ' || c >= 0x7F || contains("\"<>\\^`{|}", c):
 			t[i] = foreign | odd

@@ -14,6 +14,7 @@ import (
 	"github.com/rfc9309/polite/cmd/polite/internal/cases"
 	"github.com/rfc9309/polite/cmd/polite/internal/display"
 	"github.com/rfc9309/polite/internal/clean"
+	"github.com/rfc9309/polite/internal/token"
 	"github.com/rfc9309/polite/matcher"
 	"github.com/rfc9309/polite/policy"
 )
@@ -169,8 +170,8 @@ const longRule = 120
 
 // checkTokens checks the list of product tokens in --token.
 func checkTokens(list string) error {
-	for token := range strings.SplitSeq(list, ",") {
-		if err := checkToken(strings.TrimSpace(token)); list != "" && err != nil {
+	for name := range strings.SplitSeq(list, ",") {
+		if err := checkToken(strings.TrimSpace(name)); list != "" && err != nil {
 			return usageErrorf("--token: %w", err)
 		}
 	}
@@ -178,9 +179,9 @@ func checkTokens(list string) error {
 }
 
 // checkToken checks a product token.
-func checkToken(token string) error {
-	if token == "" || strings.ContainsFunc(token, display.NotToken) {
-		return fmt.Errorf("%q is no product token; want letters, digits, \"-\" and \"_\" only", token)
+func checkToken(name string) error {
+	if name == "" || name != token.Prefix(name) {
+		return fmt.Errorf("%q is no product token; want letters, digits, \"-\" and \"_\" only", name)
 	}
 	return nil
 }

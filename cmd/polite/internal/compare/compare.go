@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rfc9309/polite/internal/clean"
+	"github.com/rfc9309/polite/internal/token"
 	"github.com/rfc9309/polite/matcher"
 )
 
@@ -48,9 +49,9 @@ func Files(old, now *matcher.File, token string, targets []string) (all []Change
 	if token == "" {
 		names, skipped = Tokens(old, now)
 	}
-	for _, token := range names {
-		c := Change{Token: token}
-		was, is := old.Group(token), now.Group(token)
+	for _, name := range names {
+		c := Change{Token: name}
+		was, is := old.Group(name), now.Group(name)
 		c.Removed = c.lacking(was, is)
 		c.Added = c.lacking(is, was)
 		try := targets
@@ -81,7 +82,7 @@ func Tokens(files ...*matcher.File) (all []string, skipped int) {
 	for _, f := range files {
 		named := map[string]bool{}
 		for _, agent := range f.Agents() {
-			key := strings.ToLower(token(agent))
+			key := strings.ToLower(token.Prefix(agent))
 			if named[key] {
 				continue
 			}
@@ -90,7 +91,7 @@ func Tokens(files ...*matcher.File) (all []string, skipped int) {
 				continue
 			}
 			// A group counts under the name by which it is looked up.
-			name := token(f.Group(token(agent)).Agent())
+			name := token.Prefix(f.Group(token.Prefix(agent)).Agent())
 			if key := strings.ToLower(name); key != "" && !seen[key] {
 				seen[key] = true
 				all = append(all, name)
@@ -98,17 +99,6 @@ func Tokens(files ...*matcher.File) (all []string, skipped int) {
 		}
 	}
 	return all, skipped
-}
-
-// token returns the product token at the beginning of a user-agent value.
-func token(agent string) string {
-	end := strings.IndexFunc(agent, func(c rune) bool {
-		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_')
-	})
-	if end >= 0 {
-		return agent[:end]
-	}
-	return agent
 }
 
 // lacking returns the rules of a group that another one does not have, up to maxRules, and

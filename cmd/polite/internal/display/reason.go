@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rfc9309/polite/internal/clean"
+	"github.com/rfc9309/polite/internal/token"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -112,16 +113,10 @@ func Rule(d policy.Decision) string {
 // Group returns the name of a group, in quotes unless it is "*" or a product token.
 func Group(agent string) string {
 	shown := clean.Text(agent, 120)
-	if agent == "*" || strings.IndexFunc(agent, NotToken) < 0 {
+	if agent == "*" || agent == token.Prefix(agent) {
 		return shown
 	}
 	return `"` + shown + `"`
-}
-
-// NotToken reports whether r is not an ASCII letter, a digit, "-" or "_", and so
-// cannot be part of a product token.
-func NotToken(r rune) bool {
-	return r != '-' && r != '_' && (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z')
 }
 
 // Citation returns the clause and the profile of a decision.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rfc9309/polite/cmd/polite/internal/display"
 	"github.com/rfc9309/polite/internal/clean"
+	"github.com/rfc9309/polite/internal/token"
 	"github.com/rfc9309/polite/matcher"
 	"github.com/rfc9309/polite/policy"
 	"github.com/rfc9309/polite/usage"
@@ -119,8 +120,8 @@ func (s *Explanation) addOthers(f *matcher.File, mine string, target *url.URL) {
 	seen := map[string]bool{"": true, "*": true, strings.ToLower(mine): true}
 	for _, agent := range f.Agents() {
 		name := agent
-		if i := strings.IndexFunc(agent, display.NotToken); i > 0 {
-			name = agent[:i]
+		if t := token.Prefix(agent); t != "" {
+			name = t
 		}
 		switch low := strings.ToLower(name); {
 		case seen[low] || strings.HasPrefix(name, "*"):
