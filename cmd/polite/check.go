@@ -180,7 +180,7 @@ type checkResult struct {
 
 // MarshalJSON adds the other fields to those of the Decision.
 func (r checkResult) MarshalJSON() ([]byte, error) {
-	d, err := json.Marshal(r.Decision)
+	d, err := r.Decision.MarshalJSON()
 	if err != nil {
 		return nil, err
 	}

@@ -156,7 +156,7 @@ type failure struct {
 
 // WriteJUnit writes JUnit's XML. name names the robots.txt.
 func WriteJUnit(w io.Writer, name string, results []Result) error {
-	s := suite{Name: name, Tests: len(results)}
+	s := suite{Name: clean.Text(name, 600), Tests: len(results)}
 	for _, r := range results {
 		c := testCase{Class: clean.Text(name, 600), Name: clean.Text(r.String(), 600)}
 		if !r.OK() {

@@ -58,9 +58,16 @@ func Message(w io.Writer, s string) {
 	fmt.Fprintln(w, s)
 }
 
-// JSON writes v as one line of JSON.
+// JSON writes v as one line of JSON. If v has a method MarshalJSON, its output is taken as it
+// is, because json.Marshal would read all of it again.
 func (p *Writer) JSON(v any) error {
-	b, err := json.Marshal(v)
+	var b []byte
+	var err error
+	if m, ok := v.(json.Marshaler); ok {
+		b, err = m.MarshalJSON()
+	} else {
+		b, err = json.Marshal(v)
+	}
 	if err != nil {
 		return err
 	}

@@ -19,18 +19,17 @@ func Write(w io.Writer, root *cobra.Command) error {
 	p.line(`.TH "%s" "1" "" "%s %s"`, strings.ToUpper(name), name, escape(root.Version))
 	p.line(".SH NAME\n%s \\- %s", name, escape(lowerFirst(root.Short)))
 	p.line(".SH SYNOPSIS")
-	for _, c := range root.Commands() {
-		if !c.Hidden {
-			p.line(".B %s\n.br", escape(c.UseLine()))
+	for i, c := range root.Commands() {
+		if i > 0 {
+			p.line(".br")
 		}
+		p.line(".B %s", escape(c.UseLine()))
 	}
 	p.line(".SH DESCRIPTION")
 	p.text(root.Long)
 	p.line(".SH COMMANDS")
 	for _, c := range root.Commands() {
-		if !c.Hidden {
-			p.command(c)
-		}
+		p.command(c)
 	}
 	p.line(".SH ENVIRONMENT")
 	p.item("POLITE_AGENT", "The User-Agent of all requests, unless --agent is given.")
@@ -70,24 +69,27 @@ func (p page) command(c *cobra.Command) {
 		p.item(term, usage)
 	})
 	if c.Example != "" {
-		p.line(".P\nExamples:")
+		p.line(".P\nExamples:\n.P")
 		p.block(c.Example)
 	}
 }
 
 // text writes paragraphs. Indented ones are shown as they are.
 func (p page) text(s string) {
-	for paragraph := range strings.SplitSeq(strings.TrimSpace(s), "\n\n") {
+	for i, paragraph := range strings.Split(strings.TrimSpace(s), "\n\n") {
+		if i > 0 {
+			p.line(".P")
+		}
 		if strings.HasPrefix(paragraph, "  ") {
 			p.block(paragraph)
-			continue
+		} else {
+			p.line("%s", escape(paragraph))
 		}
-		p.line(".P\n%s", escape(paragraph))
 	}
 }
 
 // block writes lines as they are.
-func (p page) block(s string) { p.line(".P\n.nf\n%s\n.fi", escape(s)) }
+func (p page) block(s string) { p.line(".nf\n%s\n.fi", escape(s)) }
 
 // escape returns text without what man takes for a command.
 func escape(s string) string {
