@@ -36,7 +36,7 @@ func TestReadmePace(t *testing.T) {
 		{"longest_crawl_delay", []string{"http://a.example"}, 4, "User-agent: *\nCrawl-delay: 100\n", nil, 6000 * time.Second, "A Crawl-delay up to a minute\nis obeyed"},
 		{"this_machine", []string{"http://127.0.0.1:8080"}, 1, "", nil, 0, "Hosts of this machine have no gap."},
 		{"another_gap", []string{"http://a.example"}, 1, "", slower, 100 * time.Second, "limits.Gap = time.Second"},
-		{"off", []string{"http://a.example"}, 1, "", pace.Unlimited(), 0, "pace.Unlimited() turns pacing off"},
+		{"off", []string{"http://a.example"}, 1, "", pace.Unlimited(), 0, "`pace.Unlimited()` turns pacing off"},
 	} {
 		t.Run("6/"+test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -53,6 +53,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -65,8 +66,17 @@ import (
 	"github.com/rfc9309/polite/internal/clean"
 )
 
-// version is printed by --version and is part of the default agent.
+// version is the line of releases. It is part of the default agent.
 const version = "0.1"
+
+// build returns what --version prints: version, and the tag or commit that the go
+// command recorded in the binary, if any.
+func build() string {
+	if info, ok := debug.ReadBuildInfo(); ok && strings.HasPrefix(info.Main.Version, "v") {
+		return version + " (" + info.Main.Version + ")"
+	}
+	return version
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -145,7 +155,7 @@ is no decision, for instance because what was typed is no URL.
   polite check https://example.com/private
   polite check --from urls.txt --json > decisions.jsonl
   polite match --token ExampleBot robots.txt /private /public`,
-		Version:          version,
+		Version:          build(),
 		SilenceErrors:    true,
 		SilenceUsage:     true,
 		PersistentPreRun: func(*cobra.Command, []string) { c.started = true },
