@@ -1,6 +1,6 @@
 # The usual commands. .ci/run has the steps, and is what runs on every change.
 
-.PHONY: all build test check ci fuzz demo docs bench mutate clean
+.PHONY: all build test check ci fuzz demo docs bench numbers mutate clean
 
 all: check test
 
@@ -27,6 +27,9 @@ docs: # the generated pages
 
 bench:
 	cd bench && go run .
+
+numbers: # docs/numbers.md
+	.ci/numbers
 
 mutate: # PACKAGE=./policy N=200 make mutate
 	go run ./internal/mutate -n $(or $(N),200) $(or $(PACKAGE),./matcher)

@@ -13,14 +13,14 @@ import (
 	"github.com/rfc9309/polite/internal/golden"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/conformance.md and docs/best-practices.md")
+var update = flag.Bool("update", false, "rewrite docs/conformance.md, docs/best-practices.md and docs/proof.md")
 
 const root = "../.."
 
 // TestPage compares docs/conformance.md with what the profiles do, and
-// docs/best-practices.md with its list.
+// docs/best-practices.md and docs/proof.md with their lists.
 func TestPage(t *testing.T) {
-	for name, text := range map[string]string{"conformance.md": writePage(anchors(t)), "best-practices.md": writePractices()} {
+	for name, text := range map[string]string{"conformance.md": writePage(anchors(t)), "best-practices.md": writePractices(), "proof.md": writePromises()} {
 		page := filepath.Join(root, "docs", name)
 		diff, err := golden.Diff(page, text, *update)
 		if err != nil {
@@ -58,6 +58,21 @@ func TestPractices(t *testing.T) {
 		around := text[begin+at[0]-40 : begin+at[1]+40]
 		if !covers(quoted, begin+at[0]) && !strings.Contains(around, "## Crawlers MUST") {
 			t.Errorf("no line of docs/best-practices.md quotes\n%q", around)
+		}
+	}
+}
+
+// TestPromises checks that the proofs of each promise exist.
+func TestPromises(t *testing.T) {
+	all, err := Find(os.DirFS(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range promises() {
+		for _, p := range s.promises {
+			if missing := all.Lacks(p.proofs); len(missing) > 0 || len(p.proofs) == 0 {
+				t.Errorf("%s\ngot  %q\nwant the names of tests; missing %q", p.says, p.proofs, missing)
+			}
 		}
 	}
 }

@@ -7,7 +7,8 @@
 // test vectors, or subtests of any package whose name begins with a clause.
 //
 // The package also generates docs/best-practices.md from a list of the sentences of a
-// draft on crawlers, with what Polite does about each and what the operator has to do.
+// draft on crawlers, with what Polite does about each and what the operator has to do,
+// and docs/proof.md from a list of Polite's promises and their tests.
 //
 // To write the pages, run
 //

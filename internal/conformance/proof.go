@@ -19,8 +19,8 @@ type Proofs map[string]bool
 const vectors = "vectors"
 
 // Find collects the proofs of a module: the rows of the decision table, the topics of
-// the vectors of class rfc, and every string in a test source, because names of
-// subtests are strings.
+// the vectors of class rfc, every test and fuzz target, and every string in a test
+// source, because names of subtests are strings.
 func Find(module fs.FS) (Proofs, error) {
 	all := Proofs{}
 	for _, r := range table.Rows() {
@@ -40,7 +40,7 @@ func Find(module fs.FS) (Proofs, error) {
 	return all, err
 }
 
-// source adds the strings in a test source.
+// source adds the functions and the strings in a test source.
 func (f Proofs) source(module fs.FS, name string) error {
 	text, err := fs.ReadFile(module, name)
 	if err != nil {
@@ -51,9 +51,11 @@ func (f Proofs) source(module fs.FS, name string) error {
 		return err
 	}
 	ast.Inspect(tree, func(n ast.Node) bool {
-		lit, ok := n.(*ast.BasicLit)
-		if ok && lit.Kind == token.STRING {
-			if s, err := strconv.Unquote(lit.Value); err == nil {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			f[path.Join(path.Dir(name), n.Name.Name)] = true
+		case *ast.BasicLit:
+			if s, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING {
 				f[path.Join(path.Dir(name), s)] = true
 			}
 		}

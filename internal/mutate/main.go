@@ -1,0 +1,146 @@
+// Command mutate measures what the tests of a package notice. It changes one token of the package at a time, an
+// operator, a constant or a condition, and runs the package's short tests on the changed package:
+//
+//	go run ./internal/mutate [-n 200] [-seed 1] [-timeout 1m] PACKAGE...
+//	go run ./internal/mutate -at policy/fresh.go:57:12 ./policy
+//
+// A change is noticed if a test fails, or if the tests do not end in time. A change that does not compile is not counted.
+// The command prints each change that no test notices, by its position. Such a change is a gap of the tests, or it changes
+// nothing: for example < and <= where both sides are never equal. With -n it makes a random choice of changes, by -seed.
+// The sources are not changed. On Unix a test may use 4 GiB of address space, because some changes use up the memory.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+func main() {
+	n := flag.Int("n", 0, "number of changes in each package, chosen at random; 0 for all")
+	seed := flag.Uint64("seed", 1, "what the random choice depends on")
+	timeout := flag.Duration("timeout", time.Minute, "longest run of the tests")
+	at := flag.String("at", "", "only the changes at this position, as printed")
+	flag.Parse()
+	log.SetFlags(0)
+	temp, err := os.MkdirTemp("", "mutate")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(temp)
+	for _, pkg := range flag.Args() {
+		r := runner{pkg: pkg, temp: temp, timeout: *timeout}
+		if err := r.run(*n, *seed, *at); err != nil {
+			log.Print(err)
+		}
+	}
+}
+
+// An outcome is what the tests say about a change.
+type outcome string
+
+const (
+	invalid  outcome = "does not compile"
+	noticed  outcome = "noticed"
+	endless  outcome = "noticed by the timeout"
+	survived outcome = "survived"
+)
+
+// A runner tests the changes of one package.
+type runner struct {
+	pkg     string        // as the go command names it
+	dir     string        // folder of the package
+	temp    string        // folder for the changed file and the test binary
+	timeout time.Duration // longest run of the tests
+}
+
+// run tests n random changes, or all if n is 0, and prints the survivors and the counts.
+func (r *runner) run(n int, seed uint64, at string) error {
+	files, err := r.list()
+	if err != nil {
+		return err
+	}
+	var all []change
+	for _, f := range files {
+		found, err := changes(filepath.Join(r.dir, f))
+		if err != nil {
+			return err
+		}
+		all = append(all, found...)
+	}
+	possible := len(all)
+	rand.New(rand.NewPCG(seed, seed)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	counts := map[outcome]int{}
+	for _, c := range all {
+		if at != "" && !strings.HasSuffix(c.position(), at) {
+			continue
+		}
+		if tested := counts[noticed] + counts[endless] + counts[survived]; n > 0 && tested == n {
+			break
+		}
+		o, err := r.test(c)
+		if err != nil {
+			return err
+		}
+		counts[o]++
+		if o == survived {
+			fmt.Println(c)
+		}
+	}
+	seen, total := counts[noticed]+counts[endless], counts[noticed]+counts[endless]+counts[survived]
+	fmt.Printf("%s: %d of %d changes noticed (%.1f %%), %d of them by the timeout; %d did not compile; %d are possible\n",
+		r.pkg, seen, total, 100*float64(seen)/float64(max(total, 1)), counts[endless], counts[invalid], possible)
+	return nil
+}
+
+// list finds the folder and the Go files of the package.
+func (r *runner) list() ([]string, error) {
+	out, err := exec.Command("go", "list", "-json=Dir,GoFiles", r.pkg).Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list %s: %w", r.pkg, err)
+	}
+	var p struct {
+		Dir     string
+		GoFiles []string
+	}
+	err = json.Unmarshal(out, &p)
+	r.dir = p.Dir
+	return p.GoFiles, err
+}
+
+// test builds the tests with the change and runs them.
+func (r *runner) test(c change) (outcome, error) {
+	changed, overlay, binary := filepath.Join(r.temp, "changed.go"), filepath.Join(r.temp, "overlay.json"), filepath.Join(r.temp, "test.exe")
+	replace, err := json.Marshal(map[string]map[string]string{"Replace": {c.file: changed}})
+	if err := errors.Join(err, os.WriteFile(changed, c.apply(), 0o600), os.WriteFile(overlay, replace, 0o600)); err != nil {
+		return "", err
+	}
+	if exec.Command("go", "test", "-c", "-overlay", overlay, "-o", binary, r.pkg).Run() != nil {
+		return invalid, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), r.timeout)
+	defer cancel()
+	arguments := []string{binary, "-test.short", "-test.failfast"}
+	if runtime.GOOS != "windows" {
+		arguments = append([]string{"sh", "-c", `ulimit -v 4194304; exec "$0" "$@"`}, arguments...)
+	}
+	tests := exec.CommandContext(ctx, arguments[0], arguments[1:]...)
+	tests.Dir = r.dir
+	switch err := tests.Run(); {
+	case err == nil:
+		return survived, nil
+	case ctx.Err() != nil:
+		return endless, nil
+	}
+	return noticed, nil
+}
