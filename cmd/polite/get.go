@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"net/url"
 	"os"
 	"time"
 
@@ -157,7 +158,7 @@ func (g *getting) fetch(ctx context.Context, client *http.Client, target string)
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return r, err
+		return r, plainError(err)
 	}
 	defer resp.Body.Close()
 	r.Final, r.Status, r.Type = resp.Request.URL.Redacted(), resp.StatusCode, clean.Text(resp.Header.Get("Content-Type"), 200)
@@ -171,6 +172,18 @@ func (g *getting) fetch(ctx context.Context, client *http.Client, target string)
 	// Hide ReadFrom: a bufio.Writer would keep the body's error as its own.
 	r.Bytes, err = io.Copy(struct{ io.Writer }{page}, &pageBody{r: resp.Body})
 	return r, err
+}
+
+// plainError returns the error of a request without the URL, which the message has already.
+func plainError(err error) error {
+	var with *url.Error
+	if errors.As(err, &with) {
+		err = with.Err
+	}
+	if err == io.EOF {
+		return errors.New("the server closed the connection without an answer")
+	}
+	return err
 }
 
 // pageBody reads a page and explains an error in the middle of it.

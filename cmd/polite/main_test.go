@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"io"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -60,6 +63,22 @@ func TestHelpWidth(t *testing.T) {
 			if len(line) > 81 {
 				t.Errorf("polite %s --help has a line of %d columns; want 80 at most\n%s", command, len(line)-1, line)
 			}
+		}
+	}
+}
+
+// TestPlainError checks that the error of a request does not repeat its URL.
+func TestPlainError(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{&url.Error{Op: "Get", URL: "http://example.com/", Err: io.EOF}, "the server closed the connection without an answer"},
+		{&url.Error{Op: "Get", URL: "http://example.com/", Err: errors.New("refused")}, "refused"},
+		{errors.New("refused"), "refused"},
+	} {
+		if got := plainError(tt.err).Error(); got != tt.want {
+			t.Errorf("%v\ngot  %s\nwant %s", tt.err, got, tt.want)
 		}
 	}
 }

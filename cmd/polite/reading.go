@@ -61,7 +61,7 @@ func (r *reading) download(ctx context.Context, what string, profile *policy.Pro
 	case err != nil:
 		return nil, err
 	case file == nil:
-		r.warn("no file was read: %s", display.Cause(d))
+		r.warn("no file was read from %s: %s", d.Robots, display.Cause(d))
 		r.code = exitFailed
 		return nil, nil
 	case r.cut:

@@ -198,7 +198,7 @@ func (a *answerer) answer(b *batch) {
 func (a *answerer) answerCase(b *batch, line []byte) error {
 	var c testCase
 	if err := json.Unmarshal(line, &c); err != nil {
-		return err
+		return fmt.Errorf("want a JSON object: %w", err)
 	}
 	if c.URL == nil {
 		return errors.New(`no "url"`)
