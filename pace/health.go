@@ -19,7 +19,7 @@ const (
 
 // statuses is the health that each range of statuses shows. All others are Neutral: a
 // 403 may be a guard that turns the crawler away, and a 501 is about one request.
-var statuses = [...]struct {
+var statuses = []struct {
 	from, to int
 	health   Health
 }{

@@ -79,7 +79,7 @@ func integer(p *httpsfv.Params, name string) (int64, bool) {
 }
 
 // olderNames are the names of two pairs of older fields: how much is left, and until when.
-var olderNames = [...][2]string{{"Ratelimit-Remaining", "Ratelimit-Reset"}, {"X-Ratelimit-Remaining", "X-Ratelimit-Reset"}}
+var olderNames = [][2]string{{"Ratelimit-Remaining", "Ratelimit-Reset"}, {"X-Ratelimit-Remaining", "X-Ratelimit-Reset"}}
 
 // olderReset returns the reset, in seconds, of the quota in a pair of older fields of h.
 // It reports false if the quota has something left.
