@@ -102,8 +102,8 @@ type Options struct {
 	// that has no meaning gets an error. See [pace.Scope]; a Scope whose Key is the
 	// [Authority] of the URL replaces Pace for this host. Nil is none.
 	//
-	// With the Store of cache/redis each process has its share of the limits of a
-	// scope: an eighth of them, if there are eight processes.
+	// With the Store of cache/redis the limits of scopes hold for all processes that
+	// use it. A Redis Cluster needs its Options.Slot for that.
 	Scopes func(target *url.URL) []pace.Scope
 
 	// Redirect, if set, is called before a redirect of robots.txt is followed.

@@ -623,8 +623,8 @@ func (s *lineStore) Reserve(_ context.Context, authority string, r pace.Reservat
 
 var _ pace.Store = (*lineStore)(nil)
 
-func (s *lineStore) Hold(_ context.Context, authority, _ string, life, _ time.Duration) (none pace.Condition, err error) {
-	if life > 0 { // a report that the request was sent, in its own time
+func (s *lineStore) Hold(_ context.Context, authority string, h pace.Holding) (none pace.Condition, err error) {
+	if h.Life > 0 { // a report that the request was sent, in its own time
 		return none, nil
 	}
 	return none, s.note("end of a turn at %s", authority)

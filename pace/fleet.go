@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"time"
 
@@ -43,15 +44,18 @@ const (
 // well, and remains so when it is passed. admit moves a ticket on until its request
 // starts. Pacer.mu guards the fields.
 type ticket struct {
-	host *host
-	name string
-	stop func() // ends Store.Watch
+	host   *host
+	scopes []*host // of the request
+	name   string
+	stop   func() // ends Store.Watch
 
 	cancel  context.CancelFunc // ends the question under way; nil if there is none
 	asked   instant            // when the store was first asked
 	told    bool               // the store has sent news since the question
 	granted bool               // the store has granted start
 	alone   bool               // this process has granted start, since the store did not answer
+	known   bool               // the store has answered, and decides about all scopes
+	in      *host              // the scope in the way, as last answered; nil if none is
 	start   instant            // no start before this
 	next    instant            // nothing to do before this
 
@@ -68,7 +72,7 @@ type ticket struct {
 func (p *Pacer) admit(h *host, now instant) bool {
 	if h.ticket == nil {
 		p.fleet.tickets++
-		h.ticket = &ticket{host: h, name: p.fleet.name + "." + strconv.FormatUint(p.fleet.tickets, 36)}
+		h.ticket = &ticket{host: h, scopes: h.first().scopes, name: p.fleet.name + "." + strconv.FormatUint(p.fleet.tickets, 36)}
 	}
 	t := h.ticket
 	switch {
@@ -77,7 +81,7 @@ func (p *Pacer) admit(h *host, now instant) bool {
 	case t.cancel != nil:
 	case now < t.next:
 		if t.start-now > p.fleet.usual { // the time of a call is no wait
-			h.first().why = ReasonShared
+			h.first().why = t.reason()
 		}
 		p.arm(h, t.next-now)
 	case (t.granted || t.alone) && now-t.start <= lateness:
@@ -86,6 +90,22 @@ func (p *Pacer) admit(h *host, now instant) bool {
 		p.ask(t)
 	}
 	return false
+}
+
+// reason is what a ticket without a start waits for.
+func (t *ticket) reason() Reason {
+	if t.in != nil {
+		return ReasonScope
+	}
+	return ReasonShared
+}
+
+// keys are the Keys of the scopes of a ticket.
+func (t *ticket) keys() (keys []string) {
+	for _, s := range t.scopes {
+		keys = append(keys, s.authority)
+	}
+	return keys
 }
 
 // ask asks the store for a start.
@@ -97,6 +117,10 @@ func (p *Pacer) ask(t *ticket) {
 		Ticket: t.name, Gap: t.gap, Keep: t.host.limits.hold(), Life: life,
 		Ahead: min(2*p.fleet.usual, askTime), Parallel: t.host.limits.Parallel, After: t.after,
 	}
+	for _, s := range t.scopes {
+		r.Waited = p.now() - t.host.first().came
+		r.Scopes = append(r.Scopes, ScopeReservation{s.authority, max(s.ownGap, s.adaptive()), s.limits.hold(), s.limits.Parallel})
+	}
 	go func() { // ends with the call
 		defer cancel()
 		asked := p.now()
@@ -104,7 +128,7 @@ func (p *Pacer) ask(t *ticket) {
 			t.asked = asked
 			t.stop = p.watch(t)
 		}
-		g, ok := exchange(ctx, t.host, &p.fleet.reserves, func(ctx context.Context) (Grant, error) {
+		g, ok := exchange(ctx, t.host, t.scopes, &p.fleet.reserves, func(ctx context.Context) (Grant, error) {
 			return p.opts.Shared.Reserve(ctx, t.host.authority, r)
 		})
 		p.mu.Lock()
@@ -124,7 +148,11 @@ func (p *Pacer) answer(t *ticket, g Grant, ok bool, asked instant) {
 	case ok:
 		p.fleet.measure(asked, now, g.Clock)
 		p.register(now)
-		p.hear(t, g)
+		t.known, t.in = true, nil
+		if i := slices.IndexFunc(t.scopes, func(s *host) bool { return s.authority == g.Scope }); i >= 0 && !g.Granted {
+			t.in = t.scopes[i]
+		}
+		p.hear(t, g, true)
 		if !t.granted {
 			t.next = max(t.next, now+askRest)
 		}
@@ -132,14 +160,14 @@ func (p *Pacer) answer(t *ticket, g Grant, ok bool, asked instant) {
 	case t.renew != nil:
 		t.after = 0
 	default:
-		t.alone, t.start, t.next = true, now, now
+		t.alone, t.known, t.in, t.start, t.next = true, false, nil, now, now
 	}
 	p.postpone(t.host)
 }
 
 // hear takes an answer or a message of the store into account. A message may
 // overtake an answer that was written before it, so the earlier moment counts.
-func (p *Pacer) hear(t *ticket, g Grant) {
+func (p *Pacer) hear(t *ticket, g Grant, answers bool) {
 	if t.granted || g.Granted && g.Start < t.after {
 		return // the ticket has a start already, or used this one
 	}
@@ -147,7 +175,9 @@ func (p *Pacer) hear(t *ticket, g Grant) {
 	if g.Granted {
 		g.Probe = 0 // it is the start granted
 	}
-	t.host.adopt(g.Condition)
+	if g.Scope == "" || answers {
+		t.host.adopt(g.Condition)
+	}
 	start := min(g.Start-p.fleet.clock.ahead(), now+ages)
 	if t.told && !g.Granted {
 		start = min(start, t.start)
@@ -167,7 +197,7 @@ func (p *Pacer) watch(t *ticket) (stop func()) {
 		defer p.mu.Unlock()
 		if !t.ended {
 			p.fleet.clock.narrow(t.asked, p.now(), g.Clock)
-			p.hear(t, g)
+			p.hear(t, g, false)
 			p.postpone(t.host)
 		}
 	}
@@ -195,7 +225,7 @@ func (p *Pacer) board(f *flight) {
 	}
 	h, n, usual := f.host, t.host.limits.Parallel, p.fleet.usual
 	// A gain if places are the limit, and not the gap, and if the end can be foretold.
-	if t.gap > 0 && n > 1 && h.took+usual > spread(t.gap, n) && h.off < usual {
+	if len(t.scopes) == 0 && t.gap > 0 && n > 1 && h.took+usual > spread(t.gap, n) && h.off < usual {
 		end := f.started + h.took
 		time.AfterFunc(h.took-usual*3/2, func() { p.book(f, end) })
 	}
@@ -226,7 +256,7 @@ func (p *Pacer) discardUseless(h *host) {
 	t, w := h.ticket, h.first()
 	switch {
 	case t == nil:
-	case w == nil, t.renew == nil && w.delay > t.gap, t.renew != nil && !p.mayPassOn(t):
+	case w == nil, !slices.Equal(t.scopes, w.scopes), t.renew == nil && w.delay > t.gap, t.renew != nil && !p.mayPassOn(t):
 		p.discard(t)
 	}
 }
@@ -235,10 +265,10 @@ func (p *Pacer) discardUseless(h *host) {
 // that has ended, which saves the way to the store and back. No question is needed while
 // this process has the only place, since nobody else can start, and without a gap, since
 // any moment is right. Otherwise t must have asked for its next start. quantum bounds
-// the time, so that other processes get their turn.
+// the time, so that other processes get their turn. With scopes the store alone knows.
 func (p *Pacer) mayPassOn(t *ticket) bool {
 	w, n := t.host.first(), t.host.limits.Parallel
-	if w == nil || n == 0 || t.host.outage.away || t.host.breaker.troubled() {
+	if w == nil || n == 0 || len(t.scopes)+len(w.scopes) > 0 || t.host.outage.away || t.host.breaker.troubled() {
 		return false
 	}
 	at, _ := t.host.dueAfter(w.gap)
@@ -254,9 +284,10 @@ func (p *Pacer) mayPassOn(t *ticket) bool {
 }
 
 // report reports to the store when the request of a flight was sent, without waiting
-// for it. With one place, release does so.
+// for it. Where there is one place, or a scope without a gap, release does so.
 func (p *Pacer) report(f *flight) {
-	if f.ticket != nil && f.host.limits.Parallel != 1 {
+	matters := func(s *host) bool { return s.limits.Parallel != 1 && s.ownGap+s.adaptive() > 0 }
+	if t := f.ticket; t != nil && (f.host.limits.Parallel != 1 || slices.ContainsFunc(t.scopes, matters)) {
 		go p.hold(f.ticket, life) // ends with its call
 	}
 }
@@ -299,8 +330,8 @@ func (p *Pacer) hold(t *ticket, keep time.Duration) (ok bool) {
 		sent = max(t.sent+p.fleet.clock.ahead(), 1)
 	}
 	p.mu.Unlock()
-	c, ok := exchange(context.Background(), t.host, &p.fleet.holds, func(ctx context.Context) (Condition, error) {
-		return p.opts.Shared.Hold(ctx, t.host.authority, t.name, keep, sent)
+	c, ok := exchange(context.Background(), t.host, t.scopes, &p.fleet.holds, func(ctx context.Context) (Condition, error) {
+		return p.opts.Shared.Hold(ctx, t.host.authority, Holding{t.name, keep, sent, t.keys()})
 	})
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -350,7 +381,7 @@ func (p *Pacer) tell(h *host, r Report) {
 	if p.opts.Shared == nil {
 		return
 	}
-	c, ok := exchange(context.Background(), h, &p.fleet.reports, func(ctx context.Context) (Condition, error) {
+	c, ok := exchange(context.Background(), h, nil, &p.fleet.reports, func(ctx context.Context) (Condition, error) {
 		return p.opts.Shared.Report(ctx, h.authority, r)
 	})
 	if ok {
@@ -370,17 +401,26 @@ func inTime[T any](ctx context.Context, kind *bounded.Breaker, f func(context.Co
 	return bounded.InTime(ctx, kind, askTime, f)
 }
 
-// exchange makes one call of the store and reports whether it answered. OnShared gets
-// each change. A call that is cancelled, or a store that was closed, is no change.
-func exchange[T any](ctx context.Context, h *host, kind *bounded.Breaker, f func(context.Context) (T, error)) (v T, ok bool) {
+// exchange makes one call of the store about h and other scopes, and reports whether it
+// answered. OnShared gets each change. A call that is cancelled, or a store that was closed,
+// is no change. That the store keeps no scopes is said once.
+func exchange[T any](ctx context.Context, h *host, scopes []*host, kind *bounded.Breaker, f func(context.Context) (T, error)) (v T, ok bool) {
 	p := h.pacer
 	v, err := inTime(ctx, kind, f)
 	if ctx.Err() != nil || errors.Is(err, fs.ErrClosed) {
 		return v, false
 	}
 	p.mu.Lock()
-	changed := p.fleet.outage.record(err, p.now())
+	var changed bool
+	if errors.Is(err, errors.ErrUnsupported) {
+		changed, p.fleet.scopeless = !p.fleet.scopeless, true
+	} else {
+		changed = p.fleet.outage.record(err, p.now())
+	}
 	h.outage.record(err, p.now())
+	for _, s := range scopes {
+		s.outage.record(err, p.now())
+	}
 	share := h.share()
 	p.mu.Unlock()
 	if changed && p.opts.OnShared != nil {
@@ -395,13 +435,14 @@ func exchange[T any](ctx context.Context, h *host, kind *bounded.Breaker, f func
 
 // A fleet is what a process knows of the shared store and of itself in it.
 type fleet struct {
-	name    string        // name of this process, random
-	tickets uint64        // number of tickets drawn
-	outage  outage        // by the calls for all hosts
-	members int           // number of processes when the store last said it; 0: never
-	counted instant       // when this process last registered
-	usual   time.Duration // time of a call that few exceed lately
-	clock   clock         // the store's clock
+	name      string        // name of this process, random
+	tickets   uint64        // number of tickets drawn
+	outage    outage        // by the calls for all hosts
+	scopeless bool          // the store keeps no scopes, or not these
+	members   int           // number of processes when the store last said it; 0: never
+	counted   instant       // when this process last registered
+	usual     time.Duration // time of a call that few exceed lately
+	clock     clock         // the store's clock
 
 	reserves, holds, reports, watches, stops, counts bounded.Breaker // for each kind of call
 }
@@ -434,7 +475,7 @@ func (o *outage) record(err error, now instant) (changed bool) {
 // while the store does not answer for h, and otherwise 1, since the store counts for
 // all. A part of a store can be down, such as a master of a cluster.
 func (h *host) share() int {
-	if n := h.pacer.fleet.members; (h.outage.away || h.scope) && n > 0 {
+	if n := h.pacer.fleet.members; h.outage.away && n > 0 {
 		return n
 	}
 	return 1

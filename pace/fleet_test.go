@@ -98,7 +98,8 @@ func (s *ledger) Reserve(ctx context.Context, _ string, r Reservation) (g Grant,
 	return g, err
 }
 
-func (s *ledger) Hold(ctx context.Context, _, ticket string, life, started time.Duration) (c Condition, err error) {
+func (s *ledger) Hold(ctx context.Context, _ string, h Holding) (c Condition, err error) {
+	ticket, life, started := h.Ticket, h.Life, h.Started
 	err = s.decide(ctx, func(now time.Time) {
 		s.held++
 		c = s.condition(now)
@@ -888,9 +889,9 @@ func (s *misbehaving) Reserve(ctx context.Context, authority string, r Reservati
 	return s.ledger.Reserve(ctx, authority, r)
 }
 
-func (s *misbehaving) Hold(ctx context.Context, authority, ticket string, life, started time.Duration) (Condition, error) {
+func (s *misbehaving) Hold(ctx context.Context, authority string, h Holding) (Condition, error) {
 	s.disturb("Hold")
-	return s.ledger.Hold(ctx, authority, ticket, life, started)
+	return s.ledger.Hold(ctx, authority, h)
 }
 
 func (s *misbehaving) Report(ctx context.Context, authority string, r Report) (Condition, error) {

@@ -29,7 +29,6 @@ type host struct {
 	took    time.Duration // time in flight, the mean of recent requests
 	off     time.Duration // by how much they differ from it, the mean
 
-	scope    bool      // requests of other authorities name it as a Scope
 	recent   bool      // used again since the sweep last came by
 	pumping  bool      // in Pacer.todo
 	pending  int       // number of waiters that need a turn here, in line or not
@@ -37,7 +36,7 @@ type host struct {
 	standing int       // number of waiters in guests, with all of their classes
 	kept     *waiter   // room is kept for it, from younger ones; nil if for none
 	newest   uint64    // largest number of a request that started
-	asking   int       // number of waiters that have room here and ask the store
+	asking   int       // number of waiters that have room here and ask the store for the first time
 
 	line   list.List     // the waiters of this authority, in order of arrival
 	gaps   time.Duration // sum of the gaps of the waiters, so that nobody need walk the line
@@ -179,7 +178,7 @@ func (h *host) dueAfter(gap time.Duration) (instant, Reason) {
 func (h *host) due() (instant, Reason) {
 	at, why := h.dueAfter(h.first().gap)
 	if t := h.ticket; t != nil && t.start > at {
-		at, why = t.start, ReasonShared
+		at, why = t.start, t.reason()
 		if h.breaker.troubled() {
 			why = ReasonBreaker
 		}

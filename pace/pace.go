@@ -78,9 +78,9 @@
 // longer if the store is far away. Then the place goes to the process that has waited
 // longest. A process that is killed frees its places after five seconds.
 //
-// The limits of scopes are not counted by the store: of eight processes at the last
-// count, each keeps eight times the gap of a scope and has an eighth of its Parallel in
-// flight, at least one.
+// The limits of scopes apply to all processes together, too: the store gives a request a
+// start at its authority and in all of its scopes in one step, the oldest request first,
+// whichever process it is of.
 //
 // With a gap and with Limits.Parallel other than 1, the next start waits for [Turn.Sent],
 // Answer or Done of the turn before, or for a second. So a caller that does not call

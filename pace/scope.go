@@ -45,8 +45,9 @@ import (
 // A Scope is a further limit that a request keeps, together with all other requests
 // that name its Key: all requests to a domain, to an address, or of the whole crawler.
 //
-// Of its Limits, Gap, Parallel, Adapt and MaxWait count. Crawl-delays, pauses and the
-// health of a host concern the authority alone. A Scope whose Key is the authority of
+// Of its Limits, Gap, Parallel, Adapt and MaxWait count, and the others may have any valid
+// value: Crawl-delays, pauses and the health of a host concern the authority alone, and a
+// Scope that is Off limits nothing. A Scope whose Key is the authority of
 // the request is no further limit: its Limits replace the Limits of the Pacer for this
 // authority, all of them, until a call gives others. All who use one Key should give the
 // same Limits; if they differ, those given last count for all.
@@ -133,7 +134,6 @@ func (p *Pacer) resolve(authority string, scopes []Scope, now instant) (*host, [
 			}
 		}
 		if s != h {
-			s.scope = true
 			p.scopes = append(p.scopes, s)
 		}
 	}
@@ -178,10 +178,14 @@ func (h *host) next() *waiter {
 // obstacle returns the Key of the scope that the first in h's line waits for, "" if it
 // waits for none.
 func (h *host) obstacle() string {
-	if s := h.first().waitsIn(); s != nil {
-		return s.authority
+	s := h.first().waitsIn()
+	if t := h.ticket; t != nil && t.in != nil {
+		s = t.in
 	}
-	return ""
+	if s == nil {
+		return ""
+	}
+	return s.authority
 }
 
 // roomFor reports when h has room for w and what is in the way: ReasonNone if there is
@@ -239,6 +243,9 @@ func lastFree(scopes []*host, now instant) (at instant, last *host) {
 func (w *waiter) blocker(now instant) (in *host, at instant, why Reason) {
 	if at, why = w.host.roomFor(w, now); why != ReasonNone {
 		return w.host, at, why
+	}
+	if w.shared() {
+		return nil, now, ReasonNone
 	}
 	for _, s := range w.scopes {
 		if at, why = s.roomFor(w, now); why != ReasonNone {
@@ -354,7 +361,7 @@ func (w *waiter) standIn(in *host, now instant) {
 	case in == from:
 		w.keep()
 	case from != nil:
-		if _, why := from.roomFor(w, now); why == ReasonNone && in.newest > w.number {
+		if _, why := from.roomFor(w, now); why == ReasonNone && !w.shared() && in.newest > w.number {
 			w.lost = true
 		}
 		w.stepBack()
@@ -401,10 +408,19 @@ func (w *waiter) keep() {
 	}
 }
 
-// In a fleet the store grants starts at the authority, and knows nothing of other scopes,
-// whose limits each process divides by the number of processes. A request asks the store
-// when its scopes have room. While its question is under way, it counts as if it had
-// started in them: else all who wait for a scope would ask for one free place.
+// In a fleet the store grants starts, in one step at the authority and in all scopes. The
+// lines of a process only choose who asks: of thousands of hosts of a domain the first.
+// While its first question is under way, a request counts as if it had started in its
+// scopes: else all who wait for a scope would ask for one free place. From the answer on
+// the store alone decides. A request that the store refuses for a scope waits in the line
+// of that scope, so that others of its scopes are not kept from asking.
+
+// shared reports whether the store decides when w, the first in line at its authority, has
+// room in its scopes.
+func (w *waiter) shared() bool {
+	t := w.host.ticket
+	return t != nil && (t.known || t.cancel != nil) && w.host.first() == w
+}
 
 // setAsking makes w count in its scopes while it asks the store, or no longer.
 func (w *waiter) setAsking(asks bool) {
@@ -419,18 +435,5 @@ func (w *waiter) setAsking(asks bool) {
 			s.asking--
 			w.host.pacer.touch(s)
 		}
-	}
-}
-
-// spare ends a ticket that has a start, if its request, which waits for a scope until at
-// or for a request in flight, will not use it in time.
-func (p *Pacer) spare(t *ticket, at, now instant) {
-	end := t.start + lateness
-	switch {
-	case t.cancel != nil:
-	case t.renew != nil || t.granted && max(at, now) > end:
-		p.discard(t)
-	case t.granted:
-		p.arm(t.host, end+1-now)
 	}
 }

@@ -674,120 +674,6 @@ func TestScopesOfThoseInLine(t *testing.T) {
 	})
 }
 
-// ledgers are a ledger for each authority. They send no messages.
-type ledgers struct {
-	*ledger
-	mu     sync.Mutex
-	byName map[string]*ledger
-}
-
-func (s *ledgers) of(authority string) *ledger {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.byName[authority] == nil {
-		s.byName[authority] = newLedger()
-		s.byName[authority].delays = slices.Repeat([]time.Duration{10 * ms}, 100_000)
-	}
-	return s.byName[authority]
-}
-
-func (s *ledgers) Reserve(ctx context.Context, authority string, r Reservation) (Grant, error) {
-	return s.of(authority).Reserve(ctx, authority, r)
-}
-
-func (s *ledgers) Hold(ctx context.Context, authority, ticket string, life, started time.Duration) (Condition, error) {
-	return s.of(authority).Hold(ctx, authority, ticket, life, started)
-}
-
-func (s *ledgers) Watch(string, func(Grant)) (stop func()) { return func() {} }
-
-// In a fleet each process keeps its share of the limits of a scope. Everybody gets a
-// turn, and the store is not asked more often than need be.
-func TestFleetScopes(t *testing.T) {
-	const processes, hosts, requests = 4, 12, 5
-	for _, test := range []struct {
-		name   string
-		limits Limits // of the authorities
-		scope  Limits
-		most   time.Duration
-		calls  int // of the store, at most
-	}{
-		{"gap", Limits{Gap: 50 * ms, Parallel: 1}, Limits{Gap: 25 * ms}, processes * hosts * requests * 25 * ms, 450},
-		{"parallel", Limits{Gap: 50 * ms, Parallel: 1}, Limits{Parallel: 8}, processes * hosts * requests * 100 * ms / 8, 700},
-		{"parallel_less_than_processes", Limits{Parallel: 2}, Limits{Parallel: 2}, processes * hosts * requests * 100 * ms / 2, 400},
-		{"one_host_is_busier", Limits{Gap: 400 * ms, Parallel: 1}, Limits{Gap: 25 * ms}, processes * requests * 400 * ms, 1200},
-	} {
-		t.Run("6/"+test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				all := Scope{"all", test.scope}
-				s := &ledgers{ledger: newLedger(), byName: map[string]*ledger{}}
-				var fleet []*Pacer
-				for range processes {
-					fleet = append(fleet, pacer(t, test.limits, &Options{Shared: s}))
-				}
-				for _, p := range fleet { // learn how many they are
-					take(t, p, "first", 0).Done()
-				}
-				time.Sleep(2 * time.Second)
-				for _, p := range fleet {
-					take(t, p, "first", 0).Done()
-				}
-				time.Sleep(time.Second)
-				zero := time.Now()
-				var mu sync.Mutex
-				var starts []time.Duration
-				flying, most := 0, 0
-				var wg sync.WaitGroup
-				for i := range processes * hosts {
-					wg.Go(func() {
-						for range requests {
-							turn, err := fleet[i%processes].Wait(context.Background(), fmt.Sprint("host", i/processes), 0, all)
-							if err != nil {
-								t.Error(err)
-								return
-							}
-							mu.Lock()
-							starts = append(starts, time.Since(zero))
-							flying++
-							most = max(most, flying)
-							mu.Unlock()
-							turn.Sent()
-							time.Sleep(100 * ms)
-							mu.Lock()
-							flying--
-							mu.Unlock()
-							turn.Done()
-						}
-					})
-				}
-				wg.Wait()
-				slices.Sort(starts)
-				took, calls := starts[len(starts)-1], 0
-				for _, l := range s.byName {
-					calls += l.reserve
-				}
-				t.Logf("took %v, permitted %v, at most %d in flight, %d questions for %d starts", took, test.most, most, calls, len(starts))
-				if took > test.most*2 {
-					t.Errorf("took %v; want at most twice as long as the limits permit, %v", took, test.most)
-				}
-				if n := max(test.scope.Parallel, processes); test.scope.Parallel > 0 && most > n {
-					t.Errorf("%d in flight, want at most %d", most, n)
-				}
-				if gap := test.scope.Gap; gap > 0 {
-					for i := range len(starts) - processes {
-						if apart := starts[i+processes] - starts[i]; apart < gap*processes {
-							t.Errorf("%d starts within %v, want at most one of each process within %v", processes+1, apart, gap*processes)
-						}
-					}
-				}
-				if calls > test.calls {
-					t.Errorf("%d questions to the store for %d starts, want at most %d", calls, len(starts), test.calls)
-				}
-			})
-		})
-	}
-}
-
 // A request that waits for a scope while its authority is paused waits for the end of the
 // pause, and others use the scope.
 func TestAPauseWhileWaitingForAScope(t *testing.T) {
@@ -827,4 +713,123 @@ func TestRoomGoesToTheOldest(t *testing.T) {
 		wg.Wait()
 		r.check(t, "0s 0 <nil>", "1s 1 <nil>", "2s 2 <nil>", "3s 3 <nil>", "4s 4 <nil>")
 	})
+}
+
+// A scopeless store keeps no scopes.
+type scopeless struct{ *ledger }
+
+func (s scopeless) Reserve(ctx context.Context, authority string, r Reservation) (Grant, error) {
+	s.mu.Lock()
+	down := s.down
+	s.mu.Unlock()
+	if len(r.Scopes) > 0 && down == nil {
+		return Grant{}, fmt.Errorf("no scopes: %w", errors.ErrUnsupported)
+	}
+	return s.ledger.Reserve(ctx, authority, r)
+}
+
+func (s scopeless) Count(context.Context, string, time.Duration) (int, error) { return 4, s.down }
+
+// While the store is away, and if it keeps no scopes, a process keeps its share of the limits of scopes. It says so once.
+func TestFleetScopesWithoutStore(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		away bool
+		want string // of OnShared
+	}{
+		{"store_away", true, "each of 4 processes keeps its share of the limits: down"},
+		{"no_scopes", false, "each of 4 processes keeps its share of the limits: no scopes: unsupported operation"},
+	} {
+		t.Run("6/"+test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var said []string
+				s, all := scopeless{newLedger()}, Scope{"all", Limits{Gap: time.Second}}
+				p := pacer(t, Limits{}, &Options{Shared: s, OnShared: func(err error) { said = append(said, fmt.Sprint(err)) }})
+				take(t, p, "first", 0).Done()
+				time.Sleep(time.Minute)
+				if test.away {
+					s.set(errDown)
+				}
+				zero, r := time.Now(), newTrail()
+				for i := range 3 {
+					turn, err := p.Wait(t.Context(), fmt.Sprint("host", i), 0, all)
+					r.add("%d %v", i, err)
+					turn.Answer(http.StatusTooManyRequests, nil) // a call that names no scope
+					turn.Done()
+				}
+				if took := time.Since(zero); took < 8*time.Second {
+					t.Errorf("three starts within %v, want four times the gap between two", took)
+				}
+				if !slices.Equal(said, []string{test.want}) {
+					t.Errorf("OnShared got %q, want %q alone", said, test.want)
+				}
+				if n := p.Stats().Unshared; n != 3 {
+					t.Errorf("%d turns at the pace of this process, want 3", n)
+				}
+				time.Sleep(time.Minute)
+			})
+		})
+	}
+}
+
+// A stuck store has no room in one scope, and in all others.
+type stuck struct {
+	*ledger
+	key string
+}
+
+func (s stuck) Reserve(ctx context.Context, authority string, r Reservation) (Grant, error) {
+	g, err := s.ledger.Reserve(ctx, authority, r)
+	for _, scope := range r.Scopes {
+		if scope.Key == s.key {
+			g.Granted, g.Scope, g.Start = false, s.key, g.Clock+time.Minute
+		}
+	}
+	return g, err
+}
+
+// A request that the store refuses for a scope waits in the line of that scope, which is told as the scope in the way.
+// It keeps nobody out of its other scopes.
+func TestFleetScopeInTheWay(t *testing.T) {
+	for _, fullFirst := range []bool{false, true} {
+		t.Run(fmt.Sprintf("6/%t", fullFirst), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := stuck{newLedger(), "full"}
+				p := pacer(t, Limits{}, &Options{Shared: s})
+				full, all := Scope{"full", Limits{Parallel: 1}}, Scope{"all", Limits{Gap: 10 * ms}}
+				ctx, cancel := context.WithCancel(t.Context())
+				for i := range 1000 {
+					scopes := []Scope{all, full}
+					if fullFirst {
+						slices.Reverse(scopes)
+					}
+					go p.Wait(ctx, fmt.Sprint("host", i), 0, scopes...)
+				}
+				synctest.Wait()
+				if n := s.asked(); n != 1 {
+					t.Errorf("the store was asked %d times for 1000 requests of a scope without room, want once", n)
+				}
+				if o := p.Obstacle("host0", 0); o == nil || o.Reason != ReasonScope || o.Scope != "full" {
+					t.Errorf("Obstacle = %+v, want the scope in the way", o)
+				}
+				zero := time.Now()
+				for i := range 10 {
+					turn, err := p.Wait(t.Context(), fmt.Sprint("other", i), 0, all)
+					if err != nil {
+						t.Fatal(err)
+					}
+					turn.Done()
+				}
+				if took := time.Since(zero); took > 100*ms {
+					t.Errorf("ten requests of another scope took %v, want 100ms at most", took)
+				}
+				cancel()
+				synctest.Wait()
+				time.Sleep(time.Minute)
+				if n := p.Stats().Waiting; n != 0 {
+					t.Errorf("%d in line after all have left, want none", n)
+				}
+			})
+		})
+	}
 }

@@ -36,6 +36,30 @@ import (
 // Whenever a call changes any of this, it grants starts to as many tickets as it can, and
 // sends them messages. A ticket whose message is lost gets its start when it asks.
 //
+// # Scopes
+//
+// A ticket with scopes is granted a start when it is the head of the queue of its
+// authority, and its authority and all of its scopes have room: one step takes a place and
+// a start in each, or in none. A scope has a gap, places and a queue as an authority has,
+// and their names are one set. The next start in a scope does not wait for a report: the
+// gap counts from the start, or from the moment that Hold reports, if no other start has
+// been granted by then. So a connection that takes long does not stop a whole crawl. A
+// start that keeps the gap of a scope is at least half of Ahead from now, so that it is
+// used on time, and leaves no scope unused for more than an eighth of its gap.
+//
+// A ticket that some scopes have no room for waits in the queue of the one that has room
+// last, too, and uses up nothing. Queues are ordered by when the requests came. Only the
+// ticket's own Reserve grants it a start, since only that names its scopes. So when another
+// call makes room for the head of a queue, it sends a message to ask now. If a ticket finds
+// room in the scope that it waited for, and none in another in which a younger one has
+// started, it keeps the scopes before the one that it waits for free of younger tickets,
+// as long as it is the head there: until it can start, or two seconds after it should have
+// asked. Package pace does the same within a process; the comment in its file scope.go
+// says why nobody waits for ever.
+//
+// A store that cannot keep scopes returns an error that wraps [errors.ErrUnsupported] when
+// a call names some. Then each process keeps its share of their limits.
+//
 // # What a store must be ready for
 //
 // Each method is one atomic step, however many processes call. All moments are by the
@@ -53,12 +77,12 @@ type Store interface {
 	// start counts as not used, and the ticket comes before the queue for another.
 	Reserve(ctx context.Context, authority string, r Reservation) (Grant, error)
 
-	// Hold keeps a ticket in flight for life from now. A life of 0 ends the
-	// ticket, wherever it is. started is when its latest request was sent; a
+	// Hold keeps a ticket in flight for Life from now. A Life of 0 ends the
+	// ticket, wherever it is. Started is when its latest request was sent; a
 	// moment in the future counts as now. 0 means that the latest start granted
 	// has not been used: a ticket that ends so gives it back, and the gap counts
 	// from the start before.
-	Hold(ctx context.Context, authority, ticket string, life, started time.Duration) (Condition, error)
+	Hold(ctx context.Context, authority string, h Holding) (Condition, error)
 
 	// Report counts what the answer to a request, or its failure, says of the
 	// host, as the fields of Report say.
@@ -94,6 +118,37 @@ type Reservation struct {
 	// if the store rounds. Such a ticket keeps its place and comes before the
 	// queue.
 	After time.Duration
+	// Scopes are the further limits that the start keeps, in the order of the caller.
+	// A ticket names the same ones in each call, and none is the authority. With
+	// Scopes there is no After.
+	Scopes []ScopeReservation
+	// Waited is how long a request with Scopes has waited in its process. Its ticket is
+	// placed in the queues as if it had first asked so long ago.
+	Waited time.Duration
+}
+
+// A ScopeReservation is what a request needs of one [Scope].
+type ScopeReservation struct {
+	// Key names the scope.
+	Key string
+	// Gap is the time kept to the starts before and after.
+	Gap time.Duration
+	// Keep is how long the start is remembered for callers with a larger gap.
+	Keep time.Duration
+	// Parallel is the number of tickets in flight at once; 0 is no bound.
+	Parallel int
+}
+
+// A Holding says what became of a ticket.
+type Holding struct {
+	// Ticket names the request.
+	Ticket string
+	// Life is how long the ticket stays in flight without another call; 0 ends it.
+	Life time.Duration
+	// Started is when the latest request was sent; 0 means not yet.
+	Started time.Duration
+	// Scopes are the Keys of the scopes of its Reservation.
+	Scopes []string
 }
 
 // A Grant is the answer to a Reservation, at once or later.
@@ -104,6 +159,10 @@ type Grant struct {
 	Granted bool
 	// Start is the start granted or the moment of the next question.
 	Start time.Duration
+	// Scope is the Key of the scope in the way of a start that is not granted, empty if
+	// it is the authority. A message that names a Scope says nothing of the Condition but
+	// the Clock.
+	Scope string
 	// Condition is the condition of the host. The Cause may be missing later.
 	Condition
 }

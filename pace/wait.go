@@ -162,7 +162,7 @@ func (p *Pacer) enter(ctx context.Context, h *host, scopes []*host, delay, most 
 	} else {
 		last = nil
 	}
-	if why == ReasonNone && (p.opts.Shared == nil || h.limits.Off) {
+	if why == ReasonNone && (p.opts.Shared == nil || h.limits.Off && len(scopes) == 0) {
 		return p.start(h, scopes, delay, p.arrivals, now), nil, nil
 	}
 	limit := now + most
@@ -275,6 +275,9 @@ func (p *Pacer) pumpOne(h *host) {
 	if h.next() != nil {
 		now = p.now()
 	}
+	if w := h.first(); w != nil && w.shared() && w != h.next() {
+		p.try(w, now) // the guests before it do not keep it from asking again
+	}
 	for w := h.next(); w != nil; w = h.next() {
 		if in := p.try(w, now); in == h || in != nil && w.host == h {
 			return
@@ -289,6 +292,7 @@ func (p *Pacer) pumpOne(h *host) {
 // admits it. Otherwise try returns where w waits now, with a timer if only time is in
 // the way.
 func (p *Pacer) try(w *waiter, now instant) (in *host) {
+	p.discardUseless(w.host)
 	w.setAsking(false) // it is not in its own way
 	in, at, why := w.blocker(now)
 	switch {
@@ -297,14 +301,11 @@ func (p *Pacer) try(w *waiter, now instant) (in *host) {
 		if at > now {
 			p.arm(in, at-now)
 		}
-		if t := w.host.ticket; t != nil && in != w.host {
-			p.spare(t, at, now)
-		}
-	case p.opts.Shared != nil && !w.host.limits.Off:
-		p.discardUseless(w.host)
+	case p.opts.Shared != nil && (!w.host.limits.Off || len(w.scopes) > 0):
 		if !p.admit(w.host, now) {
-			in = w.host
-			w.setAsking(in.ticket.cancel != nil)
+			t := w.host.ticket
+			in = cmp.Or(t.in, w.host)
+			w.setAsking(t.cancel != nil && !t.known)
 		}
 	}
 	if in != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"net/url"
 	"time"
 
 	"github.com/rfc9309/polite/cache"
@@ -72,4 +73,21 @@ func ExampleStore_Lease() {
 	}
 	// Retrieve it here.
 	store.Put(ctx, key, []byte("a record"), 24*time.Hour)
+}
+
+// On a cluster all names of a request need one slot. Here each request has the scope of its domain.
+func ExampleOptions_slot() {
+	slot := func(name string) string {
+		if u, err := url.Parse(name); err == nil && u.Host != "" {
+			return pace.Domain(u.Host) // an authority
+		}
+		return name // the scope of a domain
+	}
+	store, err := redis.Open("redis://cluster.example:6379", &redis.Options{Slot: slot})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	fmt.Println(slot("https://www.example.com"), slot("example.com"))
+	// Output: example.com example.com
 }

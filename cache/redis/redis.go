@@ -75,6 +75,13 @@ type Options struct {
 	// TLS is used for rediss and valkeys URLs, with the host's name filled in if ServerName is empty. Nil
 	// means the system's roots.
 	TLS *tls.Config
+
+	// Slot says what a cluster places the pace of an authority or of a scope by: names with one result
+	// are on one slot, so on one master. All names that a request uses must have the same: for scopes of
+	// domains the domain, for a scope of the whole crawler a constant. Nil places each by itself. Then,
+	// on a cluster, each process keeps its share of the limits of requests with scopes. A single server
+	// does not need it. All processes of a fleet need the same.
+	Slot func(name string) string
 }
 
 const (
@@ -93,6 +100,7 @@ const (
 type Store struct {
 	link   *link
 	prefix string
+	slot   func(name string) string
 	watch  watch
 	bell   bell
 }
@@ -107,7 +115,7 @@ func Open(rawURL string, o *Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
-	s := &Store{prefix: o.Prefix}
+	s := &Store{prefix: o.Prefix, slot: o.Slot}
 	if s.prefix == "" {
 		s.prefix = defaultPrefix
 	}

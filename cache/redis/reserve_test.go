@@ -34,7 +34,7 @@ func ask(t *testing.T, s *Store, ticket string, gap time.Duration, parallel int)
 func hold(t *testing.T, s *Store, ticket string, life, started time.Duration) {
 	t.Helper()
 	answered(t, func() error {
-		_, err := s.Hold(t.Context(), site, ticket, life, started)
+		_, err := s.Hold(t.Context(), site, pace.Holding{Ticket: ticket, Life: life, Started: started})
 		return err
 	})
 }
@@ -121,7 +121,7 @@ func TestReserve(t *testing.T) {
 		}
 		// One microsecond has passed by the time of the next call.
 		within(t, "after the dead", ask(t, s, "c", 0, 1), 0)
-		if _, err := s.Hold(t.Context(), site, "a", time.Hour, 0); err != nil {
+		if _, err := s.Hold(t.Context(), site, pace.Holding{Ticket: "a", Life: time.Hour}); err != nil {
 			t.Errorf("Hold of a dead ticket: %v, want no error", err)
 		}
 		if got := number(srv, "ZCARD", "alive"); got != 1 {
@@ -257,7 +257,8 @@ func TestReserveClockSetBack(t *testing.T) {
 func TestReserveForeignKeys(t *testing.T) {
 	srv := start(t)
 	s := opened(t, srv.url(), slow)
-	for _, name := range []string{"polite:1:pace:members", s.paceNames(site)[0], s.paceNames(site)[2]} {
+	keys, _ := s.paceNames([]string{site})
+	for _, name := range []string{"polite:1:pace:members", keys[0], keys[2]} {
 		srv.do("SET", name, "a string")
 	}
 	if wait := ask(t, s, "a", time.Minute, 0); wait != 0 {

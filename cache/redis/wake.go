@@ -55,7 +55,7 @@ func (s *Store) listen(channel string) {
 // ring calls the watcher of the ticket that a message names.
 func (b *bell) ring(message string) {
 	ticket, words, _ := strings.Cut(message, " ")
-	g, err := parseAnswer(words)
+	g, _, err := parseAnswer(words)
 	if err != nil {
 		return
 	}

@@ -43,7 +43,7 @@ const (
 // without the tickets of earlier subtests and closes it with t.Cleanup.
 func Run(t *testing.T, open func(t *testing.T) pace.Store) {
 	for _, p := range promises() {
-		t.Run(p.name, func(t *testing.T) { p.test(&desk{t, open(t)}) })
+		t.Run(p.name, func(t *testing.T) { p.test(&desk{t, open(t), host}) })
 	}
 }
 
@@ -75,14 +75,26 @@ func promises() []promise {
 		{"count", (*desk).count},
 		{"authorities", (*desk).authorities},
 		{"any_size", (*desk).anySize},
+		{"scopes", (*desk).scopes},
+		{"gap_of_a_scope", (*desk).scopeGap},
+		{"order_in_a_scope", (*desk).scopeOrder},
+		{"start_given_back_in_scopes", (*desk).scopeGivenBack},
+		{"scope_of_an_authority", (*desk).scopeAuthority},
+		{"scope_of_the_dead", (*desk).scopeLife},
+		{"message_of_a_scope", (*desk).scopeWatch},
+		{"kept_scope", (*desk).keptScope},
 	}
 }
 
-// A desk makes calls that must not fail.
+// A desk makes calls about one authority that must not fail.
 type desk struct {
 	*testing.T
-	store pace.Store
+	store     pace.Store
+	authority string
 }
+
+// at returns a desk for another authority.
+func (d *desk) at(authority string) *desk { return &desk{d.T, d.store, authority} }
 
 // ask is a Reservation with a life of an hour.
 func ask(ticket string, gap time.Duration, parallel int) pace.Reservation {
@@ -91,7 +103,7 @@ func ask(ticket string, gap time.Duration, parallel int) pace.Reservation {
 
 func (d *desk) reserve(r pace.Reservation) pace.Grant {
 	d.Helper()
-	g, err := d.store.Reserve(d.Context(), host, r)
+	g, err := d.store.Reserve(d.Context(), d.authority, r)
 	if err != nil {
 		d.Fatalf("Reserve(%+v) = %v", r, err)
 	}
@@ -135,9 +147,9 @@ func (d *desk) refused(r pace.Reservation, why string) pace.Grant {
 	return g
 }
 
-func (d *desk) hold(ticket string, life, started time.Duration) pace.Condition {
+func (d *desk) hold(ticket string, life, started time.Duration, scopes ...string) pace.Condition {
 	d.Helper()
-	c, err := d.store.Hold(d.Context(), host, ticket, life, started)
+	c, err := d.store.Hold(d.Context(), d.authority, pace.Holding{Ticket: ticket, Life: life, Started: started, Scopes: scopes})
 	if err != nil {
 		d.Fatalf("Hold(%s) = %v", ticket, err)
 	}
@@ -146,7 +158,7 @@ func (d *desk) hold(ticket string, life, started time.Duration) pace.Condition {
 
 func (d *desk) report(r pace.Report) pace.Condition {
 	d.Helper()
-	c, err := d.store.Report(d.Context(), host, r)
+	c, err := d.store.Report(d.Context(), d.authority, r)
 	if err != nil {
 		d.Fatalf("Report(%+v) = %v", r, err)
 	}

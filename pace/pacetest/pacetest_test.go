@@ -52,6 +52,17 @@ var breaches = []struct{ breaks, test string }{
 	{"counts the gone", "count"},
 	{"folds authorities", "authorities"},
 	{"overflows", "any_size"},
+	{"takes a place before all have room", "scopes"},
+	{"forgets scopes", "scopes"},
+	{"forgets to end scopes", "scopes"},
+	{"looks at one gap", "gap_of_a_scope"},
+	{"does not look at who waited", "order_in_a_scope"},
+	{"keeps a start that is given back", "start_given_back_in_scopes"},
+	{"keeps authorities and scopes apart", "scope_of_an_authority"},
+	{"keeps the dead", "scope_of_the_dead"},
+	{"keeps the dead in the queue", "scope_of_the_dead"},
+	{"sends no message", "message_of_a_scope"},
+	{"keeps nothing free", "kept_scope"},
 }
 
 // inChild is set in the environment of a child process, which runs the tests that must fail.
@@ -68,7 +79,7 @@ func TestBreach(t *testing.T) {
 					t.Parallel()
 					store := newReference()
 					store.breaks = b.breaks
-					p.test(&desk{t, store})
+					p.test(&desk{t, store, host})
 				})
 			}
 		}

@@ -50,13 +50,13 @@ func (d *distant) Reserve(ctx context.Context, authority string, r pace.Reservat
 	return d.Store.Reserve(ctx, authority, r)
 }
 
-func (d *distant) Hold(ctx context.Context, authority, ticket string, life, started time.Duration) (pace.Condition, error) {
+func (d *distant) Hold(ctx context.Context, authority string, h pace.Holding) (pace.Condition, error) {
 	d.travel(&d.there)
 	defer d.travel(&d.back)
 	if d.down.Load() {
 		return pace.Condition{}, errDown
 	}
-	return d.Store.Hold(ctx, authority, ticket, life, started)
+	return d.Store.Hold(ctx, authority, h)
 }
 
 func (d *distant) Report(ctx context.Context, authority string, r pace.Report) (pace.Condition, error) {
