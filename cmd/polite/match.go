@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -59,29 +60,7 @@ Otherwise the exit code is 0.`,
 		Example: `  polite match --token ExampleBot robots.txt https://example.com/private /public
   polite match --from urls.txt robots.txt
   polite match --profile google --cases < cases.jsonl > answers.jsonl`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var err error
-			if m.profile, err = profileByName(m.profileName); err != nil {
-				return err
-			}
-			if err := checkTokens(m.token); err != nil {
-				return err
-			}
-			if m.cases {
-				if len(args) > 0 || m.from != "" {
-					return usageErrorf("want no file and no --from with --cases, which reads standard input")
-				}
-				o := &cases.Options{Profile: m.profile, Token: m.token, Warn: func(s string) { m.warn("%s", s) }}
-				return o.Answer(cmd.Context(), m.in, m.out)
-			}
-			if len(args) == 0 || len(args) == 1 && m.from == "" {
-				return usageErrorf("want a robots.txt file and one or more URLs or paths")
-			}
-			if args[0] == "-" && m.from == "-" {
-				return usageErrorf("want one file on standard input, not two")
-			}
-			return m.run(args[0], args[1:])
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return m.start(cmd.Context(), args) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&m.token, "token", "", "the product `token` that groups must name (default: use the group *)")
@@ -98,6 +77,32 @@ Otherwise the exit code is 0.`,
 	return cmd
 }
 
+// start checks the command line and matches URLs or test cases.
+func (m *matching) start(ctx context.Context, args []string) error {
+	var err error
+	if m.profile, err = profileByName(m.profileName); err != nil {
+		return err
+	}
+	if err := checkTokens(m.token); err != nil {
+		return err
+	}
+	if m.cases {
+		if len(args) > 0 || m.from != "" {
+			return usageErrorf("want no file and no --from with --cases, which reads standard input")
+		}
+		o := &cases.Options{Profile: m.profile, Token: m.token, Warn: func(s string) { m.warn("%s", s) }}
+		return o.Answer(ctx, m.in, m.out)
+	}
+	if len(args) == 0 || len(args) == 1 && m.from == "" {
+		return usageErrorf("want a robots.txt file and one or more URLs or paths")
+	}
+	if args[0] == "-" && m.from == "-" {
+		return usageErrorf("want one file on standard input, not two")
+	}
+	return m.run(args[0], args[1:])
+}
+
+// run matches URLs and paths with a file.
 func (m *matching) run(name string, targets []string) error {
 	list, closeList, err := openList(targets, m.from, m.in)
 	if err != nil {
