@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,15 +19,18 @@ import (
 	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
+	"github.com/rfc9309/polite/usage"
 )
 
 // getting is one run of polite get.
 type getting struct {
 	siteFlags
 	*cli
-	file    string          // --output
-	gap     time.Duration   // --gap
-	fail    bool            // --fail
+	file    string        // --output
+	gap     time.Duration // --gap
+	fail    bool          // --fail
+	usage   bool          // --usage
+	crawler *fetcher.Transport
 	page    io.Writer       // gets the pages
 	results *display.Writer // gets the --json objects
 	tally   tally
@@ -50,12 +54,17 @@ A page with an error status, such as 404 or 429, is written like any other page.
 Its status is printed on standard error, and the exit code stays 0. With --fail
 such a page is not written, and the exit code is 2.
 
+With --usage, standard error gets what the site says about the use of each page,
+in robots.txt and in the header of the page. It is experimental: reported, never
+enforced. The objects of --json have it always.
+
 ` + exitCodes,
 		Example: `  polite get https://example.com/
   polite get --fail -o page.html https://example.com/
   polite get --agent "ExampleBot/1.0 (+https://example.com/bot)" \
       https://example.com/
-  polite get --json -o pages.html https://example.com/1 https://example.com/2`,
+  polite get --json -o pages.html https://example.com/1 https://example.com/2
+  polite get --usage -o page.html https://example.com/`,
 		Args:              between(1, math.MaxInt, "one or more URLs"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return g.run(cmd.Context(), args) },
@@ -65,6 +74,7 @@ such a page is not written, and the exit code is 2.
 	f := cmd.Flags()
 	f.StringVarP(&g.file, "output", "o", "", "write the pages to this `file`")
 	f.BoolVarP(&g.fail, "fail", "f", false, "do not write a page with a status of 400 or more, and exit with 2")
+	f.BoolVar(&g.usage, "usage", false, "print what the site says about the use of each page")
 	f.DurationVar(&g.gap, "gap", time.Second, "shortest `duration` between two requests to a site")
 	return cmd
 }
@@ -76,7 +86,8 @@ func (g *getting) run(ctx context.Context, args []string) (err error) {
 	if !g.inAgent() {
 		return g.unnamed()
 	}
-	crawler, stop, err := g.transport(g.cli, nil, &pace.Limits{Gap: g.gap, Parallel: 1})
+	var stop func() error
+	g.crawler, stop, err = g.transport(g.cli, nil, &pace.Limits{Gap: g.gap, Parallel: 1})
 	if err != nil {
 		return err
 	}
@@ -90,7 +101,7 @@ func (g *getting) run(ctx context.Context, args []string) (err error) {
 		g.page = output
 	}
 	defer func() { err = errors.Join(err, g.results.Flush(), output.Close(), stop()) }()
-	client := &http.Client{Transport: crawler}
+	client := &http.Client{Transport: g.crawler}
 	for _, a := range args {
 		if g.getPage(ctx, client, g.assume(a)); ctx.Err() != nil {
 			return ctx.Err()
@@ -107,6 +118,7 @@ type pageResult struct {
 	Status   int              `json:"status,omitempty"`   // status of the page
 	Type     string           `json:"type,omitempty"`     // Content-Type
 	Bytes    int64            `json:"bytes"`              // length of the page's body
+	Usage    usage.Set        `json:"usage,omitzero"`     // what the site says about the use of the page
 	Decision *policy.Decision `json:"decision,omitempty"` // why the page was refused
 	Error    string           `json:"error,omitempty"`
 }
@@ -136,6 +148,28 @@ func (g *getting) getPage(ctx context.Context, client *http.Client, target strin
 	case g.file != "" || r.Status >= 300:
 		g.warn("%s: status %d, %s", r.Final, r.Status, display.Count(r.Bytes, "byte", "bytes"))
 	}
+	if g.usage && !g.json {
+		g.warnUsage(r)
+	}
+}
+
+// maxUsage is how many lines about the use of a page are printed.
+const maxUsage = 50
+
+// warnUsage reports what the site says about the use of a page, if anything.
+func (g *getting) warnUsage(r pageResult) {
+	said := r.Usage.String()
+	if said == "" {
+		return
+	}
+	lines := strings.Split(said, "\n")
+	g.warn("%s: the site says about its use:", r.Final)
+	for _, line := range lines[:min(len(lines), maxUsage)] {
+		g.warn("  %s", line)
+	}
+	if more := len(lines) - maxUsage; more > 0 {
+		g.warn("  and %s", display.Count(more, "more line", "more lines"))
+	}
 }
 
 // redirectedFrom names the requested URL if a redirect from it was refused.
@@ -162,6 +196,7 @@ func (g *getting) fetch(ctx context.Context, client *http.Client, target string)
 	}
 	defer resp.Body.Close()
 	r.Final, r.Status, r.Type = resp.Request.URL.Redacted(), resp.StatusCode, clean.Text(resp.Header.Get("Content-Type"), 200)
+	r.Usage = g.crawler.Usage(resp)
 	if g.fail && r.Status >= http.StatusBadRequest {
 		return r, fmt.Errorf("status %d, page not written", r.Status)
 	}

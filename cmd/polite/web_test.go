@@ -90,7 +90,8 @@ func newWeb(t *testing.T) *httptest.Web {
 	robots("https://www.example.com", httptest.Redirect(301, "https://example.com/robots.txt").After(120*time.Millisecond))
 	robots("https://many.example", httptest.Text(manyRules()).Header("Cache-Control", "max-age=7200").ETag(`"v1"`).After(45*time.Millisecond))
 	robots("https://named.example", httptest.Text(manyCrawlers()))
-	robots("https://usage.example", httptest.Text(usageRobots))
+	robots("https://usage.example", httptest.Text(usageRobots)).
+		Path("/open/page", httptest.Text("Open.\n").Header("Content-Usage", "train-ai=y").Header("X-Robots-Tag", "polite: noindex, \u202ered").Header("Tdm-Reservation", "1"))
 	robots("https://labels.example", httptest.Text(manyLabels()))
 	robots("https://missing.example", httptest.Status(404))
 	robots("https://busy.example", httptest.Status(503).Header("Retry-After", "120"))
