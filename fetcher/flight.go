@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -181,13 +180,9 @@ func (e *engine) record(old *policy.Record, a policy.Attempt) (rec *policy.Recor
 // *egress.RefusedError if the address is known to be refused. Any other error is a
 // failure of the fetch: a rule of the caller's panics or blocks.
 func (e *engine) trip(key string) (*egress.Trip, error) {
-	u, err := url.Parse(key + robotsPath)
-	if err != nil {
-		return nil, err
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
 	defer cancel()
-	return call(ctx, e.watch.log, func(ctx context.Context) (*egress.Trip, error) { return e.network.Trip(ctx, u) })
+	return call(ctx, e.watch.log, func(ctx context.Context) (*egress.Trip, error) { return e.network.Trip(ctx, robotsURL(key)) })
 }
 
 // attempt makes the requests of one fetch within Options.Timeout, which begins with

@@ -53,5 +53,11 @@ func (e *engine) appendAuthority(b []byte, target *url.URL) ([]byte, error) {
 // robotsPath follows the authority in the URL of its robots.txt.
 const robotsPath = "/robots.txt"
 
+// robotsURL returns the URL of the robots.txt of an authority.
+func robotsURL(key string) *url.URL {
+	scheme, host, _ := strings.Cut(key, "://")
+	return &url.URL{Scheme: scheme, Host: host, Path: robotsPath}
+}
+
 // authorityOf returns the authority that a record is of.
 func authorityOf(rec *policy.Record) string { return strings.TrimSuffix(rec.Robots(), robotsPath) }

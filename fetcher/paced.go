@@ -50,14 +50,7 @@ func (e *engine) scopes(target *url.URL) []pace.Scope {
 
 // robotsScopes are the further scopes of a request for the robots.txt of an authority.
 func (e *engine) robotsScopes(key string) []pace.Scope {
-	if e.opts.Scopes == nil {
-		return nil
-	}
-	u, err := url.Parse(key + "/robots.txt")
-	if err != nil { // never: key was made of a URL
-		return nil
-	}
-	return e.opts.Scopes(u)
+	return e.scopes(robotsURL(key))
 }
 
 // turnInTime returns ctx's error if it has ended, and a *pace.RefusedError if the

@@ -29,11 +29,7 @@ type retrieval struct {
 // the initial authority, wherever they were found. Profile.Learn says what the
 // answer means. The turn is for the first request.
 func (e *engine) retrieve(ctx context.Context, a *policy.Attempt, old *policy.Record, turn pace.Turn, trip *egress.Trip) {
-	u, err := url.Parse(a.Robots)
-	if err != nil {
-		a.Err = &policy.Failure{Class: policy.Protocol, Err: err}
-		return
-	}
+	u := robotsURL(strings.TrimSuffix(a.Robots, robotsPath))
 	r := &retrieval{engine: e, ctx: ctx, robots: a.Robots, old: old, turn: turn, trip: trip}
 	for {
 		a.Served = u.String()
