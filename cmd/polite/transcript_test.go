@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -194,7 +196,19 @@ func (p *player) polite(args []string) string {
 	if code != 0 {
 		output += fmt.Sprintf("(exit %d)\n", code)
 	}
-	return strings.ReplaceAll(output, p.folder, "$TMP")
+	return missingFile.Replace(strings.ReplaceAll(output, p.folder, "$TMP"))
+}
+
+// missingFile replaces the words of this system for a file and for a folder that do not
+// exist by the words of Unix, which the transcripts have.
+var missingFile = strings.NewReplacer(
+	missing("none"), syscall.ENOENT.Error(),
+	missing(filepath.Join("none", "none")), syscall.ENOENT.Error(),
+)
+
+func missing(path string) string {
+	_, err := os.Stat(path)
+	return errors.Unwrap(err).Error()
 }
 
 // checkPrintable checks that the output has only printable characters and line ends.

@@ -11,7 +11,7 @@ This page is written by ` + "`go test ./internal/conformance -update`" + `. Do n
 
 Each line has a promise of Polite and the tests that fail if it is broken, as FOLDER/NAME. ` + "`go test ./FOLDER -run NAME`" + ` runs
 one of them. The name of a subtest begins with a section of RFC 9309. What each sentence of the RFC asks is in
-[conformance.md](conformance.md).
+[conformance.md](conformance.md), and what the project measures in [numbers.md](numbers.md).
 `
 
 // A promise is a claim about Polite and the tests that prove it.

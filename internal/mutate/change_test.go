@@ -89,7 +89,7 @@ func TestOutcomes(t *testing.T) {
 		if r.timeout = time.Minute; expected == endless {
 			r.timeout = time.Second
 		}
-		if got, err := r.test(c); got != expected || err != nil {
+		if got, err := r.test(t.Context(), c); got != expected || err != nil {
 			t.Errorf("%s: got %q, %v, want %q", name, got, err, expected)
 		}
 	}

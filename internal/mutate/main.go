@@ -6,7 +6,8 @@
 //
 // A change is noticed if a test fails, or if the tests do not end in time. A change that does not compile is not counted.
 // The command prints each change that no test notices, by its position. Such a change is a gap of the tests, or it changes
-// nothing: for example < and <= where both sides are never equal. With -n it makes a random choice of changes, by -seed.
+// nothing: for example < and <= where both sides are never equal. With -n it makes a random choice of changes, by -seed. After
+// Ctrl-C it prints the counts so far.
 // The sources are not changed. On Unix a test may use 4 GiB of address space, because some changes use up the memory.
 package main
 
@@ -20,6 +21,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -38,9 +40,11 @@ func main() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(temp)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
 	for _, pkg := range flag.Args() {
 		r := runner{pkg: pkg, temp: temp, timeout: *timeout}
-		if err := r.run(*n, *seed, *at); err != nil {
+		if err := r.run(ctx, *n, *seed, *at); err != nil {
 			log.Print(err)
 		}
 	}
@@ -64,8 +68,8 @@ type runner struct {
 	timeout time.Duration // longest run of the tests
 }
 
-// run tests n random changes, or all if n is 0, and prints the survivors and the counts.
-func (r *runner) run(n int, seed uint64, at string) error {
+// run tests n random changes, or all if n is 0, until ctx ends. It prints the survivors and the counts.
+func (r *runner) run(ctx context.Context, n int, seed uint64, at string) error {
 	files, err := r.list()
 	if err != nil {
 		return err
@@ -88,7 +92,10 @@ func (r *runner) run(n int, seed uint64, at string) error {
 		if tested := counts[noticed] + counts[endless] + counts[survived]; n > 0 && tested == n {
 			break
 		}
-		o, err := r.test(c)
+		o, err := r.test(ctx, c)
+		if ctx.Err() != nil {
+			break
+		}
 		if err != nil {
 			return err
 		}
@@ -119,7 +126,7 @@ func (r *runner) list() ([]string, error) {
 }
 
 // test builds the tests with the change and runs them.
-func (r *runner) test(c change) (outcome, error) {
+func (r *runner) test(ctx context.Context, c change) (outcome, error) {
 	changed, overlay, binary := filepath.Join(r.temp, "changed.go"), filepath.Join(r.temp, "overlay.json"), filepath.Join(r.temp, "test.exe")
 	replace, err := json.Marshal(map[string]map[string]string{"Replace": {c.file: changed}})
 	if err := errors.Join(err, os.WriteFile(changed, c.apply(), 0o600), os.WriteFile(overlay, replace, 0o600)); err != nil {
@@ -128,7 +135,7 @@ func (r *runner) test(c change) (outcome, error) {
 	if exec.Command("go", "test", "-c", "-overlay", overlay, "-o", binary, r.pkg).Run() != nil {
 		return invalid, nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), r.timeout)
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	arguments := []string{binary, "-test.short", "-test.failfast"}
 	if runtime.GOOS != "windows" {
