@@ -1,13 +1,19 @@
 // Command bench compares the matcher with other Go libraries on the same files. It
 // first compares their answers, and then their times in the same run.
 //
-//	go run . [-real FOLDER [-files N]]
+//	go run . [-real FOLDER [-files N]] [-driver 'NAME=command args']...
 //
 // FOLDER has real robots.txt files. Without it the files are generated, and some of
 // them are hostile. Each time is the shortest of several short samples, so that a
 // busy machine changes it little. The ratios are more reliable than the times. If a
 // peer fails on a file or answers differently, the file is left out of the peer's
 // ratio, and the row says how many files were left out.
+//
+// A driver is another program, which answers for a library in any language. The type
+// driver describes the protocol. If there are drivers, only drivers are measured: this
+// project and the Go libraries answer over a pipe, too. The time of the pipe alone is
+// measured with a driver that reads nothing, the echo, and is taken off. Beside the times
+// are the vectors of class rfc that a driver answers as they say.
 package main
 
 import (
@@ -16,24 +22,50 @@ import (
 	"io"
 	"log"
 	"os"
+	"slices"
 )
 
 func main() {
 	dir := flag.String("real", "", "folder of real robots.txt files")
 	files := flag.Int("files", 1000, "how many of them are used at most, evenly distributed")
+	var programs drivers
+	flag.Var(&programs, "driver", "`NAME=command args` of a program that answers for a library; may be repeated")
+	name := flag.String("answer", "", "be the driver of the Go `library`: polite, temoto, benjaminestes, grobotstxt or echo")
 	flag.Parse()
-	b := bench{out: os.Stdout, libraries: libraries()}
-	silence()
-	if *dir == "" {
-		b.generated()
+	if *name != "" {
+		if err := answerFor(*name, os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
 		return
 	}
-	jobs, err := realFiles(*dir, *files)
-	if err != nil {
+	b := bench{out: os.Stdout, libraries: libraries()}
+	silence()
+	if err := b.run(*dir, *files, programs); err != nil {
 		fmt.Fprintln(b.out, err)
 		os.Exit(2)
 	}
-	b.real(jobs)
+}
+
+// run prints the rows for real files or for generated ones, or those of drivers.
+func (b *bench) run(dir string, files int, programs drivers) (err error) {
+	var jobs []job
+	if dir != "" {
+		if jobs, err = realFiles(dir, files); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(programs) > 0 && dir == "":
+		return b.drive(programs, slices.Concat(ruleFiles(10), ruleFiles(100), ruleFiles(1000)))
+	case len(programs) > 0:
+		return b.drive(programs, jobs)
+	case dir == "":
+		b.generated()
+	default:
+		b.real(jobs)
+	}
+	return nil
 }
 
 // silence discards the output of the peers.

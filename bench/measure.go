@@ -22,7 +22,7 @@ type task func(l library, j job) (do func(), n int)
 
 // matching returns the task to match all targets with a parsed file.
 func matching(l library, j job) (func(), int) {
-	allowed := l.parse(j.body)
+	allowed := l.parse(j.body, token)
 	return func() {
 		for _, t := range j.targets {
 			allowed(t)
@@ -34,7 +34,7 @@ func matching(l library, j job) (func(), int) {
 func parsingAndMatching(n int) task {
 	return func(l library, j job) (func(), int) {
 		return func() {
-			allowed := l.parse(j.body)
+			allowed := l.parse(j.body, token)
 			for i := range n {
 				allowed(j.targets[i%len(j.targets)])
 			}
@@ -101,7 +101,7 @@ func answers(l library, j job) (list []bool) {
 			list = nil
 		}
 	}()
-	allowed := l.parse(j.body)
+	allowed := l.parse(j.body, token)
 	if allowed == nil {
 		return nil
 	}
