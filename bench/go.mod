@@ -5,6 +5,7 @@ go 1.25.0
 require (
 	github.com/benjaminestes/robots/v2 v2.0.5
 	github.com/gocolly/colly/v2 v2.3.0
+	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
 	github.com/jimsmart/grobotstxt v1.0.3
 	github.com/rfc9309/polite v0.0.0
 	github.com/temoto/robotstxt v1.1.2
@@ -27,8 +28,10 @@ require (
 	github.com/nlnwa/whatwg-url v0.6.2 // indirect
 	github.com/pquerna/cachecontrol v0.2.0 // indirect
 	github.com/saintfish/chardet v0.0.0-20230101081208-5e3ef4b5456d // indirect
+	go.etcd.io/bbolt v1.5.0 // indirect
 	golang.org/x/net v0.58.0 // indirect
 	golang.org/x/sync v0.22.0 // indirect
+	golang.org/x/sys v0.47.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
 	google.golang.org/appengine v1.6.8 // indirect
 	google.golang.org/protobuf v1.36.10 // indirect

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// agent and token name the crawler.
+const (
+	agent = "ExampleBot/0.1 (+https://example.com/bot)"
+	token = "ExampleBot"
+)
+
+// A file is a robots.txt of the web, with URLs to ask it for.
+type file struct {
+	body    []byte
+	sitemap bool // it names a sitemap, so each host has a file of its own
+	plain   *plainFile
+	targets []target
+}
+
+// A target is a URL without its authority, and what the file says about it.
+type target struct {
+	url     url.URL
+	text    string // as requested
+	allowed bool
+}
+
+// targetsMost is the number of URLs that each file is asked for.
+const targetsMost = 8
+
+// newFile returns a file with the answers of the second reading.
+func newFile(body []byte, urls []string) *file {
+	f := &file{body: body, plain: readPlainly(body, token)}
+	f.sitemap = bytes.Contains(bytes.ToLower(body), []byte("sitemap:"))
+	for _, raw := range append(urls, "https://example.com/") {
+		u, err := url.Parse(raw)
+		if err != nil || u.Host == "" || len(f.targets) == targetsMost {
+			continue
+		}
+		u.Scheme, u.Fragment, u.RawFragment = "https", "", ""
+		text := u.RequestURI()
+		if u.Path == "/robots.txt" {
+			continue // needs no robots.txt
+		}
+		f.targets = append(f.targets, target{*u, text, f.plain.allows(text)})
+	}
+	return f
+}
+
+// readFiles returns the real files of the folder that POLITE_CORPUS names. Without it
+// they are the files of the project's own vectors, and the note says so.
+func readFiles() (files []*file, note string, err error) {
+	if folder := os.Getenv("POLITE_CORPUS"); folder != "" {
+		files, err = realFiles(folder)
+		return files, fmt.Sprintf("%d real robots.txt files of POLITE_CORPUS", len(files)), err
+	}
+	list, err := vectors()
+	urls, bodies := map[string][]string{}, []string{}
+	for _, v := range list {
+		body := string(v.file())
+		if urls[body] == nil {
+			bodies = append(bodies, body)
+		}
+		urls[body] = append(urls[body], v.URL)
+	}
+	for _, body := range bodies {
+		files = append(files, newFile([]byte(body), urls[body]))
+	}
+	return files, fmt.Sprintf("%d small files of vectors/: POLITE_CORPUS does not name a folder with real ones", len(files)), err
+}
+
+// realFiles reads the real files and their URLs.
+func realFiles(folder string) (files []*file, err error) {
+	urls := map[string][]string{}
+	type urlLine struct {
+		ID   string
+		URLs []string
+	}
+	err = eachLine(filepath.Join(folder, "urls.jsonl.gz"), func(l urlLine) { urls[l.ID] = l.URLs })
+	type fileLine struct {
+		ID  string
+		B64 []byte
+	}
+	return files, cmp.Or(err, eachLine(filepath.Join(folder, "robots-real.jsonl.gz"), func(l fileLine) {
+		files = append(files, newFile(l.B64, urls[l.ID]))
+	}))
+}
+
+// A vector is a line of vectors/ours.jsonl; vectors/README.md explains it.
+type vector struct {
+	ID      string
+	Robots  string
+	B64     []byte `json:"robots_b64"`
+	Agent   string
+	URL     string
+	Allowed bool
+	Class   string
+}
+
+func (v vector) file() []byte {
+	if v.B64 != nil {
+		return v.B64
+	}
+	return []byte(v.Robots)
+}
+
+// vectors reads the project's own vectors. The folder bench, or one in it, is the
+// current one.
+func vectors() (list []vector, err error) {
+	for _, up := range []string{"..", "../.."} {
+		err = eachLine(filepath.Join(up, "vectors", "ours.jsonl"), func(v vector) { list = append(list, v) })
+		if err == nil {
+			return list, nil
+		}
+	}
+	return nil, err
+}
+
+// eachLine calls do with every line of a file of JSON values, which may be compressed.
+func eachLine[T any](name string, do func(T)) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var text io.Reader = bufio.NewReader(f)
+	if strings.HasSuffix(name, ".gz") {
+		if text, err = gzip.NewReader(text); err != nil {
+			return err
+		}
+	}
+	for lines := json.NewDecoder(text); lines.More(); {
+		var line T
+		if err := lines.Decode(&line); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		do(line)
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// This file prints the results.
+
+// add adds the counts of a day to those of the days before.
+func (t *counts) add(d counts) {
+	for _, sum := range []struct {
+		to   *int
+		more int
+	}{
+		{&t.visits, d.visits}, {&t.pages, d.pages}, {&t.disallowed, d.disallowed}, {&t.deferred, d.deferred}, {&t.late, d.late},
+		{&t.hits, d.hits}, {&t.fetches, d.fetches}, {&t.requests, d.requests}, {&t.hostDays, d.hostDays},
+		{&t.steadyFetches, d.steadyFetches}, {&t.steadyDays, d.steadyDays}, {&t.downFetches, d.downFetches}, {&t.downDays, d.downDays},
+		{&t.gaps, d.gaps}, {&t.wrong, d.wrong},
+	} {
+		*sum.to += sum.more
+	}
+	t.bytes = max(t.bytes, d.bytes)
+}
+
+// ratio is a divided by b.
+func ratio(a, b int) float64 { return float64(a) / float64(max(b, 1)) }
+
+// total returns the counts of all days.
+func (c *crawl) total() (all counts) {
+	for _, d := range c.days {
+		all.add(d)
+	}
+	return all
+}
+
+const heading = `                                                                    fetches for a host and day      from    too
+  day  decisions      pages disallowed  deferred   no turn    fetches     all  steady shorter trouble   memory  early  wrong     MiB
+`
+
+// table returns the results. The seed decides all of them but the memory in use.
+func (c *crawl) table() string {
+	var b strings.Builder
+	b.WriteString(heading)
+	for i, d := range c.days {
+		d.print(&b, fmt.Sprint(i+1))
+	}
+	all := c.total()
+	all.print(&b, "all")
+	fmt.Fprintf(&b, `
+robots.txt, for each host and each day on which it is visited: %.3f fetches (goal 1.05), %.3f requests with redirects and second tries
+    where nothing expires within a day: %.3f fetches (goal 1.00)
+    over all hosts and all days: %.3f fetches
+decisions that an independent reading does not share: %d of %d (goal 0)
+requests before their turn: %d of %d (goal 0)
+decisions without a fetch: %.1f %%
+memory: %d of at most %d MiB, %.1f KiB a host; %s
+package pace: at most %d authorities at one time, %d forgotten early
+`, ratio(all.fetches, all.hostDays), ratio(all.requests, all.hostDays), ratio(all.steadyFetches, all.steadyDays), ratio(all.fetches, c.settings.hosts*c.settings.days),
+		all.wrong, all.visits, all.gaps, all.pages+all.requests, 100*ratio(all.hits, all.visits),
+		all.bytes>>20, c.bytes>>20, float64(all.bytes)/1024/float64(c.settings.hosts), map[bool]string{true: "copies were dropped early", false: "nothing was dropped early"}[c.evicts],
+		c.paced, c.forgotten)
+	for _, w := range c.wrongs {
+		fmt.Fprintf(&b, "WRONG: %.1000s\n", w)
+	}
+	return b.String()
+}
+
+// print prints a row.
+func (t counts) print(b *strings.Builder, name string) {
+	other, otherDays := t.fetches-t.steadyFetches-t.downFetches, t.hostDays-t.steadyDays-t.downDays
+	fmt.Fprintf(b, "%5s %10d %10d %10d %9d %9d %10d %7.3f %7.3f %7.3f %7.3f %6.1f %% %6d %6d %7d\n", name, t.visits, t.pages, t.disallowed, t.deferred, t.late,
+		t.fetches, ratio(t.fetches, t.hostDays), ratio(t.steadyFetches, t.steadyDays), ratio(other, otherDays), ratio(t.downFetches, t.downDays),
+		100*ratio(t.hits, t.visits), t.gaps, t.wrong, t.bytes>>20)
+}
+
+// String returns the shares, the largest first.
+func (u usage) String() string {
+	sum := 0.0
+	for _, v := range u {
+		sum += v
+	}
+	names := slices.SortedFunc(maps.Keys(u), func(a, b string) int { return int(u[b] - u[a]) })
+	for i, n := range names {
+		names[i] = fmt.Sprintf("%s %.0f %%", n, 100*u[n]/sum)
+	}
+	return strings.Join(names, ", ")
+}
+
+// cost describes the processor time of a replay.
+func (c *crawl) cost(took time.Duration, used usage) string {
+	all := c.total()
+	return fmt.Sprintf("processor time: %v, %v a decision; %v\n", took.Round(time.Second/10), (took / time.Duration(max(all.visits, 1))).Round(time.Microsecond/10), used)
+}
