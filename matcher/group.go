@@ -128,9 +128,6 @@ func (b *groupBuilder) addPattern(from *record, pattern string) {
 	if some&star != 0 && !b.dialect.literal {
 		r.setStars(normal)
 	}
-	if r.starred {
-		b.rules.starred++
-	}
 	b.rules.list = append(b.rules.list, r)
 	if written := b.text[from.valueAt:from.to]; some&(odd|star) != 0 && view(normal) != written || len(pattern) != len(written) {
 		b.keepWritten(from)
@@ -227,17 +224,17 @@ func (g *Group) decide(t, q string) Match {
 }
 
 // Many rules get an index for the second match, since to build it takes as long as many
-// matches. If very many rules have stars, they get it for the first match, which would
-// take longer without it.
+// matches. Very many get it for the first match: with stars, the match would take longer
+// without it.
 const (
 	rulesFew  = 64
-	starsMany = 4000
+	rulesMany = 4000
 )
 
 // readyIndex returns the index of the rules, nil if there is none yet.
 func (g *Group) readyIndex() *index {
 	x := g.index.Load()
-	if x != nil || len(g.rules.list) <= rulesFew || !g.asked.Swap(true) && g.rules.starred <= starsMany {
+	if x != nil || len(g.rules.list) <= rulesFew || !g.asked.Swap(true) && len(g.rules.list) <= rulesMany {
 		return x
 	}
 	g.index.CompareAndSwap(nil, newIndex(&g.rules, candidatesFew))

@@ -323,8 +323,13 @@ func (s *rules) size(x *index) int {
 			l := &x[i]
 			n += bytesOf(l.plain) + bytesOf(l.heads.up) + bytesOf(l.pieces) + bytesOf(l.heads.starts) + bytesOf(l.longest.starts) + bytesOf(l.longest.up) + bytesOf(l.longest.jump) + bytesOf(l.pieceOf) + bytesOf(l.filed)
 		}
-	case len(s.list) > rulesFew: // an estimate: most rules with a star have one piece
-		n += int(unsafe.Sizeof(*x)) + (len(s.list)-s.starred)*8 + s.starred*int(unsafe.Sizeof(filedRule{})+unsafe.Sizeof(piece{})+12)
+	case len(s.list) > rulesFew:
+		n += int(unsafe.Sizeof(*x))
+		for i := range s.list {
+			if n += 8; s.list[i].starred { // most of them have one piece
+				n += int(unsafe.Sizeof(filedRule{})+unsafe.Sizeof(piece{})) + 4
+			}
+		}
 	}
 	return n
 }

@@ -43,7 +43,6 @@ type rules struct {
 	text    string // the patterns in normal form, one after another
 	list    []rule // in the order of the file
 	inOrder bool   // the first rule that matches decides, not the longest
-	starred int    // number of rules that have a star
 }
 
 // pattern returns the pattern of rule i.

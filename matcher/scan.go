@@ -84,7 +84,7 @@ func (s *scanner) next() bool {
 			s.read(from, to)
 			return true
 		}
-		if d.blankEnds && s.grouped && d.trimLeft(s.text[start:end]) == "" {
+		if from, to = d.trim(s.text, start, end); from == to && d.blankEnds && s.grouped {
 			s.record = record{kind: blank, line: s.line}
 			s.inRules = false
 			return true
@@ -182,7 +182,9 @@ func (d *Dialect) split(line string) (name, value string, sep byte) {
 			return "", "", 0
 		}
 	}
-	return d.trimRight(line[:i]), d.trimLeft(line[i+1:]), line[i]
+	_, nameEnd := d.trim(line, 0, i)
+	valueAt, _ := d.trim(line, i+1, len(line))
+	return line[:nameEnd], line[valueAt:], line[i]
 }
 
 // until returns the part of s before the first c.
@@ -197,22 +199,6 @@ func (d *Dialect) trim(text string, from, to int) (int, int) {
 		from++
 	}
 	return from, to
-}
-
-// trimLeft removes white space at the beginning of s.
-func (d *Dialect) trimLeft(s string) string {
-	for len(s) > 0 && d.isSpace(s[0]) {
-		s = s[1:]
-	}
-	return s
-}
-
-// trimRight removes white space at the end of s.
-func (d *Dialect) trimRight(s string) string {
-	for len(s) > 0 && d.isSpace(s[len(s)-1]) {
-		s = s[:len(s)-1]
-	}
-	return s
 }
 
 // isSpace reports whether c is white space within a line.
