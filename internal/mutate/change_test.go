@@ -68,7 +68,7 @@ func TestOutcomes(t *testing.T) {
 		}
 	}
 	t.Chdir(dir)
-	r := runner{pkg: ".", temp: t.TempDir()}
+	r := runner{pkg: ".", temp: t.TempDir(), skip: "^$"}
 	if _, err := r.list(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 // Command mutate measures what the tests of a package notice. It changes one token of the package at a time, an
 // operator, a constant or a condition, and runs the package's short tests on the changed package:
 //
-//	go run ./internal/mutate [-n 200] [-seed 1] [-timeout 1m] PACKAGE...
+//	go run ./internal/mutate [-n 200] [-seed 1] [-timeout 1m] [-skip TESTS] PACKAGE...
 //	go run ./internal/mutate -at policy/fresh.go:57:12 ./policy
 //
 // A change is noticed if a test fails, or if the tests do not end in time. A change that does not compile is not counted.
@@ -32,6 +32,7 @@ func main() {
 	n := flag.Int("n", 0, "number of changes in each package, chosen at random; 0 for all")
 	seed := flag.Uint64("seed", 1, "what the random choice depends on")
 	timeout := flag.Duration("timeout", time.Minute, "longest run of the tests")
+	skip := flag.String("skip", "^$", "tests that are skipped, as in go test -skip, because they are slow")
 	at := flag.String("at", "", "only the changes at this position, as printed")
 	flag.Parse()
 	log.SetFlags(0)
@@ -43,7 +44,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	for _, pkg := range flag.Args() {
-		r := runner{pkg: pkg, temp: temp, timeout: *timeout}
+		r := runner{pkg: pkg, temp: temp, timeout: *timeout, skip: *skip}
 		if err := r.run(ctx, *n, *seed, *at); err != nil {
 			log.Print(err)
 		}
@@ -66,6 +67,7 @@ type runner struct {
 	dir     string        // folder of the package
 	temp    string        // folder for the changed file and the test binary
 	timeout time.Duration // longest run of the tests
+	skip    string        // tests that are skipped
 }
 
 // run tests n random changes, or all if n is 0, until ctx ends. It prints the survivors and the counts.
@@ -137,7 +139,7 @@ func (r *runner) test(ctx context.Context, c change) (outcome, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	arguments := []string{binary, "-test.short", "-test.failfast"}
+	arguments := []string{binary, "-test.short", "-test.failfast", "-test.skip", r.skip}
 	if runtime.GOOS != "windows" {
 		arguments = append([]string{"sh", "-c", `ulimit -v 4194304; exec "$0" "$@"`}, arguments...)
 	}
