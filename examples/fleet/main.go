@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/rfc9309/polite/cache/redis"
+	"github.com/rfc9309/polite/examples/internal/localredis"
 	"github.com/rfc9309/polite/examples/internal/web"
 	"github.com/rfc9309/polite/fetcher"
 )
@@ -51,7 +52,7 @@ func run(out io.Writer) error {
 	if os.Getenv("FLEET_MEMBER") != "" {
 		return member(out, os.Getenv("FLEET_MEMBER"), os.Getenv("FLEET_REDIS"), os.Getenv("FLEET_WEB"))
 	}
-	server, address, err := startRedis()
+	server, address, err := localredis.Start()
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,8 @@ func TestCrawl(t *testing.T) {
 	var out bytes.Buffer
 	crawl(&out, &http.Client{Transport: tr}, "http://shop.example/")
 	for want, times := range map[string]int{
-		"fetched http":                         7,
+		"fetched http":                         8,
+		"fetched http://shop.example/old\n":    1,
 		"fetched http://shop.example/page/3\n": 1,
 		"fetched http://busy.example/page/1\n": 1,
 		`DISALLOW http://shop.example/cart/1: line 2 "Disallow: /cart" in group "*"`:                                                                                  1,

@@ -17,7 +17,8 @@ func smallWeb() (*web.Web, *fetcher.Options) {
 		"shop.example": {
 			Robots: web.Text("User-agent: *\nDisallow: /cart\nCrawl-delay: 0.05\n"),
 			Pages:  3,
-			Links:  []string{"/cart/1", "http://busy.example/", "http://moved.example/", "http://lost.test/"},
+			Links:  []string{"/cart/1", "/old", "http://busy.example/", "http://moved.example/", "http://lost.test/"},
+			Moved:  "/old",
 		},
 		"busy.example":  {Robots: web.Steps(web.Status(503), web.Text("User-agent: *\nDisallow:\n")), Pages: 1},
 		"moved.example": {Robots: web.Redirect("http://files.example/robots.txt"), Links: []string{"/drafts/1"}},

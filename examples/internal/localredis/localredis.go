@@ -1,4 +1,5 @@
-package main
+// Package localredis starts a Redis server on loopback for an example.
+package localredis
 
 import (
 	"cmp"
@@ -10,10 +11,10 @@ import (
 	"time"
 )
 
-// startRedis starts a server that writes nothing to disk, and waits until it accepts
+// Start starts a server that writes nothing to disk, and waits until it accepts
 // connections. POLITE_REDIS_SERVER can name another program that speaks the protocol,
 // such as valkey-server. The caller must end the process.
-func startRedis() (*exec.Cmd, string, error) {
+func Start() (*exec.Cmd, string, error) {
 	program, err := exec.LookPath(cmp.Or(os.Getenv("POLITE_REDIS_SERVER"), "redis-server"))
 	if err != nil {
 		return nil, "", err
