@@ -144,6 +144,8 @@ func (p *Pacer) answer(t *ticket, g Grant, ok bool, asked instant) {
 	switch {
 	case t.ended:
 		go p.release(t) // ends with its call
+		// The question was cancelled, and may reach the store after that call.
+		time.AfterFunc(releaseRest, func() { p.giveBack(t, p.now()+ticketLife) })
 		return
 	case ok:
 		p.fleet.measure(asked, now, g.Clock)

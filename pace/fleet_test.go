@@ -1024,3 +1024,30 @@ func TestFleetLeavesAStart(t *testing.T) {
 		}
 	})
 }
+
+// A slowpoke is a store that a question of a caller that leaves reaches only after the call that ends its ticket.
+type slowpoke struct{ *ledger }
+
+func (s slowpoke) Reserve(ctx context.Context, authority string, r Reservation) (Grant, error) {
+	time.Sleep(100 * ms)
+	return s.ledger.Reserve(context.WithoutCancel(ctx), authority, r)
+}
+
+// A place that a question took after its caller had left is free soon.
+func TestFleetLeavesBeforeItsQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := slowpoke{newLedger()}
+		p := pacer(t, Limits{Parallel: 1}, &Options{Shared: s})
+		ctx, cancel := context.WithTimeout(t.Context(), 50*ms)
+		defer cancel()
+		if _, err := p.Wait(ctx, host1, 0); err != context.DeadlineExceeded {
+			t.Fatalf("Wait = %v, want %v", err, context.DeadlineExceeded)
+		}
+		time.Sleep(time.Second)
+		if s.mu.Lock(); len(s.flying) != 0 {
+			t.Errorf("%d in flight a second after all have left, want none", len(s.flying))
+		}
+		s.mu.Unlock()
+		time.Sleep(time.Minute)
+	})
+}

