@@ -1,15 +1,12 @@
 package fetcher
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"time"
-
-	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/rfc9309/polite/cache"
 	"github.com/rfc9309/polite/internal/origin"
@@ -197,15 +194,4 @@ func (o *Options) check() error {
 		return o.Profile.Check()
 	}
 	return nil
-}
-
-// checkBase refuses a base that is known to follow redirects by itself: it would
-// fetch pages that no robots.txt was checked for, and skip the address rule.
-func checkBase(base http.RoundTripper) error {
-	rt, ok := base.(*retryablehttp.RoundTripper)
-	if !ok || rt.Client != nil && rt.Client.HTTPClient != nil && rt.Client.HTTPClient.CheckRedirect != nil {
-		return nil
-	}
-	return errors.New("fetcher: Base is a go-retryablehttp RoundTripper that follows redirects; want one whose " +
-		"Client.HTTPClient has a CheckRedirect that returns http.ErrUseLastResponse")
 }

@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/go-retryablehttp"
-
 	"github.com/rfc9309/polite/internal/egress"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
@@ -24,44 +22,29 @@ const (
 	maxHeader = 64 << 10
 	// maxConns bounds the connections that one try may take of an *http.Transport.
 	maxConns = 3
-	// retryWait is the time between two tries of a hop. Longer waits are left to the
-	// record, which says when the next fetch is.
-	retryWait = 500 * time.Millisecond
 )
 
 // hop requests one URL, again if the connection fails.
 func (r *retrieval) hop(u *url.URL) answer {
 	t := &tries{retrieval: r, url: u}
-	if err := t.do(); err != nil && t.last.err == nil {
-		// An error of http.Client's own, or no turn for the first try. The failure
-		// of a try counts more than the missing turn of the next.
+	if err := t.retry(); err != nil && t.last.err == nil {
+		// No try was made: http.Client failed, or there was no turn in time.
 		return answer{err: classify(r.ctx, err)}
 	}
 	return t.last
 }
 
-// do makes the tries of one hop. It is one call of go-retryablehttp, which is
-// set to follow no redirect, to log nothing, and to return the last answer whatever
-// its status. It waits no longer than retryWait.
-func (t *tries) do() error {
-	req, err := retryablehttp.NewRequestWithContext(t.ctx, http.MethodGet, t.url.String(), nil)
-	if err != nil {
-		return err
-	}
-	req.Header = t.engine.header(t.url, t.old)
-	followNone := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	client := &retryablehttp.Client{
-		HTTPClient:   &http.Client{Transport: t, CheckRedirect: followNone},
-		RetryMax:     t.engine.opts.Attempts - 1,
-		CheckRetry:   t.again,
-		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return retryWait },
-		ErrorHandler: retryablehttp.PassthroughErrorHandler,
-	}
-	_, err = client.Do(req) //nolint:bodyclose // try closes the body; what is returned has none
-	return err
+// tries are the tries of one hop.
+type tries struct {
+	*retrieval
+	url        *url.URL
+	n          int    // tries made
+	late       bool   // the next try has no turn in time
+	last       answer // result of the last try
+	statusOnly bool   // no body is read
 }
 
-// answer is the result of one hop.
+// answer is the result of one try.
 type answer struct {
 	status  int
 	header  http.Header
@@ -69,27 +52,13 @@ type answer struct {
 	err     error // a *policy.Failure
 }
 
-// tries makes the tries of one hop. It is the http.RoundTripper below
-// go-retryablehttp, which closes idle connections after every failure. It has no
-// CloseIdleConnections, so the connections for pages stay open.
-type tries struct {
-	*retrieval
-	url  *url.URL
-	n    int    // tries made
-	late bool   // another try has no turn in time
-	last answer // result of the last try
-
-	statusOnly bool // no body is read
-}
-
-// RoundTrip makes one try at the host's turn and keeps the answer. It returns a
-// status without body or Location, so that http.Client does not follow a redirect
-// and go-retryablehttp does not read from the base.
-func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
+// next makes the next try at the host's turn and keeps its answer in t.last. The error
+// is the failure of the try, or says that it had no turn.
+func (t *tries) next(req *http.Request) error {
 	turn, err := t.nextTurn()
 	if err != nil {
 		t.late = true
-		return nil, err
+		return err
 	}
 	t.n++
 	t.engine.counts.requests.Add(1)
@@ -103,10 +72,7 @@ func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
 	t.engine.watch.request(Request{
 		Robots: t.robots, URL: t.url.String(), Try: t.n, Status: t.last.status, Start: start, Took: time.Since(start), Err: t.last.err,
 	})
-	if t.last.err != nil {
-		return nil, t.last.err
-	}
-	return &http.Response{StatusCode: t.last.status, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
+	return t.last.err
 }
 
 // try makes one request and reads the body of a successful answer. The base runs on
@@ -205,32 +171,20 @@ func unanswered(ctx context.Context, f *policy.Failure, heard bool) error {
 
 // nextTurn waits for the host's turn as long as the time of the fetch permits. The turn
 // of the first request is there already.
-func (t *tries) nextTurn() (none pace.Turn, err error) {
-	if held := t.turn; held != none {
-		t.turn = none
+func (t *tries) nextTurn() (pace.Turn, error) {
+	if held := t.turn; held != (pace.Turn{}) {
+		t.turn = pace.Turn{}
 		return held, nil
 	}
 	key, err := Authority(t.url)
 	if err != nil {
-		return none, err
+		return pace.Turn{}, err
 	}
 	turn, err := t.engine.pacer.Follow(t.ctx, key, 0, t.engine.scopes(t.url)...)
 	if err != nil {
-		return none, &policy.Failure{Class: policy.Timeout, Err: fmt.Errorf("waiting for a turn: %w", err)}
+		return pace.Turn{}, &policy.Failure{Class: policy.Timeout, Err: fmt.Errorf("waiting for a turn: %w", err)}
 	}
 	return turn, nil
-}
-
-// again decides on another try. It makes one only after a failure of the network,
-// and only if there is time to wait for it.
-func (t *tries) again(ctx context.Context, _ *http.Response, err error) (bool, error) {
-	if err == nil || t.late || ctx.Err() != nil {
-		return false, nil
-	}
-	if end, ok := ctx.Deadline(); ok && time.Until(end) <= retryWait {
-		return false, nil
-	}
-	return mayPass(classify(ctx, err)), nil
 }
 
 // headerSize is about the number of bytes a header took on the wire.

@@ -49,7 +49,7 @@ func (r *retrieval) status(method, target string) (status int, made bool) {
 	req.Header = r.engine.header(req.URL, nil)
 	req.Header.Set("Cache-Control", "no-cache")
 	t := &tries{retrieval: r, url: req.URL, statusOnly: true}
-	if _, err := t.RoundTrip(req); err != nil { //nolint:bodyclose // the body is empty
+	if err := t.next(req); err != nil {
 		return 0, !t.late
 	}
 	if field.Age(field.Canonical(t.last.header)) > 0 {
