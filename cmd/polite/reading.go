@@ -50,14 +50,10 @@ func (r *reading) download(ctx context.Context, what string, profile *policy.Pro
 		return nil, err
 	}
 	defer stop()
-	limited, cancel := context.WithTimeout(ctx, r.timeout)
-	defer cancel()
-	d, err := crawler.Check(limited, &url.URL{Scheme: target.Scheme, Host: target.Host, Path: "/"})
+	d, err := crawler.Check(ctx, &url.URL{Scheme: target.Scheme, Host: target.Host, Path: "/"})
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case limited.Err() != nil:
-		return nil, fmt.Errorf("no answer within %v", r.timeout)
 	case err != nil:
 		return nil, err
 	case file == nil:
