@@ -364,14 +364,15 @@ func (f *flight) outcome(health Health, rest time.Duration) Report {
 // anything. level is what the next pause started from before.
 func (f *flight) news(health Health, rest, level time.Duration) (r Report, ok bool) {
 	h := f.host
-	if health != Failing && health == f.health {
-		health = Neutral // it counts at the end
+	answered := f.ticket != nil && h.breaker.troubled()
+	if health != Failing && !(health == Healthy && answered) {
+		health = Neutral // a success counts at the end
 	}
 	r = f.outcome(health, rest)
 	if rest > 0 || h.level != level {
 		r.Level = h.level
 	}
-	if f.ticket != nil && h.breaker.troubled() {
+	if answered {
 		r.Answered = f.ticket.name
 	}
 	return r, health != Neutral || r.Level >= 0 || r.Answered != ""

@@ -45,12 +45,14 @@ func (l *Limits) health(status int) Health {
 //
 //	closed   requests may start. Each failure counts, and a success sets the count to 0.
 //	open     the host rests. Then one request at a time may start, the probe, and
-//	         all others wait for its outcome.
+//	         all others wait for its answer.
 //
 // Limits.Failures in a row open it. A probe that fails begins the next rest, twice as
-// long. A probe that succeeds closes the breaker. A probe without an outcome leaves its
-// place to the next request in line. Requests that began before the latest rest say
-// nothing: they failed of what that rest is for.
+// long. A probe whose answer begins well closes the breaker, so that nobody waits for a
+// long body. But the count stays until a request has succeeded to its end, so one failure
+// opens the breaker again. A probe without an outcome leaves its place to the next request
+// in line. Requests that began before the latest rest say nothing: they failed of what that
+// rest is for.
 //
 // In a fleet the store counts. Each process counts as well, for the time in which the
 // store is away, and takes over what the store answers.

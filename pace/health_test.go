@@ -285,6 +285,36 @@ type tester struct {
 	probes   int // under way
 }
 
+// The head of an answer does not end what its body may yet fail of. The probe whose answer
+// begins well lets other requests start, but one that fails before any has succeeded begins
+// the next rest.
+func TestProbeWithoutBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pacer(t, Limits{}, nil)
+		for range 3 {
+			turn := take(t, p, host1, 0)
+			turn.Answer(200, nil)
+			turn.Fail("body")
+			turn.Done()
+		}
+		for _, rest := range []time.Duration{10, 20, 40} {
+			zero := time.Now()
+			probe := take(t, p, host1, 0)
+			if rested := time.Since(zero); rested != rest*time.Second {
+				t.Errorf("6: the host rested for %v, want %v", rested, rest*time.Second)
+			}
+			probe.Answer(200, nil)
+			second := take(t, p, host1, 0)
+			if _, why := p.Peek(host1, 0); why != ReasonBreaker {
+				t.Errorf("6: while the second request has no answer a third waits for %q, want %q", why, ReasonBreaker)
+			}
+			second.Done()
+			probe.Fail("body")
+			probe.Done()
+		}
+	})
+}
+
 func (c *tester) n(n int64) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

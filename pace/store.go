@@ -169,8 +169,10 @@ type Grant struct {
 
 // A Report is what the answer to a request, or its failure, says of a host.
 type Report struct {
-	// Answered is the ticket of a request whose answer has begun, so that it need
-	// not fail any more unless it is the probe; empty is none.
+	// Answered is the ticket of a request whose answer has begun; empty is none.
+	// It no longer counts as one that may fail. With Healthy the answer began
+	// well, which is no success yet: if the ticket is the probe, the host is not
+	// Open any more, but its Failures and its Rest stay.
 	Answered string
 	// Started is when the request started, by the store's clock. Requests that
 	// started before the latest rest began neither fail nor succeed.
@@ -217,7 +219,7 @@ type Condition struct {
 	// Cause is what the last of them was.
 	Cause string
 	// Open says that there were so many that only a probe may start. A success
-	// ends that.
+	// ends that, and so does a probe whose answer begins well.
 	Open bool
 	// Rest is the length of the latest rest, halved by each success since.
 	Rest time.Duration

@@ -36,7 +36,7 @@ type flight struct {
 	beforeDelay time.Duration // host.delay before this turn
 	sent        bool          // Sent has been called
 	answered    bool          // Answer has been called
-	health      Health        // outcome, for the breaker; Neutral until it is known and once it has counted as a success
+	health      Health        // outcome, for the breaker; Neutral until it is known
 	ticket      *ticket       // its place in the fleet; nil without one
 }
 
@@ -169,9 +169,8 @@ func (h *host) learn(f *flight, status int, wait, quota time.Duration) time.Dura
 		h.fail(f, "status "+strconv.Itoa(status), p.now())
 	case Healthy:
 		h.recover(f.started)
-		if h.breaker != nil && h.breaker.probe == f {
-			h.succeed(f)
-			f.health = Neutral // it counts once
+		if b := h.breaker; b != nil && b.probe == f {
+			b.open, b.probe = false, nil
 		}
 	}
 	if quota > 0 {

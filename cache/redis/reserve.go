@@ -400,7 +400,7 @@ if health == "failing" and started > own.opened then
 		own.open, own.opened, own.tries, own.rest = 1, now, "", math.min(math.max(2 * own.rest, least), longest)
 		forbid(own.rest, "breaker")
 	end
-elseif health == "healthy" and started > own.opened then
+elseif health == "healthy" and answered == "" and started > own.opened then
 	own.failures, own.open, own.tries, own.rest = 0, 0, "", own.rest / 2 >= least and own.rest / 2 or 0
 end
 if wait > 0 then
@@ -409,10 +409,14 @@ if wait > 0 then
 elseif new >= 0 then
 	own.level = math.min(own.level, new)
 end
-if own.open == 0 and answered ~= "" then
+if answered ~= "" and (own.open == 0 or health == "healthy") then
 	local kept = ""
 	for who in string.gmatch(own.tries, "%S+") do
-		kept = who == answered and kept or kept .. " " .. who
+		if who == answered then
+			own.open = 0
+		else
+			kept = kept .. " " .. who
+		end
 	end
 	own.tries = kept
 end

@@ -145,6 +145,33 @@ func (d *desk) probe() {
 	d.granted(soon("r.g"), "the probe succeeded")
 }
 
+// probeAnswered is about a probe whose answer has begun.
+func (d *desk) probeAnswered() {
+	const rest, longest = blink, 2 * time.Hour
+	soon := func(ticket string) pace.Reservation { return pace.Reservation{Ticket: ticket, Life: time.Hour} }
+	begin := d.granted(soon("p.a"), "nothing is in the way").Start
+	for range 3 {
+		d.report(failing(begin, rest, longest))
+	}
+	d.hold("p.a", 0, begin)
+	time.Sleep(rest + 50*time.Millisecond)
+	g := d.granted(soon("q.b"), "the rest is over, and one may try")
+	d.report(pace.Report{Answered: "q.b", Level: -1})
+	d.refused(soon("r.c"), "the answer to the probe says nothing of the host")
+	d.report(pace.Report{Answered: "p.a", Health: pace.Healthy, Level: -1})
+	d.refused(soon("r.c"), "another ticket than that of the probe has its answer")
+	c := d.report(pace.Report{Answered: "q.b", Health: pace.Healthy, Level: -1})
+	if c.Open || c.Failures != 3 || c.Rest != rest {
+		d.Errorf("after the answer to the probe began well %+v, want three failures, the rest of %v, and no Open", c, rest)
+	}
+	d.granted(soon("r.c"), "the answer to the probe has begun well")
+	d.refused(soon("s.d"), "one request at a time may fail")
+	c = d.report(failing(g.Start, rest, longest))
+	if !c.Open || c.Failures != 4 || c.Rest != 2*rest {
+		d.Errorf("after the body of the probe broke %+v, want four failures and twice the rest", c)
+	}
+}
+
 func (d *desk) count() {
 	register := func(process string, life time.Duration, want int) {
 		d.Helper()

@@ -72,6 +72,7 @@ func promises() []promise {
 		{"pause", (*desk).pause},
 		{"failures", (*desk).failures},
 		{"probe", (*desk).probe},
+		{"probe_answered", (*desk).probeAnswered},
 		{"count", (*desk).count},
 		{"authorities", (*desk).authorities},
 		{"any_size", (*desk).anySize},

@@ -42,6 +42,7 @@ var breaches = []struct{ breaks, test string }{
 	{"takes a quota for a pause", "pause"},
 	{"takes no news for news", "pause"},
 	{"waits for long answers", "failures"},
+	{"waits for the body of the probe", "probe_answered"},
 	{"counts old requests", "failures"},
 	{"lets all requests fail", "failures"},
 	{"forgets the cause", "failures"},

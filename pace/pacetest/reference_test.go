@@ -502,7 +502,7 @@ func (r *reference) Report(_ context.Context, authority string, a pace.Report) (
 	case a.Started <= s.opened && !r.does("counts old requests"):
 	case a.Health == pace.Failing:
 		r.fail(s, a)
-	case a.Health == pace.Healthy:
+	case a.Health == pace.Healthy && a.Answered == "":
 		s.now.Failures, s.now.Open, s.now.Rest = 0, false, s.now.Rest/2
 		if s.now.Rest < a.Rest {
 			s.now.Rest = 0
@@ -511,7 +511,11 @@ func (r *reference) Report(_ context.Context, authority string, a pace.Report) (
 	if r.does("takes no news for news") {
 		a.Level = max(a.Level, 0)
 	}
-	if !s.now.Open && !r.does("waits for long answers") {
+	switch probe := s.now.Open && s.tries[a.Answered]; {
+	case probe && a.Health == pace.Healthy:
+		s.now.Open = r.does("waits for the body of the probe")
+		delete(s.tries, a.Answered)
+	case !probe && !r.does("waits for long answers"):
 		delete(s.tries, a.Answered)
 	}
 	if a.Wait > 0 {
