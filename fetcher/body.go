@@ -35,7 +35,7 @@ type content struct {
 // soon after ctx, also if the body does not.
 func readBody(ctx context.Context, resp *http.Response, header http.Header, limit int) (content, error) {
 	raw := &rawBody{ctx: ctx, r: resp.Body, left: 2*int64(limit) + 64<<10}
-	r, err := decoded(raw, header, resp.Uncompressed)
+	r, err := decodedReader(raw, header, resp.Uncompressed)
 	if err != nil {
 		return content{}, err
 	}
@@ -44,7 +44,7 @@ func readBody(ctx context.Context, resp *http.Response, header http.Header, limi
 		return content{body: body[:limit], cut: true}, nil
 	}
 	if err == nil {
-		err = raw.complete(announced(resp, header))
+		err = raw.checkLength(announcedLength(resp, header))
 	}
 	if err != nil {
 		return content{}, bodyFailure(err)
@@ -52,18 +52,19 @@ func readBody(ctx context.Context, resp *http.Response, header http.Header, limi
 	return content{body: body}, nil
 }
 
-// announced returns the length of the raw body that an answer declares, 0 if none.
+// announcedLength returns the length of the raw body that an answer declares, 0 if none.
 // Of several lengths it is the longest: a body that falls short of one of them may
 // have been cut.
-func announced(resp *http.Response, header http.Header) int64 {
+func announcedLength(resp *http.Response, header http.Header) int64 {
 	if resp.Uncompressed || len(resp.TransferEncoding) > 0 || header["Transfer-Encoding"] != nil {
 		return 0
 	}
 	return max(resp.ContentLength, field.Length(header))
 }
 
-// decoded undoes the content codings of a body, one or two of them.
-func decoded(r io.Reader, header http.Header, done bool) (io.Reader, error) {
+// decodedReader undoes the content codings of a body, two at most. With done it returns r
+// itself: the base has undone them.
+func decodedReader(r io.Reader, header http.Header, done bool) (io.Reader, error) {
 	if done {
 		return r, nil
 	}
@@ -78,15 +79,15 @@ func decoded(r io.Reader, header http.Header, done bool) (io.Reader, error) {
 	}
 	for i := len(codings) - 1; i >= 0; i-- {
 		var err error
-		if r, err = decoder(r, codings[i]); err != nil {
+		if r, err = newDecoder(r, codings[i]); err != nil {
 			return nil, err
 		}
 	}
 	return r, nil
 }
 
-// decoder undoes one coding. An empty body is empty in any coding.
-func decoder(r io.Reader, coding string) (io.Reader, error) {
+// newDecoder undoes one coding. An empty body is empty in any coding.
+func newDecoder(r io.Reader, coding string) (io.Reader, error) {
 	b := bufio.NewReader(r)
 	head, err := b.Peek(2)
 	if err == io.EOF && len(head) == 0 {
@@ -165,9 +166,9 @@ func (b *rawBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// complete reports an error if the body has fewer than want bytes. It reads what
-// a decoder has left, which stops at the end of its own format.
-func (b *rawBody) complete(want int64) error {
+// checkLength returns an error if the body has fewer than want bytes. A decoder stops at the
+// end of its own format, so checkLength reads the rest first.
+func (b *rawBody) checkLength(want int64) error {
 	if b.read < want {
 		if _, err := io.Copy(io.Discard, b); err != nil {
 			return err

@@ -33,59 +33,62 @@ func (t *Transport) Check(ctx context.Context, target *url.URL) (policy.Decision
 
 // report counts a decision and passes it to the hook.
 func (t *Transport) report(ctx context.Context, d policy.Decision) {
-	t.engine.counts.decision(d.Verdict)
+	t.engine.counts.countDecision(d.Verdict)
 	t.engine.watch.decided(ctx, d)
 }
 
-// A checked URL has a decision, which rests on a record.
-type checked struct {
+// checkedURL is the decision on one URL and the record that it rests on.
+type checkedURL struct {
 	decision    policy.Decision
 	rec         *policy.Record // nil if the decision needs none
-	beganFlight bool           // this very call began the fetch of the record
+	beganFlight bool           // this call began the fetch of the record, and did not join another one
 }
 
-// decide decides on a URL. It looks for a record, and fetches the file if that is due.
-func (t *Transport) decide(ctx context.Context, target *url.URL, key string) (r checked, err error) {
+// decide decides on a URL. It fetches the robots.txt first if no record in memory is
+// current.
+func (t *Transport) decide(ctx context.Context, target *url.URL, key string) (r checkedURL, err error) {
 	if d, ok := t.withoutRecord(target, key); ok {
-		return checked{decision: d}, nil
+		return checkedURL{decision: d}, nil
 	}
-	if r.rec = t.engine.inForce(key); r.rec == nil {
-		r.rec, r.beganFlight, err = t.engine.fetch(ctx, key, false)
+	if r.rec = t.engine.currentRecord(key); r.rec == nil {
+		r.rec, r.beganFlight, err = t.engine.joinFlight(ctx, key, false)
 	}
-	r.decision, err = t.decision(target, key, r.rec, err)
+	r.decision, err = t.decisionBy(target, key, r.rec, err)
 	return r, err
 }
 
-// withoutRecord is the decision on a URL that no record is needed for.
+// withoutRecord returns the decision on a URL that needs no record: Options.Override has
+// decided, or the URL is robots.txt itself. It reports false for any other URL.
 func (t *Transport) withoutRecord(target *url.URL, key string) (policy.Decision, bool) {
 	if d, ok := t.overridden(target); ok {
 		return d, true
 	}
-	var none *policy.Record // allows robots.txt itself, and nothing else
-	if !none.Allows(t.token, target, time.Time{}) {
+	var empty *policy.Record // allows robots.txt itself, and nothing else
+	if !empty.Allows(t.token, target, time.Time{}) {
 		return policy.Decision{}, false
 	}
-	d := none.Decide(t.token, target, time.Time{})
+	d := empty.Decide(t.token, target, time.Time{})
 	d.Profile = t.engine.opts.Profile.Name
-	return t.withTurn(d, target, key, none), true
+	return t.withTurn(d, target, key, empty), true
 }
 
-// decision is what a record, or the error in its place, means for a URL.
-func (t *Transport) decision(target *url.URL, key string, rec *policy.Record, err error) (policy.Decision, error) {
+// decisionBy returns the decision on a URL by a record, or by the error that came in place
+// of the record. An error that is no decision is returned.
+func (t *Transport) decisionBy(target *url.URL, key string, rec *policy.Record, err error) (policy.Decision, error) {
 	var late *pace.RefusedError
 	var forbidden *egress.RefusedError
 	switch {
 	case errors.As(err, &late):
-		return t.tooLate(target, late), nil
+		return t.lateDecision(target, late), nil
 	case errors.As(err, &forbidden):
-		return t.forbidden(target, forbidden), nil
+		return t.forbiddenDecision(target, forbidden), nil
 	case err != nil:
 		return policy.Decision{}, err
 	}
 	return t.withTurn(rec.Decide(t.token, target, time.Now()), target, key, rec), nil
 }
 
-// overridden is the decision of Options.Override on a URL, if there is one.
+// overridden returns the decision of Options.Override on a URL, if there is one.
 func (t *Transport) overridden(target *url.URL) (policy.Decision, bool) {
 	if t.engine.opts.Override == nil {
 		return policy.Decision{}, false
@@ -97,26 +100,27 @@ func (t *Transport) overridden(target *url.URL) (policy.Decision, bool) {
 	if reason == "" {
 		reason = "no reason given"
 	}
-	d := t.house(v, target)
+	d := t.houseDecision(v, target)
 	d.Override = reason
 	return d, true
 }
 
-// house is the beginning of a decision that rests on a rule of the crawler's own.
-func (t *Transport) house(v policy.Verdict, target *url.URL) policy.Decision {
+// houseDecision returns a decision that rests on no clause of the RFC. The caller adds the
+// reason.
+func (t *Transport) houseDecision(v policy.Verdict, target *url.URL) policy.Decision {
 	return policy.Decision{Verdict: v, URL: target.Redacted(), Clause: "house", Profile: t.engine.opts.Profile.Name}
 }
 
-// tooLate is the decision on a URL whose turn comes too late for its caller.
-func (t *Transport) tooLate(target *url.URL, refused *pace.RefusedError) policy.Decision {
-	d := t.house(policy.Defer, target)
+// lateDecision returns the decision on a URL whose turn comes too late for its caller.
+func (t *Transport) lateDecision(target *url.URL, refused *pace.RefusedError) policy.Decision {
+	d := t.houseDecision(policy.Defer, target)
 	d.RetryAt, d.Pacing = refused.RetryAt, "no turn in time: "+refused.Why()
 	return d
 }
 
-// forbidden is the decision on a URL whose address Options.PageEgress refuses.
-func (t *Transport) forbidden(target *url.URL, refused *egress.RefusedError) policy.Decision {
-	d := t.house(policy.Disallow, target)
+// forbiddenDecision returns the decision on a URL whose address Options.PageEgress refuses.
+func (t *Transport) forbiddenDecision(target *url.URL, refused *egress.RefusedError) policy.Decision {
+	d := t.houseDecision(policy.Disallow, target)
 	d.Cause = refused.Error()
 	return d
 }
@@ -131,7 +135,7 @@ func (t *Transport) Peek(target *url.URL) (policy.Decision, bool) {
 	if d, ok := t.withoutRecord(target, key); ok {
 		return d, true
 	}
-	rec := t.engine.inForce(key)
+	rec := t.engine.currentRecord(key)
 	if rec == nil {
 		return policy.Decision{}, false
 	}

@@ -18,8 +18,9 @@ import (
 
 // This file says which part of a fetch an error is from: RFC 9309, section 2.3.1.4.
 
-// classify says which part of a fetch failed. To RFC 9309, section 2.3.1.4, all of
-// them are one: unreachable. It never looks at the text of an error.
+// classify returns err as a *policy.Failure, whose class says which part of a fetch failed.
+// If ctx has ended, the class is Timeout, unless an earlier step has named another class than
+// Body. It never looks at the text of an error.
 func classify(ctx context.Context, err error) *policy.Failure {
 	var f *policy.Failure
 	if errors.As(err, &f) && f != nil && (f.Class != policy.Body || ctx.Err() == nil) {
@@ -33,10 +34,10 @@ func classify(ctx context.Context, err error) *policy.Failure {
 	if errors.As(err, &panicked) {
 		return &policy.Failure{Class: policy.Other, Err: panicked}
 	}
-	return &policy.Failure{Class: class(ctx, err), Err: bare(err)}
+	return &policy.Failure{Class: class(ctx, err), Err: withoutURL(err)}
 }
 
-// class returns the class of an error that no part of this package has classed.
+// class returns the class of an error of net/http or of the base.
 func class(ctx context.Context, err error) policy.Class {
 	var name *net.DNSError
 	var op *net.OpError
@@ -56,7 +57,7 @@ func class(ctx context.Context, err error) policy.Class {
 	return policy.Protocol
 }
 
-// isTLS reports a failure of the handshake or of a certificate.
+// isTLS reports whether err is a failure of the handshake or of a certificate.
 func isTLS(err error) bool {
 	var op *net.OpError
 	var cert *tls.CertificateVerificationError
@@ -69,15 +70,15 @@ func isTLS(err error) bool {
 		errors.As(err, &host) || errors.As(err, &invalid) || errors.As(err, &op) && op.Op == "remote error"
 }
 
-// timedOut reports whether a part of package net says that its time ran out.
+// timedOut reports whether err is a timeout of package net.
 func timedOut(err error) bool {
 	var t net.Error
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// bare removes the method and URL that http.Client puts around an error: the record
-// has them.
-func bare(err error) error {
+// withoutURL removes the method and the URL that http.Client adds to an error. The record
+// has the URL already.
+func withoutURL(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
 		return wrapped.Err
@@ -85,8 +86,8 @@ func bare(err error) error {
 	return err
 }
 
-// mayPass reports whether the next try may succeed after a failure.
-func mayPass(f *policy.Failure) bool {
+// isTransient reports whether the next try may succeed after this failure.
+func isTransient(f *policy.Failure) bool {
 	var name *net.DNSError
 	var short *cutShort
 	switch f.Class {

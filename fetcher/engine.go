@@ -29,15 +29,15 @@ type engine struct {
 	watch    *observer
 	counts   counts
 	flights  singleflight.Group
-	inFlight sync.Map // of *flight by authority: those under way
-	quick    bool     // RoundTrip may allow a request without making a Decision
+	inFlight sync.Map // of *flight by authority: the flights that have not ended
+	fastPath bool     // RoundTrip may allow a request without making a Decision
 }
 
 // newEngine returns an engine with the defaults of the options filled in.
 func newEngine(agent string, o Options) (*engine, error) {
 	e := &engine{
 		agent: agent, opts: o, watch: newObserver(o.Trace, o.Logger),
-		quick: o.Override == nil && !o.PageEgress && (o.Trace == nil || o.Trace.Decided == nil),
+		fastPath: o.Override == nil && !o.PageEgress && (o.Trace == nil || o.Trace.Decided == nil),
 	}
 	e.opts.MaxBytes = cmp.Or(o.MaxBytes, defaultMaxBytes)
 	e.opts.Timeout = cmp.Or(o.Timeout, defaultTimeout)
@@ -53,7 +53,7 @@ func newEngine(agent string, o Options) (*engine, error) {
 	e.memory = newMemory(e.opts.MaxBytes)
 	fleet, _ := o.Store.(cache.Leaser)
 	e.storage = &storage{
-		store: o.Store, fleet: fleet, profile: e.opts.Profile, memory: e.memory, watch: e.watch, counts: &e.counts, fetch: e.opts.Timeout,
+		store: o.Store, fleet: fleet, profile: e.opts.Profile, memory: e.memory, watch: e.watch, counts: &e.counts, fetchTime: e.opts.Timeout,
 		reads: newBreaker(), writes: newBreaker(), leases: newBreaker(), releases: newBreaker(),
 	}
 	e.network = egress.New(e.opts.Base, egress.Options{
@@ -68,8 +68,9 @@ func newEngine(agent string, o Options) (*engine, error) {
 	return e, nil
 }
 
-// inForce is the record in memory of an authority, nil if it is due or there is none.
-func (e *engine) inForce(key string) *policy.Record {
+// currentRecord returns the record of an authority in memory, nil if it is due or there is
+// none.
+func (e *engine) currentRecord(key string) *policy.Record {
 	if rec, ok := e.memory.records.Get(key); ok && !rec.Due(time.Now()) {
 		return rec
 	}

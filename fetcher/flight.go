@@ -15,15 +15,15 @@ import (
 // This file makes one fetch for all callers that wait for it, and learns from it: RFC 9309,
 // sections 2.3.1 and 2.4.
 
-// A flight is one fetch of an authority's robots.txt, for all who wait for it.
-// Other goroutines may read underWay and set forgotten.
+// A flight is one fetch of an authority's robots.txt, for all callers that wait for it.
+// Other goroutines may read hasTurn and set invalidated.
 type flight struct {
-	key       string      // the authority
-	underWay  atomic.Bool // the host's turn has come
-	forgotten atomic.Bool // the authority was invalidated meanwhile
-	answered  bool        // a web server answered
-	unsigned  bool        // Options.Sign failed
-	stored    []byte      // what the store had when it was last read; nil: nothing
+	key         string      // the authority
+	hasTurn     atomic.Bool // the host's turn for the first request has come
+	invalidated atomic.Bool // Transport.Invalidate was called meanwhile
+	answered    bool        // a web server answered
+	unsigned    bool        // Options.Sign failed
+	stored      []byte      // the value in the store when it was last read; nil if there was none
 }
 
 // fetchResult is what a flight returns to its waiters.
@@ -32,11 +32,11 @@ type fetchResult struct {
 	requested bool // the file was fetched during the flight, by this process or another of the fleet
 }
 
-// fetch joins the flight of an authority, or begins one, and waits for it no longer
-// than ctx. The flight does not end with a caller that leaves. With force a result
-// from memory or store is not good enough. Began reports whether this call began
-// the flight.
-func (e *engine) fetch(ctx context.Context, key string, force bool) (rec *policy.Record, began bool, err error) {
+// joinFlight joins the flight of an authority, or begins one, and waits for it no longer
+// than ctx. The flight goes on when a caller leaves. With force, joinFlight waits until a
+// flight has fetched the file: a record from memory or from the store is not enough. began
+// reports whether this call began a flight.
+func (e *engine) joinFlight(ctx context.Context, key string, force bool) (rec *policy.Record, began bool, err error) {
 	for {
 		if err := e.turnInTime(ctx, key); err != nil {
 			return nil, false, err
@@ -46,11 +46,11 @@ func (e *engine) fetch(ctx context.Context, key string, force bool) (rec *policy
 		// if it ends by Goexit: call turns both into an error.
 		done := e.flights.DoChan(key, func() (any, error) {
 			mine = true
-			return call(context.Background(), e.watch.log, func(context.Context) (any, error) { return e.fly(key, force) })
+			return callBounded(context.Background(), e.watch.log, func(context.Context) (any, error) { return e.runFlight(key, force) })
 		})
 		select {
 		case <-ctx.Done():
-			return nil, false, ended(ctx)
+			return nil, false, contextError(ctx)
 		case d := <-done:
 			began = began || mine
 			if d.Err != nil {
@@ -63,16 +63,16 @@ func (e *engine) fetch(ctx context.Context, key string, force bool) (rec *policy
 	}
 }
 
-// fly runs one flight. If the authority is invalidated meanwhile, its file is fetched
+// runFlight runs one flight. If the authority is invalidated meanwhile, its file is fetched
 // again as if nothing was known. After two restarts the last result is returned even if it was
 // invalidated again.
-func (e *engine) fly(key string, force bool) (fetchResult, error) {
+func (e *engine) runFlight(key string, force bool) (fetchResult, error) {
 	f := &flight{key: key}
 	e.inFlight.Store(key, f)
 	defer e.inFlight.Delete(key)
-	r, err := e.find(f, force)
+	r, err := e.findOrFetch(f, force)
 	for range 2 {
-		if err != nil || !f.forgotten.Swap(false) {
+		if err != nil || !f.invalidated.Swap(false) {
 			break
 		}
 		e.memory.records.Delete(key)
@@ -83,9 +83,10 @@ func (e *engine) fly(key string, force bool) (fetchResult, error) {
 	return r, err
 }
 
-// find looks for a record that is not due, first in memory, then in the store, then by
-// waiting for the fleet. If there is none, it fetches the file.
-func (e *engine) find(f *flight, force bool) (fetchResult, error) {
+// findOrFetch looks for a record that is not due: in memory, then in the store, then by
+// waiting for another process of the fleet that fetches the file. If there is none, it
+// fetches the file.
+func (e *engine) findOrFetch(f *flight, force bool) (fetchResult, error) {
 	old, _ := e.memory.records.Get(f.key)
 	if !force && !old.Due(time.Now()) {
 		return fetchResult{rec: old}, nil
@@ -105,9 +106,10 @@ func (e *engine) find(f *flight, force bool) (fetchResult, error) {
 	return e.fetchAndSave(f, known)
 }
 
-// fetchAndSave fetches the file, saves the record, and returns the record in force.
+// fetchAndSave fetches the file and saves the record. It returns the record in force, which
+// is another one if the store has a newer record.
 func (e *engine) fetchAndSave(f *flight, old *policy.Record) (fetchResult, error) {
-	rec, err := e.request(f, old)
+	rec, err := e.fetchFile(f, old)
 	if err != nil {
 		return fetchResult{}, err
 	}
@@ -117,14 +119,14 @@ func (e *engine) fetchAndSave(f *flight, old *policy.Record) (fetchResult, error
 	return fetchResult{rec: rec, requested: true}, nil
 }
 
-// request fetches the file, learns from it, and remembers the record before any
-// waiter gets it. A record that is due at once is fetched a second time and no
-// more: its validators were refused, or confirmed another file. An error means that
-// no request was made, so that there is nothing to learn: the turn would come too
-// late, or Options.PageEgress refuses the address.
-func (e *engine) request(f *flight, old *policy.Record) (*policy.Record, error) {
+// fetchFile waits for the host's turn, fetches the file, learns from it, and remembers the
+// record before any waiter gets it. If the record is due at once, since the server refused
+// the validators or confirmed another file, fetchFile fetches once more. An error means that
+// no request was made, so that there is nothing to learn: the turn would come too late, or
+// Options.PageEgress refuses the address.
+func (e *engine) fetchFile(f *flight, old *policy.Record) (*policy.Record, error) {
 	for again := range 2 {
-		trip, failed := e.trip(f.key)
+		trip, failed := e.newTrip(f.key)
 		var refused *egress.RefusedError
 		if errors.As(failed, &refused) {
 			return nil, refused
@@ -153,54 +155,55 @@ func (e *engine) request(f *flight, old *policy.Record) (*policy.Record, error) 
 	return old, nil
 }
 
-// learn remembers and reports what an attempt means.
+// learn makes the next record from an attempt, remembers it, counts it and reports it.
 func (e *engine) learn(f *flight, old *policy.Record, a policy.Attempt) *policy.Record {
 	answered := a.Status != 0 || len(a.Hops) > 0
 	f.answered = f.answered || answered
 	var failure *policy.Failure
 	f.unsigned = errors.As(a.Err, &failure) && failure.Class == policy.Sign
-	e.storage.witness.note(f.key, answered, a.Received)
-	rec := e.memory.remember(f.key, e.record(old, a))
-	e.counts.fetch(a, rec)
+	e.storage.witness.noteFetch(f.key, answered, a.Received)
+	rec := e.memory.remember(f.key, e.learnSafely(old, a))
+	e.counts.countFetch(a, rec)
 	e.watch.fetched(a, rec)
 	return rec
 }
 
-// record is Profile.Learn. Its text is hostile input: should it ever panic, the
-// fetch has failed.
-func (e *engine) record(old *policy.Record, a policy.Attempt) (rec *policy.Record) {
-	if err := guarded(e.watch.log, func() error { rec = e.opts.Profile.Learn(old, a); return nil }); err != nil {
+// learnSafely is Profile.Learn. The file is hostile input: if Learn ever panics, the fetch
+// counts as failed.
+func (e *engine) learnSafely(old *policy.Record, a policy.Attempt) (rec *policy.Record) {
+	if err := catchPanic(e.watch.log, func() error { rec = e.opts.Profile.Learn(old, a); return nil }); err != nil {
 		a.Body, a.Err = nil, &policy.Failure{Class: policy.Body, Err: err}
 		rec = e.opts.Profile.Learn(old, a)
 	}
 	return rec
 }
 
-// trip begins the trip of a fetch. Under Options.PageEgress the error is a
-// *egress.RefusedError if the address is known to be refused. Any other error is a
-// failure of the fetch: a rule of the caller's panics or blocks.
-func (e *engine) trip(key string) (*egress.Trip, error) {
+// newTrip returns the egress.Trip of a fetch, which applies the address rule to each of its
+// requests. Under Options.PageEgress the error is a *egress.RefusedError if the address is
+// known to be refused. Any other error is a failure of the fetch: Options.Egress panics or
+// blocks.
+func (e *engine) newTrip(key string) (*egress.Trip, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
 	defer cancel()
-	return call(ctx, e.watch.log, func(ctx context.Context) (*egress.Trip, error) { return e.network.Trip(ctx, robotsURL(key)) })
+	return callBounded(ctx, e.watch.log, func(ctx context.Context) (*egress.Trip, error) { return e.network.Trip(ctx, robotsURL(key)) })
 }
 
 // attempt makes the requests of one fetch within Options.Timeout, which begins with
-// the host's turn. A panic in the base or in a rule of the caller's is a failure of
-// this fetch, and so is err, why there is no trip.
+// the host's turn. If err is not nil, no request is made and err is the failure of the fetch.
+// A panic in the base or in a function of the options is a failure of the fetch, too.
 func (e *engine) attempt(f *flight, old *policy.Record, turn pace.Turn, trip *egress.Trip, err error) policy.Attempt {
-	f.underWay.Store(true)
+	f.hasTurn.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
 	defer cancel()
 	a := policy.Attempt{Robots: f.key + robotsPath, Sent: time.Now()}
 	if err == nil {
-		err = guarded(e.watch.log, func() error {
+		err = catchPanic(e.watch.log, func() error {
 			e.retrieve(ctx, &a, old, turn, trip)
 			e.probe(ctx, &a, old, trip)
 			return nil
 		})
 	}
-	turn.Done() // of no effect unless a panic kept the try from doing so
+	turn.Done() // has no effect unless a panic came before the Done of the try
 	if err != nil {
 		a.Err, a.Body = classify(ctx, err), nil
 	}

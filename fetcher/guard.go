@@ -10,9 +10,10 @@ import (
 
 // This file calls the user's code, which may panic or block.
 
-// call is bounded.Call, and logs a panic: a hook, a transport or a store of the
-// caller's must not end a fetch or the program.
-func call[T any](ctx context.Context, log *slog.Logger, f func(context.Context) (T, error)) (T, error) {
+// callBounded calls f on a goroutine of its own and waits for it no longer than ctx. A panic
+// of f is logged and returned as an error: a hook, a transport or a store of the user's must
+// not end a fetch or the program.
+func callBounded[T any](ctx context.Context, log *slog.Logger, f func(context.Context) (T, error)) (T, error) {
 	v, err := bounded.Call(ctx, f)
 	logPanic(log, err)
 	return v, err
@@ -25,23 +26,24 @@ func logPanic(log *slog.Logger, err error) {
 	}
 }
 
-// none is the result of a call that has none.
+// none is the result of a function that returns only an error.
 type none struct{}
 
-// guarded is call for a function without a result. It waits until f ends.
-func guarded(log *slog.Logger, f func() error) error {
-	_, err := call(context.Background(), log, func(context.Context) (none, error) { return none{}, f() })
+// catchPanic calls f on a goroutine of its own and waits until it ends. A panic of f is
+// logged and returned as an error.
+func catchPanic(log *slog.Logger, f func() error) error {
+	_, err := callBounded(context.Background(), log, func(context.Context) (none, error) { return none{}, f() })
 	return err
 }
 
-// addressRule is Options.Egress, guarded; nil if that is. net/http may call it on
-// a goroutine of its own, where a panic would end the program.
+// addressRule returns Options.Egress as a function that never panics; nil if it is not set.
+// net/http may call the rule on a goroutine of its own, where a panic would end the program.
 func addressRule(log *slog.Logger, rule func(netip.Addr) error) func(context.Context, netip.Addr) error {
 	if rule == nil {
 		return nil
 	}
 	return func(ctx context.Context, addr netip.Addr) error {
-		_, err := call(ctx, log, func(context.Context) (none, error) { return none{}, rule(addr) })
+		_, err := callBounded(ctx, log, func(context.Context) (none, error) { return none{}, rule(addr) })
 		return err
 	}
 }

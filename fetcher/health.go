@@ -13,9 +13,12 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// patience is how long a request must have been under way for the deadline of its
-// caller to count as a timeout of the host.
-const patience = time.Second
+// This file follows a paced page request to the end of its answer, and reports to its turn
+// how it went.
+
+// slowAfter is how long a request must have been under way for the deadline of its caller
+// to count as a timeout of the host.
+const slowAfter = time.Second
 
 // failTurn reports to a turn that its request failed, if the host or the way to it is
 // the reason.
@@ -26,18 +29,19 @@ func failTurn(turn pace.Turn, f *policy.Failure) {
 	}
 }
 
-// A pacedPage is a page request under way with its turn.
+// A pacedPage is a page request that has been sent, with its turn.
 type pacedPage struct {
 	turn    pace.Turn
-	began   time.Time // set if the caller has a deadline
-	caller  *http.Request
+	began   time.Time      // when it was sent; zero if the caller has no deadline
+	caller  *http.Request  // the request as RoundTrip got it
 	rec     *policy.Record // governs the request; nil if none was needed
 	sending *sending       // nil unless the request is traced
 }
 
-// sending is a request on its way out, with what is known of it.
+// sending is the copy of a page request that goes out. It is also the body of that copy,
+// and notes what happens while the request is written.
 type sending struct {
-	io.ReadCloser // its body
+	io.ReadCloser // the body of the request as RoundTrip got it; nil if there is none
 	request       http.Request
 	turn          pace.Turn
 	trace         httptrace.ClientTrace
@@ -71,13 +75,14 @@ func (s *sending) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// fail reports a failed page to its turn. A caller that left, whose own body could not
-// be read, or whose request cannot be sent is not the host's fault.
+// fail reports a failed page to its turn, if the host or the way to it is the reason. It
+// reports nothing if the caller left, if the body of the request could not be read, or if
+// the request is one that cannot be sent.
 func (p *pacedPage) fail(err error) {
 	ctx := p.caller.Context()
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		if time.Since(p.began) >= patience {
+		if time.Since(p.began) >= slowAfter {
 			p.turn.Fail(policy.Timeout.String())
 		}
 		return
@@ -101,7 +106,7 @@ func canceled(req *http.Request) bool {
 	}
 }
 
-// A pacedBody is the body of the answer to a paced page. It ends the turn.
+// A pacedBody is the body of the answer to a paced page. Its end, or Close, ends the turn.
 type pacedBody struct {
 	io.ReadCloser
 	page   pacedPage

@@ -24,7 +24,7 @@ const (
 	maxConns = 3
 )
 
-// hop requests one URL, again if the connection fails.
+// hop requests one URL, and requests it again if the connection fails.
 func (r *retrieval) hop(u *url.URL) answer {
 	t := &tries{retrieval: r, url: u}
 	if err := t.retry(); err != nil && t.last.err == nil {
@@ -38,7 +38,7 @@ func (r *retrieval) hop(u *url.URL) answer {
 type tries struct {
 	*retrieval
 	url        *url.URL
-	n          int    // tries made
+	made       int    // tries made
 	late       bool   // the next try has no turn in time
 	last       answer // result of the last try
 	statusOnly bool   // no body is read
@@ -60,7 +60,7 @@ func (t *tries) next(req *http.Request) error {
 		t.late = true
 		return err
 	}
-	t.n++
+	t.made++
 	t.engine.counts.requests.Add(1)
 	start := time.Now()
 	t.last = t.try(req, turn)
@@ -70,7 +70,7 @@ func (t *tries) next(req *http.Request) error {
 	}
 	turn.Done()
 	t.engine.watch.request(Request{
-		Robots: t.robots, URL: t.url.String(), Try: t.n, Status: t.last.status, Start: start, Took: time.Since(start), Err: t.last.err,
+		Robots: t.robots, URL: t.url.String(), Try: t.made, Status: t.last.status, Start: start, Took: time.Since(start), Err: t.last.err,
 	})
 	return t.last.err
 }
@@ -87,7 +87,7 @@ func (t *tries) try(req *http.Request, turn pace.Turn) (a answer) {
 	if a.err != nil {
 		return a
 	}
-	resp, err := call(ctx, log, func(context.Context) (*http.Response, error) { return t.send(req, cancel) })
+	resp, err := callBounded(ctx, log, func(context.Context) (*http.Response, error) { return t.send(req, cancel) })
 	if err != nil {
 		a.err = unanswered(ctx, classify(whole, err), heard.Load())
 		return a
@@ -95,7 +95,7 @@ func (t *tries) try(req *http.Request, turn pace.Turn) (a answer) {
 	turn.Answer(resp.StatusCode, resp.Header)
 	header := resp.Header.Clone()
 	a.status, a.header = resp.StatusCode, header
-	a.content, err = call(whole, log, func(ctx context.Context) (content, error) {
+	a.content, err = callBounded(whole, log, func(ctx context.Context) (content, error) {
 		defer resp.Body.Close()
 		if t.statusOnly || resp.StatusCode < 200 || resp.StatusCode > 299 {
 			return content{}, nil

@@ -59,5 +59,5 @@ func robotsURL(key string) *url.URL {
 	return &url.URL{Scheme: scheme, Host: host, Path: robotsPath}
 }
 
-// authorityOf returns the authority that a record is of.
+// authorityOf returns the authority of a record.
 func authorityOf(rec *policy.Record) string { return strings.TrimSuffix(rec.Robots(), robotsPath) }

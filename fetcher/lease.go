@@ -23,24 +23,24 @@ const (
 	leaseMost = time.Second
 )
 
-// lease makes this process the only one of its fleet that fetches the file. It
-// returns the record in force and, unless that is fresh because another process has
-// just learnt it, the function that gives the lease back.
+// lease makes this process the only one of its fleet that fetches the file, and returns the
+// record in force. If fresh is true, another process has just learnt that record, and
+// nothing is left to do. Otherwise the caller fetches the file and then calls release.
 //
-// A process waits for the record, not for the lease of the process that fetches it.
-// A lease ends with its holder, and then one of those who wait takes it. The process
-// fetches without a lease if the store fails, if two holders in a row have had all
-// of their time, or if it seems to have lost its network.
+// While another process has the lease, this one waits for the record. If the other process
+// dies, its lease ends, and one of the processes that wait takes it. A process fetches
+// without a lease if the store fails, if it has waited for as long as two fetches can take,
+// or if it seems to have lost its network.
 func (s *storage) lease(f *flight, old *policy.Record, force bool) (release func(), known *policy.Record, fresh bool) {
 	alone := func() {}
-	if s.fleet == nil || s.witness.lost() {
+	if s.fleet == nil || s.witness.seemsOffline() {
 		return alone, old, false
 	}
-	until := time.Now().Add(2 * (s.fetch + storeTime))
+	until := time.Now().Add(2 * (s.fetchTime + storeTime))
 	for wait := leaseLook; ; wait = min(2*wait, leaseMost) {
 		release, err := s.tryLease(f.key)
 		if err != nil && !errors.Is(err, cache.ErrHeld) {
-			s.failed("lease", f.key, err)
+			s.reportFailure("lease", f.key, err)
 			return alone, old, false
 		}
 		// The lease may be free because its holder has just written the record.
@@ -62,8 +62,8 @@ func (s *storage) lease(f *flight, old *policy.Record, force bool) (release func
 	}
 }
 
-// reload returns the record in force after another look into the store. fresh reports
-// whether another process has learnt it since old.
+// reload reads the store once more and returns the record in force. fresh reports whether
+// another process has learnt it since old, and it is not due.
 func (s *storage) reload(f *flight, old *policy.Record) (known *policy.Record, fresh bool) {
 	if s.fleet == nil {
 		return old, false
@@ -72,8 +72,8 @@ func (s *storage) reload(f *flight, old *policy.Record) (known *policy.Record, f
 	return known, !known.Due(time.Now()) && differs(old, known)
 }
 
-// differs reports whether known, which load has returned for old, is another record
-// than old.
+// differs reports whether known, which load has returned for old, is another record than
+// old. Records are compared by the time of their next fetch.
 func differs(old, known *policy.Record) bool { return !known.NextTry().Equal(old.NextTry()) }
 
 // tryLease takes the lease if it is free. While releases hang, it takes none.
@@ -83,7 +83,7 @@ func (s *storage) tryLease(key string) (release func(), err error) {
 	}
 	return inStore(context.Background(), s, &s.leases, func(ctx context.Context) (func(), error) {
 		release, err := s.fleet.Lease(ctx, s.key(key), leaseTTL)
-		if err == nil && release != nil && ctx.Err() != nil { // nobody waits for it any more
+		if err == nil && release != nil && ctx.Err() != nil { // the caller no longer waits
 			release()
 		}
 		return release, err
@@ -98,8 +98,8 @@ func (s *storage) giveBack(release func()) {
 }
 
 const (
-	// vouchTime is how long ago a process may have had its last answer from one web
-	// server to be believed when it reports that another one does not answer.
+	// vouchTime is how long an answer of one web server shows that this process has a
+	// network. In that time its fleet believes it that another server does not answer.
 	vouchTime = 5 * time.Minute
 	// maxSilent is the number of fetches in a row without any answer after which the
 	// process takes no more leases, so that no other process waits for it.
@@ -120,8 +120,8 @@ type sighting struct {
 	at  time.Time
 }
 
-// note notes whether a fetch had an HTTP answer.
-func (w *witness) note(key string, answered bool, at time.Time) {
+// noteFetch notes whether a fetch had an HTTP answer.
+func (w *witness) noteFetch(key string, answered bool, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !answered {
@@ -134,18 +134,18 @@ func (w *witness) note(key string, answered bool, at time.Time) {
 	w.last, w.silent = sighting{key, at}, 0
 }
 
-// witnessPage notes the answer to a page request, if there is a fleet.
+// witnessPage notes that a page request was answered, if there is a fleet.
 func (s *storage) witnessPage(req *http.Request) {
 	if s.fleet == nil {
 		return
 	}
-	if key, err := Authority(addressed(req)); err == nil {
-		s.witness.note(key, true, time.Now())
+	if key, err := Authority(targetOf(req)); err == nil {
+		s.witness.noteFetch(key, true, time.Now())
 	}
 }
 
-// others reports whether an authority other than key has answered after since.
-func (w *witness) others(key string, since time.Time) bool {
+// othersAnswered reports whether an authority other than key has answered after since.
+func (w *witness) othersAnswered(key string, since time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.last
@@ -155,16 +155,16 @@ func (w *witness) others(key string, since time.Time) bool {
 	return s.at.After(since)
 }
 
-// lost reports whether this process seems to have lost its network.
-func (w *witness) lost() bool {
+// seemsOffline reports whether this process seems to have lost its network.
+func (w *witness) seemsOffline() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.silent >= maxSilent
 }
 
-// credible reports whether a flight's record may go to the store. A process that has
+// mayStore reports whether a flight's record may go to the store. A process that has
 // lost its network, or cannot sign, must not mark sites as down for its fleet. A store
 // that belongs to this process alone gets every record.
-func (s *storage) credible(f *flight) bool {
-	return s.fleet == nil || !f.unsigned && (f.answered || s.witness.others(f.key, time.Now().Add(-vouchTime)))
+func (s *storage) mayStore(f *flight) bool {
+	return s.fleet == nil || !f.unsigned && (f.answered || s.witness.othersAnswered(f.key, time.Now().Add(-vouchTime)))
 }

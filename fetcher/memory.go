@@ -54,7 +54,7 @@ func (m *memory) registeredTokens() []string {
 // remember keeps the record and returns it. If another authority has the same text,
 // the record returned shares it.
 func (m *memory) remember(key string, rec *policy.Record) *policy.Record {
-	// The string that is put is kept: the record has these bytes already.
+	// The cache keeps the key. A part of the record's own URL takes no further memory.
 	if own := authorityOf(rec); own == key {
 		key = own
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
+// This file asks package pace for the turns of requests.
+
 // turnTime bounds how long a fetch of robots.txt waits for the host's turn.
 // It is longer than any pause after a 429 or 503.
 const turnTime = 20 * time.Minute
@@ -40,7 +42,7 @@ func (e *engine) firstTurn(key string) (turn pace.Turn, err error) {
 	return e.pacer.Wait(ctx, key, 0, e.robotsScopes(key)...)
 }
 
-// scopes are the further scopes of a request for a URL.
+// scopes returns the further scopes of a request for a URL.
 func (e *engine) scopes(target *url.URL) []pace.Scope {
 	if e.opts.Scopes == nil {
 		return nil
@@ -48,23 +50,23 @@ func (e *engine) scopes(target *url.URL) []pace.Scope {
 	return e.opts.Scopes(target)
 }
 
-// robotsScopes are the further scopes of a request for the robots.txt of an authority.
+// robotsScopes returns the further scopes of a request for the robots.txt of an authority.
 func (e *engine) robotsScopes(key string) []pace.Scope {
 	return e.scopes(robotsURL(key))
 }
 
-// turnInTime returns ctx's error if it has ended, and a *pace.RefusedError if the
-// host's turn is known to come only after it ends. A flight that had its turn can
-// be joined in any case.
+// turnInTime checks that waiting for a flight makes sense. It returns the error of ctx if
+// that has ended, and a *pace.RefusedError if the flight cannot have its turn before ctx
+// ends. A flight that has its turn already can be joined in any case.
 func (e *engine) turnInTime(ctx context.Context, key string) error {
 	if ctx.Err() != nil {
-		return ended(ctx)
+		return contextError(ctx)
 	}
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return nil
 	}
-	if f, ok := e.inFlight.Load(key); ok && f.(*flight).underWay.Load() {
+	if f, ok := e.inFlight.Load(key); ok && f.(*flight).hasTurn.Load() {
 		return nil
 	}
 	if late := e.pacer.Obstacle(key, 0, e.robotsScopes(key)...); late != nil && !late.RetryAt.Before(deadline) {
@@ -73,38 +75,38 @@ func (e *engine) turnInTime(ctx context.Context, key string) error {
 	return nil
 }
 
-// lateness is how much later than RetryAt a caller is expected to come back.
-const lateness = time.Minute
+// returnDelay is how long after RetryAt a caller is expected to come back.
+const returnDelay = time.Minute
 
-// pageTurn waits for the turn of a page. late is the decision if the turn comes too
-// late; an error is why the wait was cut short.
-func (t *Transport) pageTurn(req *http.Request, key string, rec *policy.Record, r *checked) (turn pace.Turn, late *policy.Decision, err error) {
-	ctx, stop := waiting(req)
+// pageTurn waits for the turn of a page. If the turn comes too late, late is the decision.
+// An error says why the wait was cut short.
+func (t *Transport) pageTurn(req *http.Request, key string, rec *policy.Record, r *checkedURL) (turn pace.Turn, late *policy.Decision, err error) {
+	ctx, stop := waitContext(req)
 	defer stop()
-	if turn, err = t.wait(ctx, req, key, rec, r != nil && r.beganFlight); err == nil {
+	if turn, err = t.waitForTurn(ctx, req, key, rec, r != nil && r.beganFlight); err == nil {
 		return turn, nil, nil
 	}
 	var refused *pace.RefusedError
 	switch {
 	case errors.As(err, &refused):
-		d := t.tooLate(addressed(req), refused)
+		d := t.lateDecision(targetOf(req), refused)
 		return turn, &d, nil
 	case ctx.Err() == nil: // Options.Scopes
 		return turn, nil, fmt.Errorf("fetcher: %w", err)
 	}
-	return turn, nil, ended(ctx)
+	return turn, nil, contextError(ctx)
 }
 
 // unpaced reports whether no request waits for a turn.
 func (e *engine) unpaced() bool { return e.opts.Pace.Off && e.opts.Scopes == nil }
 
-// wait waits for a turn. Limits.MaxWait does not apply to a redirect: its client
+// waitForTurn waits for a turn. Limits.MaxWait does not apply to a redirect: its client
 // would begin again from the first hop, for ever. Nor does it apply to the request
 // that fetched robots.txt if the file expires before the turn: the request would
 // come back, find the file due and fetch it again, for ever.
-func (t *Transport) wait(ctx context.Context, req *http.Request, key string, rec *policy.Record, fetched bool) (pace.Turn, error) {
-	delay, scopes := t.crawlDelay(rec), t.engine.scopes(addressed(req))
-	if follows(req) {
+func (t *Transport) waitForTurn(ctx context.Context, req *http.Request, key string, rec *policy.Record, fetched bool) (pace.Turn, error) {
+	delay, scopes := t.crawlDelay(rec), t.engine.scopes(targetOf(req))
+	if isRedirected(req) {
 		return t.engine.pacer.Follow(ctx, key, delay, scopes...)
 	}
 	turn, err := t.engine.pacer.Wait(ctx, key, delay, scopes...)
@@ -112,7 +114,7 @@ func (t *Transport) wait(ctx context.Context, req *http.Request, key string, rec
 		return turn, err
 	}
 	var refused *pace.RefusedError
-	if errors.As(err, &refused) && rec.Due(refused.RetryAt.Add(lateness)) {
+	if errors.As(err, &refused) && rec.Due(refused.RetryAt.Add(returnDelay)) {
 		return t.engine.pacer.Follow(ctx, key, delay, scopes...)
 	}
 	return turn, err
@@ -154,7 +156,7 @@ func (t *Transport) sendInTurn(req *http.Request, rec *policy.Record, turn pace.
 	return resp, nil
 }
 
-// crawlDelay is the Crawl-delay of the group that the crawler obeys.
+// crawlDelay returns the Crawl-delay of the group that the crawler obeys.
 func (t *Transport) crawlDelay(rec *policy.Record) time.Duration {
 	delay, _ := rec.File().Group(t.token).CrawlDelay()
 	return delay

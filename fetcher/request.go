@@ -28,13 +28,13 @@ import (
 // section 7.1), wherever its URL leads, and is checked against its robots.txt. A
 // request for /robots.txt itself is allowed.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	target := addressed(req)
+	target := targetOf(req)
 	var buf [origin.Size]byte
 	key, err := t.engine.appendAuthority(buf[:0], target)
 	if err != nil {
 		return t.ungoverned(req, err)
 	}
-	if t.engine.quick {
+	if t.engine.fastPath {
 		now := time.Now()
 		rec, _ := t.engine.memory.records.GetBytes(key)
 		switch {
@@ -43,10 +43,10 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			t.engine.counts.allowed.Add(1)
 			return t.send(req, req)
 		default:
-			return t.request(req, authorityOf(rec), rec, nil)
+			return t.requestPage(req, authorityOf(rec), rec, nil)
 		}
 	}
-	r, err := t.await(req, target, string(key))
+	r, err := t.decideRequest(req, target, string(key))
 	switch {
 	case err != nil:
 		closeBody(req)
@@ -54,7 +54,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case !r.decision.Allowed() && !t.engine.opts.Audit:
 		return t.refuse(req, r.decision)
 	}
-	return t.request(req, string(key), r.rec, r)
+	return t.requestPage(req, string(key), r.rec, r)
 }
 
 // ungoverned answers a request for a URL that no robots.txt governs. In audit it
@@ -67,23 +67,24 @@ func (t *Transport) ungoverned(req *http.Request, why error) (*http.Response, er
 	return nil, fmt.Errorf("fetcher: %w", why)
 }
 
-// await is decide for a request. One that follows a redirect waits out what
-// Limits.MaxWait defers, as long as its context lasts.
-func (t *Transport) await(req *http.Request, target *url.URL, key string) (*checked, error) {
-	ctx, stop := waiting(req)
+// decideRequest is decide for a request. If the turn of robots.txt comes too late by
+// Limits.MaxWait, a request that follows a redirect waits for it, as long as its context
+// lasts.
+func (t *Transport) decideRequest(req *http.Request, target *url.URL, key string) (*checkedURL, error) {
+	ctx, stop := waitContext(req)
 	defer stop()
 	for {
 		r, err := t.decide(ctx, target, key)
 		d := r.decision
-		if err != nil || d.Verdict != policy.Defer || d.Pacing == "" || !follows(req) || !sleepUntil(ctx, d.RetryAt) {
+		if err != nil || d.Verdict != policy.Defer || d.Pacing == "" || !isRedirected(req) || !sleepUntil(ctx, d.RetryAt) {
 			return &r, err
 		}
 	}
 }
 
-// request makes a request that may go out, in its turn if requests are paced. r is
-// nil if the record allows the URL and nobody wants the whole decision.
-func (t *Transport) request(req *http.Request, key string, rec *policy.Record, r *checked) (*http.Response, error) {
+// requestPage makes a request that may go out, in its turn if requests are paced. r is nil
+// if the record allows the URL and no option needs the whole decision.
+func (t *Transport) requestPage(req *http.Request, key string, rec *policy.Record, r *checkedURL) (*http.Response, error) {
 	turn, late, err := t.pageTurn(req, key, rec, r)
 	switch {
 	case err != nil:
@@ -93,7 +94,7 @@ func (t *Transport) request(req *http.Request, key string, rec *policy.Record, r
 	case !t.engine.opts.Audit:
 		return t.refuse(req, *late)
 	case r == nil || r.decision.Allowed():
-		r = &checked{decision: *late}
+		r = &checkedURL{decision: *late}
 	}
 	if r == nil {
 		t.engine.counts.allowed.Add(1)
@@ -112,14 +113,14 @@ func (t *Transport) sendReported(req *http.Request, rec *policy.Record, d policy
 	resp, err := t.sendInTurn(req, rec, turn)
 	var refused *egress.RefusedError
 	if errors.As(err, &refused) {
-		return t.refuse(req, t.forbidden(addressed(req), refused))
+		return t.refuse(req, t.forbiddenDecision(targetOf(req), refused))
 	}
 	t.report(req.Context(), d)
 	return resp, err
 }
 
-// addressed is the URL that a request is for.
-func addressed(req *http.Request) *url.URL {
+// targetOf returns the URL that a request is for: its URL, with its Host if that is set.
+func targetOf(req *http.Request) *url.URL {
 	if req.Host == "" || req.URL == nil || req.Host == req.URL.Host {
 		return req.URL
 	}
@@ -128,16 +129,16 @@ func addressed(req *http.Request) *url.URL {
 	return &u
 }
 
-// follows reports whether the request follows a redirect: http.Client sets the
+// isRedirected reports whether the request follows a redirect: then http.Client sets the
 // answer that caused it.
-func follows(req *http.Request) bool { return req.Response != nil }
+func isRedirected(req *http.Request) bool { return req.Response != nil }
 
 // errCancel is why a wait ended when Request.Cancel was closed.
 var errCancel = fmt.Errorf("%w: Request.Cancel is closed", context.Canceled)
 
-// waiting returns the context of a request while it waits. It also ends with the
+// waitContext returns the context of a request while it waits. It also ends with the
 // deprecated Request.Cancel, which http.Client sets for its Timeout.
-func waiting(req *http.Request) (_ context.Context, stop func()) {
+func waitContext(req *http.Request) (_ context.Context, stop func()) {
 	//lint:ignore SA1019 net/http honours it as well
 	gaveUp := req.Cancel
 	if gaveUp == nil {
@@ -154,9 +155,9 @@ func waiting(req *http.Request) (_ context.Context, stop func()) {
 	return ctx, func() { cancel(nil) }
 }
 
-// ended returns why ctx ended: its cause, with ctx.Err() if that is not in the cause's
-// chain.
-func ended(ctx context.Context) error {
+// contextError returns why ctx ended: its cause, and ctx.Err() if that is not in the chain
+// of the cause.
+func contextError(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {
 		return cause
@@ -164,8 +165,8 @@ func ended(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// sleepUntil waits for at, or until ctx ends. If the deadline of ctx comes first, it
-// returns false at once.
+// sleepUntil waits until at or until ctx ends. If ctx has a deadline that is not after at,
+// it returns false at once.
 func sleepUntil(ctx context.Context, at time.Time) bool {
 	if deadline, ok := ctx.Deadline(); ok && !at.Before(deadline) {
 		return false
@@ -174,7 +175,7 @@ func sleepUntil(ctx context.Context, at time.Time) bool {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-ctx.Done(): // the next decision says so
+	case <-ctx.Done(): // the next call of decide returns the error
 	}
 	return true
 }
@@ -183,8 +184,8 @@ func sleepUntil(ctx context.Context, at time.Time) bool {
 // http.RoundTripper.
 var errNoAnswer = errors.New("the base returned neither an answer nor an error")
 
-// send has the base make the request sent, which is req or a copy of it. A request
-// that lacks a User-Agent is copied.
+// send makes a page request through the base, signed and with a User-Agent. sent is req or a
+// copy of it, and req is what the answer refers to.
 func (t *Transport) send(req, sent *http.Request) (*http.Response, error) {
 	if h := t.namedHeader(req); h != nil {
 		if sent == req {
@@ -211,7 +212,8 @@ func (t *Transport) send(req, sent *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// closeBody keeps RoundTrip's promise for a request that is not passed on.
+// closeBody closes the body of a request that is not passed to the base: RoundTrip promises
+// that.
 func closeBody(req *http.Request) {
 	if req.Body != nil {
 		req.Body.Close()

@@ -19,8 +19,8 @@ type retrieval struct {
 	ctx    context.Context // ends with the time for all hops and tries
 	robots string          // URL of the file, at the initial authority
 	old    *policy.Record  // gives the validators; may be nil
-	turn   pace.Turn       // held for the next request; zero: wait for one
-	trip   *egress.Trip
+	turn   pace.Turn       // for the next request; zero if it must wait for its turn
+	trip   *egress.Trip    // sends the requests, and applies the address rule to redirects
 }
 
 // retrieve requests a.Robots, follows its redirects within ctx, and fills a with the
@@ -40,10 +40,10 @@ func (e *engine) retrieve(ctx context.Context, a *policy.Attempt, old *policy.Re
 		}
 		to, err := location(a)
 		if err != nil {
-			return // Learn sees that from a
+			return // Learn finds the same error
 		}
 		follow := func(context.Context) (none, error) { return none{}, r.follow(u, to) }
-		if _, err := call(ctx, e.watch.log, follow); err != nil {
+		if _, err := callBounded(ctx, e.watch.log, follow); err != nil {
 			a.Err = classify(ctx, err)
 			return
 		}
@@ -67,7 +67,7 @@ func location(a *policy.Attempt) (*url.URL, error) {
 	return to, nil
 }
 
-// follow prepares the next hop. An error refuses it, and is a *policy.Failure.
+// follow checks that a redirect may be followed. An error is a *policy.Failure.
 func (r *retrieval) follow(from, to *url.URL) error {
 	var err error
 	if rule := r.engine.opts.Redirect; rule != nil {

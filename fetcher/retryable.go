@@ -45,7 +45,7 @@ func (t *tries) mayRetry(ctx context.Context, _ *http.Response, err error) (bool
 	if end, ok := ctx.Deadline(); ok && time.Until(end) <= retryWait {
 		return false, nil
 	}
-	return mayPass(classify(ctx, err)), nil
+	return isTransient(classify(ctx, err)), nil
 }
 
 // A statusTripper is the http.RoundTripper below go-retryablehttp. It makes one try, and

@@ -9,8 +9,8 @@ import (
 
 // This file signs requests.
 
-// signed returns a copy of a request with the header that Options.Sign has given it,
-// or the request itself if nobody signs. It waits no longer than the context of the
+// signed returns a copy of a request with the header that Options.Sign has given it, or the
+// request itself if Options.Sign is nil. It waits no longer than the context of the
 // request. The error is a *policy.Failure.
 func (e *engine) signed(req *http.Request) (*http.Request, error) {
 	if e.opts.Sign == nil {
@@ -21,7 +21,7 @@ func (e *engine) signed(req *http.Request) (*http.Request, error) {
 		mine.Header = http.Header{}
 	}
 	mine.Body, mine.GetBody = nil, nil // reading it would take it from the server
-	_, err := call(req.Context(), e.watch.log, func(context.Context) (none, error) { return none{}, e.opts.Sign(mine) })
+	_, err := callBounded(req.Context(), e.watch.log, func(context.Context) (none, error) { return none{}, e.opts.Sign(mine) })
 	if err != nil {
 		return nil, &policy.Failure{Class: policy.Sign, Err: err}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// This file counts.
+// This file has the counters of a Transport.
 
 // counts are the counters behind Stats.
 type counts struct {
@@ -57,8 +57,8 @@ func (t *Transport) Stats() Stats {
 // [pace.Pacer.Hosts].
 func (t *Transport) Hosts() iter.Seq[pace.HostStatus] { return t.engine.pacer.Hosts() }
 
-// decision counts a decision.
-func (c *counts) decision(v policy.Verdict) {
+// countDecision counts a decision.
+func (c *counts) countDecision(v policy.Verdict) {
 	switch v {
 	case policy.Allow:
 		c.allowed.Add(1)
@@ -69,8 +69,8 @@ func (c *counts) decision(v policy.Verdict) {
 	}
 }
 
-// fetch counts a fetch.
-func (c *counts) fetch(a policy.Attempt, rec *policy.Record) {
+// countFetch counts a fetch.
+func (c *counts) countFetch(a policy.Attempt, rec *policy.Record) {
 	c.retrievals.Add(1)
 	switch access := rec.State(a.Received).Access; {
 	case access == policy.Unreachable:

@@ -38,15 +38,15 @@ type swapper interface {
 // storage keeps records beyond this process. Whatever the store does, a call of it
 // takes no longer than storeTime, and its failure is a miss that is reported.
 type storage struct {
-	store   cache.Store  // nil without one
-	fleet   cache.Leaser // the store if a fleet shares it, else nil
-	profile *policy.Profile
-	memory  *memory
-	watch   *observer
-	counts  *counts
-	fetch   time.Duration // the longest time of a fetch
-	backlog backlog
-	witness witness
+	store     cache.Store  // nil without one
+	fleet     cache.Leaser // the store if a fleet shares it, else nil
+	profile   *policy.Profile
+	memory    *memory
+	watch     *observer
+	counts    *counts
+	fetchTime time.Duration // the longest time of a fetch
+	backlog   backlog
+	witness   witness
 
 	reads, writes, leases, releases bounded.Breaker // for each kind of call
 }
@@ -55,8 +55,8 @@ type storage struct {
 // robots.txt in two ways, so each has a record of its own.
 func (s *storage) key(authority string) string { return authority + " " + s.profile.Name }
 
-// keep is how long the store holds a record: as long as an outage can make use of
-// it. The record itself says when the next fetch is due.
+// keep returns how long the store holds a record: as long as an outage can make use of it.
+// The record itself says when the next fetch is due.
 func (s *storage) keep() time.Duration {
 	most := s.profile.Fresh.Most
 	for _, ph := range s.profile.Outage {
@@ -65,9 +65,8 @@ func (s *storage) keep() time.Duration {
 	return most + 30*24*time.Hour
 }
 
-// load reads the store and returns the record in force of known and the stored
-// one. A value that is not a whole record of this very authority and profile is a
-// miss.
+// load reads the store, and returns the record in force: known, the stored one, or both
+// merged. A value that is no whole record of this authority and this profile is a miss.
 func (s *storage) load(f *flight, known *policy.Record) *policy.Record {
 	f.stored = nil
 	if s.store == nil {
@@ -75,10 +74,10 @@ func (s *storage) load(f *flight, known *policy.Record) *policy.Record {
 	}
 	data, err := s.get(f.key)
 	if err != nil {
-		s.failed("get", f.key, err)
+		s.reportFailure("get", f.key, err)
 	}
 	if most := s.profile.Limit + maxHeader; len(data) > most { // no record, and too long to keep
-		s.failed("load", f.key, fmt.Errorf("a value of %d bytes; a record has at most %d", len(data), most))
+		s.reportFailure("load", f.key, fmt.Errorf("a value of %d bytes; a record has at most %d", len(data), most))
 		s.forget(context.Background(), f.key)
 		return known
 	}
@@ -90,7 +89,7 @@ func (s *storage) load(f *flight, known *policy.Record) *policy.Record {
 		err = fmt.Errorf("the store returned the record of %.200q", rec.Robots())
 	}
 	if err != nil {
-		s.failed("load", f.key, err)
+		s.reportFailure("load", f.key, err)
 		return known
 	}
 	return known.Merge(rec, time.Now())
@@ -104,7 +103,7 @@ func (s *storage) get(key string) ([]byte, error) {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil, nil
 		case err == nil && data == nil:
-			return []byte{}, nil // neither a value nor an error: no record
+			return []byte{}, nil // the store is wrong: this is a value, but no record
 		}
 		return data, err
 	})
@@ -117,7 +116,7 @@ func (s *storage) save(f *flight, rec *policy.Record) *policy.Record {
 	if s.store == nil {
 		return rec
 	}
-	if !s.credible(f) {
+	if !s.mayStore(f) {
 		s.backlog.remove(f.key)
 		return rec
 	}
@@ -125,7 +124,7 @@ func (s *storage) save(f *flight, rec *policy.Record) *policy.Record {
 	if err != nil {
 		s.backlog.add(f.key)
 	} else if keys := s.backlog.begin(); keys != nil {
-		go guarded(s.watch.log, func() error { s.catchUp(keys); return nil })
+		go catchPanic(s.watch.log, func() error { s.catchUp(keys); return nil })
 	}
 	return rec
 }
@@ -153,19 +152,20 @@ func (s *storage) catchUp(keys []string) {
 	}
 }
 
-// write is save without the backlog.
+// write puts a record into the store. If the store has got another record meanwhile, it
+// merges the two and tries again, maxSwaps times in all. It returns the record in force.
 func (s *storage) write(f *flight, rec *policy.Record) (*policy.Record, error) {
 	for range maxSwaps {
 		done, err := s.replace(f, rec)
 		if err != nil {
-			s.failed("put", f.key, err)
+			s.reportFailure("put", f.key, err)
 		}
 		if done || err != nil {
 			return rec, err
 		}
 		rec = s.load(f, rec)
 	}
-	s.failed("put", f.key, errReplaced)
+	s.reportFailure("put", f.key, errReplaced)
 	return rec, errReplaced
 }
 
@@ -173,9 +173,9 @@ func (s *storage) write(f *flight, rec *policy.Record) (*policy.Record, error) {
 // one each time.
 var errReplaced = errors.New("the store has another record than the one read last")
 
-// replace puts a record into the store if the store still has what was read last. done
-// reports whether it did. A record whose sender forbade to store it removes what is
-// there.
+// replace puts a record into the store if the store still has the value that was read last,
+// and reports whether it did. If the server forbade to store the answer, replace removes the
+// stored record instead.
 func (s *storage) replace(f *flight, rec *policy.Record) (done bool, err error) {
 	var value []byte
 	var keep time.Duration
@@ -216,14 +216,14 @@ func (s *storage) forget(ctx context.Context, key string) error {
 		return none{}, s.store.Delete(ctx, s.key(key))
 	})
 	if err != nil {
-		s.failed("delete", key, err)
+		s.reportFailure("delete", key, err)
 		err = fmt.Errorf("fetcher: forgetting %s: %w", key, err)
 	}
 	return err
 }
 
-// inStore makes one call of the store within storeTime. While calls of its kind hang, it
-// fails at once.
+// inStore makes one call of the store within storeTime. After several calls of its kind took
+// longer, it fails at once for some time.
 func inStore[T any](ctx context.Context, s *storage, kind *bounded.Breaker, f func(context.Context) (T, error)) (v T, err error) {
 	if err := kind.Enter(time.Now()); err != nil {
 		return v, err
@@ -231,8 +231,8 @@ func inStore[T any](ctx context.Context, s *storage, kind *bounded.Breaker, f fu
 	return inTime(ctx, s, kind, f)
 }
 
-// inTime makes one call of the store and waits for it no longer than storeTime, even if
-// the store does not look at its context: the goroutine of the call ends when the store
+// inTime is inStore for a call that is always made. It waits no longer than storeTime, even
+// if the store does not look at its context: the goroutine of the call ends when the store
 // returns.
 func inTime[T any](ctx context.Context, s *storage, kind *bounded.Breaker, f func(context.Context) (T, error)) (T, error) {
 	v, err := bounded.InTime(ctx, kind, storeTime, f)
@@ -240,14 +240,14 @@ func inTime[T any](ctx context.Context, s *storage, kind *bounded.Breaker, f fun
 	return v, err
 }
 
-// failed counts and reports a failure of the store.
-func (s *storage) failed(op, key string, err error) {
+// reportFailure counts and reports a failure of the store.
+func (s *storage) reportFailure(op, key string, err error) {
 	s.counts.storeFailures.Add(1)
 	s.watch.store(op, key, err)
 }
 
-// newBreaker returns a breaker for a store that hangs: a call that hangs for ever keeps
-// its goroutine.
+// newBreaker returns a breaker for calls that take too long. It bounds the goroutines that
+// a store which hangs for ever can keep.
 func newBreaker() bounded.Breaker {
 	return bounded.Breaker{Failures: 3, First: 30 * time.Second, Most: time.Hour}
 }
@@ -288,8 +288,8 @@ func (b *backlog) remove(key string) bool {
 	return there
 }
 
-// begin begins a pass and returns the authorities for it. It returns nil if a pass is
-// under way, or if nobody waits.
+// begin begins a pass and returns the authorities for it. It returns nil if a pass is under
+// way, or if the backlog is empty.
 func (b *backlog) begin() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

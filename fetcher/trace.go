@@ -97,7 +97,7 @@ func newObserver(t *Trace, l *slog.Logger) *observer {
 // runHook runs a hook on a goroutine of its own, and waits for it. A panic or Goexit is
 // caught and logged.
 func (o *observer) runHook(hook string, f func()) {
-	if err := guarded(o.log, func() error { f(); return nil }); err != nil {
+	if err := catchPanic(o.log, func() error { f(); return nil }); err != nil {
 		o.log.Warn("a hook did not return", "hook", hook, "error", clean.Text(err.Error(), maxLog))
 	}
 }

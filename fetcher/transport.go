@@ -56,10 +56,10 @@ func (t *Transport) Record(ctx context.Context, target *url.URL) (*policy.Record
 	if err != nil {
 		return nil, err
 	}
-	if rec := t.engine.inForce(key); rec != nil {
+	if rec := t.engine.currentRecord(key); rec != nil {
 		return rec, nil
 	}
-	rec, _, err := t.engine.fetch(ctx, key, false)
+	rec, _, err := t.engine.joinFlight(ctx, key, false)
 	return rec, err
 }
 
@@ -70,11 +70,11 @@ func (t *Transport) Refresh(ctx context.Context, target *url.URL) (policy.Decisi
 	if err != nil {
 		return policy.Decision{}, err
 	}
-	rec, _, err := t.engine.fetch(ctx, key, true)
+	rec, _, err := t.engine.joinFlight(ctx, key, true)
 	if d, ok := t.overridden(target); ok && err == nil {
 		return d, nil
 	}
-	return t.decision(target, key, rec, err)
+	return t.decisionBy(target, key, rec, err)
 }
 
 // Invalidate forgets the target's authority, in memory and in the store: its
@@ -86,7 +86,7 @@ func (t *Transport) Invalidate(ctx context.Context, target *url.URL) error {
 		return err
 	}
 	if f, ok := t.engine.inFlight.Load(key); ok {
-		f.(*flight).forgotten.Store(true)
+		f.(*flight).invalidated.Store(true)
 	}
 	t.engine.memory.records.Delete(key)
 	return t.engine.storage.forget(ctx, key)
@@ -112,12 +112,12 @@ func (t *Transport) Prefetch(ctx context.Context, targets iter.Seq[*url.URL]) er
 			bad = cmp.Or(bad, err)
 			continue
 		}
-		if t.engine.inForce(key) != nil {
+		if t.engine.currentRecord(key) != nil {
 			continue
 		}
 		// It ends with the fetch, or with ctx.
 		g.Go(func() error {
-			t.engine.fetch(ctx, key, false) // a failure is in the record, and in ctx
+			t.engine.joinFlight(ctx, key, false) // a failure is in the record, and in ctx
 			return nil
 		})
 	}

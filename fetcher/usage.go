@@ -23,7 +23,7 @@ func (t *Transport) Usage(resp *http.Response) usage.Set {
 	if resp.Request == nil {
 		return said
 	}
-	target := addressed(resp.Request)
+	target := targetOf(resp.Request)
 	key, err := Authority(target)
 	if err != nil {
 		return said
@@ -39,9 +39,10 @@ func (t *Transport) Usage(resp *http.Response) usage.Set {
 	})
 }
 
-// governing returns the record that governed the request of an answer. If the answer does
-// not know its record, governing returns the record in memory, and when its text last
-// changed. A response without a body is no answer of a client: it asks about now.
+// governing returns the record that governed the request of an answer. Only the body of a
+// paced answer holds its record. For any other answer governing returns the record in memory,
+// and when its text last changed. For a response without a body, which no client returns, it
+// reports no change: such a response is a question about the present.
 func (e *engine) governing(resp *http.Response, key string) (rec *policy.Record, changed time.Time) {
 	if b, ok := resp.Body.(*pacedBody); ok && b.page.rec != nil && b.page.caller == resp.Request {
 		return b.page.rec, time.Time{}
