@@ -10,31 +10,31 @@ import (
 
 // This file finds the group to obey: RFC 9309, sections 2.1 and 2.2.1.
 
-// A choice finds the groups that a crawler obeys, while the records of a file are
-// read once. Each name has a place in the list of the names that the crawler looks for:
-// its tokens, then "*". The crawler obeys all groups with the name that comes first.
+// A choice finds the groups that a crawler obeys, while the records of a file are read once.
+// The names that the crawler looks for have ranks: 0 is its first token, and "*" comes after
+// the last one. The crawler obeys all groups of the name with the lowest rank.
 type choice struct {
-	dialect *Dialect
-	tokens  []string
-	best    int    // place of the name obeyed so far; noName if there is none
-	agent   string // first user-agent value with the name obeyed so far
+	dialect  *Dialect
+	tokens   []string
+	bestRank int    // rank of the name obeyed so far; noRank if there is none
+	agent    string // first user-agent value with the name obeyed so far
 
 	// The group being read.
 	start   int    // where its records begin in the list
-	place   int    // first place of a name of the group; noName if there is none
-	value   string // first user-agent value with the name of that place
+	rank    int    // lowest rank of a name of the group; noRank if there is none
+	value   string // first user-agent value with the name of that rank
 	hasRule bool   // it has a rule
 }
 
-// noName is the place of a name that the crawler does not look for.
-const noName = math.MaxInt
+// noRank is the rank of a name that the crawler does not look for.
+const noRank = math.MaxInt
 
 // choose finds the group that the crawler with the given tokens obeys.
 func (f *File) choose(tokens string) *Group {
 	var tokensBuf [4]string
 	var buf [64]record // enough for most files
 	list := buf[:0]    // the records of the groups obeyed so far, and then of the group being read
-	c := choice{dialect: &f.dialect, tokens: f.dialect.appendTokens(tokensBuf[:0], tokens), best: noName, place: noName}
+	c := choice{dialect: &f.dialect, tokens: f.dialect.appendTokens(tokensBuf[:0], tokens), bestRank: noRank, rank: noRank}
 	s := f.scan()
 	for s.next() {
 		list = c.add(list, &s)
@@ -55,24 +55,24 @@ func (d *Dialect) appendTokens(tokens []string, list string) []string {
 	return tokens
 }
 
-// add adds the record that the scanner has read to the list, if the crawler may obey it.
-// The names of a group are all read before its first rule, but not before its other
-// records.
+// add adds the record that the scanner has read to the list, if the crawler may obey it. When
+// a rule is read, all names of its group are known. An other record can come before a name, so
+// add keeps it until endGroup decides.
 func (c *choice) add(list []record, s *scanner) []record {
 	switch {
 	case s.kind == agent:
 		if s.begins {
 			list = c.endGroup(list)
 		}
-		if n := c.placeOf(s.value()); n < c.place {
-			c.place, c.value = n, s.value()
+		if n := c.rankOf(s.value()); n < c.rank {
+			c.rank, c.value = n, s.value()
 		}
 	case s.kind == blank:
 		return c.endGroup(list)
 	case !s.grouped:
 	case s.kind.isRule():
 		c.hasRule = true
-		if c.place <= c.best && c.place != noName && c.dialect.canBegin(s.value()) {
+		if c.rank <= c.bestRank && c.rank != noRank && c.dialect.canBegin(s.value()) {
 			return appendRecord(list, s)
 		}
 	case s.kind == other || s.kind == delay:
@@ -92,24 +92,24 @@ func appendRecord(list []record, s *scanner) []record {
 	return append(list, s.record)
 }
 
-// endGroup ends the group being read, and removes its records from the list if it is not
-// obeyed. If it has a better name than all groups before, it replaces them. A group
-// without a rule counts, but not in the 1996 draft.
+// endGroup ends the group being read. If the group is not obeyed, endGroup removes its records
+// from the list. If its rank is lower than the rank of all groups before, it removes the
+// records of those groups. A group without a rule counts, but not in the 1996 draft.
 func (c *choice) endGroup(list []record) []record {
 	onlyFirst := c.dialect.firstGroup || c.dialect.firstStar && c.dialect.isDefault(c.value)
 	switch {
-	case c.place == noName, c.place > c.best, c.place == c.best && onlyFirst, c.dialect.blankEnds && !c.hasRule:
+	case c.rank == noRank, c.rank > c.bestRank, c.rank == c.bestRank && onlyFirst, c.dialect.blankEnds && !c.hasRule:
 		list = list[:c.start]
-	case c.place < c.best:
-		c.best, c.agent = c.place, c.value
+	case c.rank < c.bestRank:
+		c.bestRank, c.agent = c.rank, c.value
 		list = list[c.start:]
 	}
-	c.start, c.place, c.hasRule = len(list), noName, false
+	c.start, c.rank, c.hasRule = len(list), noRank, false
 	return list
 }
 
-// placeOf returns the place of the name in a user-agent value.
-func (c *choice) placeOf(value string) int {
+// rankOf returns the rank of the name in a user-agent value.
+func (c *choice) rankOf(value string) int {
 	for i, t := range c.tokens {
 		if len(t) <= len(value) && equalFold(value[:len(t)], t) && len(c.dialect.token(value)) == len(t) {
 			return i
@@ -118,7 +118,7 @@ func (c *choice) placeOf(value string) int {
 	if c.dialect.isDefault(value) {
 		return len(c.tokens)
 	}
-	return noName
+	return noRank
 }
 
 // token returns what a user-agent line with this value names: the product

@@ -9,11 +9,12 @@ import (
 // This file finds the longest word of a list that a text begins with. The words are the
 // parts of patterns that the index finds rules by: RFC 9309, section 2.2.2.
 
-// A dictionary is a sorted list of words, which are parts of a text.
+// A dictionary is a sorted list of words. Each word knows the longest other word that it
+// begins with, its prefix. To go from prefix to prefix is to go up.
 type dictionary struct {
-	word func(i int32) string // returns word i
-	up   []int32              // by number of the word: number of the longest other word that it begins with, or -1
-	jump []int32              // by number of the word: number of a word further up, or up
+	word     func(i int32) string // returns word i
+	prefixOf []int32              // by number of the word: number of its prefix, or -1
+	jump     []int32              // by number of the word: number of a word further up, which skips some, or of its prefix
 
 	starts []uint16 // by the first byte of a word, modulo 64: a set of the second bytes, modulo 16
 }
@@ -21,7 +22,7 @@ type dictionary struct {
 // A span is a part of a text, to be sorted with others.
 type span struct {
 	begin, end int32 // text[begin:end]
-	number     int32 // of what the part belongs to
+	number     int32 // number of the rule or the piece that the part belongs to
 }
 
 // in returns the span in its text.
@@ -70,13 +71,13 @@ func sortSpans(text string, list, spare []span, size int32) {
 	})
 }
 
-// link adds word i, the next one, to the pointers and to the starts.
-func (d *dictionary) link(i int32) {
+// add adds word i, which is the next one in order.
+func (d *dictionary) add(i int32) {
 	w, up := d.word(i), i-1
 	for up >= 0 && !strings.HasPrefix(w, d.word(up)) {
-		up = d.up[up]
+		up = d.prefixOf[up]
 	}
-	d.up = append(d.up, up)
+	d.prefixOf = append(d.prefixOf, up)
 	if d.starts == nil {
 		d.starts = make([]uint16, 64)
 	}
@@ -92,8 +93,9 @@ func (d *dictionary) link(i int32) {
 	}
 }
 
-// mayStart reports whether a word can stand at t[i:]. Nearly everywhere it is false.
-func (d *dictionary) mayStart(t string, i int) bool {
+// mayStandAt reports whether a word can stand at t[i:], by two bytes. Nearly everywhere it
+// reports false.
+func (d *dictionary) mayStandAt(t string, i int) bool {
 	second := byte(0)
 	if i+1 < len(t) {
 		second = t[i+1]
@@ -104,9 +106,9 @@ func (d *dictionary) mayStart(t string, i int) bool {
 // setJumps sets the pointers that skip words (skew-binary jump pointers, Myers 1983). The
 // row "nested pieces nearly" of bench has a thousand words one above the other.
 func (d *dictionary) setJumps() {
-	d.jump = make([]int32, len(d.up))
-	depth := make([]int32, len(d.up)) // how many words are further up
-	for i, up := range d.up {
+	d.jump = make([]int32, len(d.prefixOf))
+	depth := make([]int32, len(d.prefixOf)) // how many words are further up
+	for i, up := range d.prefixOf {
 		if d.jump[i] = up; up < 0 {
 			continue
 		}
@@ -120,7 +122,7 @@ func (d *dictionary) setJumps() {
 
 // longestPrefix returns the number of the longest word that t begins with, or -1.
 func (d *dictionary) longestPrefix(t string) int32 {
-	from, to := 0, len(d.up)
+	from, to := 0, len(d.prefixOf)
 	for from < to {
 		if mid := int(uint(from+to) / 2); d.word(int32(mid)) <= t {
 			from = mid + 1
@@ -128,13 +130,13 @@ func (d *dictionary) longestPrefix(t string) int32 {
 			to = mid
 		}
 	}
-	return d.longestOf(int32(from-1), t)
+	return d.longestFrom(int32(from-1), t)
 }
 
-// longestOf is longestPrefix, given the number of the last word that does not sort after t,
-// or -1. A word that sorts between t and a word that t begins with begins with that word.
-// So the longest one is the given word, or one further up from there.
-func (d *dictionary) longestOf(i int32, t string) int32 {
+// longestFrom is longestPrefix without the search. i is the number of the last word that does
+// not sort after t, or -1. All that sorts between t and a word that t begins with begins with
+// that word, too. So the result is word i, or a word further up from it.
+func (d *dictionary) longestFrom(i int32, t string) int32 {
 	if i < 0 || strings.HasPrefix(t, d.word(i)) {
 		return i
 	}
@@ -144,7 +146,7 @@ func (d *dictionary) longestOf(i int32, t string) int32 {
 		if d.jump != nil && longer(d.jump[i]) {
 			i = d.jump[i]
 		} else {
-			i = d.up[i]
+			i = d.prefixOf[i]
 		}
 	}
 	return i

@@ -9,7 +9,7 @@ import (
 // This file normalises bytes before comparison: RFC 9309, section 2.2.2,
 // paragraphs 3 and 4, Figure 4, and section 2.2.3, Figure 6.
 
-// form is a normal form that patterns and targets are brought to.
+// A form is a normal form of patterns and targets.
 type form uint8
 
 const (
@@ -27,13 +27,13 @@ const (
 
 // A byte has some of these properties.
 const (
-	decoded  = 1 << iota // its triplet is decoded: it is unreserved, or reserved and no delimiter
-	foreign              // it cannot stand in a URI
-	control              // it is a control byte and no tab
-	star                 // it is "*"
-	question             // it is "?"
-	odd                  // some normal form changes it in a pattern
-	notAsIs              // some normal form changes it in a target, or net/url writes a triplet for it in a path
+	decoded         = 1 << iota // its triplet is decoded: it is unreserved, or reserved and no delimiter
+	foreign                     // it cannot stand in a URI
+	control                     // it is a control byte and no tab
+	star                        // it is "*"
+	question                    // it is "?"
+	altered                     // some normal form changes it in a pattern
+	alteredInTarget             // some normal form changes it in a target, or net/url writes a triplet for it in a path
 )
 
 // properties holds the properties of every byte: RFC 3986, sections 2.2 and 2.3.
@@ -43,9 +43,9 @@ var properties = func() (t [256]uint8) {
 		case token.IsByte(c) || contains(".~:@&=+,;!'()[]", c):
 			t[i] = decoded
 		case c <= ' ' || c >= 0x7F || contains("\"<>\\^`{|}", c):
-			t[i] = foreign | odd
+			t[i] = foreign | altered
 		case !contains("/*?", c):
-			t[i] = odd
+			t[i] = altered
 		}
 		if i < ' ' && i != '\t' {
 			t[i] |= control
@@ -53,8 +53,8 @@ var properties = func() (t [256]uint8) {
 	}
 	t['*'], t['?'] = star, question
 	for i := range t {
-		if t[i]&(odd|star) != 0 || contains("?!'()[]", byte(i)) {
-			t[i] |= notAsIs
+		if t[i]&(altered|star) != 0 || contains("?!'()[]", byte(i)) {
+			t[i] |= alteredInTarget
 		}
 	}
 	return t
@@ -79,7 +79,7 @@ func propertiesOf(s string) uint8 {
 
 // isNormalTarget reports whether a target is in every normal form and has no
 // fragment.
-func isNormalTarget(t string) bool { return propertiesOf(t)&(odd|star) == 0 }
+func isNormalTarget(t string) bool { return propertiesOf(t)&(altered|star) == 0 }
 
 // triplet returns the byte that the triplet at s[i:] stands for, or "%" and false if
 // there is only a "%".
@@ -127,7 +127,7 @@ func (f form) appendNormal(dst []byte, s string, as role) []byte {
 	inQuery := false
 	for i := 0; i < len(s); i++ {
 		c := s[i]
-		if properties[c]&(odd|star|question) == 0 { // nearly every byte
+		if properties[c]&(altered|star|question) == 0 { // nearly every byte
 			dst = append(dst, c)
 			continue
 		}

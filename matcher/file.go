@@ -15,19 +15,19 @@ type File struct {
 	text    string
 	unpack  func(string) string // returns the file from text; nil if text is the file
 	dialect Dialect
-	answers atomic.Pointer[answer] // the newest answer; each points to an older one
+	groups  atomic.Pointer[keptGroup] // the group kept last; each points to an older one
 }
 
-// An answer is a group that a File keeps, with the token it was asked for.
-type answer struct {
+// A keptGroup is a group that a File keeps, with the token that Group was called with.
+type keptGroup struct {
 	token string
 	group *Group
-	older *answer // nil for the oldest
+	older *keptGroup // nil for the oldest
 }
 
-// answersMost bounds the tokens whose groups a File keeps. A program has one
-// token, or one for each of its crawlers. After so many, all are forgotten.
-const answersMost = 16
+// maxGroups bounds the tokens whose groups a File keeps. A program has one token, or one for
+// each of its crawlers. With one token more, the File drops all groups but the newest.
+const maxGroups = 16
 
 // Parse reads a robots.txt file. It never fails: what is not understood is
 // skipped, line by line (RFC 9309, section 2.3.1.5), and listed by
@@ -67,7 +67,7 @@ func (f *File) Size() int {
 	}
 	n := int(unsafe.Sizeof(*f)) + len(f.text)
 	counted := map[*Group]bool{}
-	for a := f.answers.Load(); a != nil; a = a.older {
+	for a := f.groups.Load(); a != nil; a = a.older {
 		n += int(unsafe.Sizeof(*a)) + len(a.token)
 		if !counted[a.group] {
 			n += a.group.Size()
@@ -84,31 +84,32 @@ func (f *File) Group(token string) *Group {
 	if f == nil {
 		return noGroup
 	}
-	for a := f.answers.Load(); a != nil; a = a.older {
+	for a := f.groups.Load(); a != nil; a = a.older {
 		if a.token == token {
 			return a.group
 		}
 	}
-	return f.keep(&answer{token: token, group: f.choose(token)})
+	return f.keepGroup(&keptGroup{token: token, group: f.choose(token)})
 }
 
 // noGroup allows everything. Nothing changes it.
 var noGroup = new(Group)
 
-// keep keeps an answer and returns its group. Of equal groups, only the first is
-// kept and returned.
-func (f *File) keep(a *answer) *Group {
+// keepGroup keeps the group of a token and returns it. If the File has the same group for
+// another token already, keepGroup keeps and returns that one.
+func (f *File) keepGroup(a *keptGroup) *Group {
 	for {
-		newest, count := f.answers.Load(), 1
+		newest, count := f.groups.Load(), 1
 		for o := newest; o != nil; o = o.older {
-			if count++; o.group.agent == a.group.agent && a.group.agent != "" {
+			count++
+			if o.group.agent == a.group.agent && a.group.agent != "" {
 				a.group = o.group // in one file, the same user-agent value means the same group
 			}
 		}
-		if a.older = newest; count > answersMost {
+		if a.older = newest; count > maxGroups {
 			a.older = nil
 		}
-		if f.answers.CompareAndSwap(newest, a) {
+		if f.groups.CompareAndSwap(newest, a) {
 			return a.group
 		}
 	}

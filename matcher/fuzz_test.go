@@ -76,7 +76,7 @@ func checkSpaces(t *testing.T, f *File, text []byte) {
 	got, want := f.scan(), Parse([]byte(b.String()), f.dialect).scan()
 	for want.next() {
 		if !got.next() || got.line != want.line || got.kind != want.kind || got.grouped != want.grouped || got.begins != want.begins ||
-			got.odd != want.odd || got.name() != want.name() || got.value() != want.value() {
+			got.misspelled != want.misspelled || got.name() != want.name() || got.value() != want.value() {
 			t.Errorf("file %q, with a space before each line\ngot  %+v\nwant %+v", text, got.record, want.record)
 			return
 		}

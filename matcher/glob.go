@@ -7,10 +7,11 @@ import (
 
 // This file compares one pattern with a target: RFC 9309, section 2.2.3.
 
-// setStars sets the fields of r that describe its pattern, which is in normal form and
-// has a star. Bytes that mean nothing are moved to the end as stars, where they only count
-// in the length of the pattern: a star after a star or at the end, and a "$" after a star.
-func (r *rule) setStars(pattern []byte) {
+// setShape sets starred and ending of r for a pattern in normal form that has a star, and
+// rewrites the pattern: a star after a star or at the end, and a "$" after a star, change
+// nothing of what matches. They become stars at the end, where they only count in the length
+// of the pattern.
+func (r *rule) setShape(pattern []byte) {
 	literal, anchored := bytes.CutSuffix(pattern, []byte("$"))
 	n := len(literal)
 	for n > 0 && literal[n-1] == '*' {
@@ -29,12 +30,12 @@ func (r *rule) setStars(pattern []byte) {
 		}
 	}
 	if r.ending = 0; anchored {
-		r.ending, pattern[n] = anchor, '$'
+		r.ending, pattern[n] = endAnchor, '$'
 		n++
 	}
 	for ; n < len(pattern); n++ {
 		pattern[n] = '*'
-		r.ending |= stars
+		r.ending |= endStars
 	}
 }
 

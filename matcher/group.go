@@ -15,15 +15,15 @@ import (
 // 2.2.1). It is immutable, safe for concurrent use, and holds no part of the text
 // of its File.
 type Group struct {
-	agent    string        // first user-agent value that names the crawler
-	dialect  Dialect       // dialect of the file
-	written  []written     // the patterns that normalising changed, by line
-	spelled  string        // these patterns as they are written, one after another
-	delay    time.Duration // the crawl-delay
-	hasDelay bool          // there is a crawl-delay
-	rules    rules
-	asked    atomic.Bool           // Match has been called
-	index    atomic.Pointer[index] // nil if the rules are tried one after another
+	agent        string        // first user-agent value that names the crawler
+	dialect      Dialect       // dialect of the file
+	originals    []original    // the patterns that normalising has changed, by line
+	originalText string        // the originals, one after another
+	delay        time.Duration // the crawl-delay
+	hasDelay     bool          // there is a crawl-delay
+	rules        rules
+	asked        atomic.Bool           // Match has been called
+	index        atomic.Pointer[index] // nil if the rules are tried one after another
 
 	// Other records, in the order of the file. They are kept as text: a file can have
 	// 170,000 of them, and a list of structs takes twenty times the memory of the file.
@@ -34,17 +34,17 @@ type Group struct {
 // groupBuilder adds records to a group.
 type groupBuilder struct {
 	*Group
-	text     string // where the records stand
-	patterns []byte // the patterns in normal form, one after another
-	rest     int    // size of the patterns, as written, that are not yet added
-	spelled  []byte // Group.spelled
-	others   strings.Builder
+	text        string // where the records stand
+	patterns    []byte // the patterns in normal form, one after another; becomes rules.text
+	rest        int    // size of the patterns, as written, that are not yet added
+	originalBuf []byte // becomes Group.originalText
+	others      strings.Builder
 }
 
-// A written pattern is one that normalising changed.
-type written struct {
+// An original is a pattern as it is written in the file, which normalising has changed.
+type original struct {
 	line int32 // number of the line
-	end  int32 // where the pattern ends in Group.spelled; it begins where the one before ends
+	end  int32 // where the pattern ends in Group.originalText; it begins where the one before ends
 }
 
 // newGroup makes a group of the records that a crawler obeys, which stand in text.
@@ -77,7 +77,7 @@ func (d *Dialect) newGroup(agent, text string, records []record) *Group {
 	if cap(b.patterns) > patterns { // it grew, and has room left
 		b.rules.text = string(b.patterns)
 	}
-	b.Group.spelled, b.Group.others = string(b.spelled), b.others.String()
+	b.Group.originalText, b.Group.others = string(b.originalBuf), b.others.String()
 	return b.Group
 }
 
@@ -87,11 +87,12 @@ func (b *groupBuilder) addOther(r *record) {
 	b.others.WriteByte('\n')
 	b.otherLines = append(b.otherLines, r.line)
 	if r.kind == delay && !b.hasDelay {
-		b.delay, b.hasDelay = seconds(b.text[r.valueAt:r.to])
+		b.delay, b.hasDelay = parseSeconds(b.text[r.valueAt:r.to])
 	}
 }
 
-// addRule adds a rule. A rule with an index page can stand for its folder, too.
+// addRule adds a rule. With Dialect.indexHTML, a rule that allows an index page allows its
+// folder, too.
 func (b *groupBuilder) addRule(r *record) {
 	p := b.text[r.valueAt:r.to]
 	b.addPattern(r, p)
@@ -104,19 +105,19 @@ func (b *groupBuilder) addRule(r *record) {
 	b.rest -= len(p)
 }
 
-// addPattern adds a rule with the given pattern, brought to normal form, if it can
-// match something.
+// addPattern adds a rule with the given pattern, brought to normal form. from is the record
+// of the rule. A pattern with control bytes matches nothing and is left out.
 func (b *groupBuilder) addPattern(from *record, pattern string) {
 	literal, anchored := strings.CutSuffix(pattern, "$")
-	some := propertiesOf(literal)
-	if some&control != 0 && !b.dialect.loose {
+	props := propertiesOf(literal)
+	if props&control != 0 && !b.dialect.loose {
 		return
 	}
-	r := rule{begin: int32(len(b.patterns)), line: from.line, allow: from.kind == allow, query: some&question != 0}
-	if some&odd == 0 {
+	r := rule{begin: int32(len(b.patterns)), line: from.line, allow: from.kind == allow, query: props&question != 0}
+	if props&altered == 0 {
 		b.patterns = append(b.patterns, pattern...)
 	} else {
-		if some&foreign != 0 && cap(b.patterns)-len(b.patterns) < 3*len(pattern) {
+		if props&foreign != 0 && cap(b.patterns)-len(b.patterns) < 3*len(pattern) {
 			// The other patterns probably have such bytes, too. To make room for each of them
 			// takes a fifth of the time of a file in Japanese.
 			b.patterns = slices.Grow(b.patterns, 3*b.rest)
@@ -125,25 +126,25 @@ func (b *groupBuilder) addPattern(from *record, pattern string) {
 	}
 	normal := b.patterns[r.begin:]
 	if anchored && !b.dialect.literal {
-		r.ending = anchor
+		r.ending = endAnchor
 	}
-	if some&star != 0 && !b.dialect.literal {
-		r.setStars(normal)
+	if props&star != 0 && !b.dialect.literal {
+		r.setShape(normal)
 	}
 	b.rules.list = append(b.rules.list, r)
-	if written := b.text[from.valueAt:from.to]; some&(odd|star) != 0 && view(normal) != written || len(pattern) != len(written) {
-		b.keepWritten(from)
+	if written := b.text[from.valueAt:from.to]; props&(altered|star) != 0 && view(normal) != written || len(pattern) != len(written) {
+		b.keepOriginal(from)
 	}
 }
 
-// keepWritten keeps the pattern of a rule as it is written, once.
-func (b *groupBuilder) keepWritten(r *record) {
-	if n := len(b.written); n == 0 || b.written[n-1].line != r.line {
-		if b.spelled == nil {
-			b.spelled = make([]byte, 0, b.rest)
+// keepOriginal keeps the pattern of a rule as it is written, once.
+func (b *groupBuilder) keepOriginal(r *record) {
+	if n := len(b.originals); n == 0 || b.originals[n-1].line != r.line {
+		if b.originalBuf == nil {
+			b.originalBuf = make([]byte, 0, b.rest)
 		}
-		b.spelled = append(b.spelled, b.text[r.valueAt:r.to]...)
-		b.written = append(b.written, written{r.line, int32(len(b.spelled))})
+		b.originalBuf = append(b.originalBuf, b.text[r.valueAt:r.to]...)
+		b.originals = append(b.originals, original{r.line, int32(len(b.originalBuf))})
 	}
 }
 
@@ -167,21 +168,21 @@ func (g *Group) Rules() iter.Seq[Rule] {
 // asWritten returns rule i as it is written in the file.
 func (g *Group) asWritten(i int32) Rule {
 	r := &g.rules.list[i]
-	n := sort.Search(len(g.written), func(i int) bool { return g.written[i].line >= r.line })
-	if n == len(g.written) || g.written[n].line != r.line {
+	n := sort.Search(len(g.originals), func(i int) bool { return g.originals[i].line >= r.line })
+	if n == len(g.originals) || g.originals[n].line != r.line {
 		return Rule{int(r.line), r.allow, g.rules.pattern(i)}
 	}
 	begin := int32(0)
 	if n > 0 {
-		begin = g.written[n-1].end
+		begin = g.originals[n-1].end
 	}
-	return Rule{int(r.line), r.allow, g.spelled[begin:g.written[n].end]}
+	return Rule{int(r.line), r.allow, g.originalText[begin:g.originals[n].end]}
 }
 
 // Match is as [File.Match], for the crawler the group was made for.
 func (g *Group) Match(target string) Match {
-	if some := propertiesOf(target); some&(odd|star) == 0 && strings.HasPrefix(target, "/") {
-		if some&question == 0 {
+	if props := propertiesOf(target); props&(altered|star) == 0 && strings.HasPrefix(target, "/") {
+		if props&question == 0 {
 			return g.decide(target, "")
 		}
 		return g.decide(target, target)
@@ -190,7 +191,7 @@ func (g *Group) Match(target string) Match {
 	if g.dialect.form == googleForm || isNormalTarget(target) {
 		return g.decide(target, target)
 	}
-	var buf, queryBuf [targetUsual]byte
+	var buf, queryBuf [usualTarget]byte
 	t := view(g.dialect.form.appendNormal(buf[:0], target, asTarget))
 	if !strings.Contains(t, "?") {
 		return g.decide(t, "")
@@ -198,9 +199,9 @@ func (g *Group) Match(target string) Match {
 	return g.decide(t, view(g.dialect.form.appendNormal(queryBuf[:0], target, asQueryTarget)))
 }
 
-// targetUsual is the size of a target, in bytes, up to which no memory is
+// usualTarget is the size of a target, in bytes, up to which no memory is
 // allocated for it.
-const targetUsual = 512
+const usualTarget = 512
 
 // view returns b as a string that must not outlive the next change of b.
 func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
@@ -225,28 +226,28 @@ func (g *Group) decide(t, q string) Match {
 	return m
 }
 
-// Many rules get an index for the second match, since to build it takes as long as many
-// matches. Very many get it for the first match: with stars, the match would take longer
-// without it.
+// A group of more than fewRules rules gets an index for its second match: to build the index
+// takes as long as many matches. A group of more than manyRules gets it for the first match,
+// which would take longer without it if the rules have stars.
 const (
-	rulesFew  = 64
-	rulesMany = 4000
+	fewRules  = 64
+	manyRules = 4000
 )
 
 // readyIndex returns the index of the rules, nil if there is none yet.
 func (g *Group) readyIndex() *index {
 	x := g.index.Load()
-	if x != nil || len(g.rules.list) <= rulesFew || !g.asked.Swap(true) && len(g.rules.list) <= rulesMany {
+	if x != nil || len(g.rules.list) <= fewRules || !g.asked.Swap(true) && len(g.rules.list) <= manyRules {
 		return x
 	}
-	g.index.CompareAndSwap(nil, newIndex(&g.rules, candidatesFew))
+	g.index.CompareAndSwap(nil, newIndex(&g.rules, fewCandidates))
 	return g.index.Load()
 }
 
 // Size returns about how many bytes of memory g retains, with the index that a group
 // of many rules gets at its second match.
 func (g *Group) Size() int {
-	n := int(unsafe.Sizeof(*g)) + len(g.agent) + bytesOf(g.written) + len(g.spelled) + len(g.others) + bytesOf(g.otherLines)
+	n := int(unsafe.Sizeof(*g)) + len(g.agent) + bytesOf(g.originals) + len(g.originalText) + len(g.others) + bytesOf(g.otherLines)
 	return n + g.rules.size(g.index.Load())
 }
 

@@ -11,30 +11,31 @@ import (
 //
 // A pattern is cut at its stars into a head, which begins the target, and pieces, each
 // of which stands somewhere after the part before. A rule without pieces is found by its
-// head. A rule with pieces can only match if the target has all of them. So it is filed
-// under the piece that the fewest rules have, and is a candidate only if the target has
-// that piece and begins with the head.
+// literal: see dictionary. A rule with pieces can only match if the target has all of them.
+// So it is filed under its rarest piece, and is a candidate only if the target has that piece
+// and begins with the head.
 
-// An index finds the rules without a query, and those with one.
+// An index is a lookup of the rules without a query, and a lookup of the rules with one, which
+// see the target in another normal form.
 type index [2]lookup
 
 // A lookup finds rules.
 type lookup struct {
-	rules   *rules
-	few     int         // candidatesFew, but for tests
-	plain   []int32     // numbers of rules without pieces, sorted by literal; of equal rules, only the best
-	heads   dictionary  // the literals of these rules
-	pieces  []piece     // of all rules, sorted
-	longest dictionary  // the pieces
-	pieceOf []int32     // numbers of pieces, rule after rule
-	filed   []filedRule // the rules with pieces
+	rules      *rules
+	few        int         // fewCandidates; tests set another number
+	plain      []int32     // numbers of rules without pieces, sorted by literal; of equal rules, only the best
+	literals   dictionary  // the literals of the rules in plain, in the same order
+	pieces     []piece     // the different pieces of all rules, sorted
+	pieceWords dictionary  // the pieces as words
+	pieceOf    []int32     // the numbers of the pieces of each rule in filed, rule after rule
+	filed      []filedRule // the rules with pieces
 }
 
 // A piece is a part of patterns.
 type piece struct {
 	begin, end int32 // where it stands in the text of the rules
-	rules      int32 // number of rules that have it
-	first      int32 // the first of the rules that are filed under it, or -1
+	uses       int32 // how often it stands in rules
+	firstFiled int32 // the first of the rules that are filed under it, or -1
 }
 
 // A filedRule is a rule with pieces.
@@ -45,18 +46,18 @@ type filedRule struct {
 	next     int32 // the next rule filed under the same piece, or -1
 }
 
-// newIndex returns an index. few is candidatesFew, but for tests.
+// newIndex returns an index of s. few is fewCandidates; tests give another number.
 func newIndex(s *rules, few int) *index {
 	x := new(index)
 	for i := range x {
 		x[i] = lookup{rules: s, few: few}
-		x[i].add(i == 1)
+		x[i].addRules(i == 1)
 	}
 	return x
 }
 
-// add adds the rules with a query, or the others.
-func (x *lookup) add(query bool) {
+// addRules adds the rules with a query, or the rules without one.
+func (x *lookup) addRules(query bool) {
 	s := x.rules
 	var heads, pieces []span
 	for i := range s.list {
@@ -86,7 +87,7 @@ func (x *lookup) add(query bool) {
 	x.addPlain(heads)
 	if len(pieces) > 0 {
 		x.addPieces(pieces)
-		x.file()
+		x.fileRules()
 	}
 }
 
@@ -114,15 +115,15 @@ func (x *lookup) addPlain(heads []span) {
 		}
 	}
 	x.plain = slices.Clone(x.plain)
-	x.heads.word = func(i int32) string {
+	x.literals.word = func(i int32) string {
 		if n := x.plain[i]; s.list[n].ending > 0 {
 			return s.literal(n)
 		}
 		return s.pattern(x.plain[i])
 	}
-	x.heads.up = make([]int32, 0, len(x.plain))
+	x.literals.prefixOf = make([]int32, 0, len(x.plain))
 	for i := range x.plain {
-		x.heads.link(int32(i))
+		x.literals.add(int32(i))
 	}
 }
 
@@ -131,42 +132,41 @@ func (x *lookup) addPieces(list []span) {
 	s := x.rules
 	sortSpans(s.text, list, make([]span, len(list)), 0)
 	x.pieceOf = make([]int32, len(list))
-	x.longest.word = x.piece
+	x.pieceWords.word = x.piece
 	last := ""
 	for _, k := range list {
 		if part := k.in(s.text); part != last {
 			last = part
 			x.pieces = append(x.pieces, piece{k.begin, k.end, 0, -1})
-			x.longest.link(int32(len(x.pieces) - 1))
+			x.pieceWords.add(int32(len(x.pieces) - 1))
 		}
 		x.pieceOf[k.number] = int32(len(x.pieces) - 1)
 	}
-	x.pieces, x.longest.up = slices.Clone(x.pieces), slices.Clone(x.longest.up)
-	x.longest.setJumps()
+	x.pieces, x.pieceWords.prefixOf = slices.Clone(x.pieces), slices.Clone(x.pieceWords.prefixOf)
+	x.pieceWords.setJumps()
 }
 
 // piece returns piece i.
 func (x *lookup) piece(i int32) string { return x.rules.text[x.pieces[i].begin:x.pieces[i].end] }
 
-// file files the rules with pieces.
-func (x *lookup) file() {
+// fileRules files each rule with pieces under its rarest piece.
+func (x *lookup) fileRules() {
 	for _, p := range x.pieceOf {
-		x.pieces[p].rules++
+		x.pieces[p].uses++
 	}
 	for i := range x.filed {
 		r := &x.filed[i]
 		rarest := &x.pieces[x.pieceOf[r.from]]
 		for _, p := range x.pieceOf[r.from:r.to] {
-			if x.pieces[p].rules <= rarest.rules {
+			if x.pieces[p].uses <= rarest.uses {
 				rarest = &x.pieces[p]
 			}
 		}
-		r.next, rarest.first = rarest.first, int32(i)
+		r.next, rarest.firstFiled = rarest.firstFiled, int32(i)
 	}
 }
 
-// best returns the number of the rule that decides on t. q is the target as rules with
-// a query see it. It can be "" if it has no query.
+// best is as rules.best.
 func (x *index) best(t, q string) int32 {
 	best := x[0].best(t, -1)
 	if q != "" {
@@ -175,15 +175,16 @@ func (x *index) best(t, q string) int32 {
 	return best
 }
 
-// best returns the number of the rule that decides on t, of the rules of x and best.
+// best returns the number of the rule that decides on t, among the rules of x and the rule
+// best.
 func (x *lookup) best(t string, best int32) int32 {
 	i := int32(-1)
-	if x.heads.mayStart(t, 0) {
-		i = x.heads.longestOf(x.lastPlain(t), t)
+	if x.literals.mayStandAt(t, 0) {
+		i = x.literals.longestFrom(x.lastPlain(t), t)
 	}
-	for ; i >= 0; i = x.heads.up[i] {
+	for ; i >= 0; i = x.literals.prefixOf[i] {
 		n := x.plain[i]
-		if x.rules.list[n].anchored() && len(x.heads.word(i)) < len(t) {
+		if x.rules.list[n].anchored() && len(x.literals.word(i)) < len(t) {
 			continue
 		}
 		if x.rules.outranks(n, best) {
@@ -196,8 +197,8 @@ func (x *lookup) best(t string, best int32) int32 {
 	return x.bestFiled(t, best)
 }
 
-// lastPlain returns the place in x.plain of the last literal that does not sort after t,
-// or -1. It calls no function for each step: a match among 1,000 rules then takes 84 ns,
+// lastPlain returns the index in x.plain of the last literal that does not sort after t, or
+// -1. It is the search of longestPrefix without a call for each literal. It calls no function for each step: a match among 1,000 rules then takes 84 ns,
 // and 102 ns with heads.word.
 func (x *lookup) lastPlain(t string) int32 {
 	plain, s := x.plain, x.rules
@@ -221,18 +222,19 @@ func (x *lookup) lastPlain(t string) int32 {
 	return int32(from - 1)
 }
 
-// bestFiled does the work of best for the rules with pieces.
+// bestFiled is best for the rules with pieces.
 func (x *lookup) bestFiled(t string, best int32) int32 {
 	var foundBuf [32]foundPiece
 	found := x.appendFound(foundBuf[:0], t)
 	slices.SortFunc(found, func(a, b foundPiece) int { return int(a.piece - b.piece) })
-	var candidatesBuf [candidatesFew]int32
+	var candidatesBuf [fewCandidates]int32
 	candidates := candidatesBuf[:0]
 	last := int32(-1)
 	for _, f := range found {
-		// Whatever sorts between a piece and its prefix begins with that prefix. So a
-		// prefix that does not sort after the last piece was seen with that piece.
-		for i := f.piece; i > last; i = x.longest.up[i] {
+		// A piece stands wherever a piece stands that begins with it. The pieces found are
+		// sorted, so a prefix up to the last one was seen already: all that sorts between
+		// a piece and its prefix begins with that prefix.
+		for i := f.piece; i > last; i = x.pieceWords.prefixOf[i] {
 			candidates = x.appendFiled(candidates, i, t, best)
 		}
 		last = f.piece
@@ -257,24 +259,24 @@ type foundPiece struct{ piece, place int32 }
 // there, if there is one, and the place.
 func (x *lookup) appendFound(found []foundPiece, t string) []foundPiece {
 	for i := range len(t) {
-		if !x.longest.mayStart(t, i) {
+		if !x.pieceWords.mayStandAt(t, i) {
 			continue
 		}
-		if p := x.longest.longestPrefix(t[i:]); p >= 0 {
+		if p := x.pieceWords.longestPrefix(t[i:]); p >= 0 {
 			found = append(found, foundPiece{p, int32(i)})
 		}
 	}
 	return found
 }
 
-// candidatesFew is the number of candidates up to which their pieces are searched for
+// fewCandidates is the number of candidates up to which their pieces are searched for
 // one by one, without memory.
-const candidatesFew = 64
+const fewCandidates = 64
 
 // appendFiled appends the rules that are filed under a piece, outrank best, and have a
 // head that t begins with.
 func (x *lookup) appendFiled(list []int32, piece int32, t string, best int32) []int32 {
-	for i := x.pieces[piece].first; i >= 0; i = x.filed[i].next {
+	for i := x.pieces[piece].firstFiled; i >= 0; i = x.filed[i].next {
 		r := &x.filed[i]
 		head := x.rules.pattern(r.number)[:r.head]
 		if x.rules.outranks(r.number, best) && strings.HasPrefix(t, head) {
@@ -284,8 +286,9 @@ func (x *lookup) appendFiled(list []int32, piece int32, t string, best int32) []
 	return list
 }
 
-// matches reports whether a rule matches t, which begins with its head. p has the places
-// of pieces in t, and can be nil. The invariant is the one of matchStars.
+// matches reports whether a rule matches t, which begins with its head. p has the places of
+// all pieces in t; if it is nil, they are searched for. The invariant of matchStars holds
+// here, too.
 func (x *lookup) matches(r *filedRule, t string, p *places) bool {
 	if p == nil {
 		return x.rules.matches(r.number, t)
@@ -322,9 +325,9 @@ func (s *rules) size(x *index) int {
 		n += int(unsafe.Sizeof(*x))
 		for i := range x {
 			l := &x[i]
-			n += bytesOf(l.plain) + bytesOf(l.heads.up) + bytesOf(l.pieces) + bytesOf(l.heads.starts) + bytesOf(l.longest.starts) + bytesOf(l.longest.up) + bytesOf(l.longest.jump) + bytesOf(l.pieceOf) + bytesOf(l.filed)
+			n += bytesOf(l.plain) + bytesOf(l.literals.prefixOf) + bytesOf(l.pieces) + bytesOf(l.literals.starts) + bytesOf(l.pieceWords.starts) + bytesOf(l.pieceWords.prefixOf) + bytesOf(l.pieceWords.jump) + bytesOf(l.pieceOf) + bytesOf(l.filed)
 		}
-	case len(s.list) > rulesFew:
+	case len(s.list) > fewRules:
 		n += int(unsafe.Sizeof(*x))
 		for i := range s.list {
 			if n += 8; s.list[i].starred { // most of them have one piece

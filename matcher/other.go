@@ -32,8 +32,8 @@ func (g *Group) Other(field string) iter.Seq2[int, string] {
 // of a Duration are its maximum.
 func (g *Group) CrawlDelay() (d time.Duration, ok bool) { return g.delay, g.hasDelay }
 
-// seconds reads a decimal number of seconds, zero or more.
-func seconds(s string) (time.Duration, bool) {
+// parseSeconds reads a decimal number of seconds, zero or more.
+func parseSeconds(s string) (time.Duration, bool) {
 	v, err := strconv.ParseFloat(s, 64)
 	switch {
 	case s == "" || strings.ContainsAny(s, "xXpPiInN_"), err != nil && !math.IsInf(v, 1), !(v >= 0):

@@ -14,40 +14,40 @@ import (
 // places are where the pieces that a target has stand in it.
 type places struct {
 	found []foundPiece // sorted by piece
-	of    []place      // by number of the piece
+	of    []pieceRange // by number of the piece
 	sets  [][]byte     // sets of places: a byte for each place in the target
 	size  int          // length of the target
 }
 
-// A place is where a piece stands: found[from:to] are that piece and the pieces that
-// begin with it.
-type place struct {
+// A pieceRange says where a piece stands: at the places of found[from:to], which are the
+// piece itself and the pieces that begin with it.
+type pieceRange struct {
 	from, to int32
 	size     int32 // length of the piece
 	set      int32 // number of the set of places plus one, or 0
 }
 
-// A piece that is found more often than placesFew times gets a set, when it is needed. The
-// sets of a target take 16 MiB at most. A target of 2 KiB never needs as much for the
-// rules of a file of 500 KiB.
+// A piece that stands at more than fewPlaces places gets a set when it is needed. The sets of
+// a target take maxSetBytes at most, which the rules of a file of 500 KiB never need for a
+// target of 2 KiB.
 const (
-	placesFew = 16
-	setsMost  = 16 << 20
+	fewPlaces   = 16
+	maxSetBytes = 16 << 20
 )
 
 // newPlaces returns the places of the pieces found, which are sorted, and of the pieces
 // that they begin with, in a target of size bytes.
 func newPlaces(x *lookup, found []foundPiece, size int) *places {
-	p := &places{found: found, of: make([]place, len(x.pieces)), size: size}
+	p := &places{found: found, of: make([]pieceRange, len(x.pieces)), size: size}
 	last := int32(-1)
 	for k, f := range found {
-		for i := f.piece; i > last; i = x.longest.up[i] {
+		for i := f.piece; i > last; i = x.pieceWords.prefixOf[i] {
 			p.of[i].from, p.of[i].size = int32(k), int32(len(x.piece(i)))
 		}
 		last = f.piece
 	}
 	for k, f := range slices.Backward(found) {
-		for i := f.piece; i >= 0 && p.of[i].to == 0; i = x.longest.up[i] {
+		for i := f.piece; i >= 0 && p.of[i].to == 0; i = x.pieceWords.prefixOf[i] {
 			p.of[i].to = int32(k + 1)
 		}
 	}
@@ -61,7 +61,7 @@ func (p *places) has(piece int32) bool { return p.of[piece].to > 0 }
 func (p *places) next(piece int32, at int) int {
 	o := &p.of[piece]
 	found := p.found[o.from:o.to]
-	if len(found) <= placesFew || o.set == 0 && len(p.sets)*p.size > setsMost {
+	if len(found) <= fewPlaces || o.set == 0 && len(p.sets)*p.size > maxSetBytes {
 		next := math.MaxInt
 		for _, f := range found {
 			if n := int(f.place); n >= at {

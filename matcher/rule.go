@@ -18,7 +18,7 @@ type Rule struct {
 	Pattern string `json:"pattern"` // as written
 }
 
-// A rule is ready to be compared with targets in normal form.
+// A rule describes a pattern in normal form, which is compared with targets in normal form.
 type rule struct {
 	begin   int32 // where the pattern begins in the text of the rules; it ends where the next one begins
 	line    int32 // number of the line, from 1
@@ -30,14 +30,14 @@ type rule struct {
 
 // What follows the literal in a pattern.
 const (
-	anchor = 1 << iota // a "$": the match ends at the end of the target
-	stars              // stars that only count in the length of the pattern
+	endAnchor = 1 << iota // a "$": the match ends at the end of the target
+	endStars              // stars that only count in the length of the pattern
 )
 
 // anchored reports whether a match of r ends at the end of the target.
-func (r *rule) anchored() bool { return r.ending&anchor != 0 }
+func (r *rule) anchored() bool { return r.ending&endAnchor != 0 }
 
-// rules are the rules of a group. A number of a rule is its place in the list; -1 stands
+// rules are the rules of a group. The number of a rule is its index in the list; -1 stands
 // for no rule.
 type rules struct {
 	text    string // the patterns in normal form, one after another
@@ -56,7 +56,7 @@ func (s *rules) pattern(i int32) string {
 // literal returns the pattern of rule i without its ending.
 func (s *rules) literal(i int32) string {
 	p, r := s.pattern(i), &s.list[i]
-	if r.ending&stars != 0 {
+	if r.ending&endStars != 0 {
 		p = strings.TrimRight(p, "*")
 	}
 	if r.anchored() {
@@ -65,9 +65,10 @@ func (s *rules) literal(i int32) string {
 	return p
 }
 
-// outranks reports whether rule i decides if the rules i and j match: it has the
-// longer pattern, "*" and "$" counted; or both are equally long and only i allows; or
-// neither differs and i comes first in the file. With inOrder only the last counts.
+// outranks reports whether rule i decides if the rules i and j both match. The rule with the
+// longer pattern decides, "*" and "$" counted. Of two equally long ones it is the one that
+// allows, and if both do, or neither does, the first in the file. With inOrder the first in
+// the file always decides.
 func (s *rules) outranks(i, j int32) bool {
 	if i < 0 || j < 0 {
 		return i >= 0
@@ -82,8 +83,9 @@ func (s *rules) outranks(i, j int32) bool {
 	return a.line < b.line
 }
 
-// best returns the number of the rule that decides on t. q is the target as rules with
-// a query see it. It can be "" if it has no query.
+// best returns the number of the rule that decides on the target t, or -1. Rules with a "?"
+// are compared with q, which is the target in their normal form. It can be "" if the target
+// has no query.
 func (s *rules) best(t, q string) int32 {
 	best, end := int32(-1), len(s.text)
 	for i := int32(len(s.list)) - 1; i >= 0; i-- {
@@ -100,13 +102,14 @@ func (s *rules) best(t, q string) int32 {
 	return best
 }
 
-// mayMatch reports false for most targets that the pattern p of r does not match, by
-// comparing one byte.
+// mayMatch reports false for most targets that the pattern p of r does not match. It compares
+// one byte: the last one of a literal, since many patterns begin alike, and otherwise the
+// second one, since nearly all begin with "/". True means that matches must look.
 func (r *rule) mayMatch(p, t string) bool {
 	switch n := len(p) - 1; {
 	case n < 0:
 		return true
-	case !r.starred && r.ending == 0: // many patterns begin alike
+	case !r.starred && r.ending == 0:
 		return n < len(t) && p[n] == t[n]
 	case n == 0 || p[0] == '*' || p[1] == '*' || p[1] == '$':
 		return t != ""

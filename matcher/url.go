@@ -21,14 +21,14 @@ func (g *Group) MatchURL(u *url.URL) Match {
 		return g.Match(u.RequestURI())
 	}
 	target := u.Path
-	normal := u.RawPath == "" && propertiesOf(target)&notAsIs == 0 && strings.HasPrefix(target, "/")
+	normal := u.RawPath == "" && propertiesOf(target)&alteredInTarget == 0 && strings.HasPrefix(target, "/")
 	if !normal {
 		if target = u.EscapedPath(); !strings.HasPrefix(target, "/") {
 			target = "/" + target
 		}
 	}
 	if u.ForceQuery || u.RawQuery != "" {
-		var buf [targetUsual]byte
+		var buf [usualTarget]byte
 		return g.Match(view(append(append(append(buf[:0], target...), '?'), u.RawQuery...)))
 	}
 	if normal {
@@ -69,7 +69,7 @@ func isScheme(s string) bool {
 	return s != ""
 }
 
-// pathStart returns where the authority of s, which begins at byte i, ends.
+// pathStart returns where the authority that begins at s[i] ends.
 func pathStart(s string, i int) int {
 	for i < len(s) && s[i] != '/' && s[i] != '?' && s[i] != ';' {
 		i++

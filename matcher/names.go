@@ -7,7 +7,7 @@ package matcher
 type kind uint8
 
 const (
-	other    kind = iota // another record
+	other    kind = iota // a record with any other name
 	agent                // user-agent
 	disallow             // disallow
 	allow                // allow
@@ -40,10 +40,10 @@ var misspellings = map[string]kind{
 }
 
 // The lengths of the shortest and the longest misspelling.
-const nameLeast, nameMost = len("alow"), len("user - agent")
+const minMisspelled, maxMisspelled = len("alow"), len("user - agent")
 
-// googleNames lists what a record name begins with in google/robotstxt. A map would
-// take four times as long to go through.
+// googleNames lists the beginnings of names that google/robotstxt knows, each with its kind.
+// To go through a map would take four times as long.
 var googleNames = [...]struct {
 	begin string
 	kind  kind
@@ -55,7 +55,7 @@ var googleNames = [...]struct {
 
 // kindOf returns the kind of the records with a name, and whether the name is
 // misspelled.
-func (d *Dialect) kindOf(name string) (k kind, odd bool) {
+func (d *Dialect) kindOf(name string) (k kind, misspelled bool) {
 	for k := agent; k <= delay; k++ {
 		if equalFold(name, names[k]) {
 			return k, false
@@ -69,14 +69,14 @@ func (d *Dialect) kindOf(name string) (k kind, odd bool) {
 				return g.kind, true
 			}
 		}
-	case len(name) >= nameLeast && len(name) <= nameMost:
-		var buf [nameMost]byte
+	case len(name) >= minMisspelled && len(name) <= maxMisspelled:
+		var buf [maxMisspelled]byte
 		for i := range len(name) {
 			buf[i] = lower(name[i])
 		}
-		k, odd = misspellings[string(buf[:len(name)])]
+		k, misspelled = misspellings[string(buf[:len(name)])]
 	}
-	return k, odd
+	return k, misspelled
 }
 
 // isRule reports whether records of this kind are rules.
@@ -102,7 +102,7 @@ func (s *scanner) reason() string {
 	if why := s.idleReason(); s.kind.isRule() && why != "" {
 		return why
 	}
-	if s.odd {
+	if s.misspelled {
 		return "misspelling accepted"
 	}
 	return ""
