@@ -13,17 +13,20 @@ import (
 	"github.com/rfc9309/polite/internal/bounded"
 )
 
+// This file shares the limits with the other processes of a fleet, through a Store. See the
+// comment of Store for what a ticket is there.
+
 const (
-	askTime  = time.Second          // a call of the store takes no longer
-	askAgain = 5 * time.Second      // a ticket in the queue asks at least this often
-	askRest  = 2 * time.Millisecond // and at most this often
-	life     = 5 * time.Second      // a place is taken for this long after its process has died
+	callTime  = time.Second          // a call of the store takes no longer
+	maxAskGap = 5 * time.Second      // a ticket in the queue asks at least this often
+	minAskGap = 2 * time.Millisecond // and it asks at most this often
+	placeLife = 5 * time.Second      // a place stays taken for this long after its process has died
 
 	ticketLife  = 7 * time.Second        // no ticket lives longer without a call of the store
-	releaseRest = 500 * time.Millisecond // between two tries to give a ticket back
+	releaseRest = 500 * time.Millisecond // the time between two tries to give a ticket back
 
-	countEvery = time.Second      // how often a busy process registers
-	countLife  = 30 * time.Second // how long a process that rests stays registered
+	countEvery = time.Second      // a busy process registers this often
+	countLife  = 30 * time.Second // a process that makes no requests stays registered for this long
 
 	// lateness is how late a start that the store granted may still be used. The
 	// store waits twice as long for the report that the request was sent.
@@ -40,8 +43,8 @@ const (
 //	passed   the flight has ended, and the ticket is for the next in line
 //	ended    the ticket is released: the store forgets it
 //
-// A flying ticket may ask for its next start. Then it is asking, queued or granted as
-// well, and remains so when it is passed. admit moves a ticket on until its request
+// A flying ticket may ask for its next start. Then it is also asking, queued or granted, and
+// stays so when it is passed. admit takes a ticket from state to state until its request
 // starts. Pacer.mu guards the fields.
 type ticket struct {
 	host   *host
@@ -49,15 +52,15 @@ type ticket struct {
 	name   string
 	stop   func() // ends Store.Watch
 
-	cancel  context.CancelFunc // ends the question under way; nil if there is none
-	asked   instant            // when the store was first asked
-	told    bool               // the store has sent news since the question
-	granted bool               // the store has granted start
-	alone   bool               // this process has granted start, since the store did not answer
-	known   bool               // the store has answered, and decides about all scopes
-	in      *host              // the scope in the way, as last answered; nil if none is
-	start   instant            // no start before this
-	next    instant            // nothing to do before this
+	cancel   context.CancelFunc // ends the question under way; nil if there is none
+	asked    instant            // when the store was first asked
+	heard    bool               // the store has sent a message since the question
+	granted  bool               // the store has granted start
+	unshared bool               // this process has granted start by itself, since the store did not answer
+	known    bool               // the store has answered, and decides about all scopes
+	inTheWay *host              // the scope in the way, by the last answer; nil if none is
+	start    instant            // no start before this
+	next     instant            // nothing to do before this
 
 	gap   time.Duration // gap asked for
 	after time.Duration // by the store's clock: the next start asked for is not before this; 0 if none is
@@ -67,8 +70,8 @@ type ticket struct {
 	ended bool
 }
 
-// admit reports whether the first in h's line may start now as far as the fleet is
-// concerned. If not, it takes the next step, and sees to the one after it.
+// admit reports whether the fleet lets the first in h's line start now. If it does not, admit
+// asks the store, or sets a timer for the next question, unless one of the two is under way.
 func (p *Pacer) admit(h *host, now instant) bool {
 	if h.ticket == nil {
 		p.fleet.tickets++
@@ -80,11 +83,11 @@ func (p *Pacer) admit(h *host, now instant) bool {
 		return true
 	case t.cancel != nil:
 	case now < t.next:
-		if t.start-now > p.fleet.usual { // the time of a call is no wait
+		if t.start-now > p.fleet.usual { // a shorter time is the usual time of a call, and no wait
 			h.first().why = t.reason()
 		}
-		p.arm(h, t.next-now)
-	case (t.granted || t.alone) && now-t.start <= lateness:
+		p.setTimer(h, t.next-now)
+	case (t.granted || t.unshared) && now-t.start <= lateness:
 		return true
 	default:
 		p.ask(t)
@@ -92,15 +95,15 @@ func (p *Pacer) admit(h *host, now instant) bool {
 	return false
 }
 
-// reason is what a ticket without a start waits for.
+// reason returns what a ticket without a start waits for.
 func (t *ticket) reason() Reason {
-	if t.in != nil {
+	if t.inTheWay != nil {
 		return ReasonScope
 	}
 	return ReasonShared
 }
 
-// keys are the Keys of the scopes of a ticket.
+// keys returns the Keys of the scopes of a ticket.
 func (t *ticket) keys() (keys []string) {
 	for _, s := range t.scopes {
 		keys = append(keys, s.authority)
@@ -111,11 +114,11 @@ func (t *ticket) keys() (keys []string) {
 // ask asks the store for a start.
 func (p *Pacer) ask(t *ticket) {
 	ctx, cancel := context.WithCancel(context.Background())
-	t.cancel, t.told, t.granted, t.alone = cancel, false, false, false
+	t.cancel, t.heard, t.granted, t.unshared = cancel, false, false, false
 	t.gap = max(t.host.ownGap, t.host.first().delay, t.host.adaptive())
 	r := Reservation{
-		Ticket: t.name, Gap: t.gap, Keep: t.host.limits.hold(), Life: life,
-		Ahead: min(2*p.fleet.usual, askTime), Parallel: t.host.limits.Parallel, After: t.after,
+		Ticket: t.name, Gap: t.gap, Keep: t.host.limits.hold(), Life: placeLife,
+		Ahead: min(2*p.fleet.usual, callTime), Parallel: t.host.limits.Parallel, After: t.after,
 	}
 	for _, s := range t.scopes {
 		r.Waited = p.now() - t.host.first().came
@@ -128,48 +131,49 @@ func (p *Pacer) ask(t *ticket) {
 			t.asked = asked
 			t.stop = p.watch(t)
 		}
-		g, ok := exchange(ctx, t.host, t.scopes, &p.fleet.reserves, func(ctx context.Context) (Grant, error) {
+		g, ok := callStore(ctx, t.host, t.scopes, &p.fleet.reserves, func(ctx context.Context) (Grant, error) {
 			return p.opts.Shared.Reserve(ctx, t.host.authority, r)
 		})
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.answer(t, g, ok, asked)
+		p.finishAsk(t, g, ok, asked)
 	}()
 }
 
-// answer takes the answer to a question into account, or that there is none.
-func (p *Pacer) answer(t *ticket, g Grant, ok bool, asked instant) {
+// finishAsk updates a ticket by the answer to its question. ok reports whether the store has
+// answered. If it has not, this process grants the start by itself.
+func (p *Pacer) finishAsk(t *ticket, g Grant, ok bool, asked instant) {
 	t.cancel = nil
 	now := p.now()
 	switch {
 	case t.ended:
-		go p.release(t) // ends with its call
+		go p.releaseTicket(t) // ends with its call
 		// The question was cancelled, and may reach the store after that call.
 		time.AfterFunc(releaseRest, func() { p.giveBack(t, p.now()+ticketLife) })
 		return
 	case ok:
-		p.fleet.measure(asked, now, g.Clock)
+		p.fleet.measureCall(asked, now, g.Clock)
 		p.register(now)
-		t.known, t.in = true, nil
+		t.known, t.inTheWay = true, nil
 		if i := slices.IndexFunc(t.scopes, func(s *host) bool { return s.authority == g.Scope }); i >= 0 && !g.Granted {
-			t.in = t.scopes[i]
+			t.inTheWay = t.scopes[i]
 		}
-		p.hear(t, g, true)
+		p.applyGrant(t, g, true)
 		if !t.granted {
-			t.next = max(t.next, now+askRest)
+			t.next = max(t.next, now+minAskGap)
 		}
 	case t.granted: // by a message
 	case t.renew != nil:
 		t.after = 0
 	default:
-		t.alone, t.known, t.in, t.start, t.next = true, false, nil, now, now
+		t.unshared, t.known, t.inTheWay, t.start, t.next = true, false, nil, now, now
 	}
-	p.postpone(t.host)
+	p.reschedule(t.host)
 }
 
-// hear takes an answer or a message of the store into account. A message may
+// applyGrant updates a ticket by an answer of the store, or by a message. A message may
 // overtake an answer that was written before it, so the earlier moment counts.
-func (p *Pacer) hear(t *ticket, g Grant, answers bool) {
+func (p *Pacer) applyGrant(t *ticket, g Grant, answers bool) {
 	if t.granted || g.Granted && g.Start < t.after {
 		return // the ticket has a start already, or used this one
 	}
@@ -178,32 +182,32 @@ func (p *Pacer) hear(t *ticket, g Grant, answers bool) {
 		g.Probe = 0 // it is the start granted
 	}
 	if g.Scope == "" || answers {
-		t.host.adopt(g.Condition)
+		t.host.adoptCondition(g.Condition)
 	}
-	start := min(g.Start-p.fleet.clock.ahead(), now+ages)
-	if t.told && !g.Granted {
+	start := min(g.Start-p.fleet.clock.ahead(), now+maxSpan)
+	if t.heard && !g.Granted {
 		start = min(start, t.start)
 	}
-	t.told, t.alone, t.start = true, false, start
+	t.heard, t.unshared, t.start = true, false, start
 	t.granted, t.next = g.Granted && now-start <= lateness, start
 	if !t.granted {
-		t.next = min(start, now+askAgain)
+		t.next = min(start, now+maxAskGap)
 	}
 }
 
-// watch makes the store report to hear, until stop is called. A store that panics or
-// blocks does not report, which costs time only.
+// watch makes the store send the messages for a ticket to applyGrant, until stop is called. A
+// store that panics or blocks sends none. Then the ticket asks, which only takes longer.
 func (p *Pacer) watch(t *ticket) (stop func()) {
 	wake := func(g Grant) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if !t.ended {
 			p.fleet.clock.narrow(t.asked, p.now(), g.Clock)
-			p.hear(t, g, false)
-			p.postpone(t.host)
+			p.applyGrant(t, g, false)
+			p.reschedule(t.host)
 		}
 	}
-	stop, err := inTime(context.Background(), &p.fleet.watches, func(context.Context) (func(), error) {
+	stop, err := callInTime(context.Background(), &p.fleet.watches, func(context.Context) (func(), error) {
 		return p.opts.Shared.Watch(t.name, wake), nil
 	})
 	if err != nil || stop == nil {
@@ -212,31 +216,32 @@ func (p *Pacer) watch(t *ticket) (stop func()) {
 	return stop
 }
 
-// board gives the ticket of the line to a flight, which starts.
-func (p *Pacer) board(f *flight) {
+// giveTicket gives the ticket of a line to a flight that starts.
+func (p *Pacer) giveTicket(f *flight) {
 	t := f.host.ticket
-	if t.alone {
+	if t.unshared {
 		p.stats.Unshared++
-		p.discard(t)
+		p.discardTicket(t)
 		return
 	}
 	f.host.ticket, f.ticket, t.sent, t.after = nil, t, f.started, 0
 	if t.renew == nil {
 		t.began = f.started
-		t.renew = time.AfterFunc(life/3, func() { p.hold(t, life) })
+		t.renew = time.AfterFunc(placeLife/3, func() { p.holdTicket(t, placeLife) })
 	}
 	h, n, usual := f.host, t.host.limits.Parallel, p.fleet.usual
-	// A gain if places are the limit, and not the gap, and if the end can be foretold.
-	if len(t.scopes) == 0 && t.gap > 0 && n > 1 && h.took+usual > spread(t.gap, n) && h.off < usual {
+	// It saves time only if places are the limit and not the gap, and if the end of the
+	// flight can be foretold.
+	if len(t.scopes) == 0 && t.gap > 0 && n > 1 && h.took+usual > times(t.gap, n) && h.off < usual {
 		end := f.started + h.took
-		time.AfterFunc(h.took-usual*3/2, func() { p.book(f, end) })
+		time.AfterFunc(h.took-usual*3/2, func() { p.bookNext(f, end) })
 	}
 }
 
-// book asks for the start after that of a flight, not before end, the moment at which
-// the flight is expected to end. So the next request can use the place at that moment,
-// without a call of the store in between.
-func (p *Pacer) book(f *flight, end instant) {
+// bookNext asks the store, before a flight has ended, for the start of the next request in its
+// place. That start is not before end, when the flight is expected to end. So the next
+// request can start at once, without a call of the store in between.
+func (p *Pacer) bookNext(f *flight, end instant) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := f.ticket
@@ -247,10 +252,10 @@ func (p *Pacer) book(f *flight, end instant) {
 	p.ask(t)
 }
 
-// discard ends the ticket of a line.
-func (p *Pacer) discard(t *ticket) {
+// discardTicket ends the ticket of a line.
+func (p *Pacer) discardTicket(t *ticket) {
 	t.host.ticket = nil
-	go p.release(t) // ends with its call
+	go p.releaseTicket(t) // ends with its call
 }
 
 // discardUseless ends the ticket of h's line if it is of no use to the first waiter.
@@ -259,7 +264,7 @@ func (p *Pacer) discardUseless(h *host) {
 	switch {
 	case t == nil:
 	case w == nil, !slices.Equal(t.scopes, w.scopes), t.renew == nil && w.delay > t.gap, t.renew != nil && !p.mayPassOn(t):
-		p.discard(t)
+		p.discardTicket(t)
 	}
 }
 
@@ -285,17 +290,18 @@ func (p *Pacer) mayPassOn(t *ticket) bool {
 	return max(at, p.now()) < until
 }
 
-// report reports to the store when the request of a flight was sent, without waiting
-// for it. Where there is one place, or a scope without a gap, release does so.
-func (p *Pacer) report(f *flight) {
+// reportSent reports to the store when the request of a flight was sent, and does not wait for
+// the call. If there is only one place, or no gap, the release of the ticket reports it early
+// enough.
+func (p *Pacer) reportSent(f *flight) {
 	matters := func(s *host) bool { return s.limits.Parallel != 1 && s.ownGap+s.adaptive() > 0 }
 	if t := f.ticket; t != nil && (f.host.limits.Parallel != 1 || slices.ContainsFunc(t.scopes, matters)) {
-		go p.hold(f.ticket, life) // ends with its call
+		go p.holdTicket(f.ticket, placeLife) // ends with its call
 	}
 }
 
-// release ends a ticket at the store.
-func (p *Pacer) release(t *ticket) {
+// releaseTicket ends a ticket at the store.
+func (p *Pacer) releaseTicket(t *ticket) {
 	p.mu.Lock()
 	t.ended = true
 	if t.renew != nil {
@@ -303,36 +309,36 @@ func (p *Pacer) release(t *ticket) {
 	}
 	asking := t.cancel != nil
 	if asking {
-		t.cancel() // then answer releases it
+		t.cancel() // then finishAsk releases it
 	}
 	p.mu.Unlock()
 	if asking {
 		return
 	}
-	go inTime(context.Background(), &p.fleet.stops, func(context.Context) (none struct{}, err error) { t.stop(); return }) // ends with stop
+	go callInTime(context.Background(), &p.fleet.stops, func(context.Context) (none struct{}, err error) { t.stop(); return }) // ends with stop
 	p.giveBack(t, p.now()+ticketLife)
 }
 
-// giveBack calls the store to end a ticket, until the store answers or the ticket has
-// ended by itself. Until then the ticket delays the other processes.
+// giveBack calls the store to end a ticket, again and again until the store answers or the
+// ticket has ended by itself. Until then the ticket delays the other processes.
 func (p *Pacer) giveBack(t *ticket, until instant) {
-	if !p.hold(t, 0) && p.now() < until {
+	if !p.holdTicket(t, 0) && p.now() < until {
 		time.AfterFunc(releaseRest, func() { p.giveBack(t, until) })
 	}
 }
 
-// hold keeps a ticket in flight for keep from now, sees to the next time, and learns the
-// condition of the host. A keep of 0 ends the ticket. The call has another context than
-// the caller, because the place must become free even if the caller has left. ok reports
-// whether the store answered.
-func (p *Pacer) hold(t *ticket, keep time.Duration) (ok bool) {
+// holdTicket keeps a ticket in flight for keep from now, sets the timer for the next time, and
+// learns the condition of the host. A keep of 0 ends the ticket. The call does not use the
+// context of the caller, because the place must become free even if the caller has left. ok
+// reports whether the store answered.
+func (p *Pacer) holdTicket(t *ticket, keep time.Duration) (ok bool) {
 	p.mu.Lock()
 	var sent time.Duration
 	if t.renew != nil && t.after == 0 {
 		sent = max(t.sent+p.fleet.clock.ahead(), 1)
 	}
 	p.mu.Unlock()
-	c, ok := exchange(context.Background(), t.host, t.scopes, &p.fleet.holds, func(ctx context.Context) (Condition, error) {
+	c, ok := callStore(context.Background(), t.host, t.scopes, &p.fleet.holds, func(ctx context.Context) (Condition, error) {
 		return p.opts.Shared.Hold(ctx, t.host.authority, Holding{t.name, keep, sent, t.keys()})
 	})
 	p.mu.Lock()
@@ -341,17 +347,18 @@ func (p *Pacer) hold(t *ticket, keep time.Duration) (ok bool) {
 		t.renew.Reset(keep / 3)
 	}
 	if ok {
-		t.host.adopt(c)
-		p.postpone(t.host)
+		t.host.adoptCondition(c)
+		p.reschedule(t.host)
 	}
 	return ok
 }
 
-// outcome reports what a flight shows of its host, with what remains of a pause or a rest.
-func (f *flight) outcome(health Health, rest time.Duration) Report {
+// healthReport returns the report of what a flight shows of its host. rest is what remains of
+// a pause or a rest.
+func (f *flight) healthReport(health Health, rest time.Duration) Report {
 	h := f.host
 	r := Report{
-		Started: max(f.started+h.pacer.fleet.clock.ahead(), 0), Health: health, Wait: rest, Why: h.rests, Level: -1,
+		Started: max(f.started+h.pacer.fleet.clock.ahead(), 0), Health: health, Wait: rest, Why: h.untilReason, Level: -1,
 		Failures: h.limits.Failures, Rest: h.limits.Rest, RestMax: h.limits.RestMax,
 	}
 	if health == Failing {
@@ -360,15 +367,15 @@ func (f *flight) outcome(health Health, rest time.Duration) Report {
 	return r
 }
 
-// news returns what the answer to a flight means to the fleet, and whether it means
-// anything. level is what the next pause started from before.
-func (f *flight) news(health Health, rest, level time.Duration) (r Report, ok bool) {
+// answerReport returns the report of the answer to a flight. ok is false if there is nothing
+// to report. level is host.level before the answer.
+func (f *flight) answerReport(health Health, rest, level time.Duration) (r Report, ok bool) {
 	h := f.host
 	answered := f.ticket != nil && h.breaker.troubled()
 	if health != Failing && !(health == Healthy && answered) {
 		health = Neutral // a success counts at the end
 	}
-	r = f.outcome(health, rest)
+	r = f.healthReport(health, rest)
 	if rest > 0 || h.level != level {
 		r.Level = h.level
 	}
@@ -378,38 +385,38 @@ func (f *flight) news(health Health, rest, level time.Duration) (r Report, ok bo
 	return r, health != Neutral || r.Level >= 0 || r.Answered != ""
 }
 
-// tell reports to the fleet. It returns when the store has answered, so that no place is
-// given back before that.
-func (p *Pacer) tell(h *host, r Report) {
+// reportHealth sends a report to the store. It returns when the store has answered, so that no
+// place is given back before that.
+func (p *Pacer) reportHealth(h *host, r Report) {
 	if p.opts.Shared == nil {
 		return
 	}
-	c, ok := exchange(context.Background(), h, nil, &p.fleet.reports, func(ctx context.Context) (Condition, error) {
+	c, ok := callStore(context.Background(), h, nil, &p.fleet.reports, func(ctx context.Context) (Condition, error) {
 		return p.opts.Shared.Report(ctx, h.authority, r)
 	})
 	if ok {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		h.adopt(c)
-		p.postpone(h)
+		h.adoptCondition(c)
+		p.reschedule(h)
 	}
 }
 
-// inTime makes one call of the store within askTime. While calls of its kind hang, it
-// fails at once.
-func inTime[T any](ctx context.Context, kind *bounded.Breaker, f func(context.Context) (T, error)) (v T, err error) {
+// callInTime makes one call of the store within callTime. After several calls of its kind took
+// longer, it fails at once for some time.
+func callInTime[T any](ctx context.Context, kind *bounded.Breaker, f func(context.Context) (T, error)) (v T, err error) {
 	if err := kind.Enter(time.Now()); err != nil {
 		return v, err
 	}
-	return bounded.InTime(ctx, kind, askTime, f)
+	return bounded.InTime(ctx, kind, callTime, f)
 }
 
-// exchange makes one call of the store about h and other scopes, and reports whether it
-// answered. OnShared gets each change. A call that is cancelled, or a store that was closed,
-// is no change. That the store keeps no scopes is said once.
-func exchange[T any](ctx context.Context, h *host, scopes []*host, kind *bounded.Breaker, f func(context.Context) (T, error)) (v T, ok bool) {
+// callStore makes one call of the store about h and scopes, and reports whether the store
+// answered. OnShared gets each change of that. A call that is cancelled, or a store that was
+// closed, is no change. That the store keeps no scopes is reported once.
+func callStore[T any](ctx context.Context, h *host, scopes []*host, kind *bounded.Breaker, f func(context.Context) (T, error)) (v T, ok bool) {
 	p := h.pacer
-	v, err := inTime(ctx, kind, f)
+	v, err := callInTime(ctx, kind, f)
 	if ctx.Err() != nil || errors.Is(err, fs.ErrClosed) {
 		return v, false
 	}
@@ -441,10 +448,10 @@ type fleet struct {
 	name      string        // name of this process, random
 	tickets   uint64        // number of tickets drawn
 	outage    outage        // by the calls for all hosts
-	scopeless bool          // the store keeps no scopes, or not these
+	scopeless bool          // the store keeps no scopes, or not some that were asked for
 	members   int           // number of processes when the store last said it; 0: never
 	counted   instant       // when this process last registered
-	usual     time.Duration // time of a call that few exceed lately
+	usual     time.Duration // the time that a call usually takes; few take longer
 	clock     clock         // the store's clock
 
 	reserves, holds, reports, watches, stops, counts bounded.Breaker // for each kind of call
@@ -474,9 +481,9 @@ func (o *outage) record(err error, now instant) (changed bool) {
 	return changed
 }
 
-// share is the number of processes that divide the limits of h among them: all of them
-// while the store does not answer for h, and otherwise 1, since the store counts for
-// all. A part of a store can be down, such as a master of a cluster.
+// share returns the number of processes that divide the limits of h among them. It is 1 while
+// the store answers for h, since the store counts for all, and otherwise the number of all
+// processes. A part of a store can be down, such as a master of a cluster.
 func (h *host) share() int {
 	if n := h.pacer.fleet.members; h.outage.away && n > 0 {
 		return n
@@ -489,17 +496,17 @@ func (h *host) share() int {
 // store was lost.
 func (h *host) dueAlone(gap time.Duration, n int) instant {
 	p := h.pacer
-	wait := spread(gap, n)
+	wait := times(gap, n)
 	if most := h.limits.Parallel; most > 0 && most < n {
 		// Less than one request in flight: this gap keeps to it on average.
-		wait = max(wait, spread(h.took, n)/time.Duration(most))
+		wait = max(wait, times(h.took, n)/time.Duration(most))
 	}
 	// While no call at all is answered, the first of them counts.
 	return max(h.last, min(h.outage.lost, p.fleet.outage.lost)) + wait
 }
 
-// measure takes the time in flight of a request into account.
-func (h *host) measure(took time.Duration) {
+// measureFlight updates the means by the time that a request was in flight.
+func (h *host) measureFlight(took time.Duration) {
 	if h.took == 0 {
 		h.took = took
 	}
@@ -514,9 +521,9 @@ func (f *fleet) quantum() time.Duration {
 	return min(max(250*time.Millisecond, 40*f.usual), 2*time.Second)
 }
 
-// measure takes the time of a call and the store's clock into account. The usual
-// time rises at once and falls by an eighth of the difference.
-func (f *fleet) measure(asked, heard instant, store time.Duration) {
+// measureCall updates the usual time of a call and the estimate of the store's clock. The
+// usual time rises at once and falls by an eighth of the difference.
+func (f *fleet) measureCall(asked, heard instant, store time.Duration) {
 	f.clock.narrow(asked, heard, store)
 	took := heard - asked
 	f.usual = max(took, f.usual-(f.usual-took)/8)
@@ -529,7 +536,7 @@ func (p *Pacer) register(now instant) {
 	}
 	p.fleet.counted = now
 	go func() { // ends with the call
-		n, err := inTime(context.Background(), &p.fleet.counts, func(ctx context.Context) (int, error) {
+		n, err := callInTime(context.Background(), &p.fleet.counts, func(ctx context.Context) (int, error) {
 			return p.opts.Shared.Count(ctx, p.fleet.name, countLife)
 		})
 		p.mu.Lock()
@@ -563,5 +570,5 @@ func (c *clock) narrow(asked, heard instant, store time.Duration) {
 	*c = narrow
 }
 
-// ahead is by how much the store's clock is ahead of ours.
+// ahead returns by how much the store's clock is ahead of ours.
 func (c *clock) ahead() time.Duration { return c.low + (c.high-c.low)/2 }

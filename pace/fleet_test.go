@@ -251,8 +251,8 @@ func TestFleetParallel(t *testing.T) {
 		other.flight.ticket.renew.Stop()
 		zero = time.Now()
 		take(t, all[0], host1, 0).Done()
-		if got := time.Since(zero); got < life || got > life+500*ms {
-			t.Errorf("the place of a killed process was free after %v, want %v", got, life)
+		if got := time.Since(zero); got < placeLife || got > placeLife+500*ms {
+			t.Errorf("the place of a killed process was free after %v, want %v", got, placeLife)
 		}
 	})
 }
@@ -422,8 +422,8 @@ func TestFleetHangs(t *testing.T) {
 		s.set(nil, time.Hour)
 		zero = time.Now()
 		take(t, all[0], host1, 0).Done()
-		if got := time.Since(zero); got != askTime {
-			t.Errorf("a turn without an answer took %v, want %v", got, askTime)
+		if got := time.Since(zero); got != callTime {
+			t.Errorf("a turn without an answer took %v, want %v", got, callTime)
 		}
 		synctest.Wait()
 		said.check(t, "1.3s context deadline exceeded", "1.3s <nil>")

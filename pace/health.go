@@ -57,20 +57,20 @@ func (l *Limits) health(status int) Health {
 // In a fleet the store counts. Each process counts as well, for the time in which the
 // store is away, and takes over what the store answers.
 type breaker struct {
-	failures int           // number of failures in a row
-	cause    string        // what the last failure was
-	took     time.Duration // how long the last failed request took
-	open     bool          // only a probe may start
-	probe    *flight       // the probe under way; nil if there is none
-	others   instant       // start of the probe in the fleet; never if there is none
-	opened   instant       // when the latest rest began
-	rest     time.Duration // length of the latest rest, halved by each success since
+	failures   int           // number of failures in a row
+	cause      string        // what the last failure was
+	took       time.Duration // how long the last failed request took
+	open       bool          // only a probe may start
+	probe      *flight       // the probe under way; nil if there is none
+	fleetProbe instant       // start of the probe in the fleet; never if there is none
+	opened     instant       // when the latest rest began
+	rest       time.Duration // length of the latest rest, halved by each success since
 }
 
 // fail counts a failed request of h.
 func (h *host) fail(f *flight, cause string, now instant) {
 	if h.breaker == nil {
-		h.breaker = &breaker{opened: never, others: never}
+		h.breaker = &breaker{opened: never, fleetProbe: never}
 	}
 	b, l := h.breaker, h.limits
 	if f.started <= b.opened {
@@ -80,19 +80,19 @@ func (h *host) fail(f *flight, cause string, now instant) {
 	b.cause, b.took = cause, now-f.started
 	if b.open || b.failures >= l.Failures {
 		b.rest = min(max(2*b.rest, l.Rest), l.RestMax)
-		b.open, b.probe, b.others, b.opened = true, nil, never, now
-		h.rest(now+b.rest, ReasonBreaker)
+		b.open, b.probe, b.fleetProbe, b.opened = true, nil, never, now
+		h.restUntil(now+b.rest, ReasonBreaker)
 		h.pacer.stats.Rests++
 	}
 }
 
-// adopt takes over what the store knows of h.
-func (h *host) adopt(c Condition) {
+// adoptCondition takes over what the store knows of h.
+func (h *host) adoptCondition(c Condition) {
 	now, ahead := h.pacer.now(), h.pacer.fleet.clock.ahead()
 	h.level = min(max(c.Level, 0), h.limits.Pause)
 	if c.Until > c.Clock {
 		// The answer was under way, so what remains is less.
-		h.rest(min(c.Until-ahead, now+min(c.Until-c.Clock, ages)), c.Why)
+		h.restUntil(min(c.Until-ahead, now+min(c.Until-c.Clock, maxSpan)), c.Why)
 	}
 	b := h.breaker
 	if b == nil {
@@ -102,12 +102,12 @@ func (h *host) adopt(c Condition) {
 		b = &breaker{opened: never, cause: "a failure of another process"}
 		h.breaker = b
 	}
-	b.failures, b.open, b.rest, b.others = c.Failures, c.Open, min(c.Rest, ages/2), never
+	b.failures, b.open, b.rest, b.fleetProbe = c.Failures, c.Open, min(c.Rest, maxSpan/2), never
 	if c.Cause != "" {
 		b.cause = clean.Text(c.Cause, 150)
 	}
 	if c.Probe > 0 {
-		b.others = min(c.Probe-ahead, now+c.Probe-c.Clock)
+		b.fleetProbe = min(c.Probe-ahead, now+c.Probe-c.Clock)
 	}
 }
 
@@ -138,16 +138,16 @@ func (b *breaker) crowded(unanswered, failures int) bool {
 	return b.failures > 0 && unanswered >= max(failures-b.failures, 1)
 }
 
-// due is when the probe is expected to end: it takes as long as the failure before it.
-// If there is none, due returns never.
-func (b *breaker) due() instant {
+// probeDue returns when the probe is expected to end: it takes as long as the failure before
+// it. Without a probe it returns never.
+func (b *breaker) probeDue() instant {
 	switch {
 	case b == nil || !b.open:
 		return never
 	case b.probe != nil:
 		return b.probe.started + b.took
-	case b.others > never:
-		return b.others + b.took
+	case b.fleetProbe > never:
+		return b.fleetProbe + b.took
 	}
 	return never
 }
@@ -163,7 +163,7 @@ func (b *breaker) matters(h *host, now instant) bool {
 func (p *Pacer) Trouble(authority string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if h := p.hosts.byName[authority]; h != nil && h.breaker != nil && (h.breaker.open || h.full() == ReasonBreaker) {
+	if h := p.hosts.byName[authority]; h != nil && h.breaker != nil && (h.breaker.open || h.whyFull() == ReasonBreaker) {
 		return h.trouble(p.now())
 	}
 	return ""
@@ -176,8 +176,8 @@ func (h *host) trouble(now instant) string {
 	switch {
 	case b.probe != nil:
 		next = "one request tries again since " + clockTime(b.probe.started-now)
-	case b.open && b.others > never:
-		next = "one request tries again since " + clockTime(b.others-now)
+	case b.open && b.fleetProbe > never:
+		next = "one request tries again since " + clockTime(b.fleetProbe-now)
 	case b.open:
 		next = "one request tries again at " + clockTime(h.until-now)
 	}
@@ -196,7 +196,7 @@ func clockTime(from time.Duration) string { return time.Now().Add(from).UTC().Fo
 // the reason, in a word or two. A request that its own caller gave up is no such
 // failure. Fail does not end the turn, and only the first Fail counts.
 func (t Turn) Fail(cause string) {
-	p, f := t.open()
+	p, f := t.lockFlight()
 	if f == nil {
 		return
 	}
@@ -207,9 +207,9 @@ func (t Turn) Fail(cause string) {
 	h := f.host
 	f.health = Failing
 	h.fail(f, "no complete answer ("+clean.Text(cause, 100)+")", p.now())
-	p.postpone(h)
+	p.reschedule(h)
 	p.pump(h)
-	r := f.outcome(Failing, 0)
+	r := f.healthReport(Failing, 0)
 	p.mu.Unlock()
-	p.tell(h, r)
+	p.reportHealth(h, r)
 }

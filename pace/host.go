@@ -20,23 +20,23 @@ type host struct {
 	unanswered int           // requests in flight without an answer
 	silent     bool          // the last request to end, or to be answered, had no answer
 
-	paused  instant       // when the last pause was set
-	until   instant       // end of the pause: no start before this
-	rests   Reason        // why until was set
-	breaker *breaker      // nil until a request fails
-	level   time.Duration // length that the next pause starts from; 0 without trouble
-	mean    time.Duration // recent answer time
-	took    time.Duration // time in flight, the mean of recent requests
-	off     time.Duration // by how much they differ from it, the mean
+	paused      instant       // when the last pause was set
+	until       instant       // end of the pause: no start before this
+	untilReason Reason        // why until was set
+	breaker     *breaker      // nil until a request fails
+	level       time.Duration // length that the next pause starts from; 0 without trouble
+	mean        time.Duration // recent answer time
+	took        time.Duration // time in flight, the mean of recent requests
+	off         time.Duration // by how much they differ from it, the mean
 
-	recent   bool      // used again since the sweep last came by
-	pumping  bool      // in Pacer.todo
-	pending  int       // number of waiters that need a turn here, in line or not
-	guests   list.List // waiters of other authorities that wait for room here, by number; of each class the first
-	standing int       // number of waiters in guests, with all of their classes
-	kept     *waiter   // room is kept for it, from younger ones; nil if for none
-	newest   uint64    // largest number of a request that started
-	asking   int       // number of waiters that have room here and ask the store for the first time
+	usedLately  bool      // used again since the sweep last came by
+	pumping     bool      // in Pacer.todo
+	pending     int       // number of waiters that need a turn here, in line or not
+	guests      list.List // waiters of other authorities that wait for room here, by number; of each class the first
+	guestCount  int       // number of waiters in guests, with all of their classes
+	roomKeptFor *waiter   // room is kept for it, from younger ones; nil if for none
+	newest      uint64    // largest number of a request that started
+	asking      int       // number of waiters that have room here and ask the store for the first time
 
 	line   list.List     // the waiters of this authority, in order of arrival
 	gaps   time.Duration // sum of the gaps of the waiters, so that nobody need walk the line
@@ -47,14 +47,14 @@ type host struct {
 
 // A waiter is one caller in line.
 type waiter struct {
-	host     *host
-	number   uint64        // by arrival
-	scopes   []*host       // beside host
-	class    *class        // nil unless it waits for a scope
-	standsIn *host         // the scope in whose line it stands; nil if it leads no class
-	spot     *list.Element // in standsIn.guests, or in class.rest
-	lost     bool          // a younger one has taken what it waited for
-	asking   bool          // it counts in asking of its scopes
+	host      *host
+	number    uint64        // by arrival
+	scopes    []*host       // beside host
+	class     *class        // nil unless it waits for a scope
+	guestOf   *host         // the scope in whose line it stands; nil if it leads no class
+	spot      *list.Element // in guestOf.guests, or in class.rest
+	overtaken bool          // a younger request has started where it waits, and took what it waited for
+	asking    bool          // it counts in asking of its scopes
 
 	place *list.Element // in host.line
 	delay time.Duration // Crawl-delay, as obeyed
@@ -78,8 +78,8 @@ func waiterAt(e *list.Element) *waiter {
 	return e.Value.(*waiter)
 }
 
-// held is why w, the first in line and due at its authority, does not start.
-func (w *waiter) held() Reason {
+// whyHeld returns why w, which is first in line and due at its authority, does not start.
+func (w *waiter) whyHeld() Reason {
 	if w.waitsIn() != nil {
 		return ReasonScope
 	}
@@ -124,8 +124,8 @@ func (h *host) gap(before, delay time.Duration) time.Duration {
 	return max(h.ownGap, before, delay)
 }
 
-// full is why requests in flight forbid a further one: ReasonNone if they do not.
-func (h *host) full() Reason {
+// whyFull returns why the requests in flight forbid a further one, ReasonNone if they do not.
+func (h *host) whyFull() Reason {
 	most := h.limits.Parallel
 	switch {
 	case h.breaker.crowded(h.unanswered, h.limits.Failures):
@@ -136,7 +136,7 @@ func (h *host) full() Reason {
 	return ReasonNone
 }
 
-// adaptive is the gap that Limits.Adapt asks for.
+// adaptive returns the gap that Limits.Adapt asks for.
 func (h *host) adaptive() time.Duration {
 	l := h.limits
 	if l.Adapt == 0 {
@@ -151,21 +151,20 @@ func (h *host) adaptive() time.Duration {
 	return time.Duration(d)
 }
 
-// dueAfter is when a start that must keep gap from the last one may happen, as far
-// as this process knows, and what it waits for until then. Requests in flight are
-// not looked at.
+// dueAfter returns when a start with this gap to the last one may happen, as far as this
+// process knows, and what it waits for until then. It does not look at requests in flight.
 func (h *host) dueAfter(gap time.Duration) (instant, Reason) {
 	slow := h.adaptive()
 	at := h.last + max(gap, slow)
 	if n := h.share(); n > 1 {
 		at = h.dueAlone(max(gap, slow), n)
 	}
-	tries := h.breaker.due()
+	tries := h.breaker.probeDue()
 	switch {
 	case tries > never && tries >= max(at, h.until):
 		return tries, ReasonBreaker
 	case h.until >= at:
-		return h.until, h.rests
+		return h.until, h.untilReason
 	case slow > gap:
 		return at, ReasonAdapt
 	case gap > h.ownGap:
@@ -174,7 +173,7 @@ func (h *host) dueAfter(gap time.Duration) (instant, Reason) {
 	return at, ReasonGap
 }
 
-// due is when the first in line may start.
+// due returns when the first in line may start, and what it waits for until then.
 func (h *host) due() (instant, Reason) {
 	at, why := h.dueAfter(h.first().gap)
 	if t := h.ticket; t != nil && t.start > at {
@@ -191,9 +190,8 @@ func (h *host) due() (instant, Reason) {
 	return at, why
 }
 
-// arrival is when a newcomer with this Crawl-delay could start at the
-// earliest, after all waiters, and what it waits for until then:
-// ReasonNone if it may start now.
+// arrival returns when a newcomer with this Crawl-delay could start at the earliest, after all
+// waiters, and what it waits for until then: ReasonNone if it may start now.
 //
 // Each waiter, and then the newcomer, starts at least its gap and at least the
 // adaptive gap after the one before. So the newcomer's turn cannot come before the
@@ -205,22 +203,22 @@ func (h *host) arrival(delay time.Duration, now instant) (instant, Reason) {
 		return h.orNow(at, why, ReasonNone, now)
 	}
 	at, why := h.due()
-	at, why = h.orNow(at, why, h.first().held(), now)
+	at, why = h.orNow(at, why, h.first().whyHeld(), now)
 	last := waiterAt(h.line.Back())
 	gaps := h.gaps - h.first().gap + h.gap(last.delay, delay)
-	return at + spread(max(gaps, spread(h.adaptive(), n)), h.share()), why
+	return at + times(max(gaps, times(h.adaptive(), n)), h.share()), why
 }
 
-// orNow returns a start and its reason. If it is due it is now, and the reason is
-// what requests in flight are in the way of, or the one given.
+// orNow returns at and why, if at is in the future. Otherwise it returns now, and as the
+// reason why requests in flight forbid a further one, or due if they do not.
 func (h *host) orNow(at instant, why, due Reason, now instant) (instant, Reason) {
 	if at > now {
 		return at, why
 	}
-	return now, cmp.Or(h.full(), due)
+	return now, cmp.Or(h.whyFull(), due)
 }
 
-// spread is n times d without overflow.
-func spread(d time.Duration, n int) time.Duration {
-	return min(d, ages/time.Duration(n)) * time.Duration(n)
+// times returns n times d without overflow.
+func times(d time.Duration, n int) time.Duration {
+	return min(d, maxSpan/time.Duration(n)) * time.Duration(n)
 }

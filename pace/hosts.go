@@ -85,9 +85,9 @@ func (p *Pacer) appendStatuses(found []HostStatus, hosts []*host) []HostStatus {
 
 // status is the status of h now, which is wall by the clock.
 func (h *host) status(now instant, wall time.Time) HostStatus {
-	s := HostStatus{Authority: h.authority, Waiting: h.line.Len(), Guests: h.standing, InFlight: h.flying}
+	s := HostStatus{Authority: h.authority, Waiting: h.line.Len(), Guests: h.guestCount, InFlight: h.flying}
 	var next instant
-	w := h.next()
+	w := h.oldest()
 	switch {
 	case w == nil:
 		next, s.Reason = h.arrival(0, now)
@@ -95,9 +95,9 @@ func (h *host) status(now instant, wall time.Time) HostStatus {
 		next, s.Reason = h.roomFor(w, now)
 	default:
 		next, s.Reason = h.due()
-		next, s.Reason = h.orNow(next, s.Reason, w.held(), now)
+		next, s.Reason = h.orNow(next, s.Reason, w.whyHeld(), now)
 		if s.Reason == ReasonScope {
-			s.Scope = h.obstacle()
+			s.Scope = h.obstacleKey()
 		}
 	}
 	if w != nil {

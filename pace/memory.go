@@ -36,7 +36,7 @@ type memory struct {
 	forgotten uint64  // hosts dropped before their limits had lapsed
 }
 
-// hold is how long a start matters to a caller yet unknown.
+// hold returns how long a start can matter to callers that come later.
 func (l *Limits) hold() time.Duration {
 	switch l.Delay {
 	case Cap:
@@ -52,7 +52,7 @@ func (p *Pacer) hostOf(authority string) *host {
 	m := &p.hosts
 	h := m.byName[authority]
 	if h != nil {
-		h.recent = true
+		h.usedLately = true
 	} else {
 		m.added++
 		// The name may be part of a long URL, which a copy does not keep alive.
@@ -63,7 +63,7 @@ func (p *Pacer) hostOf(authority string) *host {
 	return h
 }
 
-// gapOf is Gap at an authority.
+// gapOf returns the gap at an authority: 0 if FreeLoopback applies.
 func (l *Limits) gapOf(authority string) time.Duration {
 	if l.FreeLoopback && isLoopback(authority) {
 		return 0
@@ -92,8 +92,8 @@ func (m *memory) sweep(now instant) {
 		}
 		h := m.all[m.hand]
 		lapsed := h.lapsed(now)
-		if h.busy() || !lapsed && (h.recent || len(m.all) <= maxHosts) {
-			h.recent = false
+		if h.busy() || !lapsed && (h.usedLately || len(m.all) <= maxHosts) {
+			h.usedLately = false
 			m.hand++
 			continue
 		}

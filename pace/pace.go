@@ -238,9 +238,9 @@ const (
 	// halving ends a pause's memory.
 	firstPause = time.Second
 
-	// ages is the longest span in use, 36 years. Spans are cut to
-	// it, so that no sum overflows.
-	ages = time.Duration(1) << 60
+	// maxSpan is the longest span in use, 36 years. Longer spans are cut to it, so that
+	// no sum overflows.
+	maxSpan = time.Duration(1) << 60
 )
 
 // New returns a Pacer for the limits l; nil options are zero Options. The
@@ -300,14 +300,14 @@ func (l Limits) check() error {
 // filled returns l with each zero replaced by what it stands for, and each
 // span cut to one that sums cannot overflow with.
 func (l Limits) filled() Limits {
-	l.Gap = min(l.Gap, ages)
-	l.DelayCap = min(cmp.Or(l.DelayCap, time.Minute), ages)
-	l.Pause = min(cmp.Or(l.Pause, 15*time.Minute), ages)
-	l.MaxWait = min(cmp.Or(l.MaxWait, ages), ages)
-	l.AdaptMax = min(cmp.Or(l.AdaptMax, time.Minute), ages)
+	l.Gap = min(l.Gap, maxSpan)
+	l.DelayCap = min(cmp.Or(l.DelayCap, time.Minute), maxSpan)
+	l.Pause = min(cmp.Or(l.Pause, 15*time.Minute), maxSpan)
+	l.MaxWait = min(cmp.Or(l.MaxWait, maxSpan), maxSpan)
+	l.AdaptMax = min(cmp.Or(l.AdaptMax, time.Minute), maxSpan)
 	l.Failures = cmp.Or(l.Failures, 3)
-	l.Rest = min(cmp.Or(l.Rest, 10*time.Second), ages/2)
-	l.RestMax = min(cmp.Or(l.RestMax, 15*time.Minute), ages/2)
+	l.Rest = min(cmp.Or(l.Rest, 10*time.Second), maxSpan/2)
+	l.RestMax = min(cmp.Or(l.RestMax, 15*time.Minute), maxSpan/2)
 	l.Statuses = maps.Clone(l.Statuses)
 	return l
 }

@@ -102,7 +102,7 @@ func TestOff(t *testing.T) {
 // Each zero is what its field says it is.
 func TestZeroLimits(t *testing.T) {
 	want := Limits{
-		Delay: Cap, DelayCap: time.Minute, Pause: 15 * time.Minute, MaxWait: ages, AdaptMax: time.Minute,
+		Delay: Cap, DelayCap: time.Minute, Pause: 15 * time.Minute, MaxWait: maxSpan, AdaptMax: time.Minute,
 		Failures: 3, Rest: 10 * time.Second, RestMax: 15 * time.Minute,
 	}
 	if got := (Limits{}).filled(); !reflect.DeepEqual(got, want) {

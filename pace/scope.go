@@ -110,9 +110,9 @@ func Address(ctx context.Context, host string, lookup func(ctx context.Context, 
 	return slices.MinFunc(addrs, netip.Addr.Compare).String(), nil // IPv4 is before IPv6
 }
 
-// resolve returns the host of an authority and the hosts of its scopes, made new if
+// hostsOf returns the host of an authority and the hosts of its scopes, made new if
 // need be. The slice is valid until the next call.
-func (p *Pacer) resolve(authority string, scopes []Scope, now instant) (*host, []*host, error) {
+func (p *Pacer) hostsOf(authority string, scopes []Scope, now instant) (*host, []*host, error) {
 	p.hosts.sweep(now) // before the lookups, since a host without a turn may be dropped
 	h := p.hostOf(authority)
 	p.scopes = p.scopes[:0]
@@ -166,8 +166,8 @@ func (l *Limits) equal(m *Limits) bool {
 		l.Off == m.Off && maps.Equal(l.Statuses, m.Statuses)
 }
 
-// next returns the oldest of those who wait in a line of h, or nil.
-func (h *host) next() *waiter {
+// oldest returns the oldest waiter in the two lines of h, or nil.
+func (h *host) oldest() *waiter {
 	own, guest := h.first(), waiterAt(h.guests.Front())
 	if own == nil || guest != nil && guest.number < own.number {
 		return guest
@@ -175,12 +175,12 @@ func (h *host) next() *waiter {
 	return own
 }
 
-// obstacle returns the Key of the scope that the first in h's line waits for, "" if it
+// obstacleKey returns the Key of the scope that the first in h's line waits for, "" if it
 // waits for none.
-func (h *host) obstacle() string {
+func (h *host) obstacleKey() string {
 	s := h.first().waitsIn()
-	if t := h.ticket; t != nil && t.in != nil {
-		s = t.in
+	if t := h.ticket; t != nil && t.inTheWay != nil {
+		s = t.inTheWay
 	}
 	if s == nil {
 		return ""
@@ -195,35 +195,35 @@ func (h *host) roomFor(w *waiter, now instant) (instant, Reason) {
 	if w.host == h {
 		gap = w.gap
 	}
-	if why := h.full(); why != ReasonNone {
+	if why := h.whyFull(); why != ReasonNone {
 		return now, why
 	}
 	if at, why := h.dueAfter(gap); at > now {
 		return at, why
 	}
-	if older := h.next(); older != nil && older.number < w.number || h.keptFrom(w.number) || gap > 0 && h.asking > 0 {
+	if older := h.oldest(); older != nil && older.number < w.number || h.keptFrom(w.number) || gap > 0 && h.asking > 0 {
 		return now, ReasonScope
 	}
 	return now, ReasonNone
 }
 
-// keptFrom reports whether the room of h is kept for one older than the number. Without a
-// gap there may be room beside that.
+// keptFrom reports whether the room of h is kept for an older request than the one with this
+// number. Without a gap there may be a further place, which is not kept.
 func (h *host) keptFrom(number uint64) bool {
 	most := h.limits.Parallel
 	beside := h.ownGap == 0 && h.limits.Adapt == 0 && (most == 0 || h.flying+h.asking+1 < max(most/h.share(), 1))
-	return h.kept != nil && h.kept.number < number && !beside
+	return h.roomKeptFor != nil && h.roomKeptFor.number < number && !beside
 }
 
-// freeAt is when a newcomer finds room in a scope, behind those who wait in its line, and
-// whether that is not now.
+// freeAt returns when a newcomer finds room in a scope, behind all who wait there, and whether
+// the newcomer has to wait.
 func (h *host) freeAt(now instant) (instant, bool) {
 	at, _ := h.dueAfter(h.ownGap)
-	n := h.standing + h.line.Len()
+	n := h.guestCount + h.line.Len()
 	if n > 0 {
-		at = max(at, now) + spread(h.ownGap, n*h.share())
+		at = max(at, now) + times(h.ownGap, n*h.share())
 	}
-	waits := at > now || n > 0 || h.asking > 0 && h.ownGap > 0 || h.full() != ReasonNone || h.keptFrom(h.pacer.arrivals+1)
+	waits := at > now || n > 0 || h.asking > 0 && h.ownGap > 0 || h.whyFull() != ReasonNone || h.keptFrom(h.pacer.arrivals+1)
 	return max(at, now), waits
 }
 
@@ -244,7 +244,7 @@ func (w *waiter) blocker(now instant) (in *host, at instant, why Reason) {
 	if at, why = w.host.roomFor(w, now); why != ReasonNone {
 		return w.host, at, why
 	}
-	if w.shared() {
+	if w.storeDecides() {
 		return nil, now, ReasonNone
 	}
 	for _, s := range w.scopes {
@@ -269,11 +269,12 @@ type class struct {
 // A className is the scopes of a class. A request with more of them is a class of its own.
 type className [4]*host
 
-// size is the number of requests in the class.
+// size returns the number of requests in the class.
 func (c *class) size() int { return 1 + c.rest.Len() }
 
-// join puts w in the line of a scope, or behind an older one of its class.
-func (w *waiter) join(in *host) {
+// joinClass puts w in the line of a scope as the leader of its class, or behind an older
+// leader.
+func (w *waiter) joinClass(in *host) {
 	p := w.host.pacer
 	var name className
 	var c *class
@@ -287,37 +288,37 @@ func (w *waiter) join(in *host) {
 			p.classes[name] = c
 		}
 	case c.leader.number < w.number:
-		w.class, w.spot = c, insert(&c.rest, w)
-		c.leader.standsIn.standing++
+		w.class, w.spot = c, insertByNumber(&c.rest, w)
+		c.leader.guestOf.guestCount++
 		return
 	default:
 		l := c.leader
-		l.stepBack()
+		l.stopBeingGuest()
 		l.spot = c.rest.PushFront(l)
 	}
 	w.class, c.leader = c, w
-	w.stepIn(in)
+	w.becomeGuest(in)
 }
 
-// stepIn puts w, the leader of its class, in the line of a scope.
-func (w *waiter) stepIn(in *host) {
-	w.standsIn, w.spot = in, insert(&in.guests, w)
-	in.standing += w.class.size()
-	w.keep()
+// becomeGuest puts w, the leader of its class, in the line of a scope.
+func (w *waiter) becomeGuest(in *host) {
+	w.guestOf, w.spot = in, insertByNumber(&in.guests, w)
+	in.guestCount += w.class.size()
+	w.keepRoom()
 }
 
-// stepBack takes w, the leader of its class, out of the line of a scope, and frees what w
-// kept. It returns the scope.
-func (w *waiter) stepBack() (from *host) {
+// stopBeingGuest takes w, the leader of its class, out of the line of a scope, and frees the
+// room that is kept for w. It returns the scope.
+func (w *waiter) stopBeingGuest() (from *host) {
 	p := w.host.pacer
-	from = w.standsIn
+	from = w.guestOf
 	from.guests.Remove(w.spot)
-	from.standing -= w.class.size()
+	from.guestCount -= w.class.size()
 	p.touch(from)
-	w.standsIn, w.spot = nil, nil
+	w.guestOf, w.spot = nil, nil
 	for _, s := range w.scopes {
-		if s.kept == w {
-			s.kept = nil
+		if s.roomKeptFor == w {
+			s.roomKeptFor = nil
 			p.touch(s)
 		}
 	}
@@ -333,10 +334,10 @@ func (w *waiter) leaveClass() {
 		return
 	case c.leader != w:
 		c.rest.Remove(w.spot)
-		c.leader.standsIn.standing--
+		c.leader.guestOf.guestCount--
 		w.spot = nil
 	default:
-		from, e := w.stepBack(), c.rest.Front()
+		from, e := w.stopBeingGuest(), c.rest.Front()
 		if e == nil {
 			if classes := w.host.pacer.classes; classes[c.name] == c {
 				delete(classes, c.name)
@@ -345,41 +346,41 @@ func (w *waiter) leaveClass() {
 		}
 		c.leader = waiterAt(e)
 		c.rest.Remove(e)
-		c.leader.stepIn(from)
+		c.leader.becomeGuest(from)
 	}
 	w.class = nil
 }
 
-// standIn puts w, the first in line at its authority, in the line of in. If that is its
-// authority w stands in no other line.
-func (w *waiter) standIn(in *host, now instant) {
-	switch from := w.standsIn; {
+// waitIn makes w, the first in line at its authority, wait in the line of in. If in is the
+// authority, w leaves the line of a scope.
+func (w *waiter) waitIn(in *host, now instant) {
+	switch from := w.guestOf; {
 	case in == w.host:
 		w.leaveClass()
 	case w.class == nil:
-		w.join(in)
+		w.joinClass(in)
 	case in == from:
-		w.keep()
+		w.keepRoom()
 	case from != nil:
-		if _, why := from.roomFor(w, now); why == ReasonNone && !w.shared() && in.newest > w.number {
-			w.lost = true
+		if _, why := from.roomFor(w, now); why == ReasonNone && !w.storeDecides() && in.newest > w.number {
+			w.overtaken = true
 		}
-		w.stepBack()
-		w.stepIn(in)
+		w.stopBeingGuest()
+		w.becomeGuest(in)
 	}
 }
 
-// waitsIn is the scope in whose line w or its class stands, nil if in none.
+// waitsIn returns the scope in whose line w or its class stands, nil if there is none.
 func (w *waiter) waitsIn() *host {
 	if w == nil || w.class == nil {
 		return nil
 	}
-	return w.class.leader.standsIn
+	return w.class.leader.guestOf
 }
 
-// insert puts w in a line, by number. It looks for the place from both ends: w is either
-// new or among the oldest.
-func insert(line *list.List, w *waiter) *list.Element {
+// insertByNumber puts w in a line that is ordered by number. It looks for the place from both
+// ends, since w is either new or among the oldest.
+func insertByNumber(line *list.List, w *waiter) *list.Element {
 	front, back := line.Front(), line.Back()
 	for ; front != nil; front, back = front.Next(), back.Prev() {
 		if waiterAt(back).number < w.number {
@@ -392,18 +393,18 @@ func insert(line *list.List, w *waiter) *list.Element {
 	return line.PushFront(w)
 }
 
-// keep keeps the scopes before the one that w waits for free of younger requests, if w
-// has lost before and is first in line.
-func (w *waiter) keep() {
-	if in := w.standsIn; !w.lost || in == nil || in.guests.Front() != w.spot {
+// keepRoom keeps the scopes before the one that w waits for free of younger requests, if w has
+// been overtaken and is first in line.
+func (w *waiter) keepRoom() {
+	if in := w.guestOf; !w.overtaken || in == nil || in.guests.Front() != w.spot {
 		return
 	}
 	for _, s := range w.scopes {
 		switch {
-		case s == w.standsIn:
+		case s == w.guestOf:
 			return
-		case s.kept == nil || s.kept.number > w.number:
-			s.kept = w
+		case s.roomKeptFor == nil || s.roomKeptFor.number > w.number:
+			s.roomKeptFor = w
 		}
 	}
 }
@@ -415,14 +416,14 @@ func (w *waiter) keep() {
 // the store alone decides. A request that the store refuses for a scope waits in the line
 // of that scope, so that others of its scopes are not kept from asking.
 
-// shared reports whether the store decides when w, the first in line at its authority, has
-// room in its scopes.
-func (w *waiter) shared() bool {
+// storeDecides reports whether w is the first in line at its authority and the store, not this
+// process, decides when there is room in its scopes.
+func (w *waiter) storeDecides() bool {
 	t := w.host.ticket
 	return t != nil && (t.known || t.cancel != nil) && w.host.first() == w
 }
 
-// setAsking makes w count in its scopes while it asks the store, or no longer.
+// setAsking makes w count, or no longer count, in its scopes as one that asks the store.
 func (w *waiter) setAsking(asks bool) {
 	if w.asking == asks {
 		return

@@ -252,7 +252,7 @@ func TestScopesSentAndLeft(t *testing.T) {
 			t.Errorf("Wait = %v at %v, want a turn at the end of the first, 6.3s", err, at)
 		}
 		p.mu.Lock()
-		p.undo(turn.flight)
+		p.undoTurn(turn.flight)
 		p.mu.Unlock()
 		if at, why := p.Peek("e", 0, d); at.After(time.Now()) || why != ReasonNone {
 			t.Errorf("Peek after a turn was given back = %v, %q; want a free turn", time.Until(at), why)
@@ -475,8 +475,8 @@ func (c *scopeCrowd) rest() {
 		c.t.Errorf("%d classes; want none", n)
 	}
 	for name, h := range c.p.hosts.byName {
-		if h.flying != 0 || h.pending != 0 || h.line.Len() != 0 || h.guests.Len() != 0 || h.standing != 0 || h.kept != nil {
-			c.t.Errorf("%s: %d in flight, %d pending, %d and %d in line, room kept: %t; want nothing", name, h.flying, h.pending, h.line.Len(), h.guests.Len(), h.kept != nil)
+		if h.flying != 0 || h.pending != 0 || h.line.Len() != 0 || h.guests.Len() != 0 || h.guestCount != 0 || h.roomKeptFor != nil {
+			c.t.Errorf("%s: %d in flight, %d pending, %d and %d in line, room kept: %t; want nothing", name, h.flying, h.pending, h.line.Len(), h.guests.Len(), h.roomKeptFor != nil)
 		}
 	}
 }

@@ -47,8 +47,8 @@ type seat struct {
 	before instant // host.last before this turn
 }
 
-// take starts a request with this number at h.
-func (h *host) take(number uint64, now instant) seat {
+// takeSeat counts a request with this number as started at h.
+func (h *host) takeSeat(number uint64, now instant) seat {
 	h.turns++
 	s := seat{h, h.turns, h.last}
 	h.last, h.newest = now, max(h.newest, number)
@@ -71,9 +71,9 @@ func (f *flight) seats(yield func(*seat) bool) {
 	}
 }
 
-// open locks the Pacer and returns t's flight. If t has ended open returns nil and
-// locks nothing.
-func (t Turn) open() (*Pacer, *flight) {
+// lockFlight locks the Pacer and returns t's flight. If t has ended, lockFlight returns nil
+// and locks nothing.
+func (t Turn) lockFlight() (*Pacer, *flight) {
 	if t.flight == nil {
 		return nil, nil
 	}
@@ -92,7 +92,7 @@ func (t Turn) open() (*Pacer, *flight) {
 // best done from httptrace.ClientTrace.WroteRequest; it does not block. It
 // changes nothing once another turn has started.
 func (t Turn) Sent() {
-	p, f := t.open()
+	p, f := t.lockFlight()
 	if f == nil {
 		return
 	}
@@ -101,7 +101,7 @@ func (t Turn) Sent() {
 	f.sent = true
 	if f.ticket != nil {
 		f.ticket.sent = now
-		p.report(f)
+		p.reportSent(f)
 	}
 	for s := range f.seats {
 		if s.latest() {
@@ -109,7 +109,7 @@ func (t Turn) Sent() {
 		}
 	}
 	if f.latest() {
-		p.postpone(h)
+		p.reschedule(h)
 	}
 }
 
@@ -124,7 +124,7 @@ func (t Turn) Answer(status int, header http.Header) {
 	}
 	health := t.limits.health(status)
 	wait, quota := t.limits.waits(health, header)
-	p, f := t.open()
+	p, f := t.lockFlight()
 	if f == nil {
 		return
 	}
@@ -136,29 +136,29 @@ func (t Turn) Answer(status int, header http.Header) {
 	f.host.unanswered--
 	f.host.silent = false
 	if !f.sent {
-		p.report(f)
+		p.reportSent(f)
 	}
 	p.average(f, health == Healthy)
 	h := f.host
 	level := h.level
 	rest := h.learn(f, status, wait, quota)
 	if rest > 0 || health == Failing {
-		p.postpone(h)
+		p.reschedule(h)
 	}
 	p.pump(h)
 	if p.opts.Shared == nil {
 		p.mu.Unlock()
 		return
 	}
-	r, news := f.news(health, rest, level)
+	r, news := f.answerReport(health, rest, level)
 	p.mu.Unlock()
 	if news {
-		p.tell(h, r)
+		p.reportHealth(h, r)
 	}
 }
 
-// learn takes the answer to a flight into account. It returns what remains of the pause
-// or the rest that the answer asks for, 0 if it asks for none.
+// learn updates h by the answer to a flight. It returns what remains of the pause or the rest
+// that the answer asks for, 0 if it asks for none.
 func (h *host) learn(f *flight, status int, wait, quota time.Duration) time.Duration {
 	p := h.pacer
 	switch f.health {
@@ -174,7 +174,7 @@ func (h *host) learn(f *flight, status int, wait, quota time.Duration) time.Dura
 		}
 	}
 	if quota > 0 {
-		h.rest(p.now()+quota, ReasonQuota)
+		h.restUntil(p.now()+quota, ReasonQuota)
 	}
 	if quota == 0 && f.health != Overloaded {
 		return 0
@@ -202,7 +202,7 @@ func (l *Limits) waits(health Health, header http.Header) (wait, quota time.Dura
 // has been closed or read to its end, or when the request failed. Further calls
 // do nothing.
 func (t Turn) Done() {
-	p, f := t.open()
+	p, f := t.lockFlight()
 	if f == nil {
 		return
 	}
@@ -213,20 +213,20 @@ func (t Turn) Done() {
 	var r Report
 	if b := h.breaker; b != nil && f.health == Healthy && (b.troubled() || b.rest > 0) {
 		h.succeed(f)
-		r, news = f.outcome(Healthy, 0), true
+		r, news = f.healthReport(Healthy, 0), true
 	}
-	ticket := p.end(f)
+	ticket := p.endTurn(f)
 	p.mu.Unlock()
 	if news {
-		p.tell(h, r)
+		p.reportHealth(h, r)
 	}
 	if ticket != nil {
-		p.release(ticket)
+		p.releaseTicket(ticket)
 	}
 }
 
-// pause leaves h alone after a 429 or a 503 that answered a request started at
-// started. wait is the Retry-After, 0 if there is none.
+// pause begins a pause of h after a 429 or a 503 for a request that started at started. wait
+// is the Retry-After, 0 if there is none.
 //
 // Requests that were already out when a pause began bring more such answers of
 // the same moment; only an answer to a later request doubles it again. The
@@ -245,13 +245,13 @@ func (h *host) pause(started, now instant, wait time.Duration) {
 		wait = min(h.level+rand.N(h.level/4+1), most)
 	}
 	h.paused = now
-	h.rest(now+wait, ReasonPause)
+	h.restUntil(now+wait, ReasonPause)
 }
 
-// rest forbids starts before until.
-func (h *host) rest(until instant, why Reason) {
+// restUntil forbids starts before until.
+func (h *host) restUntil(until instant, why Reason) {
 	if until > h.until {
-		h.until, h.rests = until, why
+		h.until, h.untilReason = until, why
 	}
 }
 

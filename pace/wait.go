@@ -20,9 +20,9 @@ type Pacer struct {
 	hosts    memory
 	arrivals uint64 // number of requests that have asked for a turn
 	classes  map[className]*class
-	scopes   []*host  // buffer of resolve
+	scopes   []*host  // buffer of hostsOf
 	free     *flight  // list of flights that have ended, for the next turns
-	todo     []*host  // hosts that pump has yet to look at
+	todo     []*host  // hosts that pumpAll has yet to look at
 	reported reported // authorities whose Crawl-delay has been reported
 	stats    Stats
 	fleet    *fleet // what is known of Options.Shared
@@ -84,20 +84,20 @@ func (p *Pacer) Follow(ctx context.Context, authority string, delay time.Duratio
 	return p.wait(ctx, authority, delay, scopes, true)
 }
 
-// wait is Follow or Wait.
+// wait is Follow if follow is true, and Wait otherwise.
 func (p *Pacer) wait(ctx context.Context, authority string, delay time.Duration, scopes []Scope, follow bool) (Turn, error) {
 	if err := ctx.Err(); err != nil || p.limits.Off && len(scopes) == 0 {
 		return Turn{}, err
 	}
 	p.mu.Lock()
 	now := p.now()
-	h, others, err := p.resolve(authority, scopes, now)
+	h, others, err := p.hostsOf(authority, scopes, now)
 	if err != nil {
 		p.pumpAll() // other limits may be in force
 		p.mu.Unlock()
 		return Turn{}, err
 	}
-	most := ages
+	most := maxSpan
 	if !follow {
 		most = h.maxWait(others)
 	}
@@ -118,7 +118,7 @@ func (p *Pacer) wait(ctx context.Context, authority string, delay time.Duration,
 	return p.await(ctx, w, most)
 }
 
-// maxWait is the shortest MaxWait of h and of other scopes.
+// maxWait returns the shortest MaxWait of h and of other scopes.
 func (h *host) maxWait(others []*host) time.Duration {
 	most := h.limits.MaxWait
 	for _, s := range others {
@@ -139,7 +139,7 @@ func (l *Limits) Obeyed(delay time.Duration) time.Duration {
 	case l.Delay == Cap:
 		delay = min(delay, cmp.Or(l.DelayCap, time.Minute))
 	}
-	return min(max(delay, 0), ages)
+	return min(max(delay, 0), maxSpan)
 }
 
 // enter gives the turn at once if it is free, refuses it if it cannot come in
@@ -154,7 +154,7 @@ func (p *Pacer) enter(ctx context.Context, h *host, scopes []*host, delay, most 
 	p.arrivals++
 	at, why := h.arrival(delay, now)
 	busy, last := lastFree(scopes, now)
-	if why == ReasonNone && (h.guests.Len() > 0 || h.kept != nil) {
+	if why == ReasonNone && (h.guests.Len() > 0 || h.roomKeptFor != nil) {
 		busy, last = now, h
 	}
 	if last != nil && (why == ReasonNone || busy > at) {
@@ -163,12 +163,12 @@ func (p *Pacer) enter(ctx context.Context, h *host, scopes []*host, delay, most 
 		last = nil
 	}
 	if why == ReasonNone && (p.opts.Shared == nil || h.limits.Off && len(scopes) == 0) {
-		return p.start(h, scopes, delay, p.arrivals, now), nil, nil
+		return p.startTurn(h, scopes, delay, p.arrivals, now), nil, nil
 	}
 	limit := now + most
 	if deadline, ok := ctx.Deadline(); ok {
 		// A turn exactly at the deadline is of no use.
-		limit = min(limit, now+min(time.Until(deadline), ages)-1)
+		limit = min(limit, now+min(time.Until(deadline), maxSpan)-1)
 	}
 	if at > limit {
 		return Turn{}, nil, p.refusal(h, last, at, why, now)
@@ -183,16 +183,16 @@ func (p *Pacer) enter(ctx context.Context, h *host, scopes []*host, delay, most 
 	return Turn{}, w, nil
 }
 
-// start gives out a turn of h. All turns begin here.
-func (p *Pacer) start(h *host, scopes []*host, delay time.Duration, number uint64, now instant) Turn {
+// startTurn gives out a turn of h. All turns begin here.
+func (p *Pacer) startTurn(h *host, scopes []*host, delay time.Duration, number uint64, now instant) Turn {
 	f := p.free
 	if f == nil {
 		f = &flight{}
 	}
 	p.free = f.free
-	*f = flight{number: number, started: now, beforeDelay: h.delay, seat: h.take(number, now), scopes: f.scopes[:0]}
+	*f = flight{number: number, started: now, beforeDelay: h.delay, seat: h.takeSeat(number, now), scopes: f.scopes[:0]}
 	for _, s := range scopes {
-		f.scopes = append(f.scopes, s.take(number, now))
+		f.scopes = append(f.scopes, s.takeSeat(number, now))
 	}
 	h.delay = delay
 	h.unanswered++
@@ -202,7 +202,7 @@ func (p *Pacer) start(h *host, scopes []*host, delay time.Duration, number uint6
 	p.stats.Turns++
 	p.stats.InFlight++
 	if h.ticket != nil {
-		p.board(f)
+		p.giveTicket(f)
 	}
 	traced := p.opts.Shared != nil || delay > 0 || h.silent
 	for s := range f.seats {
@@ -234,16 +234,16 @@ func (p *Pacer) refusal(h, scope *host, at instant, why Reason, now instant) err
 	case scope != nil:
 		e.Scope = scope.authority
 	default:
-		e.Scope = h.obstacle()
+		e.Scope = h.obstacleKey()
 	}
 	return e
 }
 
 // pump gives turns to all waiters that are due, in order, and sets the timer for
 // the next. It must be called after every change that could make a waiter due.
-// Invariant: the first in line has a timer, or a question to the store under way,
-// or waits for a request in flight, or is in the line of a scope, or for an older one
-// that is.
+// Invariant: the first in line has a timer or a question to the store under way, or waits for
+// a request in flight, or stands in the line of a scope, or waits for an older request that
+// stands there.
 func (p *Pacer) pump(h *host) {
 	p.touch(h)
 	p.pumpAll()
@@ -257,8 +257,8 @@ func (p *Pacer) touch(h *host) {
 	}
 }
 
-// pumpAll is pump for all hosts that may have room for a waiter. A start, and one that
-// leaves a line, may make room elsewhere.
+// pumpAll is pump for all hosts that touch was called for. A request that starts or leaves a
+// line may make room at other hosts, which touch then adds.
 func (p *Pacer) pumpAll() {
 	for i := 0; i < len(p.todo); i++ { // pumpOne may append
 		h := p.todo[i]
@@ -272,14 +272,14 @@ func (p *Pacer) pumpAll() {
 func (p *Pacer) pumpOne(h *host) {
 	p.discardUseless(h)
 	var now instant
-	if h.next() != nil {
+	if h.oldest() != nil {
 		now = p.now()
 	}
-	if w := h.first(); w != nil && w.shared() && w != h.next() {
-		p.try(w, now) // the guests before it do not keep it from asking again
+	if w := h.first(); w != nil && w.storeDecides() && w != h.oldest() {
+		p.tryStart(w, now) // the guests before it do not keep it from asking again
 	}
-	for w := h.next(); w != nil; w = h.next() {
-		if in := p.try(w, now); in == h || in != nil && w.host == h {
+	for w := h.oldest(); w != nil; w = h.oldest() {
+		if in := p.tryStart(w, now); in == h || in != nil && w.host == h {
 			return
 		}
 	}
@@ -288,10 +288,10 @@ func (p *Pacer) pumpOne(h *host) {
 	}
 }
 
-// try starts w, which is first in a line, if all that it needs have room, and the fleet
-// admits it. Otherwise try returns where w waits now, with a timer if only time is in
+// tryStart starts w, which is first in a line, if all that it needs have room, and the fleet
+// admits it. Otherwise tryStart returns where w waits now, with a timer if only time is in
 // the way.
-func (p *Pacer) try(w *waiter, now instant) (in *host) {
+func (p *Pacer) tryStart(w *waiter, now instant) (in *host) {
 	p.discardUseless(w.host)
 	w.setAsking(false) // it is not in its own way
 	in, at, why := w.blocker(now)
@@ -299,28 +299,28 @@ func (p *Pacer) try(w *waiter, now instant) (in *host) {
 	case in != nil:
 		w.why = why
 		if at > now {
-			p.arm(in, at-now)
+			p.setTimer(in, at-now)
 		}
 	case p.opts.Shared != nil && (!w.host.limits.Off || len(w.scopes) > 0):
 		if !p.admit(w.host, now) {
 			t := w.host.ticket
-			in = cmp.Or(t.in, w.host)
+			in = cmp.Or(t.inTheWay, w.host)
 			w.setAsking(t.cancel != nil && !t.known)
 		}
 	}
 	if in != nil {
-		w.standIn(in, now)
+		w.waitIn(in, now)
 		return in
 	}
 	// First start, then leave: the next in line takes its gap from this start.
-	w.turn = p.start(w.host, w.scopes, w.delay, w.number, now)
-	p.leave(w)
+	w.turn = p.startTurn(w.host, w.scopes, w.delay, w.number, now)
+	p.leaveLine(w)
 	return nil
 }
 
-// arm makes pump run for h after d. A timer that fires late or for nothing is
+// setTimer makes pump run for h after d. A timer that fires late or for nothing is
 // harmless, since pump looks at the clock itself.
-func (p *Pacer) arm(h *host, d time.Duration) {
+func (p *Pacer) setTimer(h *host, d time.Duration) {
 	if h.timer != nil {
 		h.timer.Reset(d)
 		return
@@ -332,9 +332,9 @@ func (p *Pacer) arm(h *host, d time.Duration) {
 	})
 }
 
-// postpone is pump after the next start has moved. It refuses at once all in line whose
-// turn can no longer come in time, for the reason that the first waits for.
-func (p *Pacer) postpone(h *host) {
+// reschedule is pump for a change that moves the next start. It also refuses at once all in
+// line whose turn can no longer come in time, with the reason that the first waits for.
+func (p *Pacer) reschedule(h *host) {
 	if h.line.Len() == 0 {
 		return
 	}
@@ -343,7 +343,7 @@ func (p *Pacer) postpone(h *host) {
 	slow := h.adaptive()
 	for w := h.first(); w != nil; {
 		next := waiterAt(w.place.Next())
-		mine := at + spread(max(w.gap, slow), h.share())
+		mine := at + times(max(w.gap, slow), h.share())
 		if w == h.first() {
 			mine, why = h.due()
 		}
@@ -351,15 +351,15 @@ func (p *Pacer) postpone(h *host) {
 			at = mine
 		} else {
 			w.why, w.err = why, p.refusal(h, nil, mine, why, now)
-			p.leave(w)
+			p.leaveLine(w)
 		}
 		w = next
 	}
 	p.pump(h)
 }
 
-// leave takes w out of all lines and wakes it.
-func (p *Pacer) leave(w *waiter) {
+// leaveLine takes w out of all lines and wakes it.
+func (p *Pacer) leaveLine(w *waiter) {
 	w.setAsking(false)
 	w.leaveClass()
 	w.host.remove(w)
@@ -388,7 +388,7 @@ func (p *Pacer) await(ctx context.Context, w *waiter, most time.Duration) (Turn,
 
 	p.mu.Lock()
 	now := p.now()
-	p.settle(w, left)
+	p.settleWait(w, left)
 	if w.why != ReasonNone {
 		p.stats.Waits++
 		p.stats.Waited += now - w.came
@@ -401,9 +401,9 @@ func (p *Pacer) await(ctx context.Context, w *waiter, most time.Duration) (Turn,
 	return w.turn, w.err
 }
 
-// settle decides how w's wait ended. A caller that left at the moment of its turn
+// settleWait decides how w's wait ended. A caller that left at the moment of its turn
 // gives the turn back. A caller whose time ran out at that moment keeps it.
-func (p *Pacer) settle(w *waiter, left error) {
+func (p *Pacer) settleWait(w *waiter, left error) {
 	h, in := w.host, w.waitsIn()
 	if left == nil { // its turn may be due at this moment
 		p.touch(h)
@@ -416,7 +416,7 @@ func (p *Pacer) settle(w *waiter, left error) {
 	switch {
 	case w.err != nil || given && left == nil:
 	case left == nil:
-		p.leave(w)
+		p.leaveLine(w)
 		p.pump(h)
 		now := p.now()
 		at, _ := h.arrival(w.delay, now)
@@ -425,19 +425,19 @@ func (p *Pacer) settle(w *waiter, left error) {
 		p.stats.Cancelled++
 		w.err = left
 		if given {
-			p.undo(w.turn.flight)
+			p.undoTurn(w.turn.flight)
 			w.turn = Turn{}
 			return
 		}
-		p.leave(w)
+		p.leaveLine(w)
 		p.pump(h)
 	}
 }
 
-// undo takes back a turn whose request was never sent, and the gap behind it
+// undoTurn takes back a turn whose request was never sent, and the gap behind it
 // unless another request has started since. (The first in line took its gap from
 // f. It is due no later for that, since f itself had waited as long.)
-func (p *Pacer) undo(f *flight) {
+func (p *Pacer) undoTurn(f *flight) {
 	if f.latest() {
 		f.host.delay = f.beforeDelay
 	}
@@ -447,19 +447,19 @@ func (p *Pacer) undo(f *flight) {
 		}
 	}
 	p.stats.Turns--
-	if t := p.end(f); t != nil {
-		go p.release(t) // ends with its call
+	if t := p.endTurn(f); t != nil {
+		go p.releaseTicket(t) // ends with its call
 	}
 }
 
-// end ends the turn of a flight. It returns the flight's ticket for release unless the
+// endTurn ends the turn of a flight. It returns the flight's ticket for release unless the
 // ticket passes to the next in line.
-func (p *Pacer) end(f *flight) *ticket {
+func (p *Pacer) endTurn(f *flight) *ticket {
 	h, t := f.host, f.ticket
 	for s := range f.seats {
 		s.host.flying--
 		if p.opts.Shared != nil {
-			s.host.measure(p.now() - f.started)
+			s.host.measureFlight(p.now() - f.started)
 		}
 		p.touch(s.host)
 	}
@@ -473,7 +473,7 @@ func (p *Pacer) end(f *flight) *ticket {
 	p.stats.InFlight--
 	if t != nil && p.mayPassOn(t) {
 		if h.ticket != nil {
-			p.discard(h.ticket)
+			p.discardTicket(h.ticket)
 		}
 		h.ticket, t = t, nil
 	}
@@ -509,7 +509,7 @@ func (p *Pacer) Obstacle(authority string, delay time.Duration, scopes ...Scope)
 			at, e = free, &RefusedError{Authority: authority, Reason: why}
 			switch {
 			case why == ReasonScope:
-				e.Scope = h.obstacle()
+				e.Scope = h.obstacleKey()
 			case why == ReasonBreaker && h.breaker.failures > 0:
 				e.Trouble = h.trouble(now)
 			}

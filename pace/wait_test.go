@@ -247,7 +247,7 @@ func TestUndo(t *testing.T) {
 		settled := queue(p, r, 1)
 		time.Sleep(time.Second)
 		p.mu.Lock()
-		p.undo(b.flight)
+		p.undoTurn(b.flight)
 		p.mu.Unlock()
 		settled()
 		b.Done()
@@ -266,7 +266,7 @@ func TestUndoLate(t *testing.T) {
 		b := take(t, p, host1, 0)
 		take(t, p, host1, 0).Done()
 		p.mu.Lock()
-		p.undo(b.flight)
+		p.undoTurn(b.flight)
 		p.mu.Unlock()
 		if at, why := p.Peek(host1, 0); at.Sub(zero) != 3*time.Second || why != ReasonGap {
 			t.Errorf("Peek = %v, %q; want the gap after the start at 2s, 3s", at.Sub(zero), why)
@@ -281,12 +281,12 @@ func TestSettleAfterLeaving(t *testing.T) {
 		p := pacer(t, Limits{Gap: time.Second, Parallel: 1}, nil)
 		take(t, p, host1, 0).Done()
 		p.mu.Lock()
-		_, w, _ := p.enter(context.Background(), p.hosts.byName[host1], nil, 0, ages, p.now())
+		_, w, _ := p.enter(context.Background(), p.hosts.byName[host1], nil, 0, maxSpan, p.now())
 		p.mu.Unlock()
 		time.Sleep(time.Second)
 		synctest.Wait() // w has its turn
 		p.mu.Lock()
-		p.settle(w, context.Canceled)
+		p.settleWait(w, context.Canceled)
 		p.mu.Unlock()
 		if w.err != context.Canceled {
 			t.Errorf("the wait ended with %v, want %v", w.err, context.Canceled)
@@ -442,7 +442,7 @@ var refuseTests = []struct {
 	{"max_wait_at_the_turn", Limits{Gap: time.Second, MaxWait: time.Second}, 0, 0, 0, 0, ""},
 	{"max_wait_behind_others", Limits{Gap: time.Second, MaxWait: 4 * time.Second}, 4, 0, 0, 5 * time.Second, ReasonGap},
 	{"crawl_delay", Limits{MaxWait: 10 * time.Second}, 0, 30 * time.Second, 0, 30 * time.Second, ReasonDelay},
-	{"crawl_delay_of_a_century", Limits{Delay: Honour}, 0, 100 * 365 * 24 * time.Hour, 5 * time.Second, ages, ReasonDelay},
+	{"crawl_delay_of_a_century", Limits{Delay: Honour}, 0, 100 * 365 * 24 * time.Hour, 5 * time.Second, maxSpan, ReasonDelay},
 }
 
 func TestAWaitThatCannotEndInTimeIsRefusedAtOnce(t *testing.T) {
