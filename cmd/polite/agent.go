@@ -40,7 +40,7 @@ func (c *cli) agentCommand() *cobra.Command {
 draft "Crawler best practices" asks for and the page does not have: the product
 token, an example robots.txt that blocks the crawler, a contact address, and a
 link to the list of addresses that the crawler comes from. With --agent the
-product token is that of this User-Agent, which must have the URL of the page.
+product token is taken from this User-Agent, which must have the page's URL.
 
 A redirect or a link of the page to a private address is not followed, unless
 the page itself is at one.

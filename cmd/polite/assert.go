@@ -29,9 +29,9 @@ func (c *cli) testCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test [flags] ROBOTS_FILE|URL ASSERTIONS_FILE",
 		Short: "Check that a robots.txt does what the owner of its site expects",
-		Long: `Test checks what the owner of a site expects of its robots.txt, which is a local
-file, or that of a URL's site as it is now. A line of the other file has a
-product token, allow or disallow, and a path or URL:
+		Long: `Test checks that a robots.txt allows and disallows what its owner expects. It
+reads a local file, or fetches the robots.txt of a URL's site. Each line of the
+other file has a product token, allow or disallow, and a path or URL:
 
   # what the release must not break
   ExampleBot  allow     /public
@@ -47,7 +47,7 @@ if a line cannot be read or there is no robots.txt.`,
 	}
 	a.flags(cmd, "check only the lines for this product `token`")
 	cmd.Flags().Lookup("json").Hidden = true // --format says how results are written
-	cmd.Flags().StringVar(&a.format, "format", formats[0], "how results are written: text, tap (version 14) or junit (XML)")
+	cmd.Flags().StringVar(&a.format, "format", formats[0], "write results in this `format`: text, tap (version 14) or junit (XML)")
 	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -22,11 +22,11 @@ func (c *cli) diffCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff [flags] OLD NEW",
 		Short: "Show which rules and which decisions differ between two robots.txt",
-		Long: `Diff compares two robots.txt, each a local file, - for standard input, or that
-of a URL's site. For each crawler that one of them names, and for all others
-(*), it lists the rules that are only in the old file (-) or only in the new one
-(+), and the paths whose verdict differs (>). The order of rules and the names
-of groups that mean the same make no difference.
+		Long: `Diff compares two robots.txt. Each is a local file, - for standard input, or a
+URL, whose site's robots.txt is fetched. For each crawler that one of them
+names, and for all others (*), it lists the rules that are only in the old file
+(-) or only in the new one (+), and the paths whose verdict differs (>). The
+order of the rules, and how crawlers share groups, make no difference.
 
 It tries the paths that the rules are made for, or the lines of --urls.
 
@@ -79,7 +79,7 @@ func (d *comparing) run(ctx context.Context, from, to string) error {
 		d.code = exitFailed
 		d.warn("the files name too many crawlers: %s not compared", display.Count(skipped, "crawler is", "crawlers are"))
 	}
-	display.Message(d.err, fmt.Sprintf("%s; profile %s", display.Count(len(changes), "crawler meets other rules", "crawlers meet other rules"), profile.Name))
+	display.Message(d.err, fmt.Sprintf("the files differ for %s; profile %s", display.Count(len(changes), "crawler", "crawlers"), profile.Name))
 	return nil
 }
 
@@ -97,9 +97,9 @@ func writeChange(p *display.Writer, c compare.Change) {
 		if t.Rule != nil {
 			why = fmt.Sprintf("line %d %q", t.Rule.Line, t.Rule.Rule)
 		}
-		verdict := "disallow, which was allow"
+		verdict := "was allow, is now disallow"
 		if t.Allowed {
-			verdict = "allow, which was disallow"
+			verdict = "was disallow, is now allow"
 		}
 		p.Line("  > %s: %s (%s)", t.Target, verdict, why)
 	}

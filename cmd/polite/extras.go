@@ -20,7 +20,8 @@ func (c *cli) completionCommand() *cobra.Command {
 		Short: "Print the completion script of bash, zsh, fish or powershell",
 		Long: `Completion prints a script that completes commands and flags when you press Tab.
 SHELL is bash, zsh, fish or powershell. Put the script where your shell looks
-for completions; the examples show the usual places.`,
+for completions; the examples show the usual places. The script of bash needs
+the package bash-completion.`,
 		Example: `  polite completion bash > ~/.local/share/bash-completion/completions/polite
   polite completion zsh > "${fpath[1]}/_polite"
   polite completion fish > ~/.config/fish/completions/polite.fish`,

@@ -65,7 +65,7 @@ are errors or warnings.`,
 	f.BoolVar(&l.remarksOnly, "remarks", false, "show only the lines with a remark")
 	f.BoolVar(&l.exitCode, "exit-code", false, "exit 1 if there are errors or warnings")
 	f.StringVar(&l.site, "site", "", "the `URL` of the site that the file is for")
-	f.StringVar(&l.format, "format", lintFormats[0], "how remarks are written: text, json or sarif (version 2.1.0)")
+	f.StringVar(&l.format, "format", lintFormats[0], "write remarks in this `format`: text, json or sarif (version 2.1.0)")
 	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(lintFormats, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -99,7 +99,7 @@ func decide(groups []*matcher.Group, target string, o *Options) (s split, differ
 func (s *split) String() string {
 	text := s.example + ": " + s.verdict
 	if s.more > 0 {
-		text += fmt.Sprintf("; the same for %d more", s.more)
+		text += fmt.Sprintf("; and %d more like it", s.more)
 	}
 	return text
 }
