@@ -173,7 +173,7 @@ func (a *Attempt) Location() (*url.URL, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("the Location is not a URL: %s", clean.Quote(lines[0], maxQuote))
-	case to.Host == "" || !a.follows(to.Scheme):
+	case to.Host == "" || !a.maySwitchTo(to.Scheme):
 		return nil, fmt.Errorf("a Location with scheme %s and host %s", clean.Quote(to.Scheme, maxQuote), clean.Quote(to.Host, maxQuote))
 	}
 	to.User, to.Fragment, to.RawFragment = nil, "", ""
@@ -181,16 +181,16 @@ func (a *Attempt) Location() (*url.URL, error) {
 	return to, nil
 }
 
-// follows reports whether a redirect may lead to a URL of the scheme: http, https,
+// maySwitchTo reports whether a redirect may lead to a URL of the scheme: http, https,
 // or the scheme of Robots.
-func (a *Attempt) follows(scheme string) bool {
+func (a *Attempt) maySwitchTo(scheme string) bool {
 	asked, _, _ := strings.Cut(a.Robots, ":")
 	return scheme == "http" || scheme == "https" || strings.EqualFold(scheme, asked)
 }
 
-// missing returns by how many bytes the body is shorter than its Content-Length. It is
+// missingBytes returns by how many bytes the body is shorter than its Content-Length. It is
 // 0 for a body that was decoded or cut, which has another length.
-func (a *Attempt) missing(limit int) int64 {
+func (a *Attempt) missingBytes(limit int) int64 {
 	h := a.Header
 	if a.Cut || len(a.Body) >= limit || h["Content-Encoding"] != nil || h["Transfer-Encoding"] != nil {
 		return 0
@@ -202,11 +202,11 @@ func (a *Attempt) missing(limit int) int64 {
 // 2.3.1.2): the attempt stopped at a redirect after so many hops, or at a redirect
 // to a URL already seen.
 func (a *Attempt) exhausted(hops int) bool {
-	return a.redirects() && (len(a.Hops) >= hops || a.loops())
+	return a.redirects() && (len(a.Hops) >= hops || a.isLoop())
 }
 
-// loops reports whether the final redirect leads to a URL already seen.
-func (a *Attempt) loops() bool {
+// isLoop reports whether the final redirect leads to a URL already seen.
+func (a *Attempt) isLoop() bool {
 	to, err := a.Location()
 	if err != nil {
 		return false

@@ -29,8 +29,8 @@ const maxValidator = 1 << 10
 // in step.
 func (p *Profile) Learn(old *Record, a Attempt) *Record {
 	s := p.newStep(old, &a)
-	s.order()
-	return s.old.Merge(s.record(), a.at())
+	s.separateTimes()
+	return s.old.Merge(s.nextRecord(), a.at())
 }
 
 // step is one call of Learn.
@@ -40,7 +40,7 @@ type step struct {
 	a      *Attempt
 	began  int64 // when the fetch began
 	now    int64 // when it ended
-	learnt int64 // now, or a little later to keep an order
+	learnt int64 // now, or just after the old record was learnt if that seems to be the same moment
 }
 
 // newStep returns the step from old, which may be of another authority or profile.
@@ -53,14 +53,14 @@ func (p *Profile) newStep(old *Record, a *Attempt) step {
 	return step{p: p, old: old, a: a, began: nanos(a.began()), now: now, learnt: now}
 }
 
-// instant is the span within which two fetches, one after the other, count as
-// at one moment of a coarse clock.
-const instant = time.Microsecond
+// clockGrain is the step of the coarsest clock. Two fetches within it can seem to be of one
+// moment, although one came after the other.
+const clockGrain = time.Microsecond
 
-// order gives two fetches of one moment, one after the other, times that are a
-// nanosecond apart.
-func (s *step) order() {
-	if s.old == nil || s.old.learnt < s.now || s.old.learnt >= s.now+int64(instant) {
+// separateTimes makes this fetch a nanosecond later than the fetch of the old record, if a
+// coarse clock gave both the same time.
+func (s *step) separateTimes() {
+	if s.old == nil || s.old.learnt < s.now || s.old.learnt >= s.now+int64(clockGrain) {
 		return
 	}
 	s.learnt = s.old.learnt + 1
@@ -69,9 +69,9 @@ func (s *step) order() {
 	}
 }
 
-// record returns the record after the attempt. It assumes that old is older than the
+// nextRecord returns the record after the attempt. It assumes that old is older than the
 // attempt; Merge finds out whether that is true.
-func (s *step) record() *Record {
+func (s *step) nextRecord() *Record {
 	switch {
 	case s.a.Err != nil:
 		return s.failure(class(s.a.Err))
@@ -97,7 +97,7 @@ func (s *step) success(rule StatusRule) *Record {
 	body := s.a.Body
 	if rule.Empty {
 		body = nil
-	} else if n := s.a.missing(s.p.Limit); n > 0 {
+	} else if n := s.a.missingBytes(s.p.Limit); n > 0 {
 		s.a.Err = fmt.Errorf("the body is %d bytes short of its length", n)
 		return s.failure(Body)
 	}
@@ -153,13 +153,14 @@ func (s *step) confirmed(c *cachedCopy) *Record {
 		ttl = min(ttl, max(s.p.Fresh.HTML, s.p.Fresh.Least))
 	}
 	c.noStore = c.noStore || field.ReadCacheControl(s.a.Header).NoStore
-	c.fetched, c.expires = s.now, after(s.now, ttl)
+	c.fetched, c.expires = s.now, addSpan(s.now, ttl)
 	r.copy, r.next = c, c.expires
 	return r
 }
 
 // withoutValidators returns the record of a copy that must be fetched again at once,
-// without validators. It is due by all clocks of a fleet.
+// without validators. Its time of the next fetch is so far in the past that it is due by the
+// clock of each process of a fleet.
 func (s *step) withoutValidators(c *cachedCopy) *Record {
 	r := s.newRecord(answer{access: Successful})
 	c.source = source{origin: c.source.origin}
@@ -180,7 +181,7 @@ func (s *step) noFile(rule StatusRule, cause string) *Record {
 		r.copy.expires = end
 		again = min(again, time.Duration(end-s.now))
 	}
-	r.next = after(s.now, max(again, s.p.Fresh.Least))
+	r.next = addSpan(s.now, max(again, s.p.Fresh.Least))
 	return r
 }
 
@@ -193,7 +194,7 @@ func (s *step) keptUntil(keep time.Duration) int64 {
 	case keep == Lifetime:
 		return s.old.copy.expires
 	}
-	return max(s.old.copy.expires, after(s.old.copy.fetched, keep))
+	return max(s.old.copy.expires, addSpan(s.old.copy.fetched, keep))
 }
 
 // keptCopy returns a duplicate of the old copy, to be changed; nil if there is none. A
@@ -245,7 +246,7 @@ func (s *step) cause() string {
 	switch status := s.a.Status; {
 	case status <= 0:
 		return "no answer"
-	case s.a.loops():
+	case s.a.isLoop():
 		return "redirects in a loop"
 	case s.a.exhausted(s.p.Hops):
 		return fmt.Sprintf("more than %d redirects", s.p.Hops)

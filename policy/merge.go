@@ -31,9 +31,9 @@ func (r *Record) Merge(other *Record, now time.Time) *Record {
 	case others && !mine:
 		return r
 	case r.newerThan(other):
-		return r.followOn(other)
+		return r.mergeOlder(other)
 	}
-	return other.followOn(r)
+	return other.mergeOlder(r)
 }
 
 // newerThan orders two records by when they were learnt. Records of one moment
@@ -42,23 +42,23 @@ func (r *Record) newerThan(other *Record) bool {
 	switch {
 	case r.learnt != other.learnt:
 		return r.learnt > other.learnt
-	case r.tried() != other.tried():
-		return r.tried() > other.tried()
+	case r.lastFailure() != other.lastFailure():
+		return r.lastFailure() > other.lastFailure()
 	}
 	a, _ := r.MarshalBinary()
 	b, _ := other.MarshalBinary()
 	return bytes.Compare(a, b) > 0
 }
 
-// tried is when the last fetch began if it failed, and 0 if it did not.
-func (r *Record) tried() int64 {
+// lastFailure returns when the last fetch began if it failed, and 0 if it did not.
+func (r *Record) lastFailure() int64 {
 	if r.outage == nil {
 		return 0
 	}
 	return r.outage.tried
 }
 
-// lastAnswer is when the last answer was learnt, 0 if there was none.
+// lastAnswer returns when the last answer was learnt, 0 if there was none.
 func (r *Record) lastAnswer() int64 {
 	if r.outage == nil {
 		return r.learnt
@@ -66,8 +66,8 @@ func (r *Record) lastAnswer() int64 {
 	return r.outage.reached
 }
 
-// followOn returns the record to use of r and of old, which was learnt before r.
-func (r *Record) followOn(old *Record) *Record {
+// mergeOlder merges r with old, which was learnt before r.
+func (r *Record) mergeOlder(old *Record) *Record {
 	if r.outage == nil {
 		return r
 	}

@@ -21,10 +21,10 @@ import (
 // counts only up to the next fetch as planned and as long again, or one hour.
 // Time after an answer that asks for patience does not count.
 type outage struct {
-	first    int64         // when the first failed fetch ended; 0 if nobody said when
+	first    int64         // when the first failed fetch ended; 0 if the attempt had no time
 	tried    int64         // when the last failed fetch began
 	reached  int64         // when the last answer before the outage was learnt; 0 if there was none
-	probed   int64         // when the last fetch with a Probe ended; 0 if there was none. Merge keeps it
+	probed   int64         // when the last fetch with a Probe ended; 0 if there was none
 	lasted   time.Duration // the observed length, up to the last failed fetch
 	fails    uint8         // failed fetches in a row, for the time between them
 	answered bool          // a server error was seen in this outage
@@ -40,7 +40,7 @@ func (r *Record) lastedAt(now, most int64) time.Duration {
 	if r.outage.hold {
 		return r.outage.lasted
 	}
-	return time.Duration(after(int64(r.outage.lasted), time.Duration(max(min(now-r.learnt, most), 0))))
+	return time.Duration(addSpan(int64(r.outage.lasted), time.Duration(max(min(now-r.learnt, most), 0))))
 }
 
 // failure returns the record after a fetch without a complete answer.
@@ -72,7 +72,7 @@ func (s *step) unreachable(rule StatusRule, cause string) *Record {
 	if s.a.Probe != nil {
 		r.outage.probed = s.now
 	}
-	r.next = after(s.now, s.pause(rule, r))
+	r.next = addSpan(s.now, s.timeToNextFetch(rule, r))
 	r.outage.fails = min(r.outage.fails+1, maxFails)
 	return r
 }
@@ -101,9 +101,9 @@ func (s *step) nextOutage() *outage {
 	return &o
 }
 
-// pause returns the time to the next fetch: what the phase says, or else the rule, or
+// timeToNextFetch returns the time to the next fetch: what the phase says, or else the rule, or
 // else a step that doubles. It is at least the server's Retry-After and Fresh.Least.
-func (s *step) pause(rule StatusRule, r *Record) time.Duration {
+func (s *step) timeToNextFetch(rule StatusRule, r *Record) time.Duration {
 	ph := s.p.phase(r.outage.lasted)
 	pause := ph.EveryBare
 	if ph.UseCopy && r.copy != nil {

@@ -29,7 +29,7 @@ func (p *Profile) WantsProbe(old *Record, a Attempt) bool {
 		return s.mayProbe()
 	}
 	last := s.old.outage.probed
-	return s.now >= after(last, day) || p.future(last, s.now)
+	return s.now >= addSpan(last, day) || p.future(last, s.now)
 }
 
 // mayProbe reports whether a Probe could show that there is no file.
@@ -53,6 +53,6 @@ func (s *step) as404() *Record {
 		access: Unavailable, clause: "house",
 		cause: fmt.Sprintf("%s, as for a path that cannot exist; / answers %d", s.cause(), s.a.Probe.Root),
 	})
-	r.next = after(s.now, max(s.p.statusRule(http.StatusNotFound).Again, s.p.Fresh.Least))
+	r.next = addSpan(s.now, max(s.p.statusRule(http.StatusNotFound).Again, s.p.Fresh.Least))
 	return r
 }

@@ -129,7 +129,7 @@ func (p *Profile) Check() error {
 		return fmt.Errorf("policy: Fresh is %v; want 1s <= Least <= Default and Most", p.Fresh)
 	case p.Beyond == Successful || slices.Contains(slices.Collect(maps.Values(p.Failures)), Successful):
 		return errors.New("policy: Beyond or Failures says Successful; want another Access, because there is no file")
-	case !p.ordered():
+	case !p.phasesOrdered():
 		return fmt.Errorf("policy: Outage is %+v; want each phase to end after the one before, and one without an end last", p.Outage)
 	case p.Retry.First < time.Second || p.Retry.Day < p.Retry.First || p.Retry.Later < p.Retry.First:
 		return fmt.Errorf("policy: Retry is %v; want 1s <= First <= Day and Later", p.Retry)
@@ -137,9 +137,9 @@ func (p *Profile) Check() error {
 	return nil
 }
 
-// ordered reports whether each phase of an outage ends after the one before, and only
+// phasesOrdered reports whether each phase of an outage ends after the one before, and only
 // the last one has no end.
-func (p *Profile) ordered() bool {
+func (p *Profile) phasesOrdered() bool {
 	for i := 1; i < len(p.Outage); i++ {
 		before, until := p.Outage[i-1].Until, p.Outage[i].Until
 		if before <= 0 || until != 0 && until <= before {

@@ -19,8 +19,8 @@ const (
 	leastLimit = 500 << 10
 )
 
-// base returns what all profiles share: limits, lifetimes and the times between fetches.
-func base(name string, d matcher.Dialect) *Profile {
+// baseProfile returns what all profiles share: limits, lifetimes and the times between fetches.
+func baseProfile(name string, d matcher.Dialect) *Profile {
 	return &Profile{
 		Name: name, Dialect: d, Limit: leastLimit, Hops: 5, Beyond: Unavailable, Conditional: true,
 		Fresh: Fresh{Default: day, Most: day, Least: time.Minute, HTML: time.Hour, Aged: time.Hour},
@@ -45,9 +45,9 @@ func statuses(clientErrors ...[]StatusRule) []StatusRule {
 	})
 }
 
-// absent reads any client error as: there is no file, or none for us. The arguments are
+// absentRules read any client error as: there is no file, or none for us. The arguments are
 // the Keep of 404 and 410, and the Keep of the other statuses.
-func absent(gone, denied time.Duration) []StatusRule {
+func absentRules(gone, denied time.Duration) []StatusRule {
 	return []StatusRule{
 		{From: 404, To: 404, Access: Unavailable, Clause: "2.3.1.3", Again: day, Keep: gone},
 		{From: 410, To: 410, Access: Unavailable, Clause: "2.3.1.3", Again: day, Keep: gone},
@@ -55,10 +55,10 @@ func absent(gone, denied time.Duration) []StatusRule {
 	}
 }
 
-// notNow is a house rule: an answer that speaks of this request, or of this moment,
+// notNowRules are a house rule: an answer that speaks of this request, or of this moment,
 // and not of the file is taken for an outage, where section 2.3.1.3 would permit
 // access. A 407 comes from our own proxy and does not prove that there is a server.
-func notNow() []StatusRule {
+func notNowRules() []StatusRule {
 	return []StatusRule{
 		{From: 407, To: 407, Clause: "house"},
 		{From: 408, To: 408, Clause: "house", Answers: true},
@@ -84,8 +84,8 @@ func deferring(until, every time.Duration) Phase {
 // a copy a server that answers is taken to have no file. 429 is read as an
 // outage although it is a 4xx: a house rule.
 func RFC9309() *Profile {
-	p := base("rfc9309", matcher.Dialect{})
-	p.Status = statuses(notNow(), absent(0, Lifetime))
+	p := baseProfile("rfc9309", matcher.Dialect{})
+	p.Status = statuses(notNowRules(), absentRules(0, Lifetime))
 	p.Outage = []Phase{
 		{Until: patience, UseCopy: true, CopyClause: "2.4", Otherwise: Defer},
 		{UseCopy: true, CopyClause: "2.3.1.4", Otherwise: Allow, Answering: true, Clause: "2.3.1.4", Every: day, EveryBare: time.Hour},
@@ -97,9 +97,9 @@ func RFC9309() *Profile {
 // direction: no copy past its lifetime, no access while anything is unclear,
 // for as long as it takes.
 func Strict() *Profile {
-	p := base("strict", matcher.Dialect{})
+	p := baseProfile("strict", matcher.Dialect{})
 	p.Beyond = Unreachable
-	p.Status = statuses(notNow(), []StatusRule{holding(400), holding(401), holding(403)}, absent(0, Lifetime))
+	p.Status = statuses(notNowRules(), []StatusRule{holding(400), holding(401), holding(403)}, absentRules(0, Lifetime))
 	p.Outage = []Phase{deferring(patience, 0), deferring(0, time.Hour)}
 	return p
 }
@@ -109,11 +109,11 @@ func Strict() *Profile {
 // restriction if the server answers. 429 is a server error, requests are not
 // conditional, and a server that answers 5xx in place of a 404 is found out.
 func Google() *Profile {
-	p := base("google", matcher.Google())
+	p := baseProfile("google", matcher.Google())
 	p.Conditional, p.Probe = false, true
 	p.Fresh.Most = 7 * day // "increase or decrease" by max-age
 	busy := []StatusRule{{From: 429, To: 429, Clause: "house", Answers: true}}
-	p.Status = statuses(busy, absent(0, Lifetime))
+	p.Status = statuses(busy, absentRules(0, Lifetime))
 	p.Outage = []Phase{
 		deferring(12*time.Hour, 0),
 		{Until: patience, UseCopy: true, CopyClause: "house", Otherwise: Allow, Clause: "house"},
@@ -127,10 +127,10 @@ func Google() *Profile {
 // without one there is no restriction. A server that answers 5xx in place of a 404 is
 // found out.
 func Google2019() *Profile {
-	p := base("google2019", matcher.Google())
+	p := baseProfile("google2019", matcher.Google())
 	p.Conditional, p.Probe = false, true
 	p.Fresh.Most = 7 * day // "increase or decrease" by max-age
-	p.Status = statuses(absent(0, 0))
+	p.Status = statuses(absentRules(0, 0))
 	p.Outage = []Phase{
 		deferring(patience, 0),
 		{UseCopy: true, CopyClause: "2.3.1.4", Otherwise: Allow, Clause: "2.3.1.4", Every: day, EveryBare: time.Hour},
@@ -144,7 +144,7 @@ func Google2019() *Profile {
 func Draft2019() *Profile {
 	p := RFC9309()
 	p.Name, p.Dialect = "draft2019", matcher.Draft2019()
-	p.Status = statuses(notNow(), absent(day, day))
+	p.Status = statuses(notNowRules(), absentRules(day, day))
 	return p
 }
 
@@ -152,7 +152,7 @@ func Draft2019() *Profile {
 // and 403 close the site, any other failure defers until the file can be fetched,
 // and a copy lives for seven days or until Expires.
 func Koster1996() *Profile {
-	p := base("koster1996", matcher.Koster1996())
+	p := baseProfile("koster1996", matcher.Koster1996())
 	p.Hops, p.Beyond = 10, Unreachable
 	p.Status = statuses([]StatusRule{
 		{From: 404, To: 404, Access: Unavailable, Clause: "2.3.1.3", Again: day},

@@ -103,7 +103,7 @@ func (r *Record) fromFuture(now int64) bool { return r.profile.future(r.learnt, 
 
 // future reports whether at lies so far after now that the clock must have been
 // set back.
-func (p *Profile) future(at, now int64) bool { return at > after(now, p.Fresh.Least) }
+func (p *Profile) future(at, now int64) bool { return at > addSpan(now, p.Fresh.Least) }
 
 // NextTry returns when the next fetch is due, unless the clock is set back: see Due.
 // It is zero for a nil Record.
@@ -206,26 +206,26 @@ func (r *Record) Share(t *Text) *Record {
 	return &shared
 }
 
-// latest is the last moment that a record can have, in the year 2200.
-const latest = int64(230 * 365 * day)
+// maxTime is the last moment that a record can have, in the year 2200.
+const maxTime = int64(230 * 365 * day)
 
-// after is the moment when span has passed since at, or the last one that an int64
-// can count: a profile may have spans of any length.
-func after(at int64, span time.Duration) int64 { return at + min(int64(span), math.MaxInt64-at) }
+// addSpan returns the moment when span has passed since at, or the last one that an int64 can
+// count: a profile may have spans of any length.
+func addSpan(at int64, span time.Duration) int64 { return at + min(int64(span), math.MaxInt64-at) }
 
-// nanos is t in nanoseconds since 1970, never 0, which stands for no time.
-// Moments before 1970 count as 1970 and those after latest as latest.
+// nanos returns t in nanoseconds since 1970, never 0, which stands for no time.
+// Moments before 1970 count as 1970 and those after maxTime as maxTime.
 func nanos(t time.Time) int64 {
 	switch s := t.Unix(); {
 	case s < 0:
 		return 1
-	case s >= latest/int64(time.Second):
-		return latest
+	case s >= maxTime/int64(time.Second):
+		return maxTime
 	}
 	return max(t.UnixNano(), 1)
 }
 
-// unix is the time of ns nanoseconds since 1970; 0 is the zero time.
+// unix returns the time of ns nanoseconds since 1970; 0 is the zero time.
 func unix(ns int64) time.Time {
 	if ns == 0 {
 		return time.Time{}
