@@ -275,3 +275,16 @@ func TestFind(t *testing.T) {
 		t.Errorf("missing proofs:\ngot  %s\nwant %s", got, want)
 	}
 }
+
+// TestQuoted reads the Markdown of the drafts: code stays as it is, and a reference is a name.
+func TestQuoted(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                                       "",
+		"a <b> in a `<link>` element":            "“a \\<b> in a `<link>` element”",
+		"by {{Section 2.2.1 of REP}} and {{RP}}": "“by Section 2.2.1 of REP and RP”",
+	} {
+		if got := quoted(in); got != want {
+			t.Errorf("quoted(%q)\ngot  %s\nwant %s", in, got, want)
+		}
+	}
+}

@@ -95,13 +95,21 @@ func writeRow(b *strings.Builder, cells []string) {
 	fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
 }
 
-// quoted returns a quotation in quotation marks.
+// quoted returns a quotation in quotation marks. In a draft's Markdown, code is between
+// backquotes, and a reference between double braces.
 func quoted(s string) string {
 	if s == "" {
 		return ""
 	}
-	return "“" + escape(s) + "”"
+	parts := strings.Split(unlinked(s), "`")
+	for i := 0; i < len(parts); i += 2 {
+		parts[i] = escape(parts[i])
+	}
+	return "“" + strings.Join(parts, "`") + "”"
 }
+
+// unlinked removes the braces of references.
+var unlinked = strings.NewReplacer("{{", "", "}}", "").Replace
 
 // escape escapes the characters that have a meaning in Markdown.
 var escape = strings.NewReplacer(`*`, `\*`, `_`, `\_`, `|`, `\|`, `<`, `\<`, `[`, `\[`, `]`, `\]`).Replace
