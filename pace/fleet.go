@@ -189,7 +189,7 @@ func (p *Pacer) applyGrant(t *ticket, g Grant, answers bool) {
 		start = min(start, t.start)
 	}
 	t.heard, t.unshared, t.start = true, false, start
-	t.granted, t.next = g.Granted && now-start <= lateness, start
+	t.granted, t.next = g.Granted && now-start <= lateness && start-now <= maxAskGap, start
 	if !t.granted {
 		t.next = min(start, now+maxAskGap)
 	}

@@ -1003,6 +1003,34 @@ func (s nothing) Reserve(context.Context, string, Reservation) (Grant, error) {
 	return Grant{}, nil
 }
 
+// A start in the far future, which no store may grant, stops nobody until then.
+func TestFleetOfAStoreThatGrantsMuchTooEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pacer(t, Limits{Parallel: 1}, &Options{Shared: &early{ledger: newLedger()}})
+		began := time.Now()
+		take(t, p, host1, 0).Done()
+		if took := time.Since(began); took > maxAskGap+time.Second {
+			t.Errorf("the turn came after %v, want it at the next question", took)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+// early is a store that grants its first start in a year.
+type early struct {
+	*ledger
+	asked bool
+}
+
+func (s *early) Reserve(ctx context.Context, authority string, r Reservation) (Grant, error) {
+	g, err := s.ledger.Reserve(ctx, authority, r)
+	if !s.asked {
+		g.Start += 365 * 24 * time.Hour
+	}
+	s.asked = true
+	return g, err
+}
+
 // A start that was granted to a caller that leaves is of no use to the next in line
 // if that one has a longer Crawl-delay.
 func TestFleetLeavesAStart(t *testing.T) {

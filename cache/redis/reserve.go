@@ -123,10 +123,16 @@ local function tell(n, who, granted, start, kind)
 	end
 end
 
--- head returns the head of the queue of n and its order.
+-- head returns the head of the queue of n and its order. A server short of memory may have dropped alive alone.
 local function head(n)
-	local first = redis.call("ZRANGE", n.line, 0, 0, "WITHSCORES")
-	return first[1], tonumber(first[2])
+	while true do
+		local first = redis.call("ZRANGE", n.line, 0, 0, "WITHSCORES")
+		if not first[1] or redis.call("ZSCORE", n.alive, first[1]) then
+			return first[1], tonumber(first[2])
+		end
+		redis.call("ZREM", n.line, first[1])
+		redis.call("HDEL", n.state, first[1])
+	end
 end
 
 -- asks is when a ticket in the queue of n asks again.
@@ -304,8 +310,8 @@ if order or not ends or start + late < now then
 		local back = redis.call("ZRANGE", own.line, -1, -1, "WITHSCORES")
 		order = ends and math.max(after, now) - 1e16 or waited > 0 and math.max(now - waited, 1) or math.max(now, (back[2] or 0) + 1)
 		redis.call("ZADD", own.line, order, ticket)
-		redis.call("ZADD", own.alive, now + patience, ticket)
 	end
+	redis.call("ZADD", own.alive, now + patience, ticket)
 	local kind = #names > 1 and math.max(asked(own, ticket).kind, 1) or 0
 	redis.call("HSET", own.state, ticket, string.format("%.0f %.0f %.0f %d", own.asked, ahead, after, kind))
 	serve(own)
@@ -364,7 +370,7 @@ for _, n in ipairs(names) do
 		if keep > 0 then
 			redis.call("ZADD", n.alive, now + keep, ticket)
 		end
-		expire(n, keep)
+		n.flies = true
 	end
 	if keep == 0 then
 		redis.call("ZREM", n.line, ticket)
@@ -378,6 +384,11 @@ for _, n in ipairs(names) do
 end
 local answer = words(own, 0, 0, 0)
 save()
+for _, n in ipairs(names) do
+	if n.flies then
+		expire(n, keep)
+	end
+end
 return answer
 `)
 

@@ -290,3 +290,51 @@ func TestScopesOfAProcessThatIsGone(t *testing.T) {
 	}
 	t.Logf("ten turns until %v after a process was gone", time.Since(closed))
 }
+
+// A server that is short of memory may drop one of the three keys of a name. What is left of a process that is gone does not
+// stop the others, and every key made new has a time to live.
+func TestScopesOfLostKeys(t *testing.T) {
+	for _, lost := range []string{":state", ":line", ":alive"} {
+		t.Run("6/"+lost[1:], func(t *testing.T) {
+			srv := start(t)
+			s := opened(t, srv.url(), slow)
+			reserve := func(ticket, authority string) (g pace.Grant) {
+				answered(t, func() (err error) {
+					g, err = s.Reserve(t.Context(), authority, pace.Reservation{
+						Ticket: ticket, Life: time.Minute, Scopes: []pace.ScopeReservation{{Key: "scope", Parallel: 1}},
+					})
+					return err
+				})
+				return g
+			}
+			end := func(life, started time.Duration) {
+				answered(t, func() error {
+					_, err := s.Hold(t.Context(), site, pace.Holding{Ticket: "a.1", Life: life, Started: started, Scopes: []string{"scope"}})
+					return err
+				})
+			}
+			if g := reserve("a.1", site); !g.Granted {
+				t.Fatalf("Reserve = %+v, want a start", g)
+			}
+			if g := reserve("gone.1", "https://gone.example"); g.Granted || g.Scope != "scope" {
+				t.Fatalf("Reserve = %+v, want the scope in the way", g)
+			}
+			keys, _ := s.paceNames([]string{site, "scope", "https://gone.example"})
+			for _, key := range keys {
+				if strings.HasSuffix(key, lost) {
+					srv.do("DEL", key)
+				}
+			}
+			end(time.Minute, 1)
+			for _, key := range keys {
+				if srv.do("PTTL", key) == "-1" {
+					t.Errorf("key %q has no time to live", key)
+				}
+			}
+			end(0, 1)
+			if g := reserve("b.1", "https://b.example"); lost == ":alive" && !g.Granted {
+				t.Errorf("Reserve behind a ticket that nobody knows = %+v, want a start", g)
+			}
+		})
+	}
+}
