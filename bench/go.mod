@@ -7,6 +7,7 @@ require (
 	github.com/gocolly/colly/v2 v2.3.0
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
 	github.com/jimsmart/grobotstxt v1.0.3
+	github.com/redis/rueidis v1.0.79
 	github.com/rfc9309/polite v0.0.0
 	github.com/temoto/robotstxt v1.1.2
 )

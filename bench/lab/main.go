@@ -17,6 +17,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/rfc9309/polite/bench/internal/cputime"
 )
 
 func main() {
@@ -61,9 +63,9 @@ func run(t *testing.T, s settings) string {
 	}
 	w := &world{seed: s.seed, files: files, span: time.Duration(s.days) * day}
 	var c *crawl
-	start := cpuTime()
+	start := cputime.Used()
 	used, err := profiled(func() { c = replay(t, w, s) })
-	took := cpuTime() - start
+	took := cputime.Used() - start
 	if err != nil {
 		t.Fatal(err)
 	}

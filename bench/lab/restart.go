@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rfc9309/polite/bench/internal/cputime"
 	"github.com/rfc9309/polite/cache/disk"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/policy"
@@ -86,13 +87,13 @@ func (r *restart) run(web *quickWeb, path string, pages []page, admissions []mea
 	if err != nil {
 		return 0, err
 	}
-	began := cpuTime()
+	began := cputime.Used()
 	for _, p := range pages {
 		if _, err := crawler.Check(context.Background(), p.url); err != nil {
 			return 0, err
 		}
 	}
-	took = cpuTime() - began
+	took = cputime.Used() - began
 	for i := range admissions {
 		admissions[i].run(crawler, pages)
 	}
@@ -158,13 +159,13 @@ var crawlerHeader = http.Header{"User-Agent": {agent}}
 func (m *means) run(crawler *fetcher.Transport, list []page) {
 	for range rounds {
 		time.Sleep(gap + gap/5)
-		start := cpuTime()
+		start := cputime.Used()
 		for _, p := range list {
 			if p.free && m.visit(crawler, p.url) {
 				m.n++
 			}
 		}
-		m.took += cpuTime() - start
+		m.took += cputime.Used() - start
 	}
 }
 

@@ -1,15 +1,16 @@
 //go:build unix
 
-package main
+// Package cputime measures processor time.
+package cputime
 
 import (
 	"syscall"
 	"time"
 )
 
-// cpuTime returns the processor time that this process has used. The fake clock of
+// Used returns the processor time that this process has used. The fake clock of
 // testing/synctest does not touch it.
-func cpuTime() time.Duration {
+func Used() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rfc9309/polite/bench/internal/cputime"
+	"github.com/rfc9309/polite/cache/redis"
+	"github.com/rfc9309/polite/fetcher"
+)
+
+// This file is a process of a fleet.
+
+// jobVariable is the variable of the environment in which a process finds its job.
+const jobVariable = "POLITE_BENCH_FLEET_JOB"
+
+// job is what a process does.
+type job struct {
+	Store   string        // URL of the Redis server; empty: none
+	Web     string        // address of the web server
+	Hosts   int           // number of hosts
+	Time    time.Duration // how long it fetches pages
+	Rate    float64       // most pages a second; 0: as many as it can
+	Callers int           // requests that it makes at once
+}
+
+// report is what a process prints at its end.
+type report struct {
+	Pages   int           // fetched
+	Failed  int           // pages that were not fetched
+	Failure string        // why one of them was not
+	Took    time.Duration // from the first page to the end of the last
+	CPU     time.Duration // processor time in that span
+	Fetches int64         // of robots.txt
+	Unpaced uint64        // turns that Redis did not decide about
+}
+
+const agent = "ExampleBot/1.0 (+https://example.com/bot)"
+
+// work does a job. When it has the robots.txt of all hosts it prints a line, and waits for
+// one on its input before it fetches pages.
+func work(text string) error {
+	var j job
+	if err := json.Unmarshal([]byte(text), &j); err != nil {
+		return err
+	}
+	o := &fetcher.Options{Base: transport(j.Web)}
+	if j.Store != "" {
+		// The default of 300 ms is too short if the server, the web and all processes
+		// share one busy machine.
+		s, err := redis.Open(j.Store, &redis.Options{Delay: 2 * time.Second})
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		o.Store = s
+	}
+	t, err := fetcher.New(agent, o)
+	if err != nil {
+		return err
+	}
+	order := rand.Perm(j.Hosts)
+	if err := t.Prefetch(context.Background(), targets(order)); err != nil {
+		return err
+	}
+	fmt.Println("ready")
+	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
+		return err
+	}
+	r := j.crawl(&http.Client{Transport: t}, order)
+	stats := t.Stats()
+	r.Fetches, r.Unpaced = stats.Retrievals, stats.Pace.Unshared
+	return json.NewEncoder(os.Stdout).Encode(r)
+}
+
+// targets are the pages of the hosts.
+func targets(hosts []int) iter.Seq[*url.URL] {
+	return func(yield func(*url.URL) bool) {
+		for _, h := range hosts {
+			if u, err := url.Parse(pageOf(h)); err != nil || !yield(u) {
+				return
+			}
+		}
+	}
+}
+
+// crawl fetches a page of each host in order, again and again, until the time is over.
+func (j job) crawl(client *http.Client, order []int) report {
+	var next, pages, failed atomic.Int64
+	var failure atomic.Value
+	var wg sync.WaitGroup
+	began, cpu := time.Now(), cputime.Used()
+	for range j.Callers {
+		wg.Go(func() {
+			for {
+				n := next.Add(1) - 1
+				if j.Rate > 0 {
+					time.Sleep(time.Until(began.Add(time.Duration(float64(n) / j.Rate * float64(time.Second)))))
+				}
+				if time.Since(began) >= j.Time {
+					return
+				}
+				if err := visit(client, pageOf(order[n%int64(len(order))])); err != nil {
+					failed.Add(1)
+					failure.Store(err.Error())
+					continue
+				}
+				pages.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	r := report{Pages: int(pages.Load()), Failed: int(failed.Load()), Took: time.Since(began), CPU: cputime.Used() - cpu}
+	r.Failure, _ = failure.Load().(string)
+	return r
+}
+
+// visit fetches a page.
+func visit(client *http.Client, page string) error {
+	resp, err := client.Get(page)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(io.Discard, resp.Body)
+	return err
+}
