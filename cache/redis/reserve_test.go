@@ -80,7 +80,7 @@ func within(t *testing.T, what string, got, want time.Duration) {
 }
 
 // number runs a command on one of the site's keys and returns the whole number it answers with.
-func number(srv *server, command, key string, args ...string) (n int) {
+func number(srv *server, command, key string, args ...string) (n int64) {
 	const words = `return tostring(redis.call(ARGV[1], KEYS[1], unpack(ARGV, 2)))`
 	key = "polite:1:pace:{" + site + "}:" + key
 	fmt.Sscan(srv.do(append([]string{"EVAL", words, "1", key, command}, args...)...), &n)
@@ -187,7 +187,7 @@ func TestReserve(t *testing.T) {
 			t.Errorf("last start %d, want the moment it was sent, %d", got, later)
 		}
 		hold(t, s, "a", time.Minute, math.MaxInt64)
-		if now, _ := strconv.Atoi(strings.Fields(strings.Trim(srv.do("TIME"), "[]"))[0]); number(srv, "HGET", "state", "last") > (now+1)*1_000_000 {
+		if now, _ := strconv.ParseInt(strings.Fields(strings.Trim(srv.do("TIME"), "[]"))[0], 10, 64); number(srv, "HGET", "state", "last") > (now+1)*1_000_000 {
 			t.Error("a request sent in the future has moved the last start there")
 		}
 	})
