@@ -87,7 +87,8 @@ func containsFold(s, sub string) bool {
 
 // namedHeader returns a copy of the header of a page request with the crawler's
 // agent, or nil if the request has a User-Agent. A field that is present is the
-// caller's choice, an empty one too: net/http then sends none.
+// caller's choice, an empty one too: net/http then sends none. The first User-Agent that does
+// not name the crawler is reported.
 func (t *Transport) namedHeader(req *http.Request) http.Header {
 	if sent, ok := req.Header["User-Agent"]; ok {
 		if len(sent) > 0 && !t.namesCrawler(sent[0]) && t.reported.CompareAndSwap(false, true) {

@@ -43,7 +43,7 @@ func (e *engine) joinFlight(ctx context.Context, key string, force bool) (rec *p
 		}
 		mine := false
 		// DoChan crashes the program if its function panics, and never delivers
-		// if it ends by Goexit: call turns both into an error.
+		// if it ends by Goexit: callBounded turns both into an error.
 		done := e.flights.DoChan(key, func() (any, error) {
 			mine = true
 			return callBounded(context.Background(), e.watch.log, func(context.Context) (any, error) { return e.runFlight(key, force) })

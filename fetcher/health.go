@@ -66,7 +66,7 @@ func (s *sending) written(httptrace.WroteRequestInfo) {
 	s.turn.Sent()
 }
 
-// Read reads the body of the request.
+// Read reads the body of the request, and notes if that fails.
 func (s *sending) Read(b []byte) (int, error) {
 	n, err := s.ReadCloser.Read(b)
 	if err != nil && err != io.EOF {

@@ -69,7 +69,7 @@ func (c *counts) countDecision(v policy.Verdict) {
 	}
 }
 
-// countFetch counts a fetch.
+// countFetch counts a fetch, and how it ended.
 func (c *counts) countFetch(a policy.Attempt, rec *policy.Record) {
 	c.retrievals.Add(1)
 	switch access := rec.State(a.Received).Access; {

@@ -138,7 +138,7 @@ func (d *Dialect) token(value string) string {
 }
 
 // isDefault reports whether the value of a user-agent line names the default
-// group: it is "*" alone, or "*" and white space. "*bot*" is no such value: in real
+// group: it is "*", or begins with "*" and white space. "*bot*" is no such value: in real
 // files it means one crawler.
 func (d *Dialect) isDefault(value string) bool {
 	return value != "" && value[0] == '*' && (len(value) == 1 || d.isSpace(value[1]))

@@ -140,8 +140,9 @@ func (p *Pacer) ask(t *ticket) {
 	}()
 }
 
-// finishAsk updates a ticket by the answer to its question. ok reports whether the store has
-// answered. If it has not, this process grants the start by itself.
+// finishAsk updates a ticket when its question has ended. If ok is false the store did not
+// answer. Then this process grants the first start of the ticket by itself, and a ticket in
+// flight gets no further start.
 func (p *Pacer) finishAsk(t *ticket, g Grant, ok bool, asked instant) {
 	t.cancel = nil
 	now := p.now()

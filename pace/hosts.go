@@ -83,7 +83,7 @@ func (p *Pacer) appendStatuses(found []HostStatus, hosts []*host) []HostStatus {
 	return found
 }
 
-// status is the status of h now, which is wall by the clock.
+// status returns the status of h. now and wall are the same moment, by the two clocks.
 func (h *host) status(now instant, wall time.Time) HostStatus {
 	s := HostStatus{Authority: h.authority, Waiting: h.line.Len(), Guests: h.guestCount, InFlight: h.flying}
 	var next instant

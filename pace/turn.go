@@ -47,7 +47,7 @@ type seat struct {
 	before instant // host.last before this turn
 }
 
-// takeSeat counts a request with this number as started at h.
+// takeSeat counts a request with this number as started at h, and returns its seat.
 func (h *host) takeSeat(number uint64, now instant) seat {
 	h.turns++
 	s := seat{h, h.turns, h.last}
