@@ -45,7 +45,8 @@ const (
 //
 // A flying ticket may ask for its next start. Then it is also asking, queued or granted, and
 // stays so when it is passed. admit takes a ticket from state to state until its request
-// starts. Pacer.mu guards the fields.
+// starts. Pacer.mu guards the fields. Only stop and asked are set without it, before the first
+// question.
 type ticket struct {
 	host   *host
 	scopes []*host // of the request
