@@ -67,6 +67,27 @@ func TestKoster1996(t *testing.T) {
 	}
 }
 
+// TestGoogleNames checks which part of a user-agent line names a crawler: its letters,
+// "-" and "_" up to the first other byte.
+func TestGoogleNames(t *testing.T) {
+	for _, tt := range []struct {
+		name, agent, token string
+		matches            bool
+	}{
+		{"google/whole", "ExampleBot", "ExampleBot", true},
+		{"google/up_to_a_digit", "Example2Bot", "Example", true},
+		{"google/not_past_a_digit", "Example2Bot", "Example2Bot", false},
+		{"google/digit_first", "2Bot", "2Bot", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			robots := "user-agent: " + tt.agent + "\ndisallow: /\n"
+			if got := !Parse([]byte(robots), Google()).Match(tt.token, "/a").Allowed; got != tt.matches {
+				t.Errorf("user-agent %q token %q\ngot match %v\nwant %v", tt.agent, tt.token, got, tt.matches)
+			}
+		})
+	}
+}
+
 // TestDraft2019 checks the table in draft-koster-rep-00, section 2.2.2, with each
 // cell as a rule and as a target, and more rows.
 func TestDraft2019(t *testing.T) {

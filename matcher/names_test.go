@@ -36,6 +36,7 @@ func TestSkipped(t *testing.T) {
 		{"2.2.4/misspelled_and_outside", Dialect{}, "disalow: /a", "rule outside any group"},
 		{"2.2.4/unknown", Dialect{}, "Clean-param: a /b", "unknown record"},
 		{"2.2/no_colon", Dialect{}, group + "disallow /a", "not a record: no name before a colon"},
+		{"google/no_name", Google(), group + ": /a", "not a record: no name before a colon"},
 		{"2.2/no_name", Dialect{}, group + ": /a", "not a record: no name before a colon"},
 		{"google/no_colon", Google(), group + "disallow /a", "misspelling accepted"},
 		{"google/three_words", Google(), group + "disallow /a b", "not a record: no name before a colon"},
@@ -55,6 +56,18 @@ func TestSkipped(t *testing.T) {
 				t.Errorf("file %.80q\ngot  %q\nwant %q", c.file, got, c.want)
 			}
 		})
+	}
+}
+
+// TestEveryMisspelling checks that each listed misspelling is accepted, in any case.
+func TestEveryMisspelling(t *testing.T) {
+	for name, want := range misspellings {
+		for _, name := range []string{name, strings.ToUpper(name)} {
+			d := Dialect{}
+			if got, odd := d.kindOf(name); got != want || !odd {
+				t.Errorf("2.2.4/%q\ngot  %v, odd %v\nwant %v, odd", name, got, odd, want)
+			}
+		}
 	}
 }
 

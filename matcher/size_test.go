@@ -1,7 +1,9 @@
 package matcher
 
 import (
+	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -30,6 +32,46 @@ func TestSize(t *testing.T) {
 	}
 	t.Logf("sizes %d and %d, %d taken", first, ready, taken)
 	runtime.KeepAlive(files)
+}
+
+// TestSizeOfKinds compares Size with the memory of files whose groups have one kind of
+// content each.
+func TestSizeOfKinds(t *testing.T) {
+	lines := func(n int, format string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format+"\n", i)
+		}
+		return b.String()
+	}
+	for _, tt := range []struct{ name, text string }{
+		{"few_rules", lines(40, "disallow: /%d")},
+		{"rules", lines(5000, "disallow: /%d")},
+		{"rules_with_a_query", lines(5000, "disallow: /a?%d")},
+		{"rules_with_stars", lines(5000, "disallow: /a*b%d")},
+		{"rules_with_many_stars", lines(2000, "disallow: /a*b%[1]d*c*d*e*f*g*h")},
+		{"rules_that_change", lines(5000, "disallow: /%%7Ea%d")},
+		{"other_records", lines(5000, "x%d: y")},
+	} {
+		t.Run("house/"+tt.name, func(t *testing.T) {
+			groups := make([]*Group, 20)
+			text := []byte("user-agent: *\n" + tt.text)
+			f := Parse(text, Dialect{})
+			before := heap()
+			for i := range groups {
+				groups[i] = f.choose("ExampleBot")
+				groups[i].Match("/index.html")
+				groups[i].Match("/index.html")
+			}
+			taken := heap() - before
+			size := groups[0].Size() * len(groups)
+			if ratio := float64(size) / float64(taken); ratio < 0.85 || ratio > 1.15 {
+				t.Errorf("%s\ngot a size of %d bytes, %.2f of what they take\nwant %d bytes", tt.name, size, ratio, taken)
+			}
+			runtime.KeepAlive(groups)
+			runtime.KeepAlive(f)
+		})
+	}
 }
 
 // heap returns the bytes in use.

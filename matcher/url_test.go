@@ -1,6 +1,7 @@
 package matcher
 
 import (
+	"encoding/hex"
 	"fmt"
 	"net/url"
 	"strings"
@@ -42,6 +43,22 @@ func TestMatchURLOfEveryByte(t *testing.T) {
 					t.Errorf("%s %#v target %q\ngot %+v\nwant %+v", d.name, u, target(u), got, want)
 				}
 			}
+		}
+	}
+}
+
+// TestTripletOfEveryPair checks RFC 3986, section 2.1: a triplet is "%" and two hex digits.
+func TestTripletOfEveryPair(t *testing.T) {
+	for i := range 1 << 16 {
+		s := "%" + string([]byte{byte(i >> 8), byte(i)})
+		want, err := hex.DecodeString(s[1:])
+		if got, ok := triplet(s, 0); ok != (err == nil) || ok && got != want[0] || !ok && got != '%' {
+			t.Errorf("2.2.2/%q\ngot  %#x, %v\nwant %#x, %v", s, got, ok, want, err)
+		}
+	}
+	for _, s := range []string{"%", "%4"} {
+		if got, ok := triplet(s, 0); ok || got != '%' {
+			t.Errorf("2.2.2/%q\ngot  %#x, %v\nwant no triplet", s, got, ok)
 		}
 	}
 }

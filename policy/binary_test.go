@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"strings"
 	"testing"
@@ -100,6 +101,51 @@ func TestForged(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestForgedNumbers replaces one number of a stored record. Load must refuse a number
+// that MarshalBinary never writes, and accept the least and the largest that it writes.
+func TestForgedNumbers(t *testing.T) {
+	const (
+		learnt, next, status, access          = 10, 18, 26, 30 // the places of the numbers in the data
+		fetched, expires, modified, declared  = 32, 40, 48, 56
+		first, tried, reached, probed, lasted = 66, 74, 82, 90, 98
+		fails                                 = 106
+	)
+	p := policy.RFC9309()
+	kinds := samples(t, p)
+	rec := kinds["stale"] // it has a copy and an outage
+	try := func(name string, at, size int, n int64, valid bool) {
+		t.Run("4.2/"+name, func(t *testing.T) {
+			data := stored(t, rec)
+			copy(data[at:at+size], binary.LittleEndian.AppendUint64(nil, uint64(n)))
+			if data = reseal(data); !valid {
+				refuse(t, p, data, fmt.Sprintf("%d at byte %d", n, at))
+			} else if _, err := p.Load(data); err != nil {
+				t.Errorf("%d at byte %d:\ngot  %v\nwant a record", n, at, err)
+			}
+		})
+	}
+	for name, at := range map[string]int{
+		"learnt": learnt, "next": next, "fetched": fetched, "expires": expires, "modified": modified,
+		"first": first, "tried": tried, "reached": reached, "probed": probed, "lasted": lasted,
+	} {
+		try(name+"_0", at, 8, 0, true)
+		try(name+"_negative", at, 8, -1, false)
+	}
+	try("lifetime_undeclared", declared, 8, -1, true)
+	try("lifetime_negative", declared, 8, -2, false)
+	try("status_0", status, 4, 0, true)
+	try("status_negative", status, 4, -1, false)
+	try("status_largest", status, 4, 1<<20, true)
+	try("status_too_large", status, 4, 1<<20+1, false)
+	try("access_of_no_outage", access, 1, int64(policy.Successful), false)
+	try("fails_largest", fails, 1, 32, true)
+	try("fails_too_many", fails, 1, 33, false)
+	rec = kinds["plain"]
+	try("access_last", access, 1, int64(policy.Restricted), true)
+	try("access_unknown", access, 1, int64(policy.Restricted)+1, false)
+	try("access_of_an_outage", access, 1, int64(policy.Unreachable), false)
 }
 
 // TestLoadOfAnotherProfile checks that only the profile that stored a record loads it.

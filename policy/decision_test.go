@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -216,6 +217,54 @@ func TestJSON(t *testing.T) {
 			got, err := json.Marshal(tt.d)
 			if err != nil || string(got) != tt.want {
 				t.Errorf("%+v, %v:\ngot  %s\nwant %s", tt.d, err, got, tt.want)
+			}
+		})
+	}
+}
+
+// TestJSONOfLongText checks where text is cut.
+func TestJSONOfLongText(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	d := policy.Decision{URL: long, Robots: long, Served: long, Cause: long, Pacing: long, Override: long, Digest: long}
+	d.Match.Agent, d.Match.Rule.Pattern = long, long
+	data, err := json.Marshal(d)
+	var got struct {
+		URL, Robots, Served, Cause, Pacing, Override, Digest string
+		Match                                                struct {
+			Agent string
+			Rule  struct{ Pattern string }
+		}
+	}
+	if err := errors.Join(err, json.Unmarshal(data, &got)); err != nil {
+		t.Fatal(err)
+	}
+	for i, url := range []string{got.URL, got.Robots, got.Served} {
+		if len(url) != 8<<10 {
+			t.Errorf("house/URL %d has %d bytes, want 8 KiB", i, len(url))
+		}
+	}
+	for i, text := range []string{got.Match.Agent, got.Match.Rule.Pattern, got.Cause, got.Pacing, got.Override, got.Digest} {
+		if len(text) != 1<<10 {
+			t.Errorf("house/text %d has %d bytes, want 1 KiB", i, len(text))
+		}
+	}
+}
+
+// TestStringOfLongText checks where text is cut in a line.
+func TestStringOfLongText(t *testing.T) {
+	long := strings.Repeat("Z", 1<<20)
+	for _, tt := range []struct {
+		name, line string
+		most       int // bytes, with the mark of the cut
+	}{
+		{"house/url", policy.Decision{URL: long}.String(), 300},
+		{"house/cause", policy.Decision{Cause: long}.String(), 200},
+		{"house/agent", policy.Decision{Match: matcher.Match{Agent: long}}.String(), 120},
+		{"house/attribute", policy.Decision{Cause: long}.LogValue().String(), 300},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := strings.Count(tt.line, "Z") + len("…"); got != tt.most {
+				t.Errorf("%s\ngot  %d bytes\nwant %d", tt.line, got, tt.most)
 			}
 		})
 	}

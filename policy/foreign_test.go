@@ -143,6 +143,9 @@ func TestTimesLeftOut(t *testing.T) {
 				t.Errorf("%s without a time: down since %v; want no time", tt.event, d.DownSince)
 			}
 			rec = reload(t, p, learn(t, p, rec, attempt(t, "503", start)))
+			if d := decide(t, rec, private, start); !d.DownSince.Equal(start) {
+				t.Errorf("%s without a time, then 503: down since %v; want %v", tt.event, d.DownSince, start)
+			}
 			for _, now := range []time.Time{start, start.Add(29*days + 23*time.Hour)} {
 				if got := outcome(t, rec, now); got != tt.later {
 					t.Errorf("%s without a time, then 503, after %v:\ngot  %s\nwant %s", tt.event, now.Sub(start), got, tt.later)
@@ -216,6 +219,54 @@ func TestSpansOfAnySize(t *testing.T) {
 				t.Errorf("%s, known %v: the next try is at %v; want one in a hundred years or later", event, known, next)
 			}
 		}
+	}
+}
+
+// TestLongSteps checks that steps that double up to the longest span never become shorter.
+func TestLongSteps(t *testing.T) {
+	p := policy.Strict()
+	p.Name, p.Retry.First = "slow", 365*days
+	p.Retry.Day, p.Retry.Later = 1<<63-1, 1<<63-1
+	var rec *policy.Record
+	for fails := range 40 {
+		rec = reload(t, p, learn(t, p, rec, attempt(t, "503", start.Add(time.Duration(fails)*time.Hour))))
+		least := start.Add(365 * days << min(fails, 7) / 2)
+		if next := rec.NextTry(); next.Before(least) {
+			t.Errorf("2.3.1.4/after %d more failed fetches: the next try is at %v; want %v or later", fails, next, least)
+		}
+	}
+}
+
+// TestStepsAreDrawn checks that the first step is drawn from its upper half: over many
+// hosts it is near either end, and never beyond.
+func TestStepsAreDrawn(t *testing.T) {
+	p := policy.RFC9309()
+	least, most := time.Duration(1<<62), time.Duration(0)
+	p.Fresh.Least = time.Second
+	for i := range 1000 {
+		a := attempt(t, "503", start)
+		a.Robots = fmt.Sprintf("https://host%d.example/robots.txt", i)
+		pause := p.Learn(nil, a).NextTry().Sub(start)
+		least, most = min(least, pause), max(most, pause)
+	}
+	first := p.Retry.First
+	if least < first/2 || least > first*51/100 || most > first || most < first*99/100 {
+		t.Errorf("2.3.1.4/the first steps of 1000 hosts:\ngot  %v to %v\nwant %v to %v", least, most, first/2, first)
+	}
+}
+
+// TestOutageOfAClockSetBack checks that a clock that was set back shortens the observed
+// length of an outage: no outage is longer than the time since its first failed fetch.
+func TestOutageOfAClockSetBack(t *testing.T) {
+	p := policy.Google()
+	var rec *policy.Record
+	for now := start; now.Before(start.Add(12 * time.Hour)); now = now.Add(30 * time.Minute) {
+		rec = learn(t, p, rec, attempt(t, "503", now))
+	}
+	back := start.Add(time.Hour)
+	rec = reload(t, p, learn(t, p, rec, attempt(t, "503", back)))
+	if got := outcome(t, rec, back.Add(40*time.Minute)); got != "defer 2.3.1.4" {
+		t.Errorf("2.3.1.4/an outage of 100 minutes:\ngot  %s\nwant defer 2.3.1.4", got)
 	}
 }
 

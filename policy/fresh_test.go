@@ -275,6 +275,8 @@ func TestValidatorsLive(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct{ name, event, match, since string }{
+		{"2.4/an_etag_alone", `200 rules + ETag: "z"`, `"z"`, ""},
+		{"2.4/a_304_with_another_kind_of_validator", "304 + Last-Modified: Sat, 02 May 2020 00:00:00 GMT", `"z"`, "Sat, 02 May 2020 00:00:00 GMT"},
 		{"2.4/a_date_alone", "200 rules + Last-Modified: Fri, 01 May 2020 00:00:00 GMT", "", "Fri, 01 May 2020 00:00:00 GMT"},
 		{"2.4/a_304_brings_an_etag", `304 + ETag: "a"`, `"a"`, "Fri, 01 May 2020 00:00:00 GMT"},
 		{"2.4/a_304_brings_a_date", `304 + ETag: W/"a" + Last-Modified: Sat, 02 May 2020 00:00:00 GMT`, `W/"a"`, "Sat, 02 May 2020 00:00:00 GMT"},

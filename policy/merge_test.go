@@ -39,6 +39,20 @@ func TestMerge(t *testing.T) {
 			[]fetch{at(3, "503")}, []fetch{at(5, "200 rules"+brief), at(9, "503")}, "rules stale 2.4", 9},
 		{"4.2/an_outage_goes_on_after_an_answer_it_did_not_know",
 			[]fetch{at(3, "503"), at(9, "503")}, []fetch{at(5, "200 rules"+brief)}, "rules stale 2.4", 9},
+		{"4.2/two_answers_of_one_moment", []fetch{at(5, "200 rules")}, []fetch{at(5, "404")}, "rules 2.2.2", -1},
+		{"4.2/two_failures_that_end_in_one_moment", []fetch{fetch{3, 5, "503"}}, []fetch{fetch{4, 5, "dns"}}, "defer 2.3.1.4", 5},
+		{"4.2/an_outage_that_begins_in_the_moment_of_an_answer_goes_on",
+			[]fetch{at(5, "503"), at(9, "503")}, []fetch{at(5, "200 rules"+brief)}, "rules stale 2.4", 5},
+		{"4.2/a_failure_in_the_moment_of_an_answer_is_after_it",
+			[]fetch{at(3, "503"), at(5, "503")}, []fetch{at(5, "200 rules"+brief), at(9, "503")}, "rules stale 2.4", 5},
+		{"4.2/the_earlier_failure_has_the_only_copy",
+			[]fetch{at(0, "404"), at(5, "503")}, []fetch{at(0, "200 rules"+brief), at(4, "503")}, "rules stale 2.4", 4},
+		{"4.2/the_later_failure_has_the_only_copy",
+			[]fetch{at(0, "200 rules"+brief), at(5, "503")}, []fetch{at(0, "404"), at(4, "503")}, "rules stale 2.4", 4},
+		{"4.2/the_earlier_failure_has_the_newer_copy",
+			[]fetch{at(0, "200 rules"), at(3, "403"), at(5, "503")}, []fetch{at(3, "200 others"), at(4, "503")}, "others 2.2.2", 4},
+		{"4.2/a_fetch_that_begins_in_the_moment_of_an_answer_and_fails",
+			[]fetch{fetch{5, 6, "503"}}, []fetch{at(5, "200 rules"+brief)}, "rules stale 2.4", 6},
 		{"4.2/a_429_after_an_answer", []fetch{at(0, "200 rules"+brief)}, []fetch{at(3, "429")}, "rules stale 2.4", 3},
 		{"4.2/a_record_from_the_future_loses", []fetch{at(70, "200 rules")}, []fetch{at(1, "404")}, "allow 2.3.1.3", -1},
 		{"4.2/two_records_from_the_future", []fetch{at(70, "200 rules")}, []fetch{at(80, "404")}, "defer 2.4", -1},
@@ -136,6 +150,12 @@ func TestFetchesOfOneMoment(t *testing.T) {
 	}
 	if got := outcome(t, rec, start); got != "rules 2.2.2" {
 		t.Errorf("got %s; want rules 2.2.2", got)
+	}
+	for apart, want := range map[time.Duration]string{999: "rules 2.2.2", time.Microsecond: "allow 2.3.1.3"} {
+		older := p.Learn(nil, attempt(t, "404", start.Add(apart)))
+		if got := outcome(t, p.Learn(older, attempt(t, "200 rules", start)), start); got != want {
+			t.Errorf("a 404, then a file received %v before:\ngot  %s\nwant %s", apart, got, want)
+		}
 	}
 }
 

@@ -133,6 +133,33 @@ func TestEveryEventInEveryState(t *testing.T) {
 	}
 }
 
+// TestEveryStatus checks the decision of each profile after each status, without a copy.
+func TestEveryStatus(t *testing.T) {
+	special := map[int]string{
+		202: newFile, 204: emptyFile, 206: unreachable, 400: badRequest, 401: shut, 403: shut, 404: notFound, 407: notNow,
+		408: notNow, 410: gone, 421: notNow, 425: notNow, 429: tooMany,
+	}
+	for status := 100; status <= 999; status++ {
+		want := special[status]
+		switch {
+		case want != "":
+		case status/100 == 2:
+			want = newFile
+		case status/100 == 4:
+			want = clientError
+		default:
+			want = unreachable
+		}
+		first, _, _ := strings.Cut(strings.TrimSpace(want), "\n")
+		cells := row(t, first, len(names)+1)
+		for i, name := range names {
+			if got := afterEvent(t, name, "N", fmt.Sprintf("%d others", status)); got != cells[i+1] {
+				t.Errorf("2.3.1/status %d, %s:\ngot  %s\nwant %s", status, name, got, cells[i+1])
+			}
+		}
+	}
+}
+
 // afterEvent returns the decision right after the event, without its clause.
 func afterEvent(t *testing.T, name, state, event string) string {
 	p := profile(t, name)
@@ -346,9 +373,10 @@ func TestCheck(t *testing.T) {
 	edges.Hops = 1
 	edges.Fresh = policy.Fresh{Default: time.Second, Most: time.Second, Least: time.Second}
 	edges.Retry = policy.Retry{First: time.Second, Day: time.Second, Later: time.Second}
-	edges.Outage = nil
-	if err := edges.Check(); err != nil {
-		t.Errorf("Check of a profile with the smallest numbers:\ngot  %v\nwant nil", err)
+	for _, edges.Outage = range [][]policy.Phase{nil, {{Until: 1}, {}}} {
+		if err := edges.Check(); err != nil {
+			t.Errorf("Check of a profile with the smallest numbers:\ngot  %v\nwant nil", err)
+		}
 	}
 	if p, ok := policy.ByName("bing"); ok || p != nil {
 		t.Errorf("ByName(bing) = %v, %v; want nil, false", p, ok)

@@ -88,6 +88,11 @@ func TestFarTimes(t *testing.T) {
 			}
 		}
 	}
+	for _, at := range []time.Time{time.Unix(0, 1).UTC(), time.Unix(0, 5e8).UTC()} {
+		if d := learn(t, p, nil, attempt(t, "200 rules", at)).Decide("ExampleBot", private, at); !d.Fetched.Equal(at) {
+			t.Errorf("2.4/a file of the first second of 1970: got fetched at %v; want %v", d.Fetched, at)
+		}
+	}
 }
 
 func TestShare(t *testing.T) {
@@ -126,6 +131,10 @@ func TestSize(t *testing.T) {
 	gone := learn(t, p, nil, attempt(t, "404", start))
 	if got, want := gone.Size(), 64+len(robots); wide && got != want {
 		t.Errorf("the size of a record of a 404 is %d; want %d", got, want)
+	}
+	down := learn(t, p, nil, attempt(t, "503", start))
+	if got, want := down.Size(), 64+56+48+len(robots)+len("status 503 Service Unavailable")+len("2.3.1.4"); wide && got != want {
+		t.Errorf("the size of a record of an outage is %d; want %d", got, want)
 	}
 	for _, tt := range []struct {
 		what  string

@@ -1,12 +1,17 @@
 package main
 
 import (
+	"bytes"
+	_ "embed"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // operators are the replacements of each operator.
@@ -37,6 +42,51 @@ func (c change) position() string { return fmt.Sprintf("%s:%d:%d", c.file, c.at.
 
 func (c change) String() string {
 	return fmt.Sprintf("%s: %s for %s", c.position(), c.with, c.source[c.from:c.to])
+}
+
+// line returns the changed line.
+func (c change) line() string {
+	begin := bytes.LastIndexByte(c.source[:c.from], '\n') + 1
+	rest, _, _ := bytes.Cut(c.source[c.to:], []byte("\n"))
+	return strings.TrimSpace(string(c.source[begin:c.from]) + c.with + string(rest))
+}
+
+// key returns what names the change in equivalent.txt: the file and the changed line.
+func (c change) key() string {
+	return filepath.Base(filepath.Dir(c.file)) + "/" + filepath.Base(c.file) + ": " + c.line()
+}
+
+//go:embed equivalent.txt
+var equivalentText string
+
+// readEquivalents returns the reason of each listed change, by its key. A line that begins with # is the reason of the
+// lines up to the next one.
+func readEquivalents(text string) map[string]string {
+	reasons, reason := map[string]string{}, ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if r, ok := strings.CutPrefix(line, "#"); ok {
+			reason = strings.TrimSpace(r)
+		} else if line != "" {
+			reasons[line] = reason
+		}
+	}
+	return reasons
+}
+
+// outdated returns the keys of a package that name none of its changes, in order.
+func outdated(equivalents map[string]string, all []change, pkg string) []string {
+	possible := map[string]bool{}
+	for _, c := range all {
+		possible[c.key()] = true
+	}
+	return slices.Sorted(func(yield func(string) bool) {
+		for key := range equivalents {
+			if strings.HasPrefix(key, pkg+"/") && !possible[key] && !yield(key) {
+				return
+			}
+		}
+	})
 }
 
 // apply returns the changed file.

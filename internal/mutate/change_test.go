@@ -1,9 +1,11 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -49,6 +51,33 @@ func TestChanges(t *testing.T) {
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("%s\ngot  %q\nwant %q", before, got, want)
+	}
+}
+
+// TestEquivalent checks that each listed change names a file and has a reason.
+func TestEquivalent(t *testing.T) {
+	for key, reason := range readEquivalents(equivalentText) {
+		if file, line, ok := strings.Cut(key, ": "); reason == "" || !ok || line == "" || !strings.HasSuffix(file, ".go") {
+			t.Errorf("%s\ngot reason %q\nwant FILE: LINE, with a reason", key, reason)
+		}
+	}
+}
+
+func TestReadEquivalents(t *testing.T) {
+	got := readEquivalents("# one\na/b.go: x\n\n# two\na/b.go: y\na/c.go: z\n")
+	want := map[string]string{"a/b.go: x": "one", "a/b.go: y": "two", "a/c.go: z": "two"}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestOutdated(t *testing.T) {
+	source := []byte("if a < b {\n")
+	all := []change{{file: "/m/p/x.go", source: source, from: 5, to: 6, with: "<="}}
+	listed := map[string]string{"p/x.go: if a <= b {": "", "p/x.go: if a < b {": "", "p/y.go: if a <= b {": "", "q/x.go: if a <= b {": ""}
+	got, want := outdated(listed, all, "p"), []string{"p/x.go: if a < b {", "p/y.go: if a <= b {"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q\ngot  %q\nwant %q", listed, got, want)
 	}
 }
 

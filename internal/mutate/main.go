@@ -2,12 +2,13 @@
 // operator, a constant or a condition, and runs the package's short tests on the changed package:
 //
 //	go run ./internal/mutate [-n 200] [-seed 1] [-timeout 1m] [-skip TESTS] PACKAGE...
-//	go run ./internal/mutate -at policy/fresh.go:57:12 ./policy
+//	go run ./internal/mutate -at 'policy/fresh.go:57:' ./policy
 //
 // A change is noticed if a test fails, or if the tests do not end in time. A change that does not compile is not counted.
-// The command prints each change that no test notices, by its position. Such a change is a gap of the tests, or it changes
-// nothing: for example < and <= where both sides are never equal. With -n it makes a random choice of changes, by -seed. After
-// Ctrl-C it prints the counts so far.
+// The command prints each change that no test notices, with its position and the changed line. Such a change is a gap of the
+// tests, or it changes no result: for example < and <= where both sides are never equal, or the size of a buffer. The file
+// equivalent.txt lists changes of the second kind, each with the reason. If no test notices one of them, it is counted apart.
+// With -n the command makes a random choice of changes, by -seed. After Ctrl-C it prints the counts so far.
 // The sources are not changed. On Unix a test may use 4 GiB of address space, because some changes use up the memory.
 package main
 
@@ -23,8 +24,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"runtime"
-	"strings"
 	"time"
 )
 
@@ -33,9 +34,13 @@ func main() {
 	seed := flag.Uint64("seed", 1, "what the random choice depends on")
 	timeout := flag.Duration("timeout", time.Minute, "longest run of the tests")
 	skip := flag.String("skip", "^$", "tests that are skipped, as in go test -skip, because they are slow")
-	at := flag.String("at", "", "only the changes at this position, as printed")
+	at := flag.String("at", "", "only the changes whose position matches this regular expression")
 	flag.Parse()
 	log.SetFlags(0)
+	where, err := regexp.Compile(*at)
+	if err != nil {
+		log.Fatal(err)
+	}
 	temp, err := os.MkdirTemp("", "mutate")
 	if err != nil {
 		log.Fatal(err)
@@ -45,7 +50,7 @@ func main() {
 	defer stop()
 	for _, pkg := range flag.Args() {
 		r := runner{pkg: pkg, temp: temp, timeout: *timeout, skip: *skip}
-		if err := r.run(ctx, *n, *seed, *at); err != nil {
+		if err := r.run(ctx, *n, *seed, where); err != nil {
 			log.Print(err)
 		}
 	}
@@ -59,6 +64,7 @@ const (
 	noticed  outcome = "noticed"
 	endless  outcome = "noticed by the timeout"
 	survived outcome = "survived"
+	listed   outcome = "survived and is listed in equivalent.txt"
 )
 
 // A runner tests the changes of one package.
@@ -71,7 +77,7 @@ type runner struct {
 }
 
 // run tests n random changes, or all if n is 0, until ctx ends. It prints the survivors and the counts.
-func (r *runner) run(ctx context.Context, n int, seed uint64, at string) error {
+func (r *runner) run(ctx context.Context, n int, seed uint64, at *regexp.Regexp) error {
 	files, err := r.list()
 	if err != nil {
 		return err
@@ -84,14 +90,17 @@ func (r *runner) run(ctx context.Context, n int, seed uint64, at string) error {
 		}
 		all = append(all, found...)
 	}
-	possible := len(all)
+	possible, equivalents := len(all), readEquivalents(equivalentText)
+	for _, key := range outdated(equivalents, all, filepath.Base(r.dir)) {
+		fmt.Printf("equivalent.txt has a line that names no change: %s\n", key)
+	}
 	rand.New(rand.NewPCG(seed, seed)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	counts := map[outcome]int{}
 	for _, c := range all {
-		if at != "" && !strings.HasSuffix(c.position(), at) {
+		if !at.MatchString(c.position()) {
 			continue
 		}
-		if tested := counts[noticed] + counts[endless] + counts[survived]; n > 0 && tested == n {
+		if tested := counts[noticed] + counts[endless] + counts[survived] + counts[listed]; n > 0 && tested == n {
 			break
 		}
 		o, err := r.test(ctx, c)
@@ -101,14 +110,17 @@ func (r *runner) run(ctx context.Context, n int, seed uint64, at string) error {
 		if err != nil {
 			return err
 		}
+		if o == survived && equivalents[c.key()] != "" {
+			o = listed
+		}
 		counts[o]++
 		if o == survived {
-			fmt.Println(c)
+			fmt.Printf("%s: %s\n", c, c.line())
 		}
 	}
 	seen, total := counts[noticed]+counts[endless], counts[noticed]+counts[endless]+counts[survived]
-	fmt.Printf("%s: %d of %d changes noticed (%.1f %%), %d of them by the timeout; %d did not compile; %d are possible\n",
-		r.pkg, seen, total, 100*float64(seen)/float64(max(total, 1)), counts[endless], counts[invalid], possible)
+	fmt.Printf("%s: %d of %d changes noticed (%.1f %%), %d of them by the timeout; %d more change no result; %d did not compile; %d are possible\n",
+		r.pkg, seen, total, 100*float64(seen)/float64(max(total, 1)), counts[endless], counts[listed], counts[invalid], possible)
 	return nil
 }
 
