@@ -105,12 +105,14 @@ func (j job) crawl(client *http.Client, order []int) report {
 		wg.Go(func() {
 			for {
 				n := next.Add(1) - 1
+				due := time.Since(began)
 				if j.Rate > 0 {
-					time.Sleep(time.Until(began.Add(time.Duration(float64(n) / j.Rate * float64(time.Second)))))
+					due = max(due, time.Duration(float64(n)/j.Rate*float64(time.Second)))
 				}
-				if time.Since(began) >= j.Time {
+				if due >= j.Time {
 					return
 				}
+				time.Sleep(time.Until(began.Add(due)))
 				if err := visit(client, pageOf(order[n%int64(len(order))])); err != nil {
 					failed.Add(1)
 					failure.Store(err.Error())
