@@ -84,16 +84,19 @@ func TestReasons(t *testing.T) {
 	base := row{store: "one server", processes: 1, rate: 500, pages: 500, took: time.Second}
 	for _, tt := range []struct {
 		name string
+		flag float64 // -rate
 		r    row
 		want string
 	}{
-		{"straight", row{rate: 950}, "a straight line"},
-		{"gap", row{rate: 1990}, "the gap at each host is the bound: it permits 2000 pages a second"},
-		{"processor", row{rate: 600, machine: time.Hour}, "the processor is the bound"},
-		{"idle", row{rate: 600, workers: time.Millisecond}, "the processor is not the bound"},
+		{"straight", 0, row{rate: 950}, "a straight line"},
+		{"gap", 0, row{rate: 1990}, "the gap at each host is the bound: it permits 2000 pages a second"},
+		{"rate", 500, row{rate: 990, machine: time.Hour}, "a straight line, by -rate: 990 of 1000"},
+		{"processor", 500, row{rate: 600, machine: time.Hour}, "the processor is the bound"},
+		{"idle", 0, row{rate: 600, workers: time.Millisecond}, "the processor is not the bound"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := tt.r
+			r, s := tt.r, s
+			s.rate = tt.flag
 			r.store, r.processes, r.pages, r.took = base.store, 2, int(r.rate), time.Second
 			if tt.name == "gap" {
 				r.processes = 8

@@ -83,7 +83,10 @@ func (r row) explain(w io.Writer, base row, s settings) {
 	cores := float64(runtime.NumCPU())
 	idle := cores - r.cores(max(r.machine, r.all()))
 	fmt.Fprintf(w, "%s, %d: ", r.store, r.processes)
+	wanted := s.rate * float64(r.processes)
 	switch permitted := float64(s.hosts) / pace.Default().Gap.Seconds(); {
+	case wanted > 0 && r.rate > 0.95*wanted:
+		fmt.Fprintf(w, "a straight line, by -rate: %.0f of %.0f pages a second", r.rate, wanted)
 	case r.processes > base.processes && r.straight(base) >= 0.9:
 		fmt.Fprint(w, "a straight line")
 	case r.rate > 0.9*permitted:
@@ -93,9 +96,6 @@ func (r row) explain(w io.Writer, base row, s settings) {
 			r.cores(r.all()), cores, r.each(r.all()), 1e6*cores/r.each(r.all()))
 	default:
 		fmt.Fprintf(w, "the processor is not the bound: %.2f cores were idle", idle)
-	}
-	if s.rate > 0 {
-		fmt.Fprintf(w, "; %.0f of the %.0f pages a second that -rate permits", r.rate, s.rate*float64(r.processes))
 	}
 	fmt.Fprintf(w, ".\n  %.2f fetches of robots.txt for each host.", float64(r.fetches)/float64(s.hosts))
 	if r.redis > 0 {
