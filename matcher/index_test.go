@@ -46,7 +46,7 @@ func TestIndex(t *testing.T) {
 func TestSortSpans(t *testing.T) {
 	r := random{rand.New(rand.NewPCG(9, 10))}
 	for range 100 {
-		text := r.text(100, r.pick("a", "ab", "a*c"))
+		text := r.text(100, r.pick("a", "ab", "a*c", "\x00a"))
 		list := make([]span, r.IntN(200))
 		for i := range list {
 			begin := r.Int32N(100)

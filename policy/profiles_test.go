@@ -160,6 +160,24 @@ func TestEveryStatus(t *testing.T) {
 	}
 }
 
+// TestAnswersOfAnOutage checks which statuses prove for 31 days that there is a server: then
+// it is taken to have no file.
+func TestAnswersOfAnOutage(t *testing.T) {
+	for status, want := range map[int]string{
+		206: "defer 2.3.1.4", 301: "allow 2.3.1.4", 407: "defer house", 408: "allow 2.3.1.4", 421: "allow 2.3.1.4", 425: "allow 2.3.1.4",
+		429: "defer house", 500: "allow 2.3.1.4", 503: "allow 2.3.1.4",
+	} {
+		p, now := policy.RFC9309(), start
+		var rec *policy.Record
+		for ; now.Before(start.Add(31 * days)); now = now.Add(time.Hour) {
+			rec = learn(t, p, rec, attempt(t, fmt.Sprint(status), now))
+		}
+		if got := outcome(t, rec, now); got != want {
+			t.Errorf("2.3.1.4/status %d for 31 days:\ngot  %s\nwant %s", status, got, want)
+		}
+	}
+}
+
 // afterEvent returns the decision right after the event, without its clause.
 func afterEvent(t *testing.T, name, state, event string) string {
 	p := profile(t, name)
