@@ -219,7 +219,7 @@ type Condition struct {
 	// Cause is what the last of them was.
 	Cause string
 	// Open says that there were so many that only a probe may start. A success
-	// ends that, and so does a probe whose answer begins well.
+	// ends that, or a probe whose answer begins well.
 	Open bool
 	// Rest is the length of the latest rest, halved by each success since.
 	Rest time.Duration
