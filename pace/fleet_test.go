@@ -172,10 +172,17 @@ func (s *ledger) set(down error, delays ...time.Duration) {
 	s.down, s.delays = down, delays
 }
 
-func (s *ledger) asked() int {
+// A tally is what a ledger shows of its callers at one moment.
+type tally struct {
+	flying        int // tickets
+	held, reserve int // calls
+	level         time.Duration
+}
+
+func (s *ledger) tally() tally {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.reserve
+	return tally{len(s.flying), s.held, s.reserve, s.level}
 }
 
 func newLedger() *ledger {
@@ -244,8 +251,8 @@ func TestFleetParallel(t *testing.T) {
 		if got := time.Since(zero); got != held {
 			t.Errorf("the other process started after %v, want at the end of the request in flight, %v", got, held)
 		}
-		if s.held < 50 {
-			t.Errorf("renewed %d times in 10 minutes, want once in 10 seconds", s.held)
+		if held := s.tally().held; held < 50 {
+			t.Errorf("renewed %d times in 10 minutes, want once in 10 seconds", held)
 		}
 		// A process that is killed renews no more.
 		other.flight.ticket.renew.Stop()
@@ -279,8 +286,8 @@ func TestFleetPause(t *testing.T) {
 		}
 		turn.Answer(200, nil)
 		turn.Done()
-		if s.level != 2*time.Second {
-			t.Errorf("level after a success: %v, want half of 4s", s.level)
+		if level := s.tally().level; level != 2*time.Second {
+			t.Errorf("level after a success: %v, want half of 4s", level)
 		}
 		turn = take(t, all[0], host1, 0)
 		turn.Answer(503, http.Header{"Retry-After": {"60"}})
@@ -318,8 +325,8 @@ func TestFleetRefusal(t *testing.T) {
 			t.Errorf("Stats() = %+v, want %+v", got, want)
 		}
 		synctest.Wait()
-		if len(s.flying) != 0 {
-			t.Errorf("%d in flight after all have left, want none", len(s.flying))
+		if n := s.tally().flying; n != 0 {
+			t.Errorf("%d in flight after all have left, want none", n)
 		}
 	})
 }
@@ -369,6 +376,7 @@ func TestFleetPartOfTheStoreAway(t *testing.T) {
 		p := pacer(t, Limits{Gap: time.Second}, &Options{Shared: halved{newLedger()}})
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
+		var mu sync.Mutex
 		var starts []time.Time
 		visit := func(host string, callers int, started func()) {
 			for range callers {
@@ -386,7 +394,11 @@ func TestFleetPartOfTheStoreAway(t *testing.T) {
 		}
 		take(t, p, host1, 0).Done()
 		visit(host1, 1, func() {})
-		visit(host2, 5, func() { starts = append(starts, time.Now()) })
+		visit(host2, 5, func() {
+			mu.Lock()
+			defer mu.Unlock()
+			starts = append(starts, time.Now())
+		})
 		time.Sleep(time.Minute)
 		cancel()
 		wg.Wait()
@@ -416,8 +428,8 @@ func TestFleetHangs(t *testing.T) {
 		}
 		synctest.Wait()
 		said.check(t)
-		if len(s.flying) != 0 {
-			t.Errorf("%d in flight, want none", len(s.flying))
+		if n := s.tally().flying; n != 0 {
+			t.Errorf("%d in flight, want none", n)
 		}
 		s.set(nil, time.Hour)
 		zero = time.Now()
@@ -448,8 +460,8 @@ func TestFleetLateAnswer(t *testing.T) {
 				time.Sleep(time.Minute)
 				s.set(nil, test.delay)
 				take(t, all[0], host1, 0).Done()
-				if s.reserve != test.asked {
-					t.Errorf("answer after %v: asked %d times for two turns, want %d", test.delay, s.reserve, test.asked)
+				if n := s.tally().reserve; n != test.asked {
+					t.Errorf("answer after %v: asked %d times for two turns, want %d", test.delay, n, test.asked)
 				}
 			})
 		})
@@ -623,8 +635,8 @@ func TestFleetRenewalEnds(t *testing.T) {
 		name  string
 		after time.Duration
 	}{
-		{"before_a_renewal", 5 * time.Second},
-		{"within_a_renewal", 10*time.Second + 500*ms},
+		{"before_a_renewal", placeLife / 4},
+		{"within_a_renewal", placeLife/3 + 500*ms},
 	} {
 		t.Run("house/"+test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -634,10 +646,10 @@ func TestFleetRenewalEnds(t *testing.T) {
 				time.Sleep(test.after)
 				turn.Done()
 				time.Sleep(time.Second)
-				held := s.held
+				held := s.tally().held
 				time.Sleep(time.Hour)
-				if s.held != held {
-					t.Errorf("%d calls of Hold in the hour after Done, want none", s.held-held)
+				if n := s.tally().held - held; n != 0 {
+					t.Errorf("%d calls of Hold in the hour after Done, want none", n)
 				}
 			})
 		})
@@ -773,15 +785,15 @@ func TestFleetPassesPlaces(t *testing.T) {
 					})
 				}
 				wg.Wait()
-				if test.limits.Parallel == 1 && s.reserve > 40 {
-					t.Errorf("40 turns of two processes took %d questions, want fewer", s.reserve)
+				if n := s.tally().reserve; test.limits.Parallel == 1 && n > 40 {
+					t.Errorf("40 turns of two processes took %d questions, want fewer", n)
 				}
 				if last := slices.Index(starts, 1); last > 30 {
 					t.Errorf("starts by process: %v; want turns for both", starts)
 				}
 				synctest.Wait()
-				if len(s.flying) != 0 {
-					t.Errorf("%d in flight after all have ended, want none", len(s.flying))
+				if n := s.tally().flying; n != 0 {
+					t.Errorf("%d in flight after all have ended, want none", n)
 				}
 			})
 		})
@@ -804,8 +816,13 @@ func TestFleetShare(t *testing.T) {
 	} {
 		t.Run("6/"+test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
 				var said error
-				all, s := fleetOf(t, 4, test.limits, Options{OnShared: func(err error) { said = err }})
+				all, s := fleetOf(t, 4, test.limits, Options{OnShared: func(err error) {
+					mu.Lock()
+					defer mu.Unlock()
+					said = err
+				}})
 				for _, p := range all {
 					take(t, p, host1, 0).Done()
 					synctest.Wait()
@@ -817,7 +834,6 @@ func TestFleetShare(t *testing.T) {
 				synctest.Wait()
 				s.set(errDown)
 				zero := time.Now()
-				var mu sync.Mutex
 				var got []time.Duration
 				var wg sync.WaitGroup
 				for range test.starts {
@@ -834,6 +850,8 @@ func TestFleetShare(t *testing.T) {
 				if !slices.Equal(got, test.starts) {
 					t.Errorf("starts %v, want %v", got, test.starts)
 				}
+				mu.Lock()
+				defer mu.Unlock()
 				if !errors.Is(said, errDown) || !strings.Contains(said.Error(), "each of 4 processes") {
 					t.Errorf("OnShared got %v, want the error and the number of processes", said)
 				}
@@ -963,12 +981,12 @@ func TestFleetOfAStoreThatHangs(t *testing.T) {
 				}
 				close(back)
 				time.Sleep(time.Minute)
-				asked := s.asked()
+				asked := s.tally().reserve
 				for range 10 {
 					take(t, p, host1, 0).Done()
 					time.Sleep(time.Second)
 				}
-				if n := s.asked() - asked; n < 10 {
+				if n := s.tally().reserve - asked; n < 10 {
 					t.Errorf("%d calls for ten turns after the store is back, want ten", n)
 				}
 				time.Sleep(time.Minute)
@@ -1019,15 +1037,14 @@ func TestFleetOfAStoreThatGrantsMuchTooEarly(t *testing.T) {
 // early is a store that grants its first start in a year.
 type early struct {
 	*ledger
-	asked bool
+	asked atomic.Bool
 }
 
 func (s *early) Reserve(ctx context.Context, authority string, r Reservation) (Grant, error) {
 	g, err := s.ledger.Reserve(ctx, authority, r)
-	if !s.asked {
+	if !s.asked.Swap(true) {
 		g.Start += 365 * 24 * time.Hour
 	}
-	s.asked = true
 	return g, err
 }
 
@@ -1072,10 +1089,9 @@ func TestFleetLeavesBeforeItsQuestion(t *testing.T) {
 			t.Fatalf("Wait = %v, want %v", err, context.DeadlineExceeded)
 		}
 		time.Sleep(time.Second)
-		if s.mu.Lock(); len(s.flying) != 0 {
-			t.Errorf("%d in flight a second after all have left, want none", len(s.flying))
+		if n := s.tally().flying; n != 0 {
+			t.Errorf("%d in flight a second after all have left, want none", n)
 		}
-		s.mu.Unlock()
 		time.Sleep(time.Minute)
 	})
 }

@@ -43,6 +43,8 @@ const turnHeader = "Turn"
 // storeAway is what a worker says when the store has not answered in time.
 const storeAway = "the store is away:"
 
+const tooBusy = "this machine is too busy for its own redis-server, which took more than a second to answer"
+
 // TestPaceWorker is one process of a fleet: this test binary, started again by the tests below. It makes its
 // visits as fast as the pacer lets it.
 func TestPaceWorker(t *testing.T) {
@@ -224,7 +226,7 @@ func (o *origin) crawl(t *testing.T, visits int, gap time.Duration, parallel int
 	}
 	wg.Wait()
 	if away.Load() {
-		t.Skip("this machine is too busy for its own redis-server, which took more than a second to answer")
+		t.Skip(tooBusy)
 	}
 	if got, want := len(o.arrived), visits*o.fleet; got != want {
 		t.Errorf("%d requests arrived, want %d", got, want)

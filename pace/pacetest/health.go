@@ -133,7 +133,7 @@ func (d *desk) probe() {
 		d.Errorf("after the probe failed %+v, want four failures and twice the rest, at most %v", c, longest)
 	}
 	d.hold("s.d", 0, g.Start)
-	d.refused(soon("p.e"), "the host rests")
+	d.refusedUntil(c.Until, soon("p.e"), "the host rests")
 	time.Sleep(longest + 50*time.Millisecond)
 	g = d.granted(soon("p.e"), "the rest is over, and one may try")
 	d.refused(soon("q.f"), "there is a probe in flight")

@@ -183,11 +183,20 @@ func TestScopeModel(t *testing.T) {
 
 // atRest checks that no ticket is left.
 func (r *reference) atRest(t *testing.T) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for name := range r.sites {
 		if s := r.site(name); len(s.tickets) > 0 || s.kept.ticket != "" {
 			t.Errorf("%s: %d tickets, kept for %q; want none", name, len(s.tickets), s.kept.ticket)
 		}
 	}
+}
+
+// called returns the number of calls of Reserve and Hold.
+func (r *reference) called() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.calls
 }
 
 // A mortal is the store as a process sees it until the process is killed.
@@ -308,9 +317,7 @@ func TestScopeShare(t *testing.T) {
 					}
 					wg.Wait()
 					rate := float64(starts.Load()) / span.Seconds()
-					store.mu.Lock()
-					t.Logf("%.1f of %.1f requests a second, %.0f %%; %.1f calls each", rate, test.permitted, 100*rate/test.permitted, float64(store.calls)/float64(starts.Load()))
-					store.mu.Unlock()
+					t.Logf("%.1f of %.1f requests a second, %.0f %%; %.1f calls each", rate, test.permitted, 100*rate/test.permitted, float64(store.called())/float64(starts.Load()))
 					if want := 0.9 * test.permitted; rate < want && away < 10*ms {
 						t.Errorf("%.1f requests a second, want %.1f", rate, want)
 					}
@@ -353,7 +360,7 @@ func TestSlowScopeStopsNobody(t *testing.T) {
 					work(fleet[i%2], fmt.Sprint("other", i), &others, all)
 				}
 				wg.Wait()
-				t.Logf("%d of the slow domain, %d others, %d calls", slows.Load(), others.Load(), store.calls)
+				t.Logf("%d of the slow domain, %d others, %d calls", slows.Load(), others.Load(), store.called())
 				if n := slows.Load(); n < 18 {
 					t.Errorf("%d requests of a domain with a gap of 1s in %v; want 18 at least", n, span)
 				}
