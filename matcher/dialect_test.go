@@ -1,6 +1,7 @@
 package matcher
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,49 @@ func TestLegacyVectors(t *testing.T) {
 		if v.Class == "legacy" && slices.Contains(draft, topic) {
 			v.check(t, "Draft2019", Draft2019())
 		}
+	}
+}
+
+// TestGoogle checks what google/robotstxt does and RFC 9309 does not say.
+func TestGoogle(t *testing.T) {
+	for _, r := range []ruling{
+		{"google/control_byte_is_data", "/a\x01b", "/a\x01b", true},
+		{"google/robots_txt_has_no_exemption", "/robots.txt", "/robots.txt", true},
+		{"google/target_begins_with_a_host", "/a", "example.com/a", true},
+		{"google/host_alone", "/$", "example.com", true},
+		{"google/target_begins_with_a_query", "/?q", "?q", true},
+		{"google/target_begins_with_parameters", "/;p", "example.com;p", true},
+		{"google/slash_in_a_query", "/a?b=/", "/a?b=%2F", false},
+		{"google/nul_ends_a_target", "/ab", "/a\x00b", false},
+		{"google/nul_ends_a_pattern", "/a\x00b", "/a", true},
+		{"google/triplet_in_a_pattern", "/a%c3", "/a%C3", true},
+		{"google/triplet_in_a_target", "/a%c3", "/a%c3", false},
+	} {
+		r.check(t, Google())
+	}
+}
+
+// TestIndexPage checks that google/robotstxt takes a rule that allows an index page for a rule
+// that allows its folder, too. The rule is yielded once, as written.
+func TestIndexPage(t *testing.T) {
+	for _, c := range []struct{ name, rules, target, want string }{
+		{"google/folder", "allow: /x/index.html", "/x/", "2 /x/index.html"},
+		{"google/root", "allow: /index.html", "/", "2 /index.html"},
+		{"google/page", "allow: /x/index.html", "/x/index.html?q", "2 /x/index.html"},
+		{"google/short_name", "allow: /x/index.htm", "/x/", "2 /x/index.htm"},
+		{"google/other_page", "allow: /x/index.php", "/x/", "3 /"},
+		{"google/below_the_folder", "allow: /x/index.html", "/x/y", "3 /"},
+		{"google/disallowed_page", "disallow: /x/index.html", "/x/", "3 /"},
+		{"google/no_folder", "allow: *index.html", "/", "3 /"},
+		{"google/not_the_last_part", "allow: /index.html/x", "/", "3 /"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := Parse([]byte("user-agent: *\n"+c.rules+"\ndisallow: /"), Google())
+			m, rules := f.Match("bot", c.target), slices.Collect(f.Group("bot").Rules())
+			if got := fmt.Sprint(m.Rule.Line, " ", m.Rule.Pattern); got != c.want || len(rules) != 2 {
+				t.Errorf("rules %q target %q\ngot  %s, rules %v\nwant %s, two rules", c.rules, c.target, got, rules, c.want)
+			}
+		})
 	}
 }
 

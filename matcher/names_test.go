@@ -71,6 +71,41 @@ func TestEveryMisspelling(t *testing.T) {
 	}
 }
 
+// TestEveryName checks that white space before the colon changes nothing (RFC 9309, section
+// 2.2), for each name and for each name with one other byte or without its end.
+func TestEveryName(t *testing.T) {
+	for _, name := range names[agent:] {
+		for at := range len(name) {
+			checkColon(t, name[:at])
+			for c := range 256 {
+				if c != '\n' && c != '\r' && c != '#' && c != ':' {
+					checkColon(t, name[:at]+string([]byte{byte(c)})+name[at+1:])
+				}
+			}
+		}
+	}
+}
+
+// checkColon compares the record with a name and its colon with the record that has white
+// space between them.
+func checkColon(t *testing.T, name string) {
+	t.Helper()
+	for _, d := range dialects {
+		for _, value := range []string{"", "/x"} {
+			file := "user-agent: *\n" + name + ":" + value
+			got, want := Parse([]byte(file), d.dialect).scan(), Parse([]byte("user-agent: *\n"+name+" :"+value), d.dialect).scan()
+			for range 2 {
+				if a, b := got.next(), want.next(); a != b {
+					t.Errorf("2.2/%s: file %q\ngot a record: %v\nwant %v", d.name, file, a, b)
+				}
+			}
+			if got.kind != want.kind || got.misspelled != want.misspelled || got.name() != want.name() || got.value() != want.value() {
+				t.Errorf("2.2/%s: file %q\ngot  %+v\nwant %+v", d.name, file, got.record, want.record)
+			}
+		}
+	}
+}
+
 // records is a file with every kind of record that real files have, between the lines
 // of one group.
 const records = `User-agent: a

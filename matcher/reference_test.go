@@ -132,8 +132,8 @@ func (d Dialect) refFind(groups []refGroup, token string) (rules []refRule, foun
 	return rules, found
 }
 
-// refMatch reports whether a target is allowed, and the line of the rule that decides.
-func (d Dialect) refMatch(text, token, target string) (bool, int) {
+// refMatch returns the rule that decides on a target, or one without a line that allows it.
+func (d Dialect) refMatch(text, token, target string) refRule {
 	groups := d.refGroups(text)
 	var rules []refRule
 	for _, one := range append(strings.Split(token, ","), "*") {
@@ -147,7 +147,7 @@ func (d Dialect) refMatch(text, token, target string) (bool, int) {
 	}
 	target = d.refTarget(target)
 	if !d.noExempt && d.refNormal(target, false, false) == "/robots.txt" {
-		return true, 0
+		return refRule{allow: true}
 	}
 	best, size := refRule{allow: true}, -1
 	for _, r := range rules {
@@ -156,7 +156,7 @@ func (d Dialect) refMatch(text, token, target string) (bool, int) {
 			best, size = r, n
 		}
 	}
-	return best.allow, best.line
+	return best
 }
 
 var refAuthority = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://[^/?;]*`)
@@ -370,13 +370,13 @@ func compare(t *testing.T, d Dialect, robots, token string, targets ...string) (
 	f := Parse([]byte(robots), d)
 	groups := append(indexedGroups(f, token), f.Group(token))
 	for _, target := range targets {
-		allowed, line := d.refMatch(robots, token, target)
-		if line > 0 {
+		want := d.refMatch(robots, token, target)
+		if want.line > 0 {
 			hits++
 		}
 		for i, g := range groups {
-			if m := g.Match(target); m.Allowed != allowed || m.Rule.Line != line {
-				t.Fatalf("file %q token %q target %q\ngot %+v from group %d\nwant allowed %v line %d", robots, token, target, m, i, allowed, line)
+			if m := g.Match(target); m.Allowed != want.allow || m.Rule.Line != want.line || m.Rule.Pattern != want.pattern {
+				t.Fatalf("file %q token %q target %q\ngot %+v from group %d\nwant %+v", robots, token, target, m, i, want)
 			}
 		}
 	}

@@ -98,7 +98,7 @@ func TestNames1996(t *testing.T) {
 // TestSlashless checks that a target without a leading slash which is no absolute
 // URL is a path, and never a host.
 func TestSlashless(t *testing.T) {
-	f := matcher.Parse([]byte("user-agent: *\ndisallow: /private\ndisallow: /example.com\ndisallow: /?q\ndisallow: /1:\n"), matcher.Dialect{})
+	f := matcher.Parse([]byte("user-agent: *\ndisallow: /private\ndisallow: /example.com\ndisallow: /?q\ndisallow: /;p\ndisallow: /1:\n"), matcher.Dialect{})
 	for _, c := range []struct {
 		name, target string
 		allowed      bool
@@ -109,6 +109,7 @@ func TestSlashless(t *testing.T) {
 		{"2.2.2/host_is_not_skipped", "www.example.org/private", true},
 		{"2.2.2/absolute", "https://example.com/private", false},
 		{"2.2.2/absolute_without_path", "https://example.com?q", false},
+		{"2.2.2/absolute_with_parameters", "https://example.com;p", false},
 		{"2.2.2/absolute_upper_case", "HTTP://example.com/private", false},
 		{"2.2.2/no_scheme", "1://example.com/private", false},
 		{"2.2.2/query", "?q=1", false},

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -59,6 +60,19 @@ func TestTripletOfEveryPair(t *testing.T) {
 	for _, s := range []string{"%", "%4"} {
 		if got, ok := triplet(s, 0); ok || got != '%' {
 			t.Errorf("2.2.2/%q\ngot  %#x, %v\nwant no triplet", s, got, ok)
+		}
+	}
+}
+
+// TestScheme checks RFC 3986, section 3.1, for all schemes of one and of two bytes.
+func TestScheme(t *testing.T) {
+	schemes := regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`)
+	for i := range 1 << 16 {
+		two := string([]byte{byte(i >> 8), byte(i)})
+		for _, s := range []string{two[:1], two, ""} {
+			if got, want := isScheme(s), schemes.MatchString(s) && s[len(s)-1] != '\n'; got != want {
+				t.Errorf("2.2.2/%q\ngot  %v\nwant %v", s, got, want)
+			}
 		}
 	}
 }
