@@ -3,8 +3,6 @@ package fetcher
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"net/http"
 	"strings"
 
 	"github.com/rfc9309/polite/internal/token"
@@ -85,36 +83,18 @@ func containsFold(s, sub string) bool {
 	return false
 }
 
-// namedHeader returns a copy of the header of a page request with the crawler's
-// agent, or nil if the request has a User-Agent. A field that is present is the
-// caller's choice, an empty one too: net/http then sends none. The first User-Agent that does
-// not name the crawler is reported.
-func (t *Transport) namedHeader(req *http.Request) http.Header {
-	if sent, ok := req.Header["User-Agent"]; ok {
-		if len(sent) > 0 && !t.namesCrawler(sent[0]) && t.reported.CompareAndSwap(false, true) {
-			t.engine.watch.foreignAgent(sent[0], t.token)
-		}
-		return nil
-	}
-	h := maps.Clone(req.Header)
-	if h == nil {
-		h = make(http.Header, 1)
-	}
-	h["User-Agent"] = []string{t.engine.agent}
-	return h
-}
-
-// namesCrawler reports whether a User-Agent contains one of the product tokens, so that a
-// webmaster can find it there. It is true for an empty one, which net/http does not
-// send, and once a User-Agent has been reported.
-func (t *Transport) namesCrawler(sent string) bool {
-	if sent == t.engine.agent || sent == "" || t.reported.Load() {
-		return true
+// checkAgent reports the first User-Agent that contains none of the product tokens: a
+// webmaster could not find it in robots.txt. An empty one is not sent.
+func (t *Transport) checkAgent(sent string) {
+	if sent == "" || t.reported.Load() {
+		return
 	}
 	for token := range strings.SplitSeq(t.token, ", ") {
 		if containsFold(sent, token) {
-			return true
+			return
 		}
 	}
-	return false
+	if t.reported.CompareAndSwap(false, true) {
+		t.engine.watch.foreignAgent(sent, t.token)
+	}
 }

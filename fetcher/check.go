@@ -13,22 +13,40 @@ import (
 
 // This file decides on URLs.
 
+// A visit is one URL on its way to a decision and to a turn.
+type visit struct {
+	target     *url.URL
+	key        string         // the authority of target
+	rec        *policy.Record // governs target; before the decision the record in memory, nil if that is due
+	delay      time.Duration  // Crawl-delay of the group that the crawler obeys
+	fetched    bool           // this visit began the fetch of rec, and did not join another one
+	redirected bool           // a redirect led to target
+}
+
+// visit begins a visit of a URL.
+func (e *engine) visit(target *url.URL) (v visit, err error) {
+	v.target = target
+	if v.key, err = e.authority(target); err == nil {
+		v.rec = e.currentRecord(v.key)
+	}
+	return v, err
+}
+
 // Check decides on a URL and fetches its robots.txt first if that is due. It
 // waits no longer than ctx. It takes no turn for the URL: Decision.Turn says when a
 // request would have one, and [Transport.Admit] waits for it. A site that is down has a
 // decision, too: the error is not nil only if ctx ended, whose cause it then has in its
 // chain, or if the URL has no host or is not one of http, https and Options.Schemes
 // ([ErrURL]).
-func (t *Transport) Check(ctx context.Context, target *url.URL) (policy.Decision, error) {
-	key, err := t.engine.authority(target)
-	if err != nil {
-		return policy.Decision{}, err
-	}
-	r, err := t.decide(ctx, target, key)
+func (t *Transport) Check(ctx context.Context, target *url.URL) (d policy.Decision, err error) {
+	v, err := t.engine.visit(target)
 	if err == nil {
-		t.report(ctx, r.decision)
+		d, err = t.decide(ctx, &v)
 	}
-	return r.decision, err
+	if err == nil {
+		t.report(ctx, d)
+	}
+	return d, err
 }
 
 // report counts a decision and passes it to the hook.
@@ -37,70 +55,63 @@ func (t *Transport) report(ctx context.Context, d policy.Decision) {
 	t.engine.watch.decided(ctx, d)
 }
 
-// checkedURL is the decision on one URL and the record that it rests on.
-type checkedURL struct {
-	decision    policy.Decision
-	rec         *policy.Record // nil if the decision needs none
-	beganFlight bool           // this call began the fetch of the record, and did not join another one
-}
-
 // decide decides on a URL. It fetches the robots.txt first if no record in memory is
 // current.
-func (t *Transport) decide(ctx context.Context, target *url.URL, key string) (r checkedURL, err error) {
-	if d, ok := t.withoutRecord(target, key); ok {
-		return checkedURL{decision: d}, nil
+func (t *Transport) decide(ctx context.Context, v *visit) (policy.Decision, error) {
+	if d, ok := t.withoutRecord(v); ok {
+		return d, nil
 	}
-	if r.rec = t.engine.currentRecord(key); r.rec == nil {
-		r.rec, r.beganFlight, err = t.engine.joinFlight(ctx, key, false)
+	if v.rec == nil {
+		return t.fetchAndDecide(ctx, v, false)
 	}
-	r.decision, err = t.decisionBy(target, key, r.rec, err)
-	return r, err
+	return t.decideBy(v), nil
+}
+
+// fetchAndDecide decides on a URL by the record that a flight returns; see joinFlight.
+func (t *Transport) fetchAndDecide(ctx context.Context, v *visit, force bool) (policy.Decision, error) {
+	var err error
+	if v.rec, v.fetched, err = t.engine.joinFlight(ctx, v.key, force); err != nil {
+		return t.decisionFor(v.target, err)
+	}
+	return t.decideBy(v), nil
+}
+
+// decideBy decides on a URL by v.rec.
+func (t *Transport) decideBy(v *visit) policy.Decision {
+	v.delay, _ = v.rec.File().Group(t.token).CrawlDelay()
+	return t.withTurn(v.rec.Decide(t.token, v.target, time.Now()), v)
 }
 
 // withoutRecord returns the decision on a URL that needs no record: Options.Override has
 // decided, or the URL is robots.txt itself. It reports false for any other URL.
-func (t *Transport) withoutRecord(target *url.URL, key string) (policy.Decision, bool) {
-	if d, ok := t.overridden(target); ok {
-		return d, true
-	}
+func (t *Transport) withoutRecord(v *visit) (policy.Decision, bool) {
 	var empty *policy.Record // allows robots.txt itself, and nothing else
-	if !empty.Allows(t.token, target, time.Time{}) {
-		return policy.Decision{}, false
+	d, ok := t.overridden(v.target)
+	if !ok {
+		if !empty.Allows(t.token, v.target, time.Time{}) {
+			return d, false
+		}
+		d = empty.Decide(t.token, v.target, time.Time{})
+		d.Profile = t.engine.opts.Profile.Name
+		d = t.withTurn(d, v)
 	}
-	d := empty.Decide(t.token, target, time.Time{})
-	d.Profile = t.engine.opts.Profile.Name
-	return t.withTurn(d, target, key, empty), true
-}
-
-// decisionBy returns the decision on a URL by a record, or by the error that came in place
-// of the record. An error that is no decision is returned.
-func (t *Transport) decisionBy(target *url.URL, key string, rec *policy.Record, err error) (policy.Decision, error) {
-	var late *pace.RefusedError
-	var forbidden *egress.RefusedError
-	switch {
-	case errors.As(err, &late):
-		return t.lateDecision(target, late), nil
-	case errors.As(err, &forbidden):
-		return t.forbiddenDecision(target, forbidden), nil
-	case err != nil:
-		return policy.Decision{}, err
-	}
-	return t.withTurn(rec.Decide(t.token, target, time.Now()), target, key, rec), nil
+	v.rec = nil
+	return d, true
 }
 
 // overridden returns the decision of Options.Override on a URL, if there is one.
-func (t *Transport) overridden(target *url.URL) (policy.Decision, bool) {
+func (t *Transport) overridden(target *url.URL) (d policy.Decision, ok bool) {
 	if t.engine.opts.Override == nil {
-		return policy.Decision{}, false
+		return d, false
 	}
 	v, reason, ok := t.engine.opts.Override(target)
 	if !ok {
-		return policy.Decision{}, false
+		return d, false
 	}
 	if reason == "" {
 		reason = "no reason given"
 	}
-	d := t.houseDecision(v, target)
+	d = t.houseDecision(v, target)
 	d.Override = reason
 	return d, true
 }
@@ -111,33 +122,36 @@ func (t *Transport) houseDecision(v policy.Verdict, target *url.URL) policy.Deci
 	return policy.Decision{Verdict: v, URL: target.Redacted(), Clause: "house", Profile: t.engine.opts.Profile.Name}
 }
 
-// lateDecision returns the decision on a URL whose turn comes too late for its caller.
-func (t *Transport) lateDecision(target *url.URL, refused *pace.RefusedError) policy.Decision {
-	d := t.houseDecision(policy.Defer, target)
-	d.RetryAt, d.Pacing = refused.RetryAt, "no turn in time: "+refused.Why()
-	return d
-}
-
-// forbiddenDecision returns the decision on a URL whose address Options.PageEgress refuses.
-func (t *Transport) forbiddenDecision(target *url.URL, refused *egress.RefusedError) policy.Decision {
-	d := t.houseDecision(policy.Disallow, target)
-	d.Cause = refused.Error()
-	return d
+// decisionFor returns the decision that an error stands for: a turn comes too late, or
+// Options.PageEgress refuses an address. Any other error is returned.
+func (t *Transport) decisionFor(target *url.URL, err error) (d policy.Decision, unknown error) {
+	var late *pace.RefusedError
+	var forbidden *egress.RefusedError
+	switch {
+	case errors.As(err, &late):
+		d = t.houseDecision(policy.Defer, target)
+		d.RetryAt, d.Pacing = late.RetryAt, "no turn in time: "+late.Why()
+	case errors.As(err, &forbidden):
+		d = t.houseDecision(policy.Disallow, target)
+		d.Cause = forbidden.Error()
+	default:
+		return d, err
+	}
+	return d, nil
 }
 
 // Peek decides on a URL from memory alone, without any I/O. It reports false if
 // the memory has no record of the authority, or one that is due.
 func (t *Transport) Peek(target *url.URL) (policy.Decision, bool) {
-	key, err := t.engine.authority(target)
+	v, err := t.engine.visit(target)
 	if err != nil {
 		return policy.Decision{}, false
 	}
-	if d, ok := t.withoutRecord(target, key); ok {
+	if d, ok := t.withoutRecord(&v); ok {
 		return d, true
 	}
-	rec := t.engine.currentRecord(key)
-	if rec == nil {
+	if v.rec == nil {
 		return policy.Decision{}, false
 	}
-	return t.withTurn(rec.Decide(t.token, target, time.Now()), target, key, rec), true
+	return t.decideBy(&v), true
 }

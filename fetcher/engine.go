@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/singleflight"
 
@@ -31,6 +31,7 @@ type engine struct {
 	flights  singleflight.Group
 	inFlight sync.Map // of *flight by authority: the flights that have not ended
 	fastPath bool     // RoundTrip may allow a request without making a Decision
+	paced    bool     // requests wait for turns
 }
 
 // newEngine returns an engine with the defaults of the options filled in.
@@ -38,6 +39,9 @@ func newEngine(agent string, o Options) (*engine, error) {
 	e := &engine{
 		agent: agent, opts: o, watch: newObserver(o.Trace, o.Logger),
 		fastPath: o.Override == nil && !o.PageEgress && (o.Trace == nil || o.Trace.Decided == nil),
+	}
+	if o.Scopes == nil {
+		e.opts.Scopes = func(*url.URL) []pace.Scope { return nil }
 	}
 	e.opts.MaxBytes = cmp.Or(o.MaxBytes, defaultMaxBytes)
 	e.opts.Timeout = cmp.Or(o.Timeout, defaultTimeout)
@@ -60,19 +64,10 @@ func newEngine(agent string, o Options) (*engine, error) {
 		Rule: addressRule(e.watch.log, o.Egress), Pages: o.PageEgress, Resolve: o.Base == nil, MaxHeader: maxHeader,
 	})
 	limits := *cmp.Or(o.Pace, pace.Default())
-	e.opts.Pace = &limits
+	e.opts.Pace, e.paced = &limits, !limits.Off || o.Scopes != nil
 	var err error
 	if e.pacer, err = e.newPacer(limits); err != nil {
 		return nil, err
 	}
 	return e, nil
-}
-
-// currentRecord returns the record of an authority in memory, nil if it is due or there is
-// none.
-func (e *engine) currentRecord(key string) *policy.Record {
-	if rec, ok := e.memory.records.Get(key); ok && !rec.Due(time.Now()) {
-		return rec
-	}
-	return nil
 }

@@ -180,7 +180,7 @@ func (t *tries) nextTurn() (pace.Turn, error) {
 	if err != nil {
 		return pace.Turn{}, err
 	}
-	turn, err := t.engine.pacer.Follow(t.ctx, key, 0, t.engine.scopes(t.url)...)
+	turn, err := t.engine.pacer.Follow(t.ctx, key, 0, t.engine.opts.Scopes(t.url)...)
 	if err != nil {
 		return pace.Turn{}, &policy.Failure{Class: policy.Timeout, Err: fmt.Errorf("waiting for a turn: %w", err)}
 	}

@@ -3,7 +3,6 @@ package fetcher
 import (
 	"context"
 	"errors"
-	"net/http"
 	"sync"
 	"time"
 
@@ -132,16 +131,6 @@ func (w *witness) noteFetch(key string, answered bool, at time.Time) {
 		w.before = w.last
 	}
 	w.last, w.silent = sighting{key, at}, 0
-}
-
-// witnessPage notes that a page request was answered, if there is a fleet.
-func (s *storage) witnessPage(req *http.Request) {
-	if s.fleet == nil {
-		return
-	}
-	if key, err := Authority(targetOf(req)); err == nil {
-		s.witness.noteFetch(key, true, time.Now())
-	}
 }
 
 // othersAnswered reports whether an authority other than key has answered after since.

@@ -4,17 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
 	"time"
 
-	"github.com/rfc9309/polite/internal/egress"
 	"github.com/rfc9309/polite/internal/origin"
-	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
 
-// This file makes the requests for pages.
+// This file makes the requests for pages, and answers those that are refused.
 
 // RoundTrip makes the request if robots.txt allows it, and otherwise returns a
 // *DeniedError without touching the site. It keeps the contract of
@@ -28,40 +30,45 @@ import (
 // section 7.1), wherever its URL leads, and is checked against its robots.txt. A
 // request for /robots.txt itself is allowed.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	target := targetOf(req)
+	e, v := t.engine, visit{target: targetOf(req), redirected: req.Response != nil}
 	var buf [origin.Size]byte
-	key, err := t.engine.appendAuthority(buf[:0], target)
+	key, err := e.appendAuthority(buf[:0], v.target)
 	if err != nil {
 		return t.ungoverned(req, err)
 	}
-	if t.engine.fastPath {
-		now := time.Now()
-		rec, _ := t.engine.memory.records.GetBytes(key)
-		switch {
-		case rec.Due(now) || !rec.Allows(t.token, target, now):
-		case t.engine.unpaced():
-			t.engine.counts.allowed.Add(1)
-			return t.send(req, req)
-		default:
-			return t.requestPage(req, authorityOf(rec), rec, nil)
+	now := time.Now()
+	if rec, _ := e.memory.records.GetBytes(key); !rec.Due(now) {
+		v.rec = rec
+	}
+	if e.fastPath && v.rec != nil {
+		group := v.rec.File().Group(t.token)
+		if v.rec.AllowsGroup(group, v.target, now) {
+			v.key = authorityOf(v.rec)
+			if !e.paced {
+				e.counts.allowed.Add(1)
+				return t.send(req, req, v.key)
+			}
+			v.delay, _ = group.CrawlDelay()
+			return t.requestPage(req, &v, nil)
 		}
 	}
-	r, err := t.decideRequest(req, target, string(key))
+	v.key = string(key)
+	d, err := t.decideRequest(req, &v)
 	switch {
 	case err != nil:
 		closeBody(req)
 		return nil, err
-	case !r.decision.Allowed() && !t.engine.opts.Audit:
-		return t.refuse(req, r.decision)
+	case !d.Allowed() && !e.opts.Audit:
+		return t.refuse(req, d)
 	}
-	return t.requestPage(req, string(key), r.rec, r)
+	return t.requestPage(req, &v, &d)
 }
 
 // ungoverned answers a request for a URL that no robots.txt governs. In audit it
 // goes out like any other.
 func (t *Transport) ungoverned(req *http.Request, why error) (*http.Response, error) {
 	if t.engine.opts.Audit {
-		return t.send(req, req)
+		return t.send(req, req, "")
 	}
 	closeBody(req)
 	return nil, fmt.Errorf("fetcher: %w", why)
@@ -70,52 +77,50 @@ func (t *Transport) ungoverned(req *http.Request, why error) (*http.Response, er
 // decideRequest is decide for a request. If the turn of robots.txt comes too late by
 // Limits.MaxWait, a request that follows a redirect waits for it, as long as its context
 // lasts.
-func (t *Transport) decideRequest(req *http.Request, target *url.URL, key string) (*checkedURL, error) {
+func (t *Transport) decideRequest(req *http.Request, v *visit) (policy.Decision, error) {
 	ctx, stop := waitContext(req)
 	defer stop()
 	for {
-		r, err := t.decide(ctx, target, key)
-		d := r.decision
-		if err != nil || d.Verdict != policy.Defer || d.Pacing == "" || !isRedirected(req) || !sleepUntil(ctx, d.RetryAt) {
-			return &r, err
+		d, err := t.decide(ctx, v)
+		if err != nil || d.Verdict != policy.Defer || d.Pacing == "" || !v.redirected || !sleepUntil(ctx, d.RetryAt) {
+			return d, err
+		}
+		v.rec, v.fetched = t.engine.currentRecord(v.key), false
+	}
+}
+
+// requestPage makes a request that may go out, in its turn if requests are paced. d is nil
+// if the record allows the URL and no option needs the whole decision. Under
+// Options.PageEgress the decision is known only when the address is.
+func (t *Transport) requestPage(req *http.Request, v *visit, d *policy.Decision) (*http.Response, error) {
+	ctx, stop := waitContext(req)
+	turn, err := t.takeTurn(ctx, v)
+	stop()
+	if err != nil {
+		late, err := t.decisionFor(v.target, err)
+		switch {
+		case err != nil:
+			closeBody(req)
+			return nil, err
+		case !t.engine.opts.Audit:
+			return t.refuse(req, late)
+		case d == nil || d.Allowed():
+			d = &late
 		}
 	}
-}
-
-// requestPage makes a request that may go out, in its turn if requests are paced. r is nil
-// if the record allows the URL and no option needs the whole decision.
-func (t *Transport) requestPage(req *http.Request, key string, rec *policy.Record, r *checkedURL) (*http.Response, error) {
-	turn, late, err := t.pageTurn(req, key, rec, r)
-	switch {
-	case err != nil:
-		closeBody(req)
-		return nil, err
-	case late == nil:
-	case !t.engine.opts.Audit:
-		return t.refuse(req, *late)
-	case r == nil || r.decision.Allowed():
-		r = &checkedURL{decision: *late}
-	}
-	if r == nil {
+	if d == nil {
 		t.engine.counts.allowed.Add(1)
-		return t.sendInTurn(req, rec, turn)
+		return t.sendInTurn(req, v, turn)
 	}
-	return t.sendReported(req, rec, r.decision, turn)
-}
-
-// sendReported makes a request and reports the decision on it. Under
-// Options.PageEgress the decision is known only when the address is.
-func (t *Transport) sendReported(req *http.Request, rec *policy.Record, d policy.Decision, turn pace.Turn) (*http.Response, error) {
 	if !t.engine.opts.PageEgress {
-		t.report(req.Context(), d)
-		return t.sendInTurn(req, rec, turn)
+		t.report(req.Context(), *d)
+		return t.sendInTurn(req, v, turn)
 	}
-	resp, err := t.sendInTurn(req, rec, turn)
-	var refused *egress.RefusedError
-	if errors.As(err, &refused) {
-		return t.refuse(req, t.forbiddenDecision(targetOf(req), refused))
+	resp, err := t.sendInTurn(req, v, turn)
+	if refused, unknown := t.decisionFor(v.target, err); err != nil && unknown == nil {
+		return t.refuse(req, refused)
 	}
-	t.report(req.Context(), d)
+	t.report(req.Context(), *d)
 	return resp, err
 }
 
@@ -128,10 +133,6 @@ func targetOf(req *http.Request) *url.URL {
 	u.Host = req.Host
 	return &u
 }
-
-// isRedirected reports whether the request follows a redirect: then http.Client sets the
-// answer that caused it.
-func isRedirected(req *http.Request) bool { return req.Response != nil }
 
 // errCancel is why a wait ended when Request.Cancel was closed.
 var errCancel = fmt.Errorf("%w: Request.Cancel is closed", context.Canceled)
@@ -185,31 +186,63 @@ func sleepUntil(ctx context.Context, at time.Time) bool {
 var errNoAnswer = errors.New("the base returned neither an answer nor an error")
 
 // send makes a page request through the base, signed and with a User-Agent. sent is req or a
-// copy of it, and req is what the answer refers to.
-func (t *Transport) send(req, sent *http.Request) (*http.Response, error) {
-	if h := t.namedHeader(req); h != nil {
+// copy of it, and req is what the answer refers to. key is the authority of the page.
+//
+// A User-Agent that is present is the caller's choice, an empty one too: net/http then sends
+// none.
+func (t *Transport) send(req, sent *http.Request, key string) (*http.Response, error) {
+	e := t.engine
+	if agent, ok := req.Header["User-Agent"]; !ok {
 		if sent == req {
 			sent = new(http.Request)
 			*sent = *req
 		}
-		sent.Header = h
+		sent.Header = make(http.Header, len(req.Header)+1)
+		maps.Copy(sent.Header, req.Header)
+		sent.Header["User-Agent"] = []string{e.agent}
+	} else if len(agent) > 0 && agent[0] != e.agent {
+		t.checkAgent(agent[0])
 	}
-	signed, err := t.engine.signed(sent)
+	sent, err := e.signed(sent)
 	if err != nil {
-		closeBody(sent)
+		closeBody(req)
 		return nil, err
 	}
-	resp, err := t.engine.network.Page(signed)
+	resp, err := e.network.Page(sent)
 	switch {
 	case err != nil:
 		return nil, err
 	case resp == nil:
 		return nil, errNoAnswer
-	case resp.Request == signed:
+	case resp.Request == sent:
 		resp.Request = req
 	}
-	t.engine.storage.witnessPage(req)
+	if e.storage.fleet != nil && key != "" {
+		e.storage.witness.noteFetch(key, true, time.Now())
+	}
 	return resp, nil
+}
+
+// signed returns a copy of a request with the header that Options.Sign has given it, or the
+// request itself if Options.Sign is nil. It waits no longer than the context of the
+// request. The error is a *policy.Failure.
+func (e *engine) signed(req *http.Request) (*http.Request, error) {
+	if e.opts.Sign == nil {
+		return req, nil
+	}
+	mine := req.Clone(req.Context())
+	if mine.Header == nil {
+		mine.Header = http.Header{}
+	}
+	mine.Body, mine.GetBody = nil, nil // reading it would take it from the server
+	_, err := callBounded(req.Context(), e.watch.log, func(context.Context) (none, error) { return none{}, e.opts.Sign(mine) })
+	if err != nil {
+		return nil, &policy.Failure{Class: policy.Sign, Err: err}
+	}
+	// A signature cannot lead the request elsewhere, past the robots.txt that was asked.
+	out := *req
+	out.Header = mine.Header
+	return &out, nil
 }
 
 // closeBody closes the body of a request that is not passed to the base: RoundTrip promises
@@ -218,4 +251,50 @@ func closeBody(req *http.Request) {
 	if req.Body != nil {
 		req.Body.Close()
 	}
+}
+
+// ErrDisallowed and ErrDeferred tell apart the two ways a request is refused.
+// A *DeniedError matches one of them with errors.Is.
+var (
+	ErrDisallowed = errors.New("disallowed by robots.txt")
+	ErrDeferred   = errors.New("deferred: robots.txt could not be fetched, or the turn comes too late")
+)
+
+// DeniedError is the error of a request that was refused. http.Client wraps it
+// in a *url.Error; errors.As finds it there.
+type DeniedError struct {
+	Decision policy.Decision
+}
+
+// Error returns the Decision as one line.
+func (e *DeniedError) Error() string { return e.Decision.String() }
+
+// Is reports whether target is ErrDisallowed or ErrDeferred and names this kind
+// of refusal.
+func (e *DeniedError) Is(target error) bool {
+	if e.Decision.Verdict == policy.Disallow {
+		return target == ErrDisallowed
+	}
+	return target == ErrDeferred
+}
+
+// refuse reports the decision on a request that does not go out, and answers it: with a
+// *DeniedError, or with AsResponse a 403 with the Decision. A Defer is a 403, too: the
+// clients that AsResponse is for would try again at once after a 503.
+func (t *Transport) refuse(req *http.Request, d policy.Decision) (*http.Response, error) {
+	closeBody(req)
+	t.report(req.Context(), d)
+	if !t.engine.opts.AsResponse {
+		return nil, &DeniedError{Decision: d}
+	}
+	text := d.String() + "\n"
+	h := http.Header{"Content-Type": {"text/plain; charset=utf-8"}, "Polite-Verdict": {d.Verdict.String()}}
+	if !d.RetryAt.IsZero() {
+		wait := max(time.Until(d.RetryAt), 0).Round(time.Second)
+		h.Set("Retry-After", strconv.FormatInt(int64(wait/time.Second), 10))
+	}
+	return &http.Response{
+		Status: "403 Forbidden", StatusCode: http.StatusForbidden, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: h, Body: io.NopCloser(strings.NewReader(text)), ContentLength: int64(len(text)), Request: req,
+	}, nil
 }

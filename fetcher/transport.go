@@ -52,29 +52,25 @@ func (e *engine) as(token string) *Transport {
 // records. It fetches robots.txt first if that is due. Its errors are the errors of
 // Check, and a *pace.RefusedError if the turn came too late.
 func (t *Transport) Record(ctx context.Context, target *url.URL) (*policy.Record, error) {
-	key, err := t.engine.authority(target)
-	if err != nil {
-		return nil, err
+	v, err := t.engine.visit(target)
+	if err == nil && v.rec == nil {
+		v.rec, _, err = t.engine.joinFlight(ctx, v.key, false)
 	}
-	if rec := t.engine.currentRecord(key); rec != nil {
-		return rec, nil
-	}
-	rec, _, err := t.engine.joinFlight(ctx, key, false)
-	return rec, err
+	return v.rec, err
 }
 
 // Refresh fetches the target's robots.txt now, due or not, and decides on the
 // target by the result. It joins a fetch that is under way.
 func (t *Transport) Refresh(ctx context.Context, target *url.URL) (policy.Decision, error) {
-	key, err := t.engine.authority(target)
+	v, err := t.engine.visit(target)
 	if err != nil {
 		return policy.Decision{}, err
 	}
-	rec, _, err := t.engine.joinFlight(ctx, key, true)
-	if d, ok := t.overridden(target); ok && err == nil {
-		return d, nil
+	d, err := t.fetchAndDecide(ctx, &v, true)
+	if own, ok := t.overridden(target); ok && v.rec != nil {
+		return own, nil
 	}
-	return t.decisionBy(target, key, rec, err)
+	return d, err
 }
 
 // Invalidate forgets the target's authority, in memory and in the store: its
@@ -107,17 +103,14 @@ func (t *Transport) Prefetch(ctx context.Context, targets iter.Seq[*url.URL]) er
 		if ctx.Err() != nil {
 			break
 		}
-		key, err := t.engine.authority(target)
-		if err != nil {
-			bad = cmp.Or(bad, err)
-			continue
-		}
-		if t.engine.currentRecord(key) != nil {
+		v, err := t.engine.visit(target)
+		bad = cmp.Or(bad, err)
+		if err != nil || v.rec != nil {
 			continue
 		}
 		// It ends with the fetch, or with ctx.
 		g.Go(func() error {
-			t.engine.joinFlight(ctx, key, false) // a failure is in the record, and in ctx
+			t.engine.joinFlight(ctx, v.key, false) // a failure is in the record, and in ctx
 			return nil
 		})
 	}

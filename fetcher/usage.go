@@ -44,8 +44,8 @@ func (t *Transport) Usage(resp *http.Response) usage.Set {
 // and when its text last changed. For a response without a body, which no client returns, it
 // reports no change: such a response is a question about the present.
 func (e *engine) governing(resp *http.Response, key string) (rec *policy.Record, changed time.Time) {
-	if b, ok := resp.Body.(*pacedBody); ok && b.page.rec != nil && b.page.caller == resp.Request {
-		return b.page.rec, time.Time{}
+	if b, ok := resp.Body.(*page); ok && b.rec != nil && b.caller == resp.Request {
+		return b.rec, time.Time{}
 	}
 	rec, _ = e.memory.records.Get(key)
 	if resp.Body != nil {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"net/url"
 	"time"
+
+	"github.com/rfc9309/polite/matcher"
 )
 
 // This file decides on URLs: RFC 9309, sections 2.2.2 and 2.3.1.
@@ -69,6 +71,12 @@ func (r *Record) State(now time.Time) (d Decision) {
 // Allows is Decide(token, target, now).Allowed() without the explanation. It
 // allocates nothing once the group of the token is compiled: see [Record.File].
 func (r *Record) Allows(token string, target *url.URL, now time.Time) bool {
+	return r.AllowsGroup(r.File().Group(token), target, now)
+}
+
+// AllowsGroup is Allows for a caller that has the group of its token in File, for its
+// Crawl-delay for instance.
+func (r *Record) AllowsGroup(g *matcher.Group, target *url.URL, now time.Time) bool {
 	if robotsTxt(target) {
 		return true
 	}
@@ -77,7 +85,7 @@ func (r *Record) Allows(token string, target *url.URL, now time.Time) bool {
 	}
 	b := r.basisAt(nanos(now))
 	if b.copy {
-		return r.copy.text.file.MatchURL(token, target).Allowed
+		return g.MatchURL(target).Allowed
 	}
 	return b.verdict == Allow
 }

@@ -115,12 +115,12 @@ func (c *Cache[V, S]) fresh(s *shard[V, S]) uint32 {
 // Put keeps value under key, replaces any earlier key and value, and counts as a use. The key is not copied.
 // Cost is the number of bytes that the key and the value retain without the part. The part may be nil. Put
 // always takes over the caller's hold on the part. An entry larger than the bound is not kept, and the earlier
-// value of the key is removed.
-func (c *Cache[V, S]) Put(key string, value V, cost int64, part *Part[S]) {
+// value of the key is removed. Put returns the value that it replaced, or the zero V.
+func (c *Cache[V, S]) Put(key string, value V, cost int64, part *Part[S]) (replaced V) {
 	if !c.fits(cost, part) {
 		c.Delete(key)
 		c.Drop(part)
-		return
+		return replaced
 	}
 	c.charge(part)
 	hash, s := c.home(key)
@@ -130,6 +130,7 @@ func (c *Cache[V, S]) Put(key string, value V, cost int64, part *Part[S]) {
 	if !ok {
 		id = s.insert(hash, key)
 	}
+	replaced = s.entries[id].value
 	old := s.set(id, key, value, uint32(cost), part, c.clock.Add(2))
 	added, entries := s.size-size, s.used-used
 	s.mu.Unlock()
@@ -138,6 +139,7 @@ func (c *Cache[V, S]) Put(key string, value V, cost int64, part *Part[S]) {
 	c.bytes.Add(added)
 	c.Drop(old)
 	c.evict()
+	return replaced
 }
 
 // fits reports whether an entry can be kept in an empty map.

@@ -347,3 +347,23 @@ func TestAllRunsWithoutLocks(t *testing.T) {
 		t.Errorf("%d entries seen after a break, want 1", n)
 	}
 }
+
+// TestPutReturnsWhatItReplaced checks the result of Put for a new key, a key with a value,
+// and a value that is too large to be kept.
+func TestPutReturnsWhatItReplaced(t *testing.T) {
+	c := New[string, struct{}](10_000)
+	for _, put := range []struct {
+		name, value string
+		cost        int64
+		want        string
+	}{
+		{"new", "first", 1, ""},
+		{"replaced", "second", 1, "first"},
+		{"too_large", "third", 20_000, ""},
+		{"removed_before", "fourth", 1, ""},
+	} {
+		if got := c.Put("key", put.value, put.cost, nil); got != put.want {
+			t.Errorf("9/%s: Put(%q) = %q, want %q", put.name, put.value, got, put.want)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package fetcher
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
+	"time"
+
+	"github.com/rfc9309/polite/pace"
+	"github.com/rfc9309/polite/policy"
+)
+
+// This file follows a page request in its turn to the end of its answer, and reports to the
+// turn how it went.
+
+// sendInTurn is send with a turn that was given, unless that is zero. The turn ends
+// with the answer's body, or with the request if there is no body to read. The next
+// gap counts from when the request is written, however long the connection took. Where no
+// gap is kept, the request goes out as it is: a copy with a trace costs more than the turn.
+func (t *Transport) sendInTurn(req *http.Request, v *visit, turn pace.Turn) (*http.Response, error) {
+	if turn == (pace.Turn{}) {
+		return t.send(req, req, v.key)
+	}
+	reading := false
+	defer func() {
+		if !reading {
+			turn.Done()
+		}
+	}()
+	var began time.Time
+	if _, ok := req.Context().Deadline(); ok {
+		began = time.Now()
+	}
+	var p *page
+	sent := req
+	if turn.Traced() || hasBody(req) {
+		p = &page{turn: turn, caller: req, rec: v.rec, began: began}
+		sent = p.traced()
+	}
+	resp, err := t.send(req, sent, v.key)
+	if err == nil {
+		turn.Answer(resp.StatusCode, resp.Header)
+		// The body of a 101 is a connection, not an answer.
+		if resp.Body == nil || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
+			return resp, nil
+		}
+	}
+	if p == nil {
+		p = &page{turn: turn, caller: req, rec: v.rec, began: began}
+	}
+	if err != nil {
+		p.fail(err)
+		return nil, err
+	}
+	reading = true
+	p.body, resp.Body = resp.Body, p
+	return resp, nil
+}
+
+// hasBody reports whether a request has a body to send.
+func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != http.NoBody }
+
+// A page is a page request that has been sent in its turn. It owns the turn, and the copy of
+// the request that goes out if it matters when that is written. It is also the body of the
+// answer, whose end, or Close, ends the turn.
+type page struct {
+	turn    pace.Turn
+	caller  *http.Request  // the request as RoundTrip got it
+	rec     *policy.Record // governs the request; nil if none was needed
+	began   time.Time      // when it was sent; zero if the caller has no deadline
+	request http.Request   // the copy that goes out, if the request is traced
+	trace   httptrace.ClientTrace
+	body    io.ReadCloser // of the answer
+
+	wrote      atomic.Bool // the copy was written
+	unreadable atomic.Bool // the body of the request could not be read
+	closed     atomic.Bool // the caller wants no more of the answer
+}
+
+// traced returns the copy of the request that reports to the turn when it is written.
+func (p *page) traced() *http.Request {
+	p.trace.WroteRequest = func(httptrace.WroteRequestInfo) {
+		p.wrote.Store(true)
+		p.turn.Sent()
+	}
+	p.request = *p.caller.WithContext(httptrace.WithClientTrace(p.caller.Context(), &p.trace))
+	if hasBody(p.caller) {
+		p.request.Body = upload{p}
+	}
+	return &p.request
+}
+
+// An upload is the body of a page request. It notes in the page if reading it fails.
+type upload struct{ page *page }
+
+func (u upload) Read(b []byte) (int, error) {
+	n, err := u.page.caller.Body.Read(b)
+	if err != nil && err != io.EOF {
+		u.page.unreadable.Store(true)
+	}
+	return n, err
+}
+
+func (u upload) Close() error { return u.page.caller.Body.Close() }
+
+func (p *page) Read(b []byte) (int, error) {
+	n, err := p.body.Read(b)
+	if err == nil {
+		return n, nil
+	}
+	if err != io.EOF && !p.closed.Load() {
+		p.fail(&policy.Failure{Class: policy.Body, Err: err})
+	}
+	p.turn.Done()
+	return n, err
+}
+
+func (p *page) Close() error {
+	p.closed.Store(true)
+	defer p.turn.Done()
+	return p.body.Close()
+}
+
+// slowAfter is how long a request must have been under way for the deadline of its caller
+// to count as a timeout of the host.
+const slowAfter = time.Second
+
+// fail reports a failed page to its turn, if the host or the way to it is the reason. It
+// reports nothing if the caller left, if the body of the request could not be read, or if
+// the request is one that cannot be sent.
+func (p *page) fail(err error) {
+	ctx := p.caller.Context()
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		if time.Since(p.began) >= slowAfter {
+			p.turn.Fail(policy.Timeout.String())
+		}
+		return
+	case ctx.Err() != nil, errors.Is(err, context.Canceled), canceled(p.caller), p.unreadable.Load():
+		return
+	}
+	f := classify(context.Background(), err)
+	if f.Class != policy.Protocol || p.wrote.Load() {
+		failTurn(p.turn, f)
+	}
+}
+
+// canceled reports whether the deprecated Request.Cancel is closed.
+func canceled(req *http.Request) bool {
+	select {
+	//lint:ignore SA1019 net/http honours it as well
+	case <-req.Cancel:
+		return true
+	default:
+		return false
+	}
+}
+
+// failTurn reports to a turn that its request failed, if the host or the way to it is
+// the reason.
+func failTurn(turn pace.Turn, f *policy.Failure) {
+	switch f.Class {
+	case policy.DNS, policy.Connect, policy.TLS, policy.Timeout, policy.Protocol, policy.Body:
+		turn.Fail(f.Class.String())
+	}
+}

@@ -1,0 +1,196 @@
+package fetcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/rfc9309/polite/pace"
+	"github.com/rfc9309/polite/policy"
+)
+
+// This file takes turns from package pace, for RoundTrip and for callers that make their own requests.
+
+// turnTime bounds how long a fetch of robots.txt waits for the host's turn.
+// It is longer than any pause after a 429 or 503.
+const turnTime = 20 * time.Minute
+
+// newPacer returns the pacer of this process. It shares its limits with the fleet if
+// the store is a pace.Store.
+func (e *engine) newPacer(l pace.Limits) (*pace.Pacer, error) {
+	o := &pace.Options{
+		OnWait: func(authority string, wait time.Duration, why pace.Reason) {
+			e.watch.waited(authority, wait, string(why))
+		},
+		OnDelay: e.watch.delay,
+	}
+	if s, ok := e.opts.Store.(pace.Store); ok {
+		o.Shared, o.OnShared = s, e.watch.fleet
+	}
+	return pace.New(l, o)
+}
+
+// firstTurn waits for the host's turn to request robots.txt. The wait is not part of
+// Options.Timeout: a host that wants a minute between requests is not down. A
+// caller need not wait as long; see turnInTime.
+func (e *engine) firstTurn(key string) (turn pace.Turn, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), turnTime)
+	defer cancel()
+	return e.pacer.Wait(ctx, key, 0, e.opts.Scopes(robotsURL(key))...)
+}
+
+// turnInTime checks that waiting for a flight makes sense. It returns the error of ctx if
+// that has ended, and a *pace.RefusedError if the flight cannot have its turn before ctx
+// ends. A flight that has its turn already can be joined in any case.
+func (e *engine) turnInTime(ctx context.Context, key string) error {
+	if ctx.Err() != nil {
+		return contextError(ctx)
+	}
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return nil
+	}
+	if f, ok := e.inFlight.Load(key); ok && f.(*flight).hasTurn.Load() {
+		return nil
+	}
+	if late := e.pacer.Obstacle(key, 0, e.opts.Scopes(robotsURL(key))...); late != nil && !late.RetryAt.Before(deadline) {
+		return late
+	}
+	return nil
+}
+
+// returnDelay is how long after RetryAt a caller is expected to come back.
+const returnDelay = time.Minute
+
+// takeTurn waits for the turn of a page. The error is a *pace.RefusedError if the turn comes
+// too late, and otherwise says why the wait was cut short.
+//
+// Limits.MaxWait does not apply to a redirect: its client would begin again from the first
+// hop, for ever. Nor does it apply to the visit that fetched robots.txt if the file expires
+// before the turn: the request would come back, find the file due and fetch it again, for
+// ever.
+func (t *Transport) takeTurn(ctx context.Context, v *visit) (turn pace.Turn, err error) {
+	scopes := t.engine.opts.Scopes(v.target)
+	for follow := v.redirected; ; follow = true {
+		if follow {
+			turn, err = t.engine.pacer.Follow(ctx, v.key, v.delay, scopes...)
+		} else {
+			turn, err = t.engine.pacer.Wait(ctx, v.key, v.delay, scopes...)
+		}
+		if err == nil {
+			return turn, nil
+		}
+		var refused *pace.RefusedError
+		switch {
+		case errors.As(err, &refused):
+			if follow || !v.fetched || !v.rec.Due(refused.RetryAt.Add(returnDelay)) {
+				return turn, err
+			}
+		case ctx.Err() != nil:
+			return turn, contextError(ctx)
+		default: // Options.Scopes
+			return turn, fmt.Errorf("fetcher: %w", err)
+		}
+	}
+}
+
+// withTurn adds to a decision when the request would have its turn, as far as this
+// process knows.
+func (t *Transport) withTurn(d policy.Decision, v *visit) policy.Decision {
+	e := t.engine
+	if !e.paced || d.Verdict != policy.Allow {
+		return d
+	}
+	scopes, limits := e.opts.Scopes(v.target), e.opts.Pace
+	if o := e.pacer.Obstacle(v.key, v.delay, scopes...); o != nil {
+		d.Turn, d.Pacing = o.RetryAt, "waits for "+o.Why()
+	}
+	for i := range scopes {
+		if scopes[i].Key == v.key {
+			limits = &scopes[i].Limits
+		}
+	}
+	if obeyed := limits.Obeyed(v.delay); obeyed < v.delay && !limits.Off {
+		if d.Pacing != "" {
+			d.Pacing += ", "
+		}
+		d.Pacing += fmt.Sprintf("Crawl-delay %v obeyed as %v", v.delay, obeyed)
+	}
+	return d
+}
+
+// An Admission is the right to one request that the caller makes by other means: a
+// browser, a download tool, an HTTP stack of its own. Report the head of the answer
+// with Answer and end the admission with Done or Fail, once the answer is read or has
+// failed. Its methods may be called from any goroutine. Once it has ended, and on a nil
+// Admission, they do nothing.
+type Admission struct {
+	turn    pace.Turn
+	timeout *time.Timer // ends the turn if the caller does not
+}
+
+// Admit decides on a URL as RoundTrip does and waits for its turn, and leaves the
+// request to the caller: the rules, the limits and the fleet are the same. The
+// Admission is nil with an error, which is as [Transport.Check] has it, and with a
+// decision that does not allow the URL. Under Options.Audit only an error makes it nil.
+//
+// The turn is held until the Admission ends, or for Options.Timeout at most. The caller
+// sends the agent as User-Agent, and asks for each redirect and each resource of a page
+// before it is requested, as each may be at another authority. Options.PageEgress covers
+// robots.txt alone here, since the caller makes the connection.
+func (t *Transport) Admit(ctx context.Context, target *url.URL) (*Admission, policy.Decision, error) {
+	v, err := t.engine.visit(target)
+	if err != nil {
+		return nil, policy.Decision{}, err
+	}
+	d, err := t.decide(ctx, &v)
+	if err != nil {
+		return nil, d, err
+	}
+	var turn pace.Turn
+	if d.Allowed() || t.engine.opts.Audit {
+		if turn, err = t.takeTurn(ctx, &v); err != nil {
+			late, err := t.decisionFor(target, err)
+			if err != nil {
+				return nil, late, err
+			}
+			if d.Allowed() {
+				d = late
+			}
+		}
+	}
+	t.report(ctx, d)
+	if !d.Allowed() && !t.engine.opts.Audit {
+		return nil, d, nil
+	}
+	return &Admission{turn: turn, timeout: time.AfterFunc(t.engine.opts.Timeout, turn.Done)}, d, nil
+}
+
+// Answer reports the head of the answer as soon as it has arrived. Only the first
+// Answer counts.
+func (a *Admission) Answer(status int, h http.Header) {
+	if a != nil {
+		a.turn.Answer(status, h)
+	}
+}
+
+// Fail ends the admission of a request that got no answer, or only part of one. An
+// error of the network counts as a failure of the host; one that wraps context.Canceled
+// does not.
+func (a *Admission) Fail(err error) {
+	if a != nil && err != nil && !errors.Is(err, context.Canceled) {
+		failTurn(a.turn, classify(context.Background(), err))
+	}
+	a.Done()
+}
+
+// Done ends the admission: the request is no longer in flight.
+func (a *Admission) Done() {
+	if a != nil {
+		a.timeout.Stop()
+		a.turn.Done()
+	}
+}
