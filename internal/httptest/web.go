@@ -228,6 +228,13 @@ func (w *Web) Lookups() []Lookup {
 	return slices.Clone(w.lookups)
 }
 
+// Forget removes the requests, dials and lookups so far, so that a test that runs for hours does not keep them all.
+func (w *Web) Forget() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.requests, w.dials, w.lookups = nil, nil, nil
+}
+
 // Conns returns the number of open connections.
 func (w *Web) Conns() int {
 	w.mu.Lock()
