@@ -29,6 +29,7 @@ func TestChoice(t *testing.T) {
 		{"2.2.1/value_shorter_than_the_token", Dialect{}, "user-agent: bo\ndisallow: /a", "bot", ""},
 		{"2.2/blank_line_in_a_group", Dialect{}, "user-agent: bot\n\ndisallow: /a\n\ndisallow: /b", "bot", "bot 3 5"},
 		{"2.2.4/record_between_names", Dialect{}, "user-agent: bot\nx: y\nuser-agent: a\ndisallow: /a", "bot", "bot 4"},
+		{"2.2.2/patterns_that_can_never_match", Dialect{}, "user-agent: bot\ndisallow: a\ndisallow:\ndisallow: $\ndisallow: /\x01\ndisallow: /b\nallow: *", "bot", "bot 6 7"},
 		{"2019/first_default_group", Draft2019(), "user-agent: *\ndisallow: /a\nuser-agent: *\ndisallow: /b", "bot", "* 2"},
 		{"2019/all_groups_of_a_name", Draft2019(), "user-agent: bot\ndisallow: /a\nuser-agent: bot\ndisallow: /b", "bot", "bot 2 4"},
 		{"1996/first_group_of_a_name", Koster1996(), "user-agent: bot\ndisallow: /a\n\nuser-agent: bot\ndisallow: /b", "bot", "bot 2"},
@@ -40,7 +41,7 @@ func TestChoice(t *testing.T) {
 		{"1996/comment_in_a_group", Koster1996(), "user-agent: bot\n# comment\ndisallow: /a", "bot", "bot 3"},
 		{"1996/misspelled", Koster1996(), "user-agent: bot\ndisalow: /a\ndisallow: /b", "bot", "bot 3"},
 		{"google/empty_token", Google(), "user-agent: 1\ndisallow: /a", "", "1 2"},
-		{"google/misspelled_as_a_beginning", Google(), "user-agentx: bot\ndisallowed: /a", "bot", "bot 2"},
+		{"google/misspelled_at_the_beginning", Google(), "user-agentx: bot\ndisallowed: /a", "bot", "bot 2"},
 		{"google/vertical_tab", Google(), "user-agent:\vbot\f\ndisallow: /a", "bot", "bot 2"},
 		{"google/nul_ends_a_line", Google(), "user-agent: bot\x00x\ndisallow: /a", "bot", "bot 2"},
 	} {

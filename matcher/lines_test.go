@@ -22,6 +22,7 @@ func TestLines(t *testing.T) {
 		{"2.2/nothing", matcher.Dialect{}, "", ""},
 		{"2.2/byte_order_mark", matcher.Dialect{}, "\xEF\xBB\xBFa\nb", "1 a|2 b|"},
 		{"house/utf16", matcher.Dialect{}, "\xFF\xFEa\x00\n\x00b\x00", "1 a|2 b|"},
+		{"house/utf16_high_byte_first", matcher.Dialect{}, "\xFE\xFF\x00a\x00\n\x20\xAC", "1 a|2 €|"},
 		{"google/utf16", matcher.Google(), "\xFF\xFEa\x00\n\x00b", "1 \xFF\xFEa\x00|2 \x00b|"},
 		{"google/half_a_mark", matcher.Google(), "\xEF\xBBa", "1 a|"},
 	} {

@@ -41,6 +41,7 @@ func TestSkipped(t *testing.T) {
 		{"google/no_colon", Google(), group + "disallow /a", "misspelling accepted"},
 		{"google/three_words", Google(), group + "disallow /a b", "not a record: no name before a colon"},
 		{"google/long_line", Google(), group + "disallow: /" + long, "past the limit: what follows here is not read"},
+		{"google/line_of_the_limit", Google(), group + "disallow: /" + long[:8*2083-1-len("disallow: /")], ""},
 		{"2.5/long_line", Dialect{}, group + "disallow: /" + long, ""},
 		{"1996/agent_and_blank_line", Koster1996(), "user-agent: *\ndisallow: /a\n\ndisallow: /b", "rule outside any group"},
 		{"1996/star_first", Koster1996(), group + "disallow: *a", "rule that can never match: its pattern begins with neither / nor *"},
@@ -66,6 +67,14 @@ func TestEveryMisspelling(t *testing.T) {
 			d := Dialect{}
 			if got, odd := d.kindOf(name); got != want || !odd {
 				t.Errorf("2.2.4/%q\ngot  %v, odd %v\nwant %v, odd", name, got, odd, want)
+			}
+		}
+	}
+	for _, want := range googleNames {
+		for _, name := range []string{want.begin, strings.ToUpper(want.begin), want.begin + "x"} {
+			d := Google()
+			if got, odd := d.kindOf(name); got != want.kind || odd != !strings.EqualFold(name, names[got]) {
+				t.Errorf("google/%q\ngot  %v, odd %v\nwant %v", name, got, odd, want.kind)
 			}
 		}
 	}
@@ -183,6 +192,7 @@ func TestCrawlDelay(t *testing.T) {
 		{"misspelled", "crawl delay: 2", 2 * time.Second, true},
 		{"comment", "crawl-delay: 2#3", 2 * time.Second, true},
 		{"past_the_range", "crawl-delay: 1e300", most, true},
+		{"just_past_the_range", "crawl-delay: 9223372036.854775808", most, true},
 		{"past_all_floats", "crawl-delay: 1e999", most, true},
 		{"negative", "crawl-delay: -1", 0, false},
 		{"not_a_number", "crawl-delay: NaN", 0, false},

@@ -74,6 +74,42 @@ func TestSizeOfKinds(t *testing.T) {
 	}
 }
 
+// TestKeptGroups checks which groups a File keeps, and that Size counts each once.
+func TestKeptGroups(t *testing.T) {
+	f := Parse([]byte("user-agent: *\ndisallow: /"+strings.Repeat("a", 1000)+"\nuser-agent: bot\ndisallow: /b"), Dialect{})
+	text := f.Size()
+	first := f.Group("one")
+	if got, least := f.Size(), text+first.Size(); got <= least || got > least+100 {
+		t.Errorf("house/one_group: got a size of %d bytes, want a little over %d", got, least)
+	}
+	one := f.Size()
+	if g := f.Group("two"); g != first {
+		t.Error("house/one_agent_value: got two groups, want one")
+	}
+	if got := f.Size(); got <= one || got > one+100 {
+		t.Errorf("house/two_tokens: got a size of %d bytes, want a little over %d", got, one)
+	}
+	if f.Group("bot") == first || f.Group("one") != first || f.Group("bot") != f.Group("bot") {
+		t.Error("house/kept: want the groups of two agent values, each kept")
+	}
+	for i := range 10 * maxGroups {
+		f.Group(fmt.Sprint("bot", strings.Repeat("x", i)))
+	}
+	if got, most := f.Size(), one+maxGroups*(100+10*maxGroups); got > most {
+		t.Errorf("house/many_tokens: got a size of %d bytes, want %d at most", got, most)
+	}
+}
+
+// TestKeptEmptyAgent checks that a crawler without a group does not obey the group of an empty name.
+func TestKeptEmptyAgent(t *testing.T) {
+	f := Parse([]byte("user-agent:\ndisallow: /"), Google())
+	for token, allowed := range map[string]bool{"": false, "bot": true} {
+		if m := f.Match(token, "/a"); m.Allowed != allowed {
+			t.Errorf("google/token %q: got %+v, want allowed %v", token, m, allowed)
+		}
+	}
+}
+
 // heap returns the bytes in use.
 func heap() int {
 	runtime.GC()

@@ -146,7 +146,7 @@ func (r *runner) test(ctx context.Context, c change) (outcome, error) {
 	if err := errors.Join(err, os.WriteFile(changed, c.apply(), 0o600), os.WriteFile(overlay, replace, 0o600)); err != nil {
 		return "", err
 	}
-	if exec.Command("go", "test", "-c", "-overlay", overlay, "-o", binary, r.pkg).Run() != nil {
+	if exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary, r.pkg).Run() != nil {
 		return invalid, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
