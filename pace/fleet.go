@@ -355,11 +355,14 @@ func (p *Pacer) holdTicket(t *ticket, keep time.Duration) (ok bool) {
 	return ok
 }
 
-// healthReport returns the report of what a flight shows of its host. rest is what remains of
-// a pause or a rest.
-func (f *flight) healthReport(health Health, rest time.Duration) Report {
+// healthReport returns the report of what a flight shows of its host, nil without a fleet. rest
+// is what remains of a pause or a rest.
+func (f *flight) healthReport(health Health, rest time.Duration) *Report {
 	h := f.host
-	r := Report{
+	if h.pacer.opts.Shared == nil {
+		return nil
+	}
+	r := &Report{
 		Started: max(f.started+h.pacer.fleet.clock.ahead(), 0), Health: health, Wait: rest, Why: h.untilReason, Level: -1,
 		Failures: h.limits.Failures, Rest: h.limits.Rest, RestMax: h.limits.RestMax,
 	}
@@ -369,32 +372,36 @@ func (f *flight) healthReport(health Health, rest time.Duration) Report {
 	return r
 }
 
-// answerReport returns the report of the answer to a flight. ok is false if there is nothing
-// to report. level is host.level before the answer.
-func (f *flight) answerReport(health Health, rest, level time.Duration) (r Report, ok bool) {
-	h := f.host
+// answerReport returns the report of the answer to a flight, nil if there is nothing to report.
+// level is host.level before the answer.
+func (f *flight) answerReport(rest, level time.Duration) *Report {
+	h, health := f.host, f.health
 	answered := f.ticket != nil && h.breaker.troubled()
 	if health != Failing && !(health == Healthy && answered) {
 		health = Neutral // a success counts at the end
 	}
-	r = f.healthReport(health, rest)
-	if rest > 0 || h.level != level {
+	news := rest > 0 || h.level != level
+	if health == Neutral && !news && !answered {
+		return nil
+	}
+	r := f.healthReport(health, rest)
+	if r != nil && news {
 		r.Level = h.level
 	}
 	if answered {
 		r.Answered = f.ticket.name
 	}
-	return r, health != Neutral || r.Level >= 0 || r.Answered != ""
+	return r
 }
 
-// reportHealth sends a report to the store. It returns when the store has answered, so that no
-// place is given back before that.
-func (p *Pacer) reportHealth(h *host, r Report) {
-	if p.opts.Shared == nil {
+// reportHealth sends a report to the store, unless it is nil. It returns when the store has
+// answered, so that no place is given back before that.
+func (p *Pacer) reportHealth(h *host, r *Report) {
+	if r == nil {
 		return
 	}
 	c, ok := callStore(context.Background(), h, nil, &p.fleet.reports, func(ctx context.Context) (Condition, error) {
-		return p.opts.Shared.Report(ctx, h.authority, r)
+		return p.opts.Shared.Report(ctx, h.authority, *r)
 	})
 	if ok {
 		p.mu.Lock()
@@ -493,18 +500,21 @@ func (h *host) share() int {
 	return 1
 }
 
-// dueAlone is when a start may happen that must keep gap from the last one while the
-// store is away and n processes divide the limits. Others may have started until the
-// store was lost.
-func (h *host) dueAlone(gap time.Duration, n int) instant {
-	p := h.pacer
+// afterLast returns when a start may follow the last one in a gap. While the store is away, n
+// processes divide the limits, so that each keeps n times the gap. Others may have started until
+// the store was lost.
+func (h *host) afterLast(gap time.Duration) instant {
+	n, most := h.share(), h.limits.Parallel
+	if n == 1 {
+		return h.last + gap
+	}
 	wait := times(gap, n)
-	if most := h.limits.Parallel; most > 0 && most < n {
+	if most > 0 && most < n {
 		// Less than one request in flight: this gap keeps to it on average.
 		wait = max(wait, times(h.took, n)/time.Duration(most))
 	}
 	// While no call at all is answered, the first of them counts.
-	return max(h.last, min(h.outage.lost, p.fleet.outage.lost)) + wait
+	return max(h.last, min(h.outage.lost, h.pacer.fleet.outage.lost)) + wait
 }
 
 // measureFlight updates the means by the time that a request was in flight.

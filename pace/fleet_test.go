@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -1094,4 +1095,23 @@ func TestFleetLeavesBeforeItsQuestion(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 	})
+}
+
+// A store that tells of a rest and of no failure refuses callers, and breaks nothing.
+func TestFleetOfAStoreWithARestWithoutFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pacer(t, Limits{MaxWait: time.Second}, &Options{Shared: resting{newLedger()}})
+		_, err := p.Wait(t.Context(), host1, 0)
+		if want := (&RefusedError{Authority: host1, RetryAt: time.Now().Add(time.Hour), Reason: ReasonBreaker}); !reflect.DeepEqual(err, want) {
+			t.Errorf("7: Wait = %v, want %v", err, want)
+		}
+		synctest.Wait()
+	})
+}
+
+// resting is a store that always tells of a rest.
+type resting struct{ *ledger }
+
+func (resting) Reserve(context.Context, string, Reservation) (Grant, error) {
+	return Grant{Start: time.Hour, Condition: Condition{Until: time.Hour, Why: ReasonBreaker}}, nil
 }

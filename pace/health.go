@@ -138,16 +138,22 @@ func (b *breaker) crowded(unanswered, failures int) bool {
 	return b.failures > 0 && unanswered >= max(failures-b.failures, 1)
 }
 
-// probeDue returns when the probe is expected to end: it takes as long as the failure before
-// it. Without a probe it returns never.
-func (b *breaker) probeDue() instant {
+// probing returns when the probe under way started, never if there is none.
+func (b *breaker) probing() instant {
 	switch {
 	case b == nil || !b.open:
 		return never
 	case b.probe != nil:
-		return b.probe.started + b.took
-	case b.fleetProbe > never:
-		return b.fleetProbe + b.took
+		return b.probe.started
+	}
+	return b.fleetProbe
+}
+
+// probeDue returns when the probe is expected to end: it takes as long as the failure before
+// it. Without a probe it returns never.
+func (b *breaker) probeDue() instant {
+	if since := b.probing(); since > never {
+		return since + b.took
 	}
 	return never
 }
@@ -173,11 +179,9 @@ func (p *Pacer) Trouble(authority string) string {
 func (h *host) trouble(now instant) string {
 	b := h.breaker
 	next := "fewer requests at once until one succeeds"
-	switch {
-	case b.probe != nil:
-		next = "one request tries again since " + clockTime(b.probe.started-now)
-	case b.open && b.fleetProbe > never:
-		next = "one request tries again since " + clockTime(b.fleetProbe-now)
+	switch since := b.probing(); {
+	case since > never:
+		next = "one request tries again since " + clockTime(since-now)
 	case b.open:
 		next = "one request tries again at " + clockTime(h.until-now)
 	}

@@ -3,6 +3,7 @@ package pace
 import (
 	"cmp"
 	"container/list"
+	"math"
 	"time"
 )
 
@@ -126,14 +127,21 @@ func (h *host) gap(before, delay time.Duration) time.Duration {
 
 // whyFull returns why the requests in flight forbid a further one, ReasonNone if they do not.
 func (h *host) whyFull() Reason {
-	most := h.limits.Parallel
 	switch {
 	case h.breaker.crowded(h.unanswered, h.limits.Failures):
 		return ReasonBreaker
-	case most > 0 && h.flying+h.asking >= max(most/h.share(), 1):
+	case h.flying+h.asking >= h.places():
 		return ReasonParallel
 	}
 	return ReasonNone
+}
+
+// places returns the number of requests that this process may have in flight.
+func (h *host) places() int {
+	if h.limits.Parallel == 0 {
+		return math.MaxInt
+	}
+	return max(h.limits.Parallel/h.share(), 1)
 }
 
 // adaptive returns the gap that Limits.Adapt asks for.
@@ -155,10 +163,7 @@ func (h *host) adaptive() time.Duration {
 // process knows, and what it waits for until then. It does not look at requests in flight.
 func (h *host) dueAfter(gap time.Duration) (instant, Reason) {
 	slow := h.adaptive()
-	at := h.last + max(gap, slow)
-	if n := h.share(); n > 1 {
-		at = h.dueAlone(max(gap, slow), n)
-	}
+	at := h.afterLast(max(gap, slow))
 	tries := h.breaker.probeDue()
 	switch {
 	case tries > never && tries >= max(at, h.until):

@@ -55,12 +55,16 @@ func (p *Pacer) hostOf(authority string) *host {
 		h.usedLately = true
 	} else {
 		m.added++
-		// The name may be part of a long URL, which a copy does not keep alive.
-		h = &host{pacer: p, authority: strings.Clone(authority), limits: &p.limits, ownGap: p.limits.gapOf(authority), last: never, paused: never, until: never}
+		h = p.newHost(strings.Clone(authority)) // it may be part of a long URL, which a copy does not keep alive
 		m.byName[h.authority] = h
 		m.all = append(m.all, h)
 	}
 	return h
+}
+
+// newHost returns a host of which nothing is known.
+func (p *Pacer) newHost(authority string) *host {
+	return &host{pacer: p, authority: authority, limits: &p.limits, ownGap: p.limits.gapOf(authority), last: never, paused: never, until: never}
 }
 
 // gapOf returns the gap at an authority: 0 if FreeLoopback applies.

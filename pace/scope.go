@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/net/publicsuffix"
 
@@ -210,8 +211,7 @@ func (h *host) roomFor(w *waiter, now instant) (instant, Reason) {
 // keptFrom reports whether the room of h is kept for an older request than the one with this
 // number. Without a gap there may be a further place, which is not kept.
 func (h *host) keptFrom(number uint64) bool {
-	most := h.limits.Parallel
-	beside := h.ownGap == 0 && h.limits.Adapt == 0 && (most == 0 || h.flying+h.asking+1 < max(most/h.share(), 1))
+	beside := h.ownGap == 0 && h.limits.Adapt == 0 && h.flying+h.asking+1 < h.places()
 	return h.roomKeptFor != nil && h.roomKeptFor.number < number && !beside
 }
 
@@ -227,15 +227,20 @@ func (h *host) freeAt(now instant) (instant, bool) {
 	return max(at, now), waits
 }
 
-// lastFree returns the moment at which the last of some scopes has room for a
-// newcomer, and that scope. The scope is nil if all have room now.
-func lastFree(scopes []*host, now instant) (at instant, last *host) {
+// obstacle returns when a newcomer at h with this Crawl-delay and these scopes could start, and
+// what it waits for until then: ReasonNone if it may start now. in is the scope in the way, nil
+// if the authority or its line is.
+func (h *host) obstacle(scopes []*host, delay time.Duration, now instant) (at instant, why Reason, in *host) {
+	at, why = h.arrival(delay, now)
+	if why == ReasonNone && (h.guests.Len() > 0 || h.roomKeptFor != nil) {
+		why, in = ReasonScope, h
+	}
 	for _, s := range scopes {
-		if free, waits := s.freeAt(now); waits && (last == nil || free > at) {
-			at, last = free, s
+		if free, waits := s.freeAt(now); waits && (why == ReasonNone || free > at) {
+			at, why, in = free, ReasonScope, s
 		}
 	}
-	return at, last
+	return at, why, in
 }
 
 // blocker returns the first of w's authority and scopes that has no room for it, nil if

@@ -30,8 +30,8 @@ func (t Turn) Traced() bool { return t.traced }
 type flight struct {
 	free        *flight       // next in Pacer.free, once the flight has ended
 	number      uint64        // of the turn; 0 once the flight has ended
-	seat                      // at the authority
-	scopes      []seat        // in the scopes
+	host        *host         // the authority
+	seats       []seat        // the first is at the authority, the others are in the scopes
 	started     instant       // when the turn was given
 	beforeDelay time.Duration // host.delay before this turn
 	sent        bool          // Sent has been called
@@ -57,19 +57,7 @@ func (h *host) takeSeat(number uint64, now instant) seat {
 }
 
 // latest reports whether no other request has started since.
-func (s *seat) latest() bool { return s.host.turns == s.nth }
-
-// seats calls yield with the seat at the authority and those in the scopes.
-func (f *flight) seats(yield func(*seat) bool) {
-	if !yield(&f.seat) {
-		return
-	}
-	for i := range f.scopes {
-		if !yield(&f.scopes[i]) {
-			return
-		}
-	}
-}
+func (s seat) latest() bool { return s.host.turns == s.nth }
 
 // lockFlight locks the Pacer and returns t's flight. If t has ended, lockFlight returns nil
 // and locks nothing.
@@ -97,19 +85,19 @@ func (t Turn) Sent() {
 		return
 	}
 	defer p.mu.Unlock()
-	now, h := p.now(), f.host
+	now := p.now()
 	f.sent = true
 	if f.ticket != nil {
 		f.ticket.sent = now
 		p.reportSent(f)
 	}
-	for s := range f.seats {
+	for _, s := range f.seats {
 		if s.latest() {
 			s.host.last = now
 		}
 	}
-	if f.latest() {
-		p.reschedule(h)
+	if f.seats[0].latest() {
+		p.reschedule(f.host)
 	}
 }
 
@@ -146,15 +134,9 @@ func (t Turn) Answer(status int, header http.Header) {
 		p.reschedule(h)
 	}
 	p.pump(h)
-	if p.opts.Shared == nil {
-		p.mu.Unlock()
-		return
-	}
-	r, news := f.answerReport(health, rest, level)
+	r := f.answerReport(rest, level)
 	p.mu.Unlock()
-	if news {
-		p.reportHealth(h, r)
-	}
+	p.reportHealth(h, r)
 }
 
 // learn updates h by the answer to a flight. It returns what remains of the pause or the rest
@@ -209,17 +191,15 @@ func (t Turn) Done() {
 	if !f.answered {
 		p.average(f, false)
 	}
-	h, news := f.host, false
-	var r Report
+	h := f.host
+	var r *Report
 	if b := h.breaker; b != nil && f.health == Healthy && (b.troubled() || b.rest > 0) {
 		h.succeed(f)
-		r, news = f.healthReport(Healthy, 0), true
+		r = f.healthReport(Healthy, 0)
 	}
 	ticket := p.endTurn(f)
 	p.mu.Unlock()
-	if news {
-		p.reportHealth(h, r)
-	}
+	p.reportHealth(h, r)
 	if ticket != nil {
 		p.releaseTicket(ticket)
 	}
@@ -271,7 +251,7 @@ func (h *host) recover(started instant) {
 // all before. An error is often quicker than a page, so it may only lengthen the mean.
 // A request without an answer may only lengthen it, too.
 func (p *Pacer) average(f *flight, well bool) {
-	for s := range f.seats {
+	for _, s := range f.seats {
 		h := s.host
 		if h.limits.Adapt == 0 {
 			continue

@@ -97,9 +97,12 @@ func (p *Pacer) wait(ctx context.Context, authority string, delay time.Duration,
 		p.mu.Unlock()
 		return Turn{}, err
 	}
-	most := maxSpan
-	if !follow {
-		most = h.maxWait(others)
+	most := h.limits.MaxWait
+	for _, s := range others {
+		most = min(most, s.limits.MaxWait)
+	}
+	if follow {
+		most = maxSpan
 	}
 	obeyed := h.limits.Obeyed(delay)
 	report := obeyed < delay && !h.limits.Off && p.reported.add(authority)
@@ -116,15 +119,6 @@ func (p *Pacer) wait(ctx context.Context, authority string, delay time.Duration,
 		return t, err
 	}
 	return p.await(ctx, w, most)
-}
-
-// maxWait returns the shortest MaxWait of h and of other scopes.
-func (h *host) maxWait(others []*host) time.Duration {
-	most := h.limits.MaxWait
-	for _, s := range others {
-		most = min(most, s.limits.MaxWait)
-	}
-	return most
 }
 
 // Obeyed returns how much of a Crawl-delay is obeyed under Limits.Delay: all of it,
@@ -152,16 +146,7 @@ func (p *Pacer) enter(ctx context.Context, h *host, scopes []*host, delay, most 
 	}
 	p.pumpAll()
 	p.arrivals++
-	at, why := h.arrival(delay, now)
-	busy, last := lastFree(scopes, now)
-	if why == ReasonNone && (h.guests.Len() > 0 || h.roomKeptFor != nil) {
-		busy, last = now, h
-	}
-	if last != nil && (why == ReasonNone || busy > at) {
-		at, why = busy, ReasonScope
-	} else {
-		last = nil
-	}
+	at, why, in := h.obstacle(scopes, delay, now)
 	if why == ReasonNone && (p.opts.Shared == nil || h.limits.Off && len(scopes) == 0) {
 		return p.startTurn(h, scopes, delay, p.arrivals, now), nil, nil
 	}
@@ -171,7 +156,7 @@ func (p *Pacer) enter(ctx context.Context, h *host, scopes []*host, delay, most 
 		limit = min(limit, now+min(time.Until(deadline), maxSpan)-1)
 	}
 	if at > limit {
-		return Turn{}, nil, p.refusal(h, last, at, why, now)
+		return Turn{}, nil, p.refuse(h, in, at, why, now)
 	}
 	w := &waiter{
 		host: h, number: p.arrivals, scopes: slices.Clone(scopes),
@@ -190,9 +175,9 @@ func (p *Pacer) startTurn(h *host, scopes []*host, delay time.Duration, number u
 		f = &flight{}
 	}
 	p.free = f.free
-	*f = flight{number: number, started: now, beforeDelay: h.delay, seat: h.takeSeat(number, now), scopes: f.scopes[:0]}
+	*f = flight{number: number, host: h, seats: append(f.seats[:0], h.takeSeat(number, now)), started: now, beforeDelay: h.delay}
 	for _, s := range scopes {
-		f.scopes = append(f.scopes, s.takeSeat(number, now))
+		f.seats = append(f.seats, s.takeSeat(number, now))
 	}
 	h.delay = delay
 	h.unanswered++
@@ -205,36 +190,38 @@ func (p *Pacer) startTurn(h *host, scopes []*host, delay time.Duration, number u
 		p.giveTicket(f)
 	}
 	traced := p.opts.Shared != nil || delay > 0 || h.silent
-	for s := range f.seats {
+	for _, s := range f.seats {
 		traced = traced || s.host.ownGap > 0 || s.host.limits.Adapt > 0
 	}
 	return Turn{p, f, number, h.limits, traced}
 }
 
-// refusal counts a refusal and returns its error. scope is in the way if why is
-// ReasonScope.
-func (p *Pacer) refusal(h, scope *host, at instant, why Reason, now instant) error {
+// refuse counts a refusal at h and returns its error. in is as in refusedError.
+func (p *Pacer) refuse(h, in *host, at instant, why Reason, now instant) error {
 	p.stats.Refused++
-	b, trouble := h.breaker, ""
 	if at <= now {
 		at = now + time.Second
 		switch {
-		case why == ReasonBreaker && b.probe != nil:
-			at = now + max(time.Second, now-b.probe.started) // as long again
+		case why == ReasonBreaker && h.breaker != nil && h.breaker.probe != nil:
+			at = now + max(time.Second, now-h.breaker.probe.started) // as long again
 		case why != ReasonShared && why != ReasonBreaker && why != ReasonScope:
 			why = ReasonParallel
 		}
 	}
-	if why == ReasonBreaker && b.failures > 0 {
-		trouble = h.trouble(now)
-	}
-	e := &RefusedError{Authority: h.authority, RetryAt: time.Now().Add(at - now).Round(0), Reason: why, Trouble: trouble}
+	return h.refusedError(in, at, why, now)
+}
+
+// refusedError returns the error of a request at h that waits until at. With ReasonScope in is the
+// scope in the way, nil for the scope that the first in line waits for.
+func (h *host) refusedError(in *host, at instant, why Reason, now instant) *RefusedError {
+	e := &RefusedError{Authority: h.authority, RetryAt: time.Now().Add(at - now).Round(0), Reason: why}
 	switch {
-	case why != ReasonScope:
-	case scope != nil:
-		e.Scope = scope.authority
-	default:
+	case why == ReasonScope && in != nil:
+		e.Scope = in.authority
+	case why == ReasonScope:
 		e.Scope = h.obstacleKey()
+	case why == ReasonBreaker && h.breaker.troubled():
+		e.Trouble = h.trouble(now)
 	}
 	return e
 }
@@ -350,7 +337,7 @@ func (p *Pacer) reschedule(h *host) {
 		if mine <= max(w.limit, now) {
 			at = mine
 		} else {
-			w.why, w.err = why, p.refusal(h, nil, mine, why, now)
+			w.why, w.err = why, p.refuse(h, nil, mine, why, now)
 			p.leaveLine(w)
 		}
 		w = next
@@ -420,7 +407,7 @@ func (p *Pacer) settleWait(w *waiter, left error) {
 		p.pump(h)
 		now := p.now()
 		at, _ := h.arrival(w.delay, now)
-		w.err = p.refusal(h, in, at, w.why, now)
+		w.err = p.refuse(h, in, at, w.why, now)
 	default:
 		p.stats.Cancelled++
 		w.err = left
@@ -438,10 +425,10 @@ func (p *Pacer) settleWait(w *waiter, left error) {
 // unless another request has started since. (The first in line took its gap from
 // f. It is due no later for that, since f itself had waited as long.)
 func (p *Pacer) undoTurn(f *flight) {
-	if f.latest() {
+	if f.seats[0].latest() {
 		f.host.delay = f.beforeDelay
 	}
-	for s := range f.seats {
+	for _, s := range f.seats {
 		if s.latest() {
 			s.host.last = s.before
 		}
@@ -456,7 +443,7 @@ func (p *Pacer) undoTurn(f *flight) {
 // ticket passes to the next in line.
 func (p *Pacer) endTurn(f *flight) *ticket {
 	h, t := f.host, f.ticket
-	for s := range f.seats {
+	for _, s := range f.seats {
 		s.host.flying--
 		if p.opts.Shared != nil {
 			s.host.measureFlight(p.now() - f.started)
@@ -502,32 +489,22 @@ func (p *Pacer) Peek(authority string, delay time.Duration, scopes ...Scope) (ti
 func (p *Pacer) Obstacle(authority string, delay time.Duration, scopes ...Scope) *RefusedError {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := p.now()
-	at, e := now, (*RefusedError)(nil)
-	if h := p.hosts.byName[authority]; h != nil {
-		if free, why := h.arrival(h.limits.Obeyed(delay), now); why != ReasonNone {
-			at, e = free, &RefusedError{Authority: authority, Reason: why}
-			switch {
-			case why == ReasonScope:
-				e.Scope = h.obstacleKey()
-			case why == ReasonBreaker && h.breaker.failures > 0:
-				e.Trouble = h.trouble(now)
-			}
-		}
+	h, known := p.hosts.byName[authority]
+	if !known {
+		h = p.newHost(authority)
 	}
+	p.scopes = p.scopes[:0]
 	for i := range scopes {
-		s := p.hosts.byName[scopes[i].Key]
-		if s == nil || scopes[i].Key == authority {
-			continue
-		}
-		if free, waits := s.freeAt(now); waits && (e == nil || free > at) {
-			at, e = free, &RefusedError{Authority: authority, Reason: ReasonScope, Scope: s.authority}
+		if s := p.hosts.byName[scopes[i].Key]; s != nil && s != h {
+			p.scopes = append(p.scopes, s)
 		}
 	}
-	if e != nil {
-		e.RetryAt = time.Now().Add(at - now).Round(0)
+	now := p.now()
+	at, why, in := h.obstacle(p.scopes, h.limits.Obeyed(delay), now)
+	if why == ReasonNone {
+		return nil
 	}
-	return e
+	return h.refusedError(in, at, why, now)
 }
 
 // Stats counts what a Pacer did since New.
