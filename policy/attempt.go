@@ -50,20 +50,16 @@ type Hop struct {
 	Header   http.Header // of the redirect; not needed by Learn
 }
 
-// at returns when the attempt ended: the time that all spans count from.
-func (a *Attempt) at() time.Time {
+// normalize spells the header as net/http does and fills in a time that is missing. The
+// fetch began at the latest when it ended.
+func (a *Attempt) normalize() {
+	a.Header = field.Canonical(a.Header)
 	if a.Received.IsZero() {
-		return a.Sent
+		a.Received = a.Sent
 	}
-	return a.Received
-}
-
-// began returns when the fetch began, at the latest when it ended.
-func (a *Attempt) began() time.Time {
-	if a.Sent.IsZero() || a.Sent.After(a.at()) {
-		return a.at()
+	if a.Sent.IsZero() || a.Sent.After(a.Received) {
+		a.Sent = a.Received
 	}
-	return a.Sent
 }
 
 // served returns the URL of the final answer.

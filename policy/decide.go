@@ -18,54 +18,65 @@ import (
 // file must be fetched first: the verdict is Defer. A nil Record gives the same. The
 // URL /robots.txt is always allowed (RFC 9309, section 2.2.2).
 func (r *Record) Decide(token string, target *url.URL, now time.Time) Decision {
-	d := Decision{URL: target.Redacted()}
+	d, b := r.state(nanos(now))
+	d.URL, d.Verdict, d.Clause = target.Redacted(), b.verdict, b.clause
 	if !r.blank() {
 		d.At = unix(nanos(now))
-		r.fillState(&d, nanos(now))
 	}
 	switch {
 	case robotsTxt(target):
 		d.Verdict, d.Clause, d.Match.Allowed = Allow, "2.2.2", true
-	case r.blank():
-		d.Verdict, d.Clause, d.RetryAt = Defer, "2.3", now
-	default:
-		r.fillVerdict(&d, token, target, nanos(now))
+		d.Fetched, d.Stale = time.Time{}, false // no copy decides
+	case b.copy:
+		r.applyRules(&d, token, target)
+	}
+	if d.Verdict == Defer {
+		d.RetryAt = unix(max(r.dueAt(nanos(now)), nanos(now)))
 	}
 	return d
 }
 
-// fillVerdict fills in the verdict and what it rests on.
-func (r *Record) fillVerdict(d *Decision, token string, target *url.URL, now int64) {
-	b := r.fillCopy(d, now)
-	d.Verdict, d.Clause = b.verdict, b.clause
-	if b.copy {
-		d.Digest = r.copy.text.Digest()
-		d.Match = r.copy.text.file.MatchURL(token, target)
-		if d.Match.Allowed {
-			d.Verdict = Allow
-		}
-		switch {
-		case d.Clause != "":
-		case d.Match.Agent == "":
-			d.Clause = "2.2.1" // no group applies
-		default:
-			d.Clause = "2.2.2"
-		}
+// applyRules decides by the rules of the copy, which is in use.
+func (r *Record) applyRules(d *Decision, token string, target *url.URL) {
+	d.Digest = r.copy.text.Digest()
+	d.Match = r.copy.text.file.MatchURL(token, target)
+	if d.Match.Allowed {
+		d.Verdict = Allow
 	}
-	if d.Verdict == Defer {
-		d.RetryAt = unix(max(r.dueAt(now), now))
+	switch {
+	case d.Clause != "":
+	case d.Match.Agent == "":
+		d.Clause = "2.2.1" // no group applies
+	default:
+		d.Clause = "2.2.2"
 	}
 }
 
 // State is what the decisions on all URLs of the authority say at now: the access
 // result and its cause, the copy in use and the times. The URL, the verdict, the match and
 // the digest are missing. It allocates nothing and reads no rules.
-func (r *Record) State(now time.Time) (d Decision) {
-	if !r.blank() {
-		r.fillState(&d, nanos(now))
-		r.fillCopy(&d, nanos(now))
-	}
+func (r *Record) State(now time.Time) Decision {
+	d, _ := r.state(nanos(now))
 	return d
+}
+
+// state is State, with what the decisions rest on. A fetch by a clock that was ahead
+// counts as one at now.
+func (r *Record) state(now int64) (d Decision, b basis) {
+	b = r.basisAt(now)
+	if r.blank() {
+		return d, b
+	}
+	a := r.answer
+	d.Profile, d.Robots, d.Served, d.Expires = r.profile.Name, r.robots, cmp.Or(a.served, r.robots), unix(r.dueAt(now))
+	d.Access, d.Status, d.Cause, d.Stale = a.access, int(a.status), a.cause, b.stale
+	if r.outage != nil {
+		d.DownSince = unix(min(r.outage.first, now))
+	}
+	if b.copy {
+		d.Fetched = unix(min(r.copy.fetched, now))
+	}
+	return d, b
 }
 
 // Allows is Decide(token, target, now).Allowed() without the explanation. It
@@ -79,9 +90,6 @@ func (r *Record) Allows(token string, target *url.URL, now time.Time) bool {
 func (r *Record) AllowsGroup(g *matcher.Group, target *url.URL, now time.Time) bool {
 	if robotsTxt(target) {
 		return true
-	}
-	if r.blank() {
-		return false
 	}
 	b := r.basisAt(nanos(now))
 	if b.copy {
@@ -107,11 +115,13 @@ type basis struct {
 // access result of the last answer.
 func (r *Record) basisAt(now int64) basis {
 	switch {
+	case r.blank():
+		return basis{verdict: Defer, clause: "2.3"}
 	case r.copy != nil && now < r.copy.expires && !r.fromFuture(now):
 		return basis{copy: true}
 	case r.outage != nil:
 		return r.outageBasis(r.profile.phase(r.lastedAt(now, r.next-r.learnt)))
-	case r.due(now):
+	case r.dueAt(now) <= now:
 		return basis{verdict: Defer, clause: "2.4"}
 	case r.answer.access == Unavailable:
 		return basis{verdict: Allow, clause: r.answer.clause}
@@ -128,25 +138,4 @@ func (r *Record) outageBasis(ph Phase) basis {
 		return basis{verdict: Defer, clause: r.answer.clause}
 	}
 	return basis{verdict: ph.Otherwise, clause: ph.Clause}
-}
-
-// fillState fills in what the record knows of the last fetch. A fetch by a clock that
-// was ahead counts as one at now.
-func (r *Record) fillState(d *Decision, now int64) {
-	a := r.answer
-	d.Profile, d.Robots, d.Served, d.Expires = r.profile.Name, r.robots, cmp.Or(a.served, r.robots), unix(r.dueAt(now))
-	d.Access, d.Status, d.Cause = a.access, int(a.status), a.cause
-	if r.outage != nil {
-		d.DownSince = unix(min(r.outage.first, now))
-	}
-}
-
-// fillCopy fills in which copy is in use, and returns what the decisions rest on.
-func (r *Record) fillCopy(d *Decision, now int64) basis {
-	b := r.basisAt(now)
-	d.Stale = b.stale
-	if b.copy {
-		d.Fetched = unix(min(r.copy.fetched, now))
-	}
-	return b
 }

@@ -29,10 +29,7 @@ func (f Fresh) lifetime(declared, age, took time.Duration) time.Duration {
 	if declared == undeclared || declared != 0 && left <= 0 {
 		least = max(least, f.Aged)
 	}
-	if left <= took {
-		return least
-	}
-	return max(left-took, least)
+	return max(max(left, 0)-took, least)
 }
 
 // declaredLifetime returns the lifetime that an answer declares: 0 if it must be
@@ -58,7 +55,7 @@ func (a *Attempt) expiresLifetime() time.Duration {
 	if len(lines) == 0 {
 		return undeclared
 	}
-	from := a.at()
+	from := a.Received
 	if date := field.Date(a.Header.Get("Date")); date.After(from) {
 		from = date
 	}

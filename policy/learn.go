@@ -29,8 +29,7 @@ const maxValidator = 1 << 10
 // in step.
 func (p *Profile) Learn(old *Record, a Attempt) *Record {
 	s := p.newStep(old, &a)
-	s.separateTimes()
-	return s.old.Merge(s.nextRecord(), a.at())
+	return s.old.Merge(s.nextRecord(), a.Received)
 }
 
 // step is one call of Learn.
@@ -43,30 +42,25 @@ type step struct {
 	learnt int64 // now, or just after the old record was learnt if that seems to be the same moment
 }
 
+// clockGrain is the step of the coarsest clock. Two fetches within it can seem to be of one
+// moment, although one came after the other: then the second counts as a nanosecond later.
+const clockGrain = time.Microsecond
+
 // newStep returns the step from old, which may be of another authority or profile.
 func (p *Profile) newStep(old *Record, a *Attempt) step {
 	if old.blank() || old.robots != a.Robots || old.profile.Name != p.Name {
 		old = nil
 	}
-	a.Header = field.Canonical(a.Header)
-	now := nanos(a.at())
-	return step{p: p, old: old, a: a, began: nanos(a.began()), now: now, learnt: now}
-}
-
-// clockGrain is the step of the coarsest clock. Two fetches within it can seem to be of one
-// moment, although one came after the other.
-const clockGrain = time.Microsecond
-
-// separateTimes makes this fetch a nanosecond later than the fetch of the old record, if a
-// coarse clock gave both the same time.
-func (s *step) separateTimes() {
-	if s.old == nil || s.old.learnt < s.now || s.old.learnt >= s.now+int64(clockGrain) {
-		return
+	a.normalize()
+	now := nanos(a.Received)
+	s := step{p: p, old: old, a: a, began: nanos(a.Sent), now: now, learnt: now}
+	if old != nil && old.learnt >= now && old.learnt < now+int64(clockGrain) {
+		s.learnt = old.learnt + 1
+		if s.began == now {
+			s.began = s.learnt
+		}
 	}
-	s.learnt = s.old.learnt + 1
-	if s.began == s.now {
-		s.began = s.learnt
-	}
+	return s
 }
 
 // nextRecord returns the record after the attempt. It assumes that old is older than the
@@ -82,7 +76,9 @@ func (s *step) nextRecord() *Record {
 	case s.conditional() && (s.a.Status == http.StatusBadRequest || s.a.Status == http.StatusPreconditionFailed):
 		return s.withoutValidators(s.keptCopy()) // the answer says nothing about the file
 	case s.insteadOf404():
-		return s.as404()
+		cause := fmt.Sprintf("%s, as for a path that cannot exist; / answers %d", s.cause(), s.a.Probe.Root)
+		s.a.Header = nil // it does not matter, as in an outage
+		return s.noFile(StatusRule{Access: Unavailable, Clause: "house", Again: s.p.statusRule(http.StatusNotFound).Again}, cause)
 	}
 	rule := s.p.statusRule(s.a.Status)
 	if rule.Access == Successful {
@@ -176,25 +172,14 @@ func (s *step) noFile(rule StatusRule, cause string) *Record {
 	}
 	r := s.newRecord(answer{access: rule.Access, cause: cause, clause: rule.Clause, noStore: field.ReadCacheControl(s.a.Header).NoStore})
 	again := rule.Again
-	if end := s.keptUntil(rule.Keep); end > s.now {
-		r.copy = s.keptCopy()
-		r.copy.expires = end
-		again = min(again, time.Duration(end-s.now))
+	if c := s.keptCopy(); c != nil && rule.Keep != 0 && !s.p.future(s.old.copy.fetched, s.now) {
+		c.expires = max(c.expires, addSpan(c.fetched, rule.Keep)) // Lifetime is negative: no change
+		if c.expires > s.now {
+			r.copy, again = c, min(again, time.Duration(c.expires-s.now))
+		}
 	}
 	r.next = addSpan(s.now, max(again, s.p.Fresh.Least))
 	return r
-}
-
-// keptUntil returns when the old copy expires under a rule with the given Keep; 0 if
-// the copy is dropped.
-func (s *step) keptUntil(keep time.Duration) int64 {
-	switch {
-	case s.old.Text() == nil || keep == 0 || s.p.future(s.old.copy.fetched, s.now):
-		return 0
-	case keep == Lifetime:
-		return s.old.copy.expires
-	}
-	return max(s.old.copy.expires, addSpan(s.old.copy.fetched, keep))
 }
 
 // keptCopy returns a duplicate of the old copy, to be changed; nil if there is none. A
@@ -257,10 +242,8 @@ func (s *step) cause() string {
 		return fmt.Sprintf("status %d, not followed", status)
 	case status == http.StatusNotModified:
 		return "status 304 to a request without validators"
-	case http.StatusText(status) != "":
-		return fmt.Sprintf("status %d %s", status, http.StatusText(status))
 	default:
-		return fmt.Sprintf("status %d", status)
+		return strings.TrimSpace(fmt.Sprintf("status %d %s", status, http.StatusText(status)))
 	}
 }
 

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
@@ -80,23 +81,23 @@ func (s *step) unreachable(rule StatusRule, cause string) *Record {
 // nextOutage returns the outage after one more failed fetch. Its caller adds what the answer
 // says, and counts the fetch.
 func (s *step) nextOutage() *outage {
-	o := outage{first: s.now, tried: s.began}
-	if s.a.at().IsZero() {
-		o.first = 0
-	}
+	o := outage{}
 	switch {
 	case s.old == nil:
 	case s.old.outage == nil:
 		o.reached = s.old.learnt
 	default:
-		was, planned := s.old.outage, min(max(s.old.next-s.old.learnt, 0), math.MaxInt64/2)
-		o.first, o.reached = earlier(was.first, o.first), was.reached
+		o = *s.old.outage
+		planned := min(max(s.old.next-s.old.learnt, 0), math.MaxInt64/2)
 		o.lasted = s.old.lastedAt(s.now, max(2*planned, int64(time.Hour)))
-		o.fails, o.answered = was.fails, was.answered
+	}
+	if !s.a.Received.IsZero() {
+		o.first = earlier(o.first, s.now)
 	}
 	if o.first != 0 { // a clock that was set back may have measured more
 		o.lasted = min(o.lasted, time.Duration(s.now-o.first))
 	}
+	o.tried = s.began
 	o.reached = min(o.reached, s.began) // the last answer may be by a clock that was ahead
 	return &o
 }
@@ -105,17 +106,11 @@ func (s *step) nextOutage() *outage {
 // else a step that doubles. It is at least the server's Retry-After and Fresh.Least.
 func (s *step) timeToNextFetch(rule StatusRule, r *Record) time.Duration {
 	ph := s.p.phase(r.outage.lasted)
-	pause := ph.EveryBare
+	every := ph.EveryBare
 	if ph.UseCopy && r.copy != nil {
-		pause = ph.Every
+		every = ph.Every
 	}
-	switch {
-	case pause != 0:
-	case rule.Again != 0:
-		pause = rule.Again
-	default:
-		pause = s.backoff(r.outage)
-	}
+	pause := cmp.Or(every, rule.Again, s.backoff(r.outage))
 	asked, _ := retry.After(s.a.Header, time.Unix(0, s.now), s.p.Retry.After)
 	return max(pause, asked, s.p.Fresh.Least)
 }

@@ -1,10 +1,5 @@
 package policy
 
-import (
-	"fmt"
-	"net/http"
-)
-
 // This file finds the servers that answer 5xx for whatever they do not have, as Google's
 // documentation describes them: an exception to RFC 9309, section 2.3.1.4.
 
@@ -44,15 +39,4 @@ func (s *step) mayProbe() bool {
 func (s *step) insteadOf404() bool {
 	p := s.a.Probe
 	return p != nil && s.mayProbe() && p.Root >= 200 && p.Root <= 399 && p.Missing == s.a.Status
-}
-
-// as404 returns the record after a 5xx that stands for a 404. The headers of the 5xx do
-// not matter, as in an outage.
-func (s *step) as404() *Record {
-	r := s.newRecord(answer{
-		access: Unavailable, clause: "house",
-		cause: fmt.Sprintf("%s, as for a path that cannot exist; / answers %d", s.cause(), s.a.Probe.Root),
-	})
-	r.next = addSpan(s.now, max(s.p.statusRule(http.StatusNotFound).Again, s.p.Fresh.Least))
-	return r
 }

@@ -19,7 +19,7 @@ const (
 	leastLimit = 500 << 10
 )
 
-// baseProfile returns what all profiles share: limits, lifetimes and the times between fetches.
+// baseProfile returns what most profiles share. It defers for as long as an outage lasts.
 func baseProfile(name string, d matcher.Dialect) *Profile {
 	return &Profile{
 		Name: name, Dialect: d, Limit: leastLimit, Hops: 5, Beyond: Unavailable, Conditional: true,
@@ -28,6 +28,7 @@ func baseProfile(name string, d matcher.Dialect) *Profile {
 			First: time.Minute, Day: time.Hour, Later: 6 * time.Hour, After: day,
 			Beyond: time.Hour, Refused: time.Hour,
 		},
+		Outage: []Phase{deferring(patience, 0), deferring(0, time.Hour)},
 	}
 }
 
@@ -100,7 +101,6 @@ func Strict() *Profile {
 	p := baseProfile("strict", matcher.Dialect{})
 	p.Beyond = Unreachable
 	p.Status = statuses(notNowRules(), []StatusRule{holding(400), holding(401), holding(403)}, absentRules(0, Lifetime))
-	p.Outage = []Phase{deferring(patience, 0), deferring(0, time.Hour)}
 	return p
 }
 
@@ -127,10 +127,8 @@ func Google() *Profile {
 // without one there is no restriction. A server that answers 5xx in place of a 404 is
 // found out.
 func Google2019() *Profile {
-	p := baseProfile("google2019", matcher.Google())
-	p.Conditional, p.Probe = false, true
-	p.Fresh.Most = 7 * day // "increase or decrease" by max-age
-	p.Status = statuses(absentRules(0, 0))
+	p := Google()
+	p.Name, p.Status = "google2019", statuses(absentRules(0, 0))
 	p.Outage = []Phase{
 		deferring(patience, 0),
 		{UseCopy: true, CopyClause: "2.3.1.4", Otherwise: Allow, Clause: "2.3.1.4", Every: day, EveryBare: time.Hour},
@@ -161,7 +159,6 @@ func Koster1996() *Profile {
 		{From: 400, To: 499, Clause: "house", Hold: true},
 	})
 	p.Fresh.Default, p.Fresh.Most = 7*day, 365*day
-	p.Outage = []Phase{deferring(patience, 0), deferring(0, time.Hour)}
 	return p
 }
 

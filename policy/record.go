@@ -82,16 +82,13 @@ func (r *Record) blank() bool { return r == nil || r.profile == nil }
 // from the future because the clock was set back. Differences of less than
 // Fresh.Least between the clocks of a fleet are ignored.
 func (r *Record) Due(now time.Time) bool {
-	return r.blank() || r.due(nanos(now))
+	return nanos(now) >= r.dueAt(nanos(now))
 }
 
-// due is Due for a record that is not blank.
-func (r *Record) due(now int64) bool { return now >= r.dueAt(now) }
-
-// dueAt returns when the next fetch is due, as known at now: at now if the record is
-// from the future.
+// dueAt returns when the next fetch is due, as known at now: at now if nothing is known
+// or the record is from the future.
 func (r *Record) dueAt(now int64) int64 {
-	if r.fromFuture(now) {
+	if r.blank() || r.fromFuture(now) {
 		return now
 	}
 	return r.next

@@ -45,7 +45,7 @@ func (t *Text) Digest() string {
 
 // same reports whether t and o are one text, read in one dialect.
 func (t *Text) same(o *Text) bool {
-	return t == o || t != nil && o != nil && t.digest == o.digest && t.profile.Dialect == o.profile.Dialect
+	return t != nil && o != nil && t.digest == o.digest && t.profile.Dialect == o.profile.Dialect
 }
 
 // Size returns how many bytes of memory the text retains, once the crawlers with
