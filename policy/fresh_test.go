@@ -180,6 +180,15 @@ func TestExchange(t *testing.T) {
 	}
 }
 
+// TestAlmostStale checks that an answer that is fresh for a nanosecond is not aged: it lives
+// for the floor, not for an hour.
+func TestAlmostStale(t *testing.T) {
+	a := attempt(t, "200 rules + Expires: Fri, 01 May 2026 00:00:00 GMT", start.Add(-1))
+	if got := learn(t, policy.RFC9309(), nil, a).NextTry().Sub(a.Received); got != time.Minute {
+		t.Errorf("the next fetch is after %v; want 1m", got)
+	}
+}
+
 // header returns a header from lines of "Field: value".
 func header(t *testing.T, lines string) http.Header {
 	t.Helper()

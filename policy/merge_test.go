@@ -82,6 +82,19 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// TestFirstFailureAfterAnAnswer checks that an answer that another process has seen ends an
+// outage: the failed fetch after it is the first of the next one, and the steps to the next
+// fetch begin again.
+func TestFirstFailureAfterAnAnswer(t *testing.T) {
+	p := policy.RFC9309()
+	down := process(t, p, []fetch{{1, 1, "503"}, {2, 2, "503"}, {4, 4, "503"}, {9, 9, "503"}})
+	up := process(t, p, []fetch{{8, 8, "200 rules + Cache-Control: max-age=60"}})
+	rec := learn(t, p, down.Merge(up, start.Add(9*time.Minute)), fetched(t, fetch{11, 11, "503"}))
+	if got := rec.NextTry().Sub(start.Add(11 * time.Minute)); got < time.Minute || got >= 2*time.Minute {
+		t.Errorf("the next fetch is after %v; want 1m to 2m, as after two failures", got)
+	}
+}
+
 // fetch is an answer with the minutes when the fetch began and ended.
 type fetch struct {
 	sent, received int

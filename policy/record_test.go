@@ -36,6 +36,7 @@ func TestLimit(t *testing.T) {
 		{"2.5/a_rule_across_the_limit", pad(limit-half) + rule, false, "rules 2.2.2"},
 		{"2.5/a_rule_after_the_limit", pad(limit) + "Disallow: /public\n", false, "rules 2.2.2"},
 		{"2.5/old_line_ends", strings.ReplaceAll(head+rule[:half], "\n", "\r"), true, "rules 2.2.2"},
+		{"2.5/half_a_line_after_an_empty_line", "\nUser-agent: *", true, "allow 2.2.1"},
 		{"2.5/one_endless_line", strings.Repeat("x", 2*limit), false, "allow 2.2.1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
