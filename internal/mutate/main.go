@@ -26,7 +26,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 func main() {
@@ -71,7 +75,7 @@ const (
 type runner struct {
 	pkg     string        // as the go command names it
 	dir     string        // folder of the package
-	temp    string        // folder for the changed file and the test binary
+	temp    string        // folder for the changed files and the test binaries
 	timeout time.Duration // longest run of the tests
 	skip    string        // tests that are skipped
 }
@@ -95,33 +99,47 @@ func (r *runner) run(ctx context.Context, n int, seed uint64, at *regexp.Regexp)
 		fmt.Printf("equivalent.txt has a line that names no change: %s\n", key)
 	}
 	rand.New(rand.NewPCG(seed, seed)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	counts := map[outcome]int{}
-	for _, c := range all {
-		if !at.MatchString(c.position()) {
-			continue
-		}
-		if tested := counts[noticed] + counts[endless] + counts[survived] + counts[listed]; n > 0 && tested == n {
-			break
-		}
-		o, err := r.test(ctx, c)
-		if ctx.Err() != nil {
-			break
-		}
-		if err != nil {
+	all = slices.DeleteFunc(all, func(c change) bool { return !at.MatchString(c.position()) })
+	if n == 0 {
+		n = len(all)
+	}
+	counts := map[outcome]int{} // a change that does not compile makes room for another
+	for tested := 0; tested < n+counts[invalid] && tested < len(all) && ctx.Err() == nil; {
+		batch := all[tested:min(n+counts[invalid], len(all))]
+		tested += len(batch)
+		if err := r.testAll(ctx, batch, equivalents, counts); err != nil {
 			return err
-		}
-		if o == survived && equivalents[c.key()] != "" {
-			o = listed
-		}
-		counts[o]++
-		if o == survived {
-			fmt.Printf("%s: %s\n", c, c.line())
 		}
 	}
 	seen, total := counts[noticed]+counts[endless], counts[noticed]+counts[endless]+counts[survived]
 	fmt.Printf("%s: %d of %d changes noticed (%.1f %%), %d of them by the timeout; %d more change no result; %d did not compile; %d are possible\n",
 		r.pkg, seen, total, 100*float64(seen)/float64(max(total, 1)), counts[endless], counts[listed], counts[invalid], possible)
 	return nil
+}
+
+// testAll tests changes, two at the same time, and counts the outcomes. It prints the survivors that are not listed.
+func (r *runner) testAll(ctx context.Context, batch []change, equivalents map[string]string, counts map[outcome]int) error {
+	var mu sync.Mutex // guards counts
+	var g errgroup.Group
+	g.SetLimit(2)
+	for _, c := range batch {
+		g.Go(func() error {
+			o, err := r.test(ctx, c)
+			if err != nil || ctx.Err() != nil {
+				return err
+			}
+			if o == survived && equivalents[c.key()] != "" {
+				o = listed
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if counts[o]++; o == survived {
+				fmt.Printf("%s: %s\n", c, c.line())
+			}
+			return nil
+		})
+	}
+	return g.Wait()
 }
 
 // list finds the folder and the Go files of the package.
@@ -141,12 +159,17 @@ func (r *runner) list() ([]string, error) {
 
 // test builds the tests with the change and runs them.
 func (r *runner) test(ctx context.Context, c change) (outcome, error) {
-	changed, overlay, binary := filepath.Join(r.temp, "changed.go"), filepath.Join(r.temp, "overlay.json"), filepath.Join(r.temp, "test.exe")
+	temp, err := os.MkdirTemp(r.temp, "")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(temp)
+	changed, overlay, binary := filepath.Join(temp, "changed.go"), filepath.Join(temp, "overlay.json"), filepath.Join(temp, "test.exe")
 	replace, err := json.Marshal(map[string]map[string]string{"Replace": {c.file: changed}})
 	if err := errors.Join(err, os.WriteFile(changed, c.apply(), 0o600), os.WriteFile(overlay, replace, 0o600)); err != nil {
 		return "", err
 	}
-	if exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary, r.pkg).Run() != nil {
+	if exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", binary, r.pkg).Run() != nil {
 		return invalid, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
