@@ -153,6 +153,14 @@ func TestTimesLeftOut(t *testing.T) {
 			}
 		})
 	}
+	t.Run("2.3.1.4/an_outage_goes_on_without_a_time", func(t *testing.T) {
+		rec := learn(t, p, learn(t, p, nil, attempt(t, "503", start)), attempt(t, "503", start.Add(time.Hour)))
+		a := attempt(t, "503", start)
+		a.Sent, a.Received = time.Time{}, time.Time{}
+		if d := decide(t, reload(t, p, learn(t, p, rec, a)), private, start); !d.DownSince.Equal(start) {
+			t.Errorf("503 twice, then 503 without a time: down since %v; want %v", d.DownSince, start)
+		}
+	})
 	t.Run("2.4/sent_alone", func(t *testing.T) {
 		a := attempt(t, "200 rules", start)
 		a.Sent, a.Received = start, time.Time{}

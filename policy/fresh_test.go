@@ -124,6 +124,7 @@ var lifetimes = []struct {
 	{"2.4/age_of_any_size", "Cache-Control: max-age=3600\nAge: " + manyDigits, time.Hour},
 	{"2.4/age_leaves_no_store_alone", "Cache-Control: no-store, max-age=3600\nAge: 100000", time.Minute},
 	{"2.4/age_leaves_max_age_of_zero_alone", "Cache-Control: max-age=0\nAge: 100000", time.Minute},
+	{"2.4/age_leaves_a_past_expires_alone", "Expires: 0\nAge: 100000", time.Minute},
 	{"2.4/age_of_an_answer_without_cache_header", "Age: 82800", time.Hour},
 	{"2.4/age_of_a_day_without_cache_header", "Age: 86400", time.Hour},
 	{"2.4/age_of_days_without_cache_header", "Age: 999999", time.Hour},

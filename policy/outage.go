@@ -94,9 +94,7 @@ func (s *step) nextOutage() *outage {
 	if !s.a.Received.IsZero() {
 		o.first = earlier(o.first, s.now)
 	}
-	if o.first != 0 { // a clock that was set back may have measured more
-		o.lasted = min(o.lasted, time.Duration(s.now-o.first))
-	}
+	o.lasted = max(min(o.lasted, time.Duration(s.now-o.first)), 0) // a clock that was set back may have measured more
 	o.tried = s.began
 	o.reached = min(o.reached, s.began) // the last answer may be by a clock that was ahead
 	return &o
@@ -119,7 +117,7 @@ func (s *step) timeToNextFetch(rule StatusRule, r *Record) time.Duration {
 // by a hash of the URL and the time, which keeps Learn pure.
 func (s *step) backoff(o *outage) time.Duration {
 	most := s.p.Retry.Day
-	if o.first != 0 && s.now-o.first >= int64(day) {
+	if s.now-o.first >= int64(day) {
 		most = s.p.Retry.Later
 	}
 	step := s.p.Retry.First

@@ -327,6 +327,9 @@ func decide(t testing.TB, r *policy.Record, target *url.URL, now time.Time) poli
 	if !r.Allows("ExampleBot", itself, now) {
 		t.Errorf("/robots.txt itself is not allowed at %v", now)
 	}
+	if d := r.Decide("ExampleBot", itself, now); !d.Allowed() || d.Stale || !d.Fetched.IsZero() {
+		t.Errorf("/robots.txt itself at %v is %v; want it allowed, and not by a copy", now, d)
+	}
 	if d.Allowed() != (d.Verdict == policy.Allow) || (d.Verdict == policy.Defer) == d.RetryAt.IsZero() {
 		t.Errorf("RetryAt does not fit the verdict: %#v", d)
 	}
