@@ -20,10 +20,7 @@ for _, n in ipairs(names) do
 		n.flies = true
 	end
 	if keep == 0 then
-		redis.call("ZREM", n.line, ticket)
-		redis.call("ZREM", n.alive, ticket)
-		redis.call("HDEL", n.state, ticket)
-		n.kept = n.kept ~= ticket and n.kept or ""
+		forget(n, ticket)
 	end
 	if news then
 		serve(n)

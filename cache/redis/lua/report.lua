@@ -27,15 +27,15 @@ elseif new >= 0 then
 	own.level = math.min(own.level, new)
 end
 if answered ~= "" and (own.open == 0 or health == "healthy") then
-	local kept = ""
+	local left = ""
 	for who in string.gmatch(own.tries, "%S+") do
 		if who == answered then
 			own.open = 0
 		else
-			kept = kept .. " " .. who
+			left = left .. " " .. who
 		end
 	end
-	own.tries = kept
+	own.tries = left
 end
 serve(own)
 local answer = words(own, 0, 0, 0)

@@ -2,8 +2,9 @@
 -- others that is an estimate. A ticket that lets its start pass unused comes before the queue, as does one in flight
 -- that asks for one more start.
 
--- stand takes the ticket out of the queues of scopes, but for one, and returns its place there.
-local function stand(ask, way)
+-- wait_in puts the ticket in the queue of the scope with the index way, takes it out of the queues of all others, and
+-- returns the number of tickets before it. An index of less than 2 is no scope.
+local function wait_in(ask, way)
 	for i = 2, #names do
 		local n = names[i]
 		if i ~= way and n.stands then
@@ -20,18 +21,20 @@ local function stand(ask, way)
 	local n = names[way]
 	redis.call("ZADD", n.line, ask.order, ticket)
 	redis.call("ZADD", n.alive, now + patience, ticket)
-	redis.call("HSET", n.state, ticket, string.format("%.0f %.0f 0 3", n.asked, ask.ahead))
+	write_request(n, ask.ahead, 0, 3)
 	return redis.call("ZRANK", n.line, ticket)
 end
 
--- attempt grants the head of the queue of an authority a start there and in all of its scopes. If one has no
--- room, the ticket waits in its queue, and attempt returns when it asks again and the index of that scope.
-local function attempt(ask)
+-- start_in_all grants the head of the queue of an authority one start there and in all of its scopes, when the last of
+-- them has room, and returns nothing. If one has no room soon, the ticket waits in the queue of that scope, and
+-- start_in_all returns when it asks again and the index of the scope. If it was overtaken there, and is the head, it
+-- keeps the scopes before that one free.
+local function start_in_all(ask)
 	local way, again, start, latest, from, kind = 0, 0, 0, 1, nil, ask.kind
 	for i, n in ipairs(names) do
-		local who, first = head(n)
+		local who, first = queue_head(n)
 		local behind = who and who ~= ticket and (first < ask.order or first == ask.order and who < ticket)
-		ask.gap = n.asked
+		ask.gap = n.wanted
 		if i > 1 then
 			ask.kind, ask.holds = 3, not n.stands and redis.call("ZSCORE", n.alive, ticket)
 			from = n.stands and n or from
@@ -46,7 +49,7 @@ local function attempt(ask)
 	end
 	for i = 2, #names do -- a scope is not left unused for a start that is far off
 		local n = names[i]
-		local spare = math.max(n.asked, n.gap) / 8
+		local spare = math.max(n.wanted, n.gap) / 8
 		if not n.again and spare > 0 and start - n.start > spare and start - spare - ask.ahead / 2 > again then
 			way, again = latest, start - spare - ask.ahead / 2
 		end
@@ -54,19 +57,19 @@ local function attempt(ask)
 	for _, n in ipairs(names) do
 		n.kept = n.kept ~= ticket and n.kept or ""
 	end
-	local place = stand(ask, way)
+	local place = wait_in(ask, way)
 	if way == 0 then
 		for i, n in ipairs(names) do
-			ask.gap, ask.kind = n.asked, i > 1 and 3 or kind
+			ask.gap, ask.kind = n.wanted, i > 1 and 3 or kind
 			take(n, ask, start, n.base)
 		end
 		return
 	end
 	if kind == 1 and from and from ~= names[way] and not from.again and names[way].newest > ask.order then
 		kind = 2
-		redis.call("HSET", own.state, ticket, string.format("%.0f %.0f 0 2", own.asked, ask.ahead))
+		write_request(own, ask.ahead, 0, kind)
 	end
-	again = again + place * math.max(names[way].asked, 5000)
+	again = again + place * math.max(names[way].wanted, 5000)
 	for i = 2, way - 1 do
 		local n = names[i]
 		if kind == 2 and place == 0 and (n.kept == "" or n.keptorder > ask.order) then
@@ -79,7 +82,7 @@ end
 
 local ahead, late, after, waited = tonumber(arg(1)), tonumber(arg(2)), tonumber(arg(3)), tonumber(arg(4))
 for i, n in ipairs(names) do
-	n.life, n.asked, n.keep, n.parallel = tonumber(arg(5)), tonumber(arg(3 * i + 3)), tonumber(arg(3 * i + 4)), tonumber(arg(3 * i + 5))
+	n.life, n.wanted, n.keep, n.parallel = tonumber(arg(5)), tonumber(arg(3 * i + 3)), tonumber(arg(3 * i + 4)), tonumber(arg(3 * i + 5))
 	n.stands = i > 1 and redis.call("ZSCORE", n.line, ticket)
 end
 local ends = redis.call("ZSCORE", own.alive, ticket)
@@ -95,22 +98,22 @@ if order or not ends or start + late < now then
 		redis.call("ZADD", own.line, order, ticket)
 	end
 	redis.call("ZADD", own.alive, now + patience, ticket)
-	local kind = #names > 1 and math.max(asked(own, ticket).kind, 1) or 0
-	redis.call("HSET", own.state, ticket, string.format("%.0f %.0f %.0f %d", own.asked, ahead, after, kind))
+	local kind = #names > 1 and math.max(read_request(own, ticket).kind, 1) or 0
+	write_request(own, ahead, after, kind)
 	serve(own)
 	local again
 	local ask = {ticket = ticket, order = order, ahead = ahead, after = after, kind = kind}
-	if kind > 0 and head(own) == ticket then
-		again, way = attempt(ask)
+	if kind > 0 and queue_head(own) == ticket then
+		again, way = start_in_all(ask)
 	else
-		stand(ask, 0)
+		wait_in(ask, 0)
 	end
 	local place = redis.call("ZRANK", own.line, ticket)
 	if place then
-		local first, _ = head(own)
-		granted, start = 0, again or math.max(own.due, place > 0 and asked(own, first).kind > 0 and asks(own, first) or 0)
+		local first, _ = queue_head(own)
+		granted, start = 0, again or math.max(own.due, place > 0 and read_request(own, first).kind > 0 and asks(own, first) or 0)
 		if place > 0 then
-			start = math.max(start, own.last + math.max(own.asked, own.gap), own.paused) + place * math.max(own.asked, 5000)
+			start = math.max(start, own.last + math.max(own.wanted, own.gap), own.paused) + place * math.max(own.wanted, 5000)
 		end
 		local dies = math.min(start, now + patience) + 2000000
 		redis.call("ZADD", own.alive, after > 0 and order < 0 and now + own.life or dies, ticket)
@@ -129,6 +132,6 @@ end
 local answer = words(own, granted, start, way and way > 1 and way - 1 or 0)
 save()
 for _, n in ipairs(names) do
-	expire(n, math.max(n.asked, n.gap, n.keep, start - now + n.life, n.paused - now + n.level))
+	expire(n, math.max(n.wanted, n.gap, n.keep, start - now + n.life, n.paused - now + n.level))
 end
 return answer

@@ -53,6 +53,15 @@ local fields = {"last", "gap", "unsent", "prior", "priorgap", "paused", "level",
 	"open", "opened", "rest", "probe", "keptorder", "keptdue", "keptuntil", "latest", "why", "head", "cause", "tries", "kept"}
 local t = redis.call("TIME")
 local now = t[1] * 1000000 + t[2]
+
+-- forget removes a ticket from n, wherever it is.
+local function forget(n, who)
+	redis.call("ZREM", n.line, who)
+	redis.call("ZREM", n.alive, who)
+	redis.call("HDEL", n.state, who)
+	n.kept = n.kept ~= who and n.kept or ""
+end
+
 local names = {}
 for i = 1, #KEYS / 3 do
 	local n = {state = KEYS[3 * i - 2], line = KEYS[3 * i - 1], alive = KEYS[3 * i], name = ARGV[5 + i]}
@@ -66,9 +75,7 @@ for i = 1, #KEYS / 3 do
 		n.kept = ""
 	end
 	for _, dead in ipairs(redis.call("ZRANGEBYSCORE", n.alive, "-inf", now)) do
-		redis.call("ZREM", n.line, dead)
-		redis.call("ZREM", n.alive, dead)
-		redis.call("HDEL", n.state, dead)
+		forget(n, dead)
 	end
 	names[i] = n
 end
@@ -103,13 +110,13 @@ end
 
 -- trying is the number of tickets in tries that are still in flight.
 local function trying(n)
-	local count, kept = 0, ""
+	local count, left = 0, ""
 	for who in string.gmatch(n.tries, "%S+") do
 		if redis.call("ZSCORE", n.alive, who) and not redis.call("ZSCORE", n.line, who) then
-			count, kept = count + 1, kept .. " " .. who
+			count, left = count + 1, left .. " " .. who
 		end
 	end
-	n.tries = kept
+	n.tries = left
 	return count
 end
 
@@ -128,15 +135,14 @@ local function tell(n, who, granted, start, kind)
 	end
 end
 
--- head returns the head of the queue of n and its order. A server short of memory may have dropped alive alone.
-local function head(n)
+-- queue_head returns the head of the queue of n and its order. A server short of memory may have dropped alive alone.
+local function queue_head(n)
 	while true do
 		local first = redis.call("ZRANGE", n.line, 0, 0, "WITHSCORES")
 		if not first[1] or redis.call("ZSCORE", n.alive, first[1]) then
 			return first[1], tonumber(first[2])
 		end
-		redis.call("ZREM", n.line, first[1])
-		redis.call("HDEL", n.state, first[1])
+		forget(n, first[1])
 	end
 end
 
@@ -182,8 +188,13 @@ local function take(n, ask, start, base)
 	end
 end
 
--- asked returns what a ticket in the queue of n asks for.
-local function asked(n, who, order)
+-- write_request records what the ticket of this call asks for in the queue of n.
+local function write_request(n, ahead, after, kind)
+	redis.call("HSET", n.state, ticket, string.format("%.0f %.0f %.0f %d", n.wanted, ahead, after, kind))
+end
+
+-- read_request returns what a ticket in the queue of n asks for.
+local function read_request(n, who, order)
 	local words = {}
 	for word in string.gmatch(redis.call("HGET", n.state, who) or "", "%S+") do
 		words[#words + 1] = tonumber(word)
@@ -198,11 +209,11 @@ end
 local function serve(n)
 	local granted
 	while true do
-		local who, order = head(n)
+		local who, order = queue_head(n)
 		if not who then
 			return
 		end
-		local ask = asked(n, who, order)
+		local ask = read_request(n, who, order)
 		local start, base, again = room(n, ask)
 		if again or ask.kind > 0 then
 			again = again or now
