@@ -85,11 +85,14 @@ func (r *Record) Due(now time.Time) bool {
 	return nanos(now) >= r.dueAt(nanos(now))
 }
 
-// dueAt returns when the next fetch is due, as known at now: at now if nothing is known
-// or the record is from the future.
+// dueAt returns when the next fetch is due, as known at now: at now if nothing is known,
+// and at now at the latest if the record is from the future.
 func (r *Record) dueAt(now int64) int64 {
-	if r.blank() || r.fromFuture(now) {
+	switch {
+	case r.blank():
 		return now
+	case r.fromFuture(now):
+		return min(r.next, now)
 	}
 	return r.next
 }
