@@ -173,8 +173,8 @@ type soakSize struct {
 	think   time.Duration // mean time between two calls of a worker
 	stay    time.Duration // mean time that a fault stays
 	timeout time.Duration // of a fetch
-	rounds  int
-	length  time.Duration // of a round
+	whole   time.Duration // of the soak
+	length  time.Duration // of a round, without the time to finish it
 }
 
 // A soak is a crawl that meets every fault for as long as it is told to.
@@ -474,30 +474,30 @@ func sample() soakSample {
 // rounds to the last.
 func (s *soak) run() {
 	var samples []soakSample
-	for n := range s.rounds {
+	for n, began := 0, time.Now(); time.Since(began) < s.whole; n++ {
 		s.round(n)
 		samples = append(samples, sample())
 		s.t.Logf("round %d: heap %d KiB, %d goroutines, %d calls", n+1, samples[n].heap>>10, samples[n].goroutines, s.calls.Load())
 	}
-	quarter := max(1, s.rounds/4)
-	first, last := medians(samples[:quarter]), medians(samples[s.rounds-quarter:])
+	quarter, long := max(1, len(samples)/4), len(samples) >= soakLong
+	first, last := medians(samples[:quarter]), medians(samples[len(samples)-quarter:])
 	s.t.Logf("%d calls, %d cancelled, %d decisions, %d too late for a turn, %d too late because the machine was busy; median of the first quarter: heap %d KiB, %d goroutines; of the last: %d KiB, %d",
 		s.calls.Load(), s.cancelled.Load(), s.decided.Load(), s.paced.Load(), s.slow.Load(), first.heap>>10, first.goroutines, last.heap>>10, last.goroutines)
-	if s.rounds >= soakLong && last.heap > first.heap+first.heap/10+1<<20 || last.goroutines > first.goroutines+5 {
+	if long && last.heap > first.heap+first.heap/10+1<<20 || last.goroutines > first.goroutines+5 {
 		s.t.Errorf("got %+v in the last quarter, want no more than in the first: %+v", last, first)
 	}
-	s.everyFault()
+	s.everyFault(long)
 	for _, p := range s.procs {
 		p.close(s.t)
 	}
 }
 
 // everyFault checks that a long soak has met every fault.
-func (s *soak) everyFault() {
+func (s *soak) everyFault(long bool) {
 	all, least, sum := soakFaults(), math.MaxInt, 0
 	for _, f := range all {
 		least, sum = min(least, s.exact[f.name]), sum+s.exact[f.name]
-		if s.exact[f.name] == 0 && s.rounds >= soakLong {
+		if s.exact[f.name] == 0 && long {
 			s.t.Errorf("fault %s: no decision was checked right after a fetch", f.name)
 		}
 	}
@@ -523,10 +523,9 @@ func medians(samples []soakSample) soakSample {
 // server as the store of the fleet if POLITE_REQUIRE_REDIS is set.
 func TestSoak(t *testing.T) {
 	if length, err := time.ParseDuration(os.Getenv("POLITE_SOAK")); err == nil {
-		rounds := max(4, int(length/time.Minute))
 		newSoak(t, soakSize{
 			sites: 18, workers: 24, busy: true, think: 50 * time.Millisecond, stay: 2 * time.Second, timeout: 5 * time.Second,
-			rounds: rounds, length: length/time.Duration(rounds) - soakRest,
+			whole: length, length: min(length/4, 40*time.Second),
 		}, fleetStore(t)).run()
 		return
 	}
@@ -534,7 +533,7 @@ func TestSoak(t *testing.T) {
 		fleet := cache.NewMemory(1 << 20)
 		newSoak(t, soakSize{
 			sites: 9, workers: 8, think: 2 * time.Second, stay: 20 * time.Second, timeout: time.Second,
-			rounds: 3, length: 10 * time.Second,
+			whole: 40 * time.Second, length: 10 * time.Second,
 		}, func() cache.Store { return fleet }).run()
 	})
 }
