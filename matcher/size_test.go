@@ -34,16 +34,18 @@ func TestSize(t *testing.T) {
 	runtime.KeepAlive(files)
 }
 
+// lines returns n lines of a format, which gets the number of the line.
+func lines(n int, format string) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format+"\n", i)
+	}
+	return b.String()
+}
+
 // TestSizeOfKinds compares Size with the memory of files whose groups have one kind of
 // content each.
 func TestSizeOfKinds(t *testing.T) {
-	lines := func(n int, format string) string {
-		var b strings.Builder
-		for i := range n {
-			fmt.Fprintf(&b, format+"\n", i)
-		}
-		return b.String()
-	}
 	for _, tt := range []struct{ name, text string }{
 		{"few_rules", lines(40, "disallow: /%d")},
 		{"rules", lines(5000, "disallow: /%d")},
@@ -52,9 +54,10 @@ func TestSizeOfKinds(t *testing.T) {
 		{"rules_with_many_stars", lines(2000, "disallow: /a*b%[1]d*c*d*e*f*g*h")},
 		{"rules_that_change", lines(5000, "disallow: /%%7Ea%d")},
 		{"other_records", lines(5000, "x%d: y")},
+		{"long_agent", "user-agent: examplebot " + strings.Repeat("x", 100_000)},
 	} {
 		t.Run("house/"+tt.name, func(t *testing.T) {
-			groups := make([]*Group, 20)
+			groups := make([]*Group, max(20, 1<<20/len(tt.text)))
 			text := []byte("user-agent: *\n" + tt.text)
 			f := Parse(text, Dialect{})
 			before := heap()
@@ -74,6 +77,33 @@ func TestSizeOfKinds(t *testing.T) {
 	}
 }
 
+// TestSizeBefore compares Size before the first match with Size after the second, which
+// makes the index of many rules.
+func TestSizeBefore(t *testing.T) {
+	for _, tt := range []struct {
+		name, text  string
+		least, most float64
+	}{
+		{"no_rule", "", 1, 1},
+		{"few_rules", lines(fewRules, "disallow: /%d"), 1, 1},
+		{"few_rules_with_stars", lines(fewRules, "disallow: /a*b%d"), 1, 1},
+		{"many_rules", lines(fewRules+1, "disallow: /%d"), 0.85, 1},
+		{"many_rules_with_stars", lines(fewRules+1, "disallow: /a*b%d"), 0.85, 1},
+		{"rules", lines(5000, "disallow: /%d"), 0.98, 1},
+		{"rules_with_stars", lines(5000, "disallow: /a*b%d"), 0.96, 1},
+	} {
+		t.Run("house/"+tt.name, func(t *testing.T) {
+			g := Parse([]byte("user-agent: *\n"+tt.text), Dialect{}).Group("ExampleBot")
+			before := g.Size()
+			g.Match("/a")
+			g.Match("/a")
+			if ratio := float64(before) / float64(g.Size()); ratio < tt.least || ratio > tt.most {
+				t.Errorf("%s\ngot %d bytes before, %.3f of %d after\nwant a part from %v to %v", tt.name, before, ratio, g.Size(), tt.least, tt.most)
+			}
+		})
+	}
+}
+
 // TestKeptGroups checks which groups a File keeps, and that Size counts each once.
 func TestKeptGroups(t *testing.T) {
 	f := Parse([]byte("user-agent: *\ndisallow: /"+strings.Repeat("a", 1000)+"\nuser-agent: bot\ndisallow: /b"), Dialect{})
@@ -83,11 +113,11 @@ func TestKeptGroups(t *testing.T) {
 		t.Errorf("house/one_group: got a size of %d bytes, want a little over %d", got, least)
 	}
 	one := f.Size()
-	if g := f.Group("two"); g != first {
+	if g := f.Group(strings.Repeat("t", 1000)); g != first {
 		t.Error("house/one_agent_value: got two groups, want one")
 	}
-	if got := f.Size(); got <= one || got > one+100 {
-		t.Errorf("house/two_tokens: got a size of %d bytes, want a little over %d", got, one)
+	if got, least := f.Size(), one+1000; got <= least || got > least+100 {
+		t.Errorf("house/two_tokens: got a size of %d bytes, want a little over %d", got, least)
 	}
 	if f.Group("bot") == first || f.Group("one") != first || f.Group("bot") != f.Group("bot") {
 		t.Error("house/kept: want the groups of two agent values, each kept")
