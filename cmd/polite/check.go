@@ -31,7 +31,6 @@ type checking struct {
 	explanations *explain.Log  // nil without --explain
 	log          *evidence.Log // nil without --evidence
 	results      *display.Writer
-	column       int // width of the URL column, 0 with --from
 	tally        tally
 	start        time.Time
 	progress     *progress
@@ -116,8 +115,9 @@ func (k *checking) checkList(ctx context.Context, l *list) (err error) {
 			return nil // closeLog has the error
 		}
 	}
-	if l.r == nil {
-		k.column = display.Column(l.full())
+	k.results.Fit(l.full()...)
+	if l.r != nil {
+		k.results.Widen(listColumn)
 	}
 	k.progress = newProgress(k, l)
 	work := parallel.Work[*item]{Workers: k.parallel, Key: (*item).site, Slots: (*item).slots, Do: k.decide, Result: k.result, Idle: k.idle}
@@ -211,13 +211,13 @@ func (k *checking) result(i *item) error {
 	case i.err != nil && k.json:
 		return k.results.JSON(errorResult{clean.Text(i.text, longText), clean.Text(i.err.Error(), longText)})
 	case i.err != nil:
-		k.results.Result(display.Error, i.text, k.column, clean.Text(i.err.Error(), longText))
+		k.results.Result(display.Error, i.text, clean.Text(i.err.Error(), longText))
 	case k.explain:
 		return k.writeExplanation(i, now)
 	case k.json:
 		return k.results.JSON(k.jsonResult(i))
 	default:
-		k.results.Result(display.Word(i.decision.Verdict), i.text, k.column, display.Reason(i.decision, now))
+		k.results.Result(display.Word(i.decision.Verdict), i.text, display.Reason(i.decision, now))
 	}
 	return nil
 }

@@ -15,6 +15,10 @@ import (
 // longLine is the longest line of a list, in bytes.
 const longLine = 64 << 10
 
+// listColumn is the least width of the column of URLs if they come from a list, which is
+// not read ahead.
+const listColumn = 40
+
 // list yields URLs: first the arguments, then the lines of a reader.
 type list struct {
 	args []string

@@ -116,7 +116,11 @@ func (m *matching) run(name string, targets []string) error {
 	f := matcher.Parse(text, m.profile.Dialect)
 	g, lines := f.Group(m.token), maps.Collect(f.Lines())
 	m.disallowAll = matcher.Parse([]byte("User-agent: *\nDisallow: /\n"), m.profile.Dialect)
-	p, column := display.New(m.out), display.Column(targets)
+	p := display.New(m.out)
+	p.Fit(targets...)
+	if list.r != nil {
+		p.Widen(listColumn)
+	}
 	var tally tally
 	err = list.entries(func(e entry) bool {
 		t, err := e.text, e.err
@@ -130,11 +134,11 @@ func (m *matching) run(name string, targets []string) error {
 		case err != nil && m.json:
 			p.JSON(errorResult{clean.Text(t, longText), err.Error()})
 		case err != nil:
-			p.Result(display.Error, t, column, err.Error())
+			p.Result(display.Error, t, err.Error())
 		case m.json:
 			p.JSON(d)
 		default:
-			p.Result(display.Word(d.Verdict), t, column, cause(d, lines))
+			p.Result(display.Word(d.Verdict), t, cause(d, lines))
 		}
 		return true
 	})

@@ -24,6 +24,7 @@ type Writer struct {
 	*bufio.Writer
 	Width  int  // width of the terminal in columns, 0 if the output is not a terminal
 	colour bool // the terminal has colours
+	column int  // width of the column of URLs, up to widestColumn
 }
 
 // New returns a Writer to w. It uses colours if w is a terminal that has them,
@@ -114,24 +115,29 @@ func (p *Writer) Verdict(word string) string {
 // longURL is the longest URL that is shown in full, in bytes.
 const longURL = 2000
 
-// Column returns the width of a column of URLs, at most 60, so that one long URL
-// does not widen the column.
-func Column(urls []string) int {
-	column := 0
+// widestColumn is the greatest width of the column of URLs, so that one long URL does not
+// widen the column.
+const widestColumn = 60
+
+// Widen makes the column of URLs at least so wide.
+func (p *Writer) Widen(columns int) { p.column = max(p.column, min(columns, widestColumn)) }
+
+// Fit makes the column of URLs wide enough for some of them.
+func (p *Writer) Fit(urls ...string) {
 	for _, u := range urls {
-		column = max(column, min(Columns(clean.Text(u, longURL)), 60))
+		p.Widen(Columns(clean.Text(u, longURL)))
 	}
-	return column
 }
 
 // Result writes one result: the verdict, the URL in a column and the reason. If the
 // reason does not fit the terminal, it is written on the lines below.
-func (p *Writer) Result(word, url string, column int, reason string) {
+func (p *Writer) Result(word, url, reason string) {
 	const indent = 10
 	url = clean.Text(url, longURL)
-	below := p.Width > 0 && indent+max(column, Columns(url))+2+Columns(reason) > p.Width
+	p.Widen(Columns(url))
+	below := p.Width > 0 && indent+max(p.column, Columns(url))+2+Columns(reason) > p.Width
 	if !below {
-		pad := max(column-Columns(url), 0)
+		pad := max(p.column-Columns(url), 0)
 		fmt.Fprintf(p, "%s  %s%*s  %s\n", p.Verdict(word), p.Paint(Bold, url), pad, "", reason)
 		return
 	}
