@@ -1,17 +1,18 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/rfc9309/polite/bench/internal/vectors"
 )
 
 // This file measures drivers.
@@ -62,7 +63,7 @@ func (b *bench) drive(programs drivers, jobs []job) error {
 }
 
 // run measures a driver. The echo's answers are not compared.
-func (s *score) run(jobs []job, list []vector, own library, echo bool) {
+func (s *score) run(jobs []job, list []vectors.Vector, own library, echo bool) {
 	defer func() { s.stop(false) }()
 	for _, j := range jobs {
 		whole, match, err := s.measure(j, own, echo)
@@ -76,7 +77,7 @@ func (s *score) run(jobs []job, list []vector, own library, echo bool) {
 			continue
 		}
 		s.vectors++
-		answer, err := s.do(1, fileRequest(v.file()), askRequest(v.Agent, []string{v.URL}))
+		answer, err := s.do(1, fileRequest(v.File()), askRequest(v.Agent, []string{v.URL}))
 		if err != nil {
 			s.trouble = cmp.Or(s.trouble, err.Error())
 		} else if (answer == "1") == v.Allowed {
@@ -173,26 +174,9 @@ func compare(times, pipe, ours []time.Duration) (each time.Duration, ratio strin
 	return sum / time.Duration(n), fmt.Sprintf("%.1fx", float64(sum)/float64(own)), n
 }
 
-// A vector is a line of vectors/ours.jsonl; vectors/README.md explains it.
-type vector struct {
-	Robots  string
-	B64     []byte `json:"robots_b64"`
-	Agent   string
-	URL     string
-	Allowed bool
-	Class   string
-}
-
-func (v vector) file() []byte {
-	if v.B64 != nil {
-		return v.B64
-	}
-	return []byte(v.Robots)
-}
-
 // readVectors reads the project's own vectors, and those of other implementations if
 // POLITE_CONFORMANCE names the folder that has them.
-func readVectors() (list []vector, note string, err error) {
+func readVectors() (list []vectors.Vector, note string, err error) {
 	list, err = vectorsOf(filepath.Join("..", "vectors", "ours.jsonl"))
 	folder := os.Getenv("POLITE_CONFORMANCE")
 	if folder == "" || err != nil {
@@ -202,24 +186,12 @@ func readVectors() (list []vector, note string, err error) {
 	return append(list, more...), "vectors of this project and of POLITE_CONFORMANCE", err
 }
 
-func vectorsOf(name string) (list []vector, err error) {
-	f, err := os.Open(name)
-	if err != nil {
-		var path *fs.PathError
-		if errors.As(err, &path) {
-			err = fmt.Errorf("run this command in the folder bench: %w", err)
-		}
-		return nil, err
+// vectorsOf reads a file of vectors. It leaves out those that the lines of a driver cannot
+// carry.
+func vectorsOf(name string) ([]vectors.Vector, error) {
+	list, err := vectors.Read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("run this command in the folder bench: %w", err)
 	}
-	defer f.Close()
-	for lines := json.NewDecoder(bufio.NewReader(f)); lines.More(); {
-		var v vector
-		if err := lines.Decode(&v); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		if !strings.ContainsAny(cmp.Or(v.URL, "\n"), "\r\n") {
-			list = append(list, v)
-		}
-	}
-	return list, nil
+	return slices.DeleteFunc(list, func(v vectors.Vector) bool { return v.URL == "" || strings.ContainsAny(v.URL, "\r\n") }), err
 }

@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/rfc9309/polite/bench/internal/vectors"
 )
 
 // agent and token name the crawler.
@@ -64,10 +66,10 @@ func readFiles() (files []*file, note string, err error) {
 		files, err = realFiles(folder)
 		return files, fmt.Sprintf("%d real robots.txt files of POLITE_CORPUS", len(files)), err
 	}
-	list, err := vectors()
+	list, err := readVectors()
 	urls, bodies := map[string][]string{}, []string{}
 	for _, v := range list {
-		body := string(v.file())
+		body := string(v.File())
 		if urls[body] == nil {
 			bodies = append(bodies, body)
 		}
@@ -96,30 +98,11 @@ func realFiles(folder string) (files []*file, err error) {
 	}))
 }
 
-// A vector is a line of vectors/ours.jsonl; vectors/README.md explains it.
-type vector struct {
-	ID      string
-	Robots  string
-	B64     []byte `json:"robots_b64"`
-	Agent   string
-	URL     string
-	Allowed bool
-	Class   string
-}
-
-func (v vector) file() []byte {
-	if v.B64 != nil {
-		return v.B64
-	}
-	return []byte(v.Robots)
-}
-
-// vectors reads the project's own vectors. The folder bench, or one in it, is the
+// readVectors reads the project's own vectors. The folder bench, or one in it, is the
 // current one.
-func vectors() (list []vector, err error) {
+func readVectors() (list []vectors.Vector, err error) {
 	for _, up := range []string{"..", "../.."} {
-		err = eachLine(filepath.Join(up, "vectors", "ours.jsonl"), func(v vector) { list = append(list, v) })
-		if err == nil {
+		if list, err = vectors.Read(filepath.Join(up, "vectors", "ours.jsonl")); err == nil {
 			return list, nil
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 // TestReferenceVectors checks the second reading with the vectors.
 func TestReferenceVectors(t *testing.T) {
-	list, err := vectors()
+	list, err := readVectors()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,8 +24,8 @@ func TestReferenceVectors(t *testing.T) {
 		if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 			target = "/" + strings.TrimPrefix(rest[i:], "/")
 		}
-		if got := readPlainly(v.file(), v.Agent).allows(target); got != v.Allowed {
-			t.Errorf("%s: robots %q, agent %q, url %q: got %v, want %v", v.ID, v.file(), v.Agent, v.URL, got, v.Allowed)
+		if got := readPlainly(v.File(), v.Agent).allows(target); got != v.Allowed {
+			t.Errorf("%s: robots %q, agent %q, url %q: got %v, want %v", v.ID, v.File(), v.Agent, v.URL, got, v.Allowed)
 		}
 	}
 }
