@@ -138,7 +138,7 @@ func readSearch(q url.Values) (search, string) {
 		text:  strings.ToLower(strings.TrimSpace(q.Get("q"))),
 		state: cmp.Or(q.Get("state"), everything), order: cmp.Or(q.Get("sort"), "authority"), down: q.Get("dir") == "down", rows: defaultRows,
 	}
-	if len(s.text) > maxSearch || !slices.Contains(states[:], s.state) || orders[s.order] == nil {
+	if len(s.text) > maxSearch || stateByName(s.state) < 0 || orders[s.order] == nil {
 		return s, "There is no such list."
 	}
 	if n, err := strconv.Atoi(q.Get("rows")); err == nil {
@@ -232,8 +232,8 @@ func (v *authoritiesView) controls(s search) {
 		v.Heads = append(v.Heads, head{h.name, link, h.class, sorted})
 	}
 	for _, state := range states {
-		c := chip{state, s.link(func(s *search, _ url.Values) { s.state = state }), v.Census[state], s.state == state}
-		if c.Count > 0 || c.Chosen || state == everything {
+		c := chip{state.name, s.link(func(s *search, _ url.Values) { s.state = state.name }), v.Census[state.name], s.state == state.name}
+		if c.Count > 0 || c.Chosen || state.name == everything {
 			v.Chips = append(v.Chips, c)
 		}
 	}

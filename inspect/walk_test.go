@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -92,7 +93,7 @@ func TestPaging(t *testing.T) {
 	for _, order := range slices.Sorted(maps.Keys(orders)) {
 		for _, state := range states {
 			for _, s := range []search{{rows: 10}, {rows: 10, down: true}, {rows: 1, text: "-1"}, {rows: 137}, {rows: 500, down: true}, {rows: 9, text: "example.net"}} {
-				s.order, s.state = order, state
+				s.order, s.state = order, state.name
 				name := fmt.Sprintf("order %s, falling %v, state %q, text %q, %d rows", s.order, s.down, s.state, s.text, s.rows)
 				want := sortedRows(s, all, now)
 				if got := readPages(t, s, all, now, false); !slices.Equal(got, want) {
@@ -226,9 +227,9 @@ func TestCensus(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, state := range states {
-		want := len(sortedRows(search{state: state}, all, now))
-		if got := f.census[state]; got != want || want == 0 && state != "restricted" {
-			t.Errorf("%q: got %d, want %d and not none", state, got, want)
+		want := len(sortedRows(search{state: state.name}, all, now))
+		if got := f.census[state.name]; got != want || want == 0 && state.name != "restricted" {
+			t.Errorf("%q: got %d, want %d and not none", state.name, got, want)
 		}
 	}
 }
@@ -249,6 +250,12 @@ func TestWalkEnds(t *testing.T) {
 	if _, err := s.walk(ctx, endless, time.Now()); !errors.Is(err, context.Canceled) || seen > 7000 {
 		t.Errorf("got %v after %d records, want the end of the request soon after 5000", err, seen)
 	}
+	ctx, cancel = context.WithCancel(context.Background())
+	defer cancel()
+	seen, s.text = 0, "no authority has this text"
+	if _, err := s.walk(ctx, endless, time.Now()); !errors.Is(err, context.Canceled) || seen > 7000 {
+		t.Errorf("without a row: got %v after %d records, want the end of the request soon after 5000", err, seen)
+	}
 	page, ft := demoPage(t, nil, 0)
 	k := page.Handler(ft).(*handler)
 	page.walking <- struct{}{}
@@ -266,7 +273,7 @@ func millionSites(b *testing.B) *fetcher.Transport {
 	if os.Getenv("POLITE_MILLION") == "" {
 		b.Skip("POLITE_MILLION is not set: a million authorities take a while to retrieve")
 	}
-	ft, err := fetcher.New(agent, &fetcher.Options{Base: cannedBase{}, MaxBytes: 2 << 30})
+	ft, err := fetcher.New(agent, &fetcher.Options{Base: cannedBase{}, MaxBytes: 2 << 30, Pace: pace.Unlimited()})
 	if err != nil {
 		b.Fatal(err)
 	}
