@@ -45,7 +45,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/debug/polite", page.Handler(t))
+	mux.Handle("/debug/polite/", page.Handler(t))
 	operators := httptest.NewServer(mux)
 	defer operators.Close()
 
@@ -63,7 +63,7 @@ func Example() {
 			Decision struct{ Verdict, Clause string }
 		}
 	}
-	getJSON(operators.URL+"/debug/polite", url.Values{"view": {"recent"}}, &recent)
+	getJSON(operators.URL+"/debug/polite/", url.Values{"view": {"recent"}}, &recent)
 	for _, r := range recent.Decisions {
 		fmt.Println(r.Decision.Verdict, "by section", r.Decision.Clause)
 	}

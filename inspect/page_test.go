@@ -79,7 +79,7 @@ var pageTests = []struct {
 	{"authority_as_a_crawler_of_the_default_group", "GET", "/?as=nobody&authority=" + shop, 200, []string{"Group obeyed *", "Crawl-delay 2 s"}},
 	{"authority_as_no_crawler", "GET", "/?as=a+b&authority=" + shop, 400, []string{`"a b" is no product token`}},
 	{"authority_down", "GET", "/?authority=http://old.example.edu", 200, []string{"unreachable stale copy", "Last answer none connect: connection refused", "Copy fetched 7 d 1 h ago", "Down since 6 d 5 h ago", "2 Disallow: /cgi-bin/"}},
-	{"authority_without_a_copy", "GET", "/?authority=https://blog.example.net", 200, []string{"unavailable", "Last answer 404", "In memory"}},
+	{"authority_without_a_copy", "GET", "/?authority=https://blog.example.net", 200, []string{"unavailable", "Last answer 404 Not Found", "In memory"}},
 	{"authority_not_in_memory", "GET", "/?authority=https://nobody.example", 404, []string{"https://nobody.example is not in memory."}},
 	{"recent", "GET", "/?view=recent", 200, []string{"Decisions", "https://wiki.example.org/w/index.php?title=Robots", "https://museum.example.org/", "Retrievals", "https://maps.example.net"}},
 	{"recent_of_one_verdict", "GET", "/?view=recent&verdict=defer", 200, []string{"https://forum.example.com/t/1234 status 503", "Retrievals"}},

@@ -137,6 +137,7 @@ func parse() *template.Template {
 		"ago":      func(t time.Time) string { return ago(t, time.Now()) },
 		"until":    func(t time.Time) string { return until(t, time.Now()) },
 		"after":    func(r retrieval) string { return "after " + duration(r.Next.Sub(r.Time).Round(time.Second)) },
+		"cause":    causeBeside,
 		"decided":  explained,
 		"iso":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"clock":    func(t time.Time) string { return clock(t.UTC(), time.Now().UTC()) },

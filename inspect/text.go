@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/rfc9309/polite/internal/clean"
@@ -9,6 +10,11 @@ import (
 
 // text returns s cut to keptURL bytes, with characters that do not print as escapes.
 func text(s string) string { return clean.Escape(s, keptURL) }
+
+// causeBeside returns a cause as it is shown beside its status: without the status.
+func causeBeside(status int, cause string) string {
+	return strings.TrimSpace(strings.TrimPrefix(cause, fmt.Sprintf("status %d", status)))
+}
 
 // ago formats a time relative to now: "3 min ago".
 func ago(t, now time.Time) string {

@@ -52,10 +52,10 @@ func run(out io.Writer, stay time.Duration) error {
 	}
 	// Use a separate listener on loopback, because the page shows every visited URL.
 	mux := http.NewServeMux()
-	mux.Handle("/debug/polite", page.Handler(t))
+	mux.Handle("/debug/polite/", page.Handler(t))
 	operators := httptest.NewServer(mux)
 	defer operators.Close()
-	at := operators.URL + "/debug/polite"
+	at := operators.URL + "/debug/polite/"
 
 	for _, u := range []string{"http://shop.example/cart", "http://moved.example/page/1", "http://busy.example/", "http://lost.test/"} {
 		target, err := url.Parse(u)
