@@ -93,6 +93,7 @@ func TestBrowserPlay(t *testing.T) {
 	if got := b.Text(`document.getElementById("state").innerText`); !strings.HasPrefix(got, "this is no decision") || b.Text(`String(document.getElementById("explained").hidden)`) != "true" {
 		t.Errorf("hello: got %q, want no decision", got)
 	}
+	walkPlay(t, b, at)
 	b.CheckLog()
 	for _, scheme := range []string{"light", "dark"} {
 		for _, page := range []string{"try", "why"} {
@@ -106,6 +107,35 @@ func TestBrowserPlay(t *testing.T) {
 				t.Errorf("%s, %s: got violations, want none:\n%s", page, scheme, got)
 			}
 		}
+	}
+}
+
+// walkPlay uses both pages with the keyboard alone.
+func walkPlay(t *testing.T, b *browsertest.Browser, at string) {
+	for _, page := range []string{"try", "why"} {
+		b.Visit(at + "/?keys" + page + "#" + page)
+		b.Wait(`document.querySelector("nav a[aria-current]") !== null`)
+		if page == "why" {
+			b.Eval(`document.getElementById("decision").value = "DISALLOW https://example.com/x: line 3 \"Disallow: /x\" in group \"*\" of https://example.com/robots.txt [RFC 9309, 2.2.2; profile rfc9309]"`, nil)
+			b.Eval(`document.getElementById("decision").dispatchEvent(new Event("input"))`, nil)
+		}
+		if got := b.WalkByTab(); got != "" {
+			t.Errorf("%s: %s", page, got)
+		}
+	}
+	b.Visit(at + "/?keys")
+	b.Wait(`document.getElementById("rows").children.length > 0`)
+	b.Press("Tab")
+	b.Press("Enter")
+	if got := b.Text("location.hash"); got != "#main" {
+		t.Errorf("skip link: got %q, want #main", got)
+	}
+	for b.Text("document.activeElement.textContent") != "line 2" { // the first line button
+		b.Press("Tab")
+	}
+	b.Press("Enter")
+	if got := b.Text(`(e => e.value.slice(e.selectionStart, e.selectionEnd))(document.activeElement)`); got != "Disallow: /private" {
+		t.Errorf("line button: got the selection %q", got)
 	}
 }
 

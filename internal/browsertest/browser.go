@@ -256,6 +256,43 @@ func (b *Browser) Press(key string) {
 	}
 }
 
+// focused is a script that returns the index of the focused element among the links, fields
+// and buttons that can be seen, or says what is wrong with it: it is out of sight, or nothing
+// shows that it has the focus. A part of the page that scrolls has no index.
+const focused = `(() => {
+	const e = document.activeElement, r = e.getBoundingClientRect(), s = getComputedStyle(e);
+	if (e === document.body) return "";
+	if (r.bottom < 0 || r.top > innerHeight || r.width < 2) return "out of sight: " + e.outerHTML.slice(0, 80);
+	if (s.outlineStyle === "none" || parseFloat(s.outlineWidth) < 2) return "no outline: " + e.outerHTML.slice(0, 80);
+	return "ok " + ` + controls + `.indexOf(e);
+})()`
+
+const controls = `[...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea")].filter(e => e.getClientRects().length > 0)`
+
+// WalkByTab presses Tab until every link, field and button of the page had the focus. Each
+// must get it once, in the order of the page, and must show it. WalkByTab returns what is
+// wrong, "" if nothing is.
+func (b *Browser) WalkByTab() string {
+	b.t.Helper()
+	var all int
+	b.Eval(controls+".length", &all)
+	next := 0
+	for steps := 0; next < all && steps < all+50; steps++ {
+		b.Press("Tab")
+		switch got := b.Text(focused); got {
+		case fmt.Sprintf("ok %d", next):
+			next++
+		case "ok -1":
+		default:
+			return fmt.Sprintf("Tab %d: got %q, want element %d of %d", steps+1, got, next, all)
+		}
+	}
+	if next != all {
+		return fmt.Sprintf("got %d elements by Tab, want %d", next, all)
+	}
+	return ""
+}
+
 // Type types a text into the focused element.
 func (b *Browser) Type(text string) {
 	b.t.Helper()
