@@ -14,6 +14,8 @@
 // everything else. On the real web, put a proxy or a firewall in front of the browser. It
 // must also refuse private addresses, at each connection: a name can change its address
 // after the decision (DNS rebinding), and Options.PageEgress covers only robots.txt here.
+//
+// It leaves out: links, and a queue of pages with those that are deferred.
 package main
 
 import (

@@ -6,6 +6,8 @@
 // Colly has its own robots.txt client, which is off by default. Leave it off: Polite
 // handles redirects, outages, caching and Crawl-delay. OnError gets its refusals with
 // their reason.
+//
+// It leaves out: when a deferred page is visited again. Here it is printed at the end.
 package main
 
 import (

@@ -6,7 +6,10 @@
 //
 // It starts the server on a free port of loopback, and then four processes of this
 // program. When they have ended, it starts four more. These find all records in the
-// store and fetch no robots.txt.
+// store and fetch no robots.txt. One page redirects: its target waits for a turn that no
+// other process has.
+//
+// It leaves out: a queue that the processes share, and deferred pages (see functions).
 package main
 
 import (
@@ -19,6 +22,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"sync"
 	"time"
 
 	"github.com/rfc9309/polite/cache/redis"
@@ -60,8 +64,9 @@ func run(out io.Writer) error {
 	defer server.Process.Kill()
 
 	local := web.Start(map[string]web.Site{
-		"shop.example": {Robots: web.Text("User-agent: *\nDisallow: /page/3\n"), Pages: pages},
-		"news.example": {Robots: answerLate(web.Text("User-agent: *\nDisallow:\n")), Pages: pages},
+		"shop.example": {Robots: web.Text("User-agent: *\nDisallow: /page/3\n"), Pages: pages, Moved: "/page/2"},
+		// All processes need this file while one of them fetches it.
+		"news.example": {Robots: web.Late(200*time.Millisecond, web.Text("User-agent: *\nDisallow:\n")), Pages: pages},
 		"busy.example": {Robots: web.Status(503), Pages: pages},
 	})
 	defer local.Close()
@@ -77,14 +82,6 @@ func run(out io.Writer) error {
 		}
 	}
 	return nil
-}
-
-// answerLate answers late, so that all processes need the file while one of them fetches it.
-func answerLate(answer http.HandlerFunc) http.HandlerFunc {
-	return func(rw http.ResponseWriter, req *http.Request) {
-		time.Sleep(200 * time.Millisecond)
-		answer(rw, req)
-	}
 }
 
 // member crawls every fourth page of each site.
@@ -138,23 +135,14 @@ func launch(out io.Writer, server, addr string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	processes := make([]*exec.Cmd, members)
-	outputs := make([]bytes.Buffer, members)
-	for i := range processes {
+	var processes sync.WaitGroup
+	outputs, errs := make([][]byte, members), make([]error, members)
+	for i := range members {
 		c := exec.CommandContext(ctx, self)
 		c.Env = append(os.Environ(), fmt.Sprint("FLEET_MEMBER=", i+1), "FLEET_REDIS="+server, "FLEET_WEB="+addr)
-		c.Stdout, c.Stderr = &outputs[i], &outputs[i]
-		if err := c.Start(); err != nil {
-			return err
-		}
-		processes[i] = c
+		processes.Go(func() { outputs[i], errs[i] = c.CombinedOutput() })
 	}
-	var failed error
-	for i, c := range processes {
-		if err := c.Wait(); err != nil && failed == nil {
-			failed = fmt.Errorf("process %d: %w", i+1, err)
-		}
-		io.Copy(out, &outputs[i])
-	}
-	return failed
+	processes.Wait()
+	out.Write(bytes.Join(outputs, nil))
+	return errors.Join(errs...)
 }

@@ -33,7 +33,7 @@ func TestRun(t *testing.T) {
 	}
 	first, second, _ := strings.Cut(out.String(), "the second 4 processes\n")
 	for _, want := range []string{
-		"shop.example: requests for robots.txt so far: 1, for pages: 7\n",
+		"shop.example: requests for robots.txt so far: 1, for pages: 8\n",
 		"news.example: requests for robots.txt so far: 1, for pages: 8\n",
 		"busy.example: requests for robots.txt so far: 1, for pages: 0\n",
 		"process 3: 3 fetched, 1 disallowed, 2 deferred; ",

@@ -4,6 +4,8 @@
 //
 //	go run ./operators
 //	go run ./operators -stay 10m    # to look at the page in a browser
+//
+// It leaves out: a password. The page shows every visited URL, so here only loopback sees it.
 package main
 
 import (

@@ -6,6 +6,8 @@
 //
 // Copy the file telemetry.go into your crawler. Here the spans and metrics stay in
 // memory and are printed. A real crawler gives its providers an exporter.
+//
+// It leaves out: exporters, and sampling.
 package main
 
 import (

@@ -7,6 +7,8 @@
 // The crawler keeps one Record for each scheme and authority, fetches robots.txt when the
 // Record is due, follows its redirects, and fills an Attempt with the result. Learn and
 // Decide do the rest.
+//
+// It leaves out: turns between requests, TLS, redirects of pages, and a bound on the records.
 package main
 
 import (

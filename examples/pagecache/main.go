@@ -1,6 +1,11 @@
 // Pagecache is a crawler that keeps pages in an HTTP cache (RFC 9111) above Polite. A page
 // from the cache costs no request and no turn. A page that must be revalidated costs both,
-// and is not revalidated when the rules of the site forbid it by then.
+// and is not revalidated when the rules of the site forbid it by then. A redirect costs two
+// turns: its own and that of its target, unless the cache has the target.
+//
+//	go run ./pagecache
+//
+// It leaves out: a cache on disk, and a bound on its size.
 package main
 
 import (
@@ -32,7 +37,7 @@ func run(out io.Writer) error {
 				io.WriteString(w, "User-agent: *\nDisallow: /\n")
 			}
 		},
-		Page: page,
+		Page: page, Moved: "/old",
 	}})
 	defer local.Close()
 	polite, err := fetcher.New("ExampleBot/0.1 (+https://example.com/bot)", &fetcher.Options{Base: local.Transport()})
@@ -50,10 +55,11 @@ func run(out io.Writer) error {
 	}
 
 	const lasting, changing = "http://news.example/lasting", "http://news.example/changing"
-	get(lasting)  // robots.txt and the page
-	get(lasting)  // from the cache
-	get(changing) // the page
-	get(changing) // a revalidation
+	get(lasting)                   // robots.txt and the page
+	get(lasting)                   // from the cache
+	get(changing)                  // the page
+	get(changing)                  // a revalidation
+	get("http://news.example/old") // a redirect and its target
 	closed.Store(true)
 	request, err := http.NewRequest(http.MethodGet, changing, nil)
 	if err != nil {

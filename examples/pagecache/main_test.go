@@ -30,6 +30,7 @@ func TestRun(t *testing.T) {
 http://news.example/lasting: "news" from the cache, 0 turns
 http://news.example/changing: "news" from the site, 1 turns
 http://news.example/changing: "news" from the cache, 1 turns
+http://news.example/old: "news" from the site, 2 turns
 http://news.example/changing: disallow by line 2 "Disallow: /" in group "*", 0 turns
 http://news.example/lasting: "news" from the cache, 0 turns
 `

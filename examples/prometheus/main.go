@@ -3,8 +3,10 @@
 //
 //	go run ./prometheus
 //
-// Copy the file metrics.go into your crawler. Here a small crawl runs on loopback, and
-// then /metrics is scraped once and printed.
+// Copy the file internal/metrics/metrics.go into your crawler. Here a small crawl runs on
+// loopback, and then /metrics is scraped once and printed.
+//
+// It leaves out: the pages of the crawl, whose numbers your crawler knows itself, and alerts.
 package main
 
 import (
@@ -22,6 +24,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/rfc9309/polite/examples/internal/metrics"
 	"github.com/rfc9309/polite/examples/internal/web"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/pace"
@@ -49,12 +52,12 @@ func run(out io.Writer) error {
 	t, err := fetcher.New(agent, &fetcher.Options{
 		Base:  local.Transport(), // leave this out to visit the real web
 		Pace:  &pace.Limits{Gap: 20 * time.Millisecond, DelayCap: 50 * time.Millisecond},
-		Trace: newMetrics(registry).Trace(),
+		Trace: metrics.New(registry).Trace(),
 	})
 	if err != nil {
 		return err
 	}
-	watch(registry, t)
+	metrics.Watch(registry, t)
 
 	client := &http.Client{Transport: t, Timeout: 30 * time.Second}
 	for _, host := range []string{"shop.example", "moved.example", "busy.example", "plain.example", "broken.example", "lost.test"} {

@@ -7,7 +7,11 @@
 // gets its own decision. Polite above the retries works too, but then one turn covers
 // all tries of a page, and a robots.txt that answers 503 is fetched several times in a
 // row instead of once a minute. The addresses of its redirects are checked before the
-// connection is made, instead of while it is made.
+// connection is made, instead of while it is made. In both orders a redirect of a page is a
+// request of its own: it waits for its turn and gets its own decision.
+//
+// It leaves out: when a deferred page is visited again (see workers), and a limit on the time
+// that all tries of a page may take.
 package main
 
 import (
@@ -51,13 +55,14 @@ func run(out io.Writer) error {
 	return nil
 }
 
-// crawl visits a page that works at the second try, a disallowed page, and a page of a
-// site whose robots.txt cannot be fetched.
+// crawl visits a page that works at the second try, a page that redirects, a disallowed page,
+// and a page of a site whose robots.txt cannot be fetched.
 func crawl(out io.Writer, build func(http.RoundTripper) (*http.Client, error)) error {
 	local := web.Start(map[string]web.Site{
 		"shop.example": {
 			Robots: web.Text("User-agent: *\nDisallow: /cart\n"),
 			Page:   web.Steps(web.Status(500), web.Text("here you are")),
+			Moved:  "/old",
 		},
 		"busy.example": {Robots: web.Status(503)},
 	})
@@ -66,7 +71,7 @@ func crawl(out io.Writer, build func(http.RoundTripper) (*http.Client, error)) e
 	if err != nil {
 		return err
 	}
-	for _, page := range []string{"http://shop.example/page/1", "http://shop.example/cart", "http://busy.example/"} {
+	for _, page := range []string{"http://shop.example/page/1", "http://shop.example/old", "http://shop.example/cart", "http://busy.example/"} {
 		resp, err := client.Get(page)
 		var denied *fetcher.DeniedError
 		switch {
@@ -79,7 +84,7 @@ func crawl(out io.Writer, build func(http.RoundTripper) (*http.Client, error)) e
 			fmt.Fprintln(out, "   fetched", page, resp.Status)
 		}
 	}
-	for _, at := range [][2]string{{"shop.example", "/page/1"}, {"shop.example", "/cart"}, {"busy.example", "/robots.txt"}} {
+	for _, at := range [][2]string{{"shop.example", "/page/1"}, {"shop.example", "/moved/here"}, {"shop.example", "/cart"}, {"busy.example", "/robots.txt"}} {
 		fmt.Fprintf(out, "   requests for %s%s: %d\n", at[0], at[1], len(local.Requests(at[0], at[1])))
 	}
 	return nil

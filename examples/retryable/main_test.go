@@ -21,7 +21,9 @@ func TestRun(t *testing.T) {
 		"fetched http://shop.example/page/1 200 OK\n",
 		`DISALLOW http://shop.example/cart: line 2 "Disallow: /cart"`,
 		"DEFER http://busy.example/: http://busy.example/robots.txt is unreachable (status 503",
+		"fetched http://shop.example/old 200 OK\n",
 		"requests for shop.example/page/1: 2\n",
+		"requests for shop.example/moved/here: 1\n",
 		"requests for shop.example/cart: 0\n",
 	}
 	checkLines(t, below, append(both, "requests for busy.example/robots.txt: 1\n"))

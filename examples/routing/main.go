@@ -61,7 +61,7 @@ func run(out io.Writer) error {
 	for i := range sites {
 		host := fmt.Sprintf("site-%02d.example", i+1)
 		hosts = append(hosts, host)
-		served[host] = web.Site{Robots: web.Text("User-agent: *\nDisallow: /page/3\n"), Page: tired[i].page}
+		served[host] = web.Site{Robots: web.Text("User-agent: *\nDisallow: /page/3\n"), Page: tired[i].page, Moved: "/page/4"}
 	}
 	local := web.Start(served)
 	defer local.Close()
@@ -127,6 +127,7 @@ func report(out io.Writer, hosts []string, local *web.Web, tired []tiredSite, r 
 		early += tired[i].early
 	}
 	fmt.Fprintf(out, "pages fetched: %d of %d, disallowed: %d\n", r.fetched, sites*(pages-1), r.disallowed)
+	fmt.Fprintf(out, "redirects followed: %d of %d\n", len(local.Requests("", "/moved/here")), sites)
 	fmt.Fprintf(out, "sites whose robots.txt was fetched twice: %d\n", twice)
 	fmt.Fprintf(out, "requests after less than the gap: %d, during a pause: %d\n", close, early)
 }

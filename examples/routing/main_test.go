@@ -33,6 +33,7 @@ func TestRun(t *testing.T) {
 		"d joins: 6 of 30 hosts move\n",
 		"b is killed: 8 of 30 hosts move\n",
 		"pages fetched: 120 of 120, disallowed: 30\n",
+		"redirects followed: 30 of 30\n",
 		"sites whose robots.txt was fetched twice: 0\n",
 		"requests after less than the gap: 0, during a pause: 0\n",
 	} {

@@ -54,7 +54,8 @@ func work(out io.Writer, router, addr string) error {
 	}))
 }
 
-// visit fetches a page.
+// visit fetches a page. The target of a redirect waits for its turn here, even for longer
+// than MaxWait.
 func visit(t *fetcher.Transport, client *http.Client, page *url.URL) answer {
 	a := answer{Verdict: "allow"}
 	resp, err := client.Get(page.String())

@@ -2,8 +2,8 @@
 // on SIGTERM, metrics, the operators' page, and a restart that continues where the last
 // process stopped.
 //
-//	go run ./service                                    # two short lives on loopback
 //	go run ./service -dir /var/lib/crawler https://example.com/
+//	go test -v ./service    # two short lives on loopback
 //
 // It leaves out: more than one worker (see workers), a frontier that is larger than memory
 // and survives a kill (here a file is written at the end), links, and what to do with pages.
@@ -25,7 +25,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
 	"github.com/rfc9309/polite/cache/disk"
+	"github.com/rfc9309/polite/examples/internal/metrics"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/inspect"
 )
@@ -33,14 +37,11 @@ import (
 const agent = "ExampleBot/0.1 (+https://example.com/bot)"
 
 func main() {
-	dir := flag.String("dir", "", "folder of the crawler; empty for a demonstration")
+	dir := flag.String("dir", "", "folder of the crawler, which must exist")
 	addr := flag.String("addr", "localhost:9309", "address of the operators' listener; it shows every visited URL")
 	flag.Parse()
 	if *dir == "" {
-		if err := demo(os.Stdout); err != nil {
-			log.Fatal(err)
-		}
-		return
+		log.Fatal("want -dir, the folder of the crawler, and the first pages")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -55,7 +56,6 @@ type service struct {
 	seeds     []string // pages to visit when the folder is new
 	base      http.RoundTripper
 	out       io.Writer
-	visited   func(page string) // called after each page; may be nil
 }
 
 // run crawls until no page is left or ctx ends. In both cases everything is written.
@@ -66,12 +66,13 @@ func run(ctx context.Context, s service) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	page := inspect.New(nil)
-	t, err := fetcher.New(agent, &fetcher.Options{Base: s.base, Store: store, Trace: page.Trace(nil)})
+	page, registry := inspect.New(nil), prometheus.NewRegistry()
+	t, err := fetcher.New(agent, &fetcher.Options{Base: s.base, Store: store, Trace: page.Trace(metrics.New(registry).Trace())})
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Addr: s.addr, Handler: operators(t, page), ReadHeaderTimeout: 10 * time.Second}
+	metrics.Watch(registry, t)
+	server := &http.Server{Addr: s.addr, Handler: operators(t, page, registry), ReadHeaderTimeout: 10 * time.Second}
 	go func() { // ends with server.Close
 		if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 			log.Print("the operators' page: ", err) // the crawl continues without it
@@ -88,6 +89,14 @@ func run(ctx context.Context, s service) (err error) {
 	stats := t.Stats()
 	fmt.Fprintf(s.out, "end: %d pages left; robots.txt: %d fetched, %d read from disk\n", len(frontier), stats.Retrievals, stats.StoreHits)
 	return os.WriteFile(list, []byte(strings.Join(frontier, "\n")), 0o600)
+}
+
+// operators serves the page and the metrics.
+func operators(t *fetcher.Transport, page *inspect.Page, registry *prometheus.Registry) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/debug/polite/", page.Handler(t))
+	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	return mux
 }
 
 // crawl visits pages in order and returns those that are left. A deferred page goes to the
@@ -111,9 +120,6 @@ func (s service) crawl(ctx context.Context, client *http.Client, frontier []stri
 			fmt.Fprintln(s.out, "dropped", err)
 		}
 		frontier = frontier[1:]
-		if s.visited != nil {
-			s.visited(page)
-		}
 	}
 	return frontier
 }

@@ -2,29 +2,69 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/rfc9309/polite/examples/internal/metrics"
+	"github.com/rfc9309/polite/examples/internal/web"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/inspect"
 )
 
-// TestDemo checks that the second process visits what the first one left, and that both
-// together fetch robots.txt once.
-func TestDemo(t *testing.T) {
-	var out bytes.Buffer
-	if err := demo(&out); err != nil {
-		t.Fatal(err)
+// endAfter calls end after so many lines, as a SIGTERM does.
+type endAfter struct {
+	io.Writer
+	lines int
+	end   func()
+}
+
+func (w *endAfter) Write(p []byte) (int, error) {
+	if w.lines--; w.lines == 0 {
+		w.end()
 	}
-	first, second, _ := strings.Cut(out.String(), "process 2\n")
+	return w.Writer.Write(p)
+}
+
+// TestTwoLives runs the service twice over a small web. The first process is told to end
+// after three pages, one of which redirects. The second visits what the first one left, and
+// reads no robots.txt.
+func TestTwoLives(t *testing.T) {
+	local := web.Start(map[string]web.Site{
+		"shop.example": {Robots: web.Text("User-agent: *\nDisallow: /cart\nCrawl-delay: 0.05\n"), Moved: "/old"},
+	})
+	defer local.Close()
+	s := service{dir: t.TempDir(), addr: "127.0.0.1:0", base: local.Transport()}
+	for _, path := range []string{"/1", "/old", "/cart", "/4", "/5"} {
+		s.seeds = append(s.seeds, "http://shop.example"+path)
+	}
+	var out bytes.Buffer
+	for _, pages := range []int{3, 100} {
+		ctx, end := context.WithCancel(t.Context())
+		defer end()
+		s.out = &endAfter{&out, pages, end}
+		if err := run(ctx, s); err != nil {
+			t.Fatal(err)
+		}
+		out.WriteString("restart\n")
+	}
+	t.Logf("both processes:\n%s", out.String())
+	first, second, _ := strings.Cut(out.String(), "restart\n")
 	for _, want := range []struct{ in, line string }{
 		{first, "fetched http://shop.example/old "}, {first, `line 2 "Disallow: /cart"`}, {first, "end: 2 pages left; robots.txt: 1 fetched, 0 read from disk\n"},
-		{second, "fetched http://shop.example/5 "}, {second, "end: 0 pages left; robots.txt: 0 fetched, 1 read from disk\n"}, {second, "1 request for robots.txt by both\n"},
+		{second, "fetched http://shop.example/5 "}, {second, "end: 0 pages left; robots.txt: 0 fetched, 1 read from disk\n"},
 	} {
 		if !strings.Contains(want.in, want.line) {
-			t.Errorf("output:\n%s\nwant %q in its part", out.String(), want.line)
+			t.Errorf("want %q in %q", want.line, want.in)
 		}
+	}
+	if n := len(local.Requests("", "/robots.txt")); n != 1 {
+		t.Errorf("%d requests for robots.txt by both, want 1", n)
 	}
 }
 
@@ -34,11 +74,23 @@ func TestOperators(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for at, want := range map[string]string{"/metrics": `polite_decisions_total{verdict="defer"} 0`, "/debug/polite": "since start"} {
-		w := httptest.NewRecorder()
-		operators(tr, inspect.New(nil)).ServeHTTP(w, httptest.NewRequest("GET", at, nil))
-		if !strings.Contains(w.Body.String(), want) {
-			t.Errorf("%s: got %d %s, want %q", at, w.Code, w.Body, want)
+	registry := prometheus.NewRegistry()
+	metrics.Watch(registry, tr)
+	server := httptest.NewServer(operators(tr, inspect.New(nil), registry))
+	defer server.Close()
+	for at, want := range map[string]string{
+		"/metrics":       "polite_authorities 0",
+		"/debug/polite":  "since start",
+		"/debug/polite/": "since start",
+	} {
+		resp, err := http.Get(server.URL + at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s: got %d %s, %v, want %q", at, resp.StatusCode, text, err, want)
 		}
 	}
 }

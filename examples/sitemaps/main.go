@@ -25,6 +25,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rfc9309/polite/examples/internal/web"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/pace"
 )
@@ -37,7 +38,7 @@ const (
 )
 
 func main() {
-	local := smallWeb()
+	local := web.Start(map[string]web.Site{"shop.example": web.SitemapSite()})
 	defer local.Close()
 	t, err := fetcher.New("ExampleBot/0.1 (+https://example.com/bot)", &fetcher.Options{
 		Base: local.Transport(), // leave this out to visit the real web

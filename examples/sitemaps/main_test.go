@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rfc9309/polite/examples/internal/web"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/pace"
 )
@@ -17,7 +18,7 @@ import (
 func TestCrawl(t *testing.T) {
 	for name, limits := range map[string]*pace.Limits{"patient": {}, "max_wait": {MaxWait: time.Millisecond}} {
 		t.Run(name, func(t *testing.T) {
-			local := smallWeb()
+			local := web.Start(map[string]web.Site{"shop.example": web.SitemapSite()})
 			defer local.Close()
 			tr, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Base: local.Transport(), Pace: limits})
 			if err != nil {

@@ -6,6 +6,8 @@
 // Each line is a crawler with 10,000 sites of one kind. The columns are bytes per site:
 // the length of robots.txt, the bytes that count towards MaxBytes, the bytes on the heap,
 // and the bytes in a store. No network is used.
+//
+// It leaves out: what requests in flight take, which their number bounds.
 package main
 
 import (

@@ -5,6 +5,8 @@
 // The records have what package fetcher knows: the body decoded and cut at 500 KiB,
 // without its transfer encoding, and the fields of the request that Polite sets. An
 // archive that needs the bytes of the connection takes them below http.Transport.
+//
+// It leaves out: the pages.
 package main
 
 import (

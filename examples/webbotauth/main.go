@@ -5,6 +5,8 @@
 // The signatures follow draft-ietf-webbotauth-httpsig-protocol in its text of 9 October
 // 2026, with Ed25519. The draft may change. A real crawler keeps its key in a file or a
 // key service, and announces the next key before it uses it.
+//
+// It leaves out: a key that outlives the process, and its replacement.
 package main
 
 import (

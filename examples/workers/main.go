@@ -8,6 +8,8 @@
 // worker takes another host. So three workers keep six hosts busy, each at its own pace.
 // A redirect that the client follows is not refused because of MaxWait: the worker waits
 // for its turn.
+//
+// It leaves out: further tries of a page that fails, and a schedule that outlives the process.
 package main
 
 import (

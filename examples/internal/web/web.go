@@ -142,6 +142,14 @@ func Redirect(to string) http.HandlerFunc {
 	return func(rw http.ResponseWriter, req *http.Request) { http.Redirect(rw, req, to, http.StatusFound) }
 }
 
+// Late waits before it answers.
+func Late(wait time.Duration, answer http.HandlerFunc) http.HandlerFunc {
+	return func(rw http.ResponseWriter, req *http.Request) {
+		time.Sleep(wait)
+		answer(rw, req)
+	}
+}
+
 // Steps answers each request with the next step. The last step repeats.
 func Steps(steps ...http.HandlerFunc) http.HandlerFunc {
 	var mu sync.Mutex

@@ -1,4 +1,5 @@
-package main
+// Package metrics exports a crawler to Prometheus. It is a file to copy.
+package metrics
 
 import (
 	"cmp"
@@ -14,9 +15,9 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// metrics are the metrics of a crawler. No label names a host, because a crawler visits
+// Metrics are the metrics of a crawler. No label names a host, because a crawler visits
 // millions of hosts and each would be a time series.
-type metrics struct {
+type Metrics struct {
 	decisions  *prometheus.CounterVec
 	retrievals *prometheus.CounterVec
 	requests   *prometheus.HistogramVec
@@ -26,8 +27,9 @@ type metrics struct {
 	alone      prometheus.Gauge
 }
 
-func newMetrics(r prometheus.Registerer) *metrics {
-	m := &metrics{
+// New registers the metrics. Their hooks are those of Trace.
+func New(r prometheus.Registerer) *Metrics {
+	m := &Metrics{
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "polite_decisions_total", Help: "Decisions on pages, by verdict and clause of RFC 9309."}, []string{"verdict", "clause"}),
 		retrievals: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -50,7 +52,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 }
 
 // Trace returns the hooks.
-func (m *metrics) Trace() *fetcher.Trace {
+func (m *Metrics) Trace() *fetcher.Trace {
 	return &fetcher.Trace{
 		Decided: func(_ context.Context, d policy.Decision) {
 			m.decisions.WithLabelValues(d.Verdict.String(), d.Clause).Inc()
@@ -90,8 +92,8 @@ func result(status int, err error) string {
 	return "other_status"
 }
 
-// watch registers metrics that are read from a Transport at each scrape.
-func watch(r prometheus.Registerer, t *fetcher.Transport) {
+// Watch registers metrics that are read from a Transport at each scrape.
+func Watch(r prometheus.Registerer, t *fetcher.Transport) {
 	gauge := func(name, help string, value func(fetcher.Stats) float64) {
 		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
 			func() float64 { return value(t.Stats()) }))

@@ -1,24 +1,22 @@
-package main
+package web
 
 import (
 	"compress/gzip"
 	"fmt"
 	"io"
 	"net/http"
-
-	"github.com/rfc9309/polite/examples/internal/web"
 )
 
-// smallWeb starts a site with an index of two sitemaps, one of them compressed, a page that
-// redirects, and a sitemap that robots.txt disallows.
-func smallWeb() *web.Web {
-	return web.Start(map[string]web.Site{"shop.example": {
-		Robots: web.Text("User-agent: *\nDisallow: /cart\nDisallow: /secret.xml\nCrawl-delay: 0.05\nSitemap: /index.xml\nSitemap: http://shop.example/secret.xml\n"),
-		Moved:  "/old", Page: page,
-	}})
+// SitemapSite returns the site shop.example. It has an index of two sitemaps, one of them
+// compressed, a page that redirects, and a sitemap that robots.txt disallows.
+func SitemapSite() Site {
+	return Site{
+		Robots: Text("User-agent: *\nDisallow: /cart\nDisallow: /secret.xml\nCrawl-delay: 0.05\nSitemap: /index.xml\nSitemap: http://shop.example/secret.xml\n"),
+		Moved:  "/old", Page: sitemapPage,
+	}
 }
 
-func page(rw http.ResponseWriter, req *http.Request) {
+func sitemapPage(rw http.ResponseWriter, req *http.Request) {
 	list := func(to io.Writer, entries ...string) {
 		fmt.Fprint(to, "<urlset>")
 		for i := 0; i < len(entries); i += 2 {
@@ -37,6 +35,6 @@ func page(rw http.ResponseWriter, req *http.Request) {
 		defer z.Close()
 		list(z, shop+"/old", "2026-02-01", shop+"/1", "2026-01-01")
 	default:
-		fmt.Fprintf(rw, "<p>This is %s.</p>\n", req.URL.Path)
+		page(rw, req)
 	}
 }
