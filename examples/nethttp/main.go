@@ -1,6 +1,5 @@
-// Nethttp is a complete crawler in sixty lines. It drops disallowed URLs and keeps deferred
-// ones until their RetryAt. It leaves out: more than one worker (see workers), copies that
-// survive the process (see service), and further tries of a page that fails.
+// Nethttp is a complete crawler in sixty lines. It drops disallowed URLs and keeps deferred ones
+// until their RetryAt. It leaves out: a pool of workers, a store, and failed pages.
 package main
 
 import (
