@@ -39,7 +39,7 @@ func TestMetricNames(t *testing.T) {
 		page[name] = true
 	}
 	code := map[string]bool{}
-	for _, text := range sources(t, "../examples/prometheus/metrics.go") {
+	for _, text := range sources(t, "../examples/internal/metrics/metrics.go") {
 		for _, m := range defined.FindAllStringSubmatch(text, -1) {
 			code[m[1]] = true
 			if !page[m[1]] {
