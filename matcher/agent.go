@@ -16,14 +16,16 @@ import (
 type choice struct {
 	dialect  *Dialect
 	tokens   []string
-	bestRank int    // rank of the name obeyed so far; noRank if there is none
-	agent    string // first user-agent value with the name obeyed so far
+	bestRank int      // rank of the name obeyed so far; noRank if there is none
+	agent    string   // first user-agent value with the name obeyed so far
+	obeyed   *builder // the records of the groups obeyed so far, and of the group being read
 
 	// The group being read.
-	start   int    // where its records begin in the list
 	rank    int    // lowest rank of a name of the group; noRank if there is none
 	value   string // first user-agent value with the name of that rank
-	hasRule bool   // it has a rule
+	start   int    // where its records begin in obeyed.others
+	decided bool   // the crawler obeys the group, or it does not: see obeys
+	obeys   bool   // the crawler obeys the group
 }
 
 // noRank is the rank of a name that the crawler does not look for.
@@ -32,14 +34,16 @@ const noRank = math.MaxInt
 // choose finds the group that the crawler with the given tokens obeys.
 func (f *File) choose(tokens string) *Group {
 	var tokensBuf [4]string
-	var buf [64]record // enough for most files
-	list := buf[:0]    // the records of the groups obeyed so far, and then of the group being read
-	c := choice{dialect: &f.dialect, tokens: f.dialect.appendTokens(tokensBuf[:0], tokens), bestRank: noRank, rank: noRank}
+	b := builders.Get().(*builder)
+	defer builders.Put(b)
+	b.reset(&f.dialect)
+	c := choice{dialect: &f.dialect, tokens: f.dialect.appendTokens(tokensBuf[:0], tokens), bestRank: noRank, rank: noRank, obeyed: b}
 	s := f.scan()
 	for s.next() {
-		list = c.add(list, &s)
+		c.add(&s)
 	}
-	return f.dialect.newGroup(c.agent, s.text, c.endGroup(list))
+	c.endGroup()
+	return c.obeyed.group(c.agent, s.text)
 }
 
 // appendTokens appends the product tokens of a list separated by commas.
@@ -55,57 +59,59 @@ func (d *Dialect) appendTokens(tokens []string, list string) []string {
 	return tokens
 }
 
-// add adds the record that the scanner has read to the list, if the crawler may obey it. When
-// a rule is read, all names of its group are known. An other record can come before a name, so
-// add keeps it until endGroup decides.
-func (c *choice) add(list []record, s *scanner) []record {
+// add adds the record that the scanner has read, if the crawler obeys its group. When a rule
+// is read, all names of its group are known. An other record can come before a name, so add
+// keeps it until decide is called.
+func (c *choice) add(s *scanner) {
 	switch {
 	case s.kind == agent:
 		if s.begins {
-			list = c.endGroup(list)
+			c.endGroup()
 		}
 		if n := c.rankOf(s.value()); n < c.rank {
 			c.rank, c.value = n, s.value()
 		}
 	case s.kind == blank:
-		return c.endGroup(list)
+		c.endGroup()
 	case !s.grouped:
 	case s.kind.isRule():
-		c.hasRule = true
-		if c.rank <= c.bestRank && c.rank != noRank && c.dialect.canBegin(s.value()) {
-			return appendRecord(list, s)
+		if !c.decided {
+			c.decide(true)
+		}
+		if c.obeys && c.dialect.canBegin(s.value()) {
+			c.obeyed.addRule(s)
 		}
 	case s.kind == other || s.kind == delay:
-		return appendRecord(list, s)
+		if c.obeys || !c.decided {
+			c.obeyed.others = append(c.obeyed.others, s.record)
+		}
 	}
-	return list
 }
 
-// appendRecord appends the record of a scanner. If there is no room left, it makes room
-// for as many records as the rest of the file has if it is like the part before, and an
-// eighth more.
-func appendRecord(list []record, s *scanner) []record {
-	if n := len(list); n == cap(list) {
-		more := n * ((len(s.text)-s.pos)/s.pos + 1)
-		list = slices.Grow(list, more+more/8)
+// endGroup ends the group being read.
+func (c *choice) endGroup() {
+	if !c.decided {
+		c.decide(false)
 	}
-	return append(list, s.record)
+	c.start, c.rank, c.decided, c.obeys = len(c.obeyed.others), noRank, false, false
 }
 
-// endGroup ends the group being read. If the group is not obeyed, endGroup removes its records
-// from the list. If its rank is lower than the rank of all groups before, it removes the
-// records of those groups. A group without a rule counts, but not in the 1996 draft.
-func (c *choice) endGroup(list []record) []record {
-	onlyFirst := c.dialect.firstGroup || c.dialect.firstStar && c.dialect.isDefault(c.value)
+// decide decides whether the crawler obeys the group being read. If the rank of the group is
+// lower than the rank of all groups before, decide removes the records of those groups. A group
+// without a rule counts, but not in the 1996 draft.
+func (c *choice) decide(hasRule bool) {
+	b, onlyFirst := c.obeyed, c.dialect.firstGroup || c.dialect.firstStar && c.dialect.isDefault(c.value)
+	c.decided = true
 	switch {
-	case c.rank == noRank, c.rank > c.bestRank, c.rank == c.bestRank && onlyFirst, c.dialect.blankEnds && !c.hasRule:
-		list = list[:c.start]
+	case c.rank == noRank, c.rank > c.bestRank, c.rank == c.bestRank && onlyFirst, c.dialect.blankEnds && !hasRule:
+		b.others = b.others[:c.start]
+		return
 	case c.rank < c.bestRank:
 		c.bestRank, c.agent = c.rank, c.value
-		list = list[c.start:]
+		b.removeRules()
+		b.others = slices.Delete(b.others, 0, c.start)
 	}
-	c.start, c.rank, c.hasRule = len(list), noRank, false
-	return list
+	c.obeys = true
 }
 
 // rankOf returns the rank of the name in a user-agent value.
