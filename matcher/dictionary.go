@@ -1,6 +1,7 @@
 package matcher
 
 import (
+	"encoding/binary"
 	"math"
 	"slices"
 	"strings"
@@ -9,15 +10,28 @@ import (
 // This file finds the longest word of a list that a text begins with. The words are the
 // parts of patterns that the index finds rules by: RFC 9309, section 2.2.2.
 
-// A dictionary is a sorted list of words. Each word knows the longest other word that it
-// begins with, its prefix. To go from prefix to prefix is to go up.
+// A dictionary is a sorted list of words. The number of a word is its index in the list; -1
+// stands for no word. To go from a word to its prefix is to go up.
 type dictionary struct {
-	word     func(i int32) string // returns word i
-	prefixOf []int32              // by number of the word: number of its prefix, or -1
-	jump     []int32              // by number of the word: number of a word further up, which skips some, or of its prefix
+	text   string   // the words stand in it
+	words  []word   // sorted
+	shared int      // how many bytes all words begin with alike
+	keys   []uint64 // by number of the word: the key of what follows the shared bytes
+	jumps  []int32  // by number of the word: number of a word further up, which skips some, or of its prefix
 
-	starts []uint16 // by the first byte of a word, modulo 64: a set of the second bytes, modulo 16
+	// The first two bytes of the words: starts[c%64] is a set of the second bytes, modulo 16, of
+	// the words that begin with c.
+	starts [64]uint16
 }
+
+// A word is a part of a text.
+type word struct {
+	begin, end int32 // text[begin:end]
+	prefix     int32 // number of the longest other word that the word begins with, or -1
+}
+
+// word returns word i.
+func (d *dictionary) word(i int32) string { return d.text[d.words[i].begin:d.words[i].end] }
 
 // A span is a part of a text, to be sorted with others.
 type span struct {
@@ -71,16 +85,37 @@ func sortSpans(text string, list, spare []span, size int32) {
 	})
 }
 
-// add adds word i, which is the next one in order.
-func (d *dictionary) add(i int32) {
-	w, up := d.word(i), i-1
-	for up >= 0 && !strings.HasPrefix(w, d.word(up)) {
-		up = d.prefixOf[up]
+// newDictionary returns the dictionary of words that are sorted.
+func newDictionary(text string, sorted []span) dictionary {
+	d := dictionary{text: text, words: make([]word, len(sorted)), keys: make([]uint64, len(sorted))}
+	if n := len(sorted); n > 0 {
+		d.shared = commonPrefix(sorted[0].in(text), sorted[n-1].in(text))
 	}
-	d.prefixOf = append(d.prefixOf, up)
-	if d.starts == nil {
-		d.starts = make([]uint16, 64)
+	for i, k := range sorted {
+		w, up := k.in(text), int32(i-1)
+		for up >= 0 && !strings.HasPrefix(w, d.word(up)) {
+			up = d.words[up].prefix
+		}
+		d.words[i], d.keys[i] = word{k.begin, k.end, up}, key(w[d.shared:])
+		d.addStart(w)
 	}
+	return d
+}
+
+// key returns the first eight bytes of s as a number. Zeros stand for the bytes that a shorter
+// text does not have. A text with a lower key than another sorts before it. To compare numbers
+// first takes a match among 1,000 rules from 118 to 71 ns.
+func key(s string) uint64 {
+	var b [8]byte
+	if len(s) >= len(b) {
+		return binary.BigEndian.Uint64([]byte(s[:8]))
+	}
+	copy(b[:], s)
+	return binary.BigEndian.Uint64(b[:])
+}
+
+// addStart adds the first two bytes of a word to starts.
+func (d *dictionary) addStart(w string) {
 	switch len(w) {
 	case 0:
 		for c := range d.starts {
@@ -93,60 +128,57 @@ func (d *dictionary) add(i int32) {
 	}
 }
 
-// mayStandAt reports whether a word can stand at t[i:], by two bytes. Nearly everywhere it
-// reports false.
-func (d *dictionary) mayStandAt(t string, i int) bool {
-	second := byte(0)
-	if i+1 < len(t) {
-		second = t[i+1]
-	}
-	return len(d.starts) > 0 && d.starts[t[i]%64]>>(second%16)&1 != 0
-}
+// mayBegin reports whether a word can begin with the bytes c and next, or be shorter. Nearly
+// always it reports false.
+func (d *dictionary) mayBegin(c, next byte) bool { return d.starts[c%64]>>(next%16)&1 != 0 }
 
 // setJumps sets the pointers that skip words (skew-binary jump pointers, Myers 1983). The
 // row "nested pieces nearly" of bench has a thousand words one above the other.
 func (d *dictionary) setJumps() {
-	d.jump = make([]int32, len(d.prefixOf))
-	depth := make([]int32, len(d.prefixOf)) // how many words are further up
-	for i, up := range d.prefixOf {
-		if d.jump[i] = up; up < 0 {
+	d.jumps = make([]int32, len(d.words))
+	depth := make([]int32, len(d.words)) // how many words are further up
+	for i := range d.words {
+		up := d.words[i].prefix
+		if d.jumps[i] = up; up < 0 {
 			continue
 		}
 		depth[i] = depth[up] + 1
 		// Two jumps of equal length in a row become one jump over both.
-		if k := d.jump[up]; k >= 0 && d.jump[k] >= 0 && depth[up]-depth[k] == depth[k]-depth[d.jump[k]] {
-			d.jump[i] = d.jump[k]
+		if k := d.jumps[up]; k >= 0 && d.jumps[k] >= 0 && depth[up]-depth[k] == depth[k]-depth[d.jumps[k]] {
+			d.jumps[i] = d.jumps[k]
 		}
 	}
 }
 
 // longestPrefix returns the number of the longest word that t begins with, or -1.
 func (d *dictionary) longestPrefix(t string) int32 {
-	from, to := 0, len(d.prefixOf)
+	if len(d.words) == 0 || !strings.HasPrefix(t, d.word(0)[:d.shared]) {
+		return -1
+	}
+	k := key(t[d.shared:])
+	from, to := 0, len(d.keys)
 	for from < to {
-		if mid := int(uint(from+to) / 2); d.word(int32(mid)) <= t {
+		mid := int(uint(from+to) / 2)
+		if m := d.keys[mid]; m < k || m == k && d.word(int32(mid)) <= t {
 			from = mid + 1
 		} else {
 			to = mid
 		}
 	}
-	return d.longestFrom(int32(from-1), t)
-}
-
-// longestFrom is longestPrefix without the search. i is the number of the last word that does
-// not sort after t, or -1. All that sorts between t and a word that t begins with begins with
-// that word, too. So the result is word i, or a word further up from it.
-func (d *dictionary) longestFrom(i int32, t string) int32 {
+	// Word from-1 is the last one that does not sort after t. All that sorts between t and a
+	// word that t begins with begins with that word, too. So the result is word from-1, or
+	// further up.
+	i := int32(from - 1)
 	if i < 0 || strings.HasPrefix(t, d.word(i)) {
 		return i
 	}
-	same := commonPrefix(d.word(i), t)
-	longer := func(i int32) bool { return i >= 0 && len(d.word(i)) > same }
+	same := int32(commonPrefix(d.word(i), t))
+	longer := func(i int32) bool { return i >= 0 && d.words[i].end-d.words[i].begin > same }
 	for longer(i) {
-		if d.jump != nil && longer(d.jump[i]) {
-			i = d.jump[i]
+		if d.jumps != nil && longer(d.jumps[i]) {
+			i = d.jumps[i]
 		} else {
-			i = d.prefixOf[i]
+			i = d.words[i].prefix
 		}
 	}
 	return i
@@ -163,3 +195,6 @@ func commonPrefix(a, b string) int {
 	}
 	return n
 }
+
+// size returns the memory of the list in bytes.
+func (d *dictionary) size() int { return bytesOf(d.words) + bytesOf(d.keys) + bytesOf(d.jumps) }
