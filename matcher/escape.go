@@ -127,8 +127,13 @@ func (f form) appendNormal(dst []byte, s string, as role) []byte {
 	inQuery := false
 	for i := 0; i < len(s); i++ {
 		c := s[i]
-		if properties[c]&(altered|star|question) == 0 { // nearly every byte
+		p := properties[c]
+		switch {
+		case p&(altered|star|question) == 0:
 			dst = append(dst, c)
+			continue
+		case p&foreign != 0 && f == rfcForm:
+			dst = appendTriplet(dst, c)
 			continue
 		}
 		encode, ok := false, false
@@ -146,8 +151,6 @@ func (f form) appendNormal(dst []byte, s string, as role) []byte {
 			encode = properties[c]&decoded == 0 && !(inQuery && as != asTarget && (c == '/' || c == '?'))
 		case c == '*' || c == '$':
 			encode = as != asPattern || c == '$' && i+1 < len(s)
-		default:
-			encode = properties[c]&foreign != 0
 		}
 		if encode {
 			dst = appendTriplet(dst, c)
