@@ -81,11 +81,16 @@ func TestForged(t *testing.T) {
 				other := []byte(string(data))
 				other[7] = version
 				refuse(t, p, reseal(other), fmt.Sprintf("version %d", version))
+				if _, err := p.Load(reseal(other)); !strings.Contains(err.Error(), "version 5") {
+					t.Errorf("version %d:\ngot  %v\nwant an error that names version 5", version, err)
+				}
 			}
 			for n := range len(data) - 16 {
 				short := reseal(data[:n+16])
 				loaded, err := p.Load(short)
 				switch {
+				case err != nil && n >= 10 && !strings.Contains(err.Error(), "damaged"):
+					t.Errorf("cut to %d bytes:\ngot  %v\nwant an error that says damaged", n, err)
 				case err == nil && r.File() == nil:
 					t.Errorf("cut to %d bytes:\ngot  %v\nwant an error", n, loaded)
 				case err == nil:

@@ -298,6 +298,7 @@ func TestCauses(t *testing.T) {
 	}{
 		{"2.3.1.4/no_answer", "no answer", policy.Attempt{}},
 		{"2.3.1.4/nil_failure", "a nil *policy.Failure", policy.Attempt{Err: nilFailure}},
+		{"2.3.1.4/status_1", "status 1", policy.Attempt{Status: 1}},
 		{"2.3.1.4/not_followed", "status 301, not followed", policy.Attempt{Status: 301, Header: http.Header{"Location": {"/r"}}}},
 		{"2.3.1.4/no_location", "status 302: no Location", policy.Attempt{Status: 302}},
 		{"2.3.1.4/bad_location", `status 307: a Location with scheme "ftp" and host "a"`, policy.Attempt{Status: 307, Header: http.Header{"Location": {"ftp://a/"}}}},

@@ -83,15 +83,23 @@ func TestMerge(t *testing.T) {
 }
 
 // TestFirstFailureAfterAnAnswer checks that an answer that another process has seen ends an
-// outage: the failed fetch after it is the first of the next one, and the steps to the next
-// fetch begin again.
+// outage: the failed fetch after it is the first of the next one, whose steps and observed
+// length begin again.
 func TestFirstFailureAfterAnAnswer(t *testing.T) {
 	p := policy.RFC9309()
+	p.Outage = []policy.Phase{{Until: time.Hour, Otherwise: policy.Defer}, {Otherwise: policy.Disallow, Clause: "2.3.1.4"}}
 	down := process(t, p, []fetch{{1, 1, "503"}, {2, 2, "503"}, {4, 4, "503"}, {9, 9, "503"}})
-	up := process(t, p, []fetch{{8, 8, "200 rules + Cache-Control: max-age=60"}})
-	rec := learn(t, p, down.Merge(up, start.Add(9*time.Minute)), fetched(t, fetch{11, 11, "503"}))
-	if got := rec.NextTry().Sub(start.Add(11 * time.Minute)); got < time.Minute || got >= 2*time.Minute {
-		t.Errorf("the next fetch is after %v; want 1m to 2m, as after two failures", got)
+	up := process(t, p, []fetch{{8, 8, "404"}})
+	merged := down.Merge(up, start.Add(9*time.Minute))
+	for after, want := range map[time.Duration]string{time.Hour - 1: "defer 2.3.1.4", time.Hour: "disallow 2.3.1.4"} {
+		now := start.Add(9*time.Minute + after)
+		rec := learn(t, p, merged, attempt(t, "503", now))
+		if got := outcome(t, rec, now); got != want {
+			t.Errorf("503 after %v:\ngot  %s\nwant %s", after, got, want)
+		}
+		if next := rec.NextTry().Sub(now); next < time.Minute || next >= 2*time.Minute {
+			t.Errorf("503 after %v: the next fetch is after %v; want 1m to 2m, as after two failures", after, next)
+		}
 	}
 }
 

@@ -334,6 +334,11 @@ func TestOwnProfile(t *testing.T) {
 		0:    200 rules -> rules 2.2.2
 		24h:  503       -> defer 2.3.1.4; next 1m
 		999d: 503       -> defer 2.3.1.4`})
+	p = policy.RFC9309()
+	p.Name, p.Beyond = "careful", policy.Unreachable
+	play(t, p, story{"2.3.1.2/too_many_redirects_prove_that_there_is_a_server", `
+		0:      301 after 5 + Location: /x -> defer 2.3.1.2; next 1h
+		to 31d: 301 after 5 + Location: /x -> allow 2.3.1.4; next 1h`})
 }
 
 // TestClone checks that a change of the original does not change its clone.
@@ -376,6 +381,7 @@ func TestCheck(t *testing.T) {
 		{"2.3.1.4/a_phase_without_an_end_that_is_not_the_last", func(p *policy.Profile) { p.Outage[0].Until = 0 }},
 		{"2.3.1.4/a_last_phase_that_ends", func(p *policy.Profile) { p.Outage[len(p.Outage)-1].Until = 99 * 24 * time.Hour }},
 		{"2.3.1.4/phases_out_of_order", func(p *policy.Profile) { p.Outage[1].Until = time.Hour }},
+		{"2.3.1.4/two_phases_that_end_together", func(p *policy.Profile) { p.Outage = []policy.Phase{{Until: 9}, {Until: 9}, {}} }},
 		{"2.3.1.4/a_failure_that_succeeds", func(p *policy.Profile) { p.Failures = map[policy.Class]policy.Access{policy.DNS: policy.Successful} }},
 		{"2.3.1.2/redirects_that_succeed", func(p *policy.Profile) { p.Beyond = policy.Successful }},
 	} {

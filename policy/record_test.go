@@ -33,6 +33,7 @@ func TestLimit(t *testing.T) {
 		{"2.5/half_a_rule_at_the_limit", (pad(limit-half) + rule)[:limit], true, "rules 2.2.2"},
 		{"2.5/half_a_rule_before_the_limit", head + rule[:half], true, "rules 2.2.2"},
 		{"2.5/the_end_of_a_whole_file", head + rule[:half], false, "disallow 2.2.2"},
+		{"2.5/a_last_line_that_ends_at_the_limit", (pad(limit-half) + rule)[:limit], false, "disallow 2.2.2"},
 		{"2.5/a_rule_across_the_limit", pad(limit-half) + rule, false, "rules 2.2.2"},
 		{"2.5/a_rule_after_the_limit", pad(limit) + "Disallow: /public\n", false, "rules 2.2.2"},
 		{"2.5/old_line_ends", strings.ReplaceAll(head+rule[:half], "\n", "\r"), true, "rules 2.2.2"},
@@ -84,6 +85,12 @@ func TestFarTimes(t *testing.T) {
 			if d.Allowed() != (event == "404") && !rec.Due(now) {
 				t.Errorf("%s in the year %d: %v", event, year, d)
 			}
+			if year < 1970 && !d.At.Equal(time.Unix(0, 1)) {
+				t.Errorf("%s in the year %d: decided at %v; want the first nanosecond of 1970", event, year, d.At)
+			}
+			if year >= 2200 && d.At.Year() != 2199 {
+				t.Errorf("%s in the year %d: decided at %v; want the last moment, in 2199", event, year, d.At)
+			}
 			if year >= 1970 && year < 2200 && rec.NextTry().Before(now) {
 				t.Errorf("%s in the year %d: the next try is at %v", event, year, rec.NextTry())
 			}
@@ -128,6 +135,9 @@ func TestSize(t *testing.T) {
 	small := learn(t, p, nil, attempt(t, "200 rules", start))
 	if got, want := small.Size(), 64+80+len(robots); wide && got != want {
 		t.Errorf("the size of a record with a copy is %d; want %d", got, want)
+	}
+	if got := small.Text().Size(); wide && got <= 64 {
+		t.Errorf("the size of a text is %d; want more than the 64 bytes that are always there", got)
 	}
 	gone := learn(t, p, nil, attempt(t, "404", start))
 	if got, want := gone.Size(), 64+len(robots); wide && got != want {

@@ -201,7 +201,7 @@ func word(t testing.TB, a *policy.Attempt, w string) {
 		a.Status = n
 		return
 	}
-	for c := policy.Other; c <= policy.Egress; c++ {
+	for c := policy.Other; c <= policy.Sign; c++ {
 		if c.String() == w {
 			a.Err = fmt.Errorf("retrieval: %w", &policy.Failure{Class: c, Err: errors.New("it broke")})
 			return
@@ -327,7 +327,7 @@ func decide(t testing.TB, r *policy.Record, target *url.URL, now time.Time) poli
 	if !r.Allows("ExampleBot", itself, now) {
 		t.Errorf("/robots.txt itself is not allowed at %v", now)
 	}
-	if d := r.Decide("ExampleBot", itself, now); !d.Allowed() || d.Stale || !d.Fetched.IsZero() {
+	if d := r.Decide("ExampleBot", itself, now); !d.Allowed() || !d.Match.Allowed || d.Stale || !d.Fetched.IsZero() {
 		t.Errorf("/robots.txt itself at %v is %v; want it allowed, and not by a copy", now, d)
 	}
 	if d.Allowed() != (d.Verdict == policy.Allow) || (d.Verdict == policy.Defer) == d.RetryAt.IsZero() {
