@@ -45,6 +45,8 @@ func TestMerge(t *testing.T) {
 			[]fetch{at(5, "503"), at(9, "503")}, []fetch{at(5, "200 rules"+brief)}, "rules stale 2.4", 5},
 		{"4.2/a_failure_in_the_moment_of_an_answer_is_after_it",
 			[]fetch{at(3, "503"), at(5, "503")}, []fetch{at(5, "200 rules"+brief), at(9, "503")}, "rules stale 2.4", 5},
+		{"4.2/a_fetch_that_begins_and_ends_in_the_moment_of_an_answer_and_fails",
+			[]fetch{at(5, "503")}, []fetch{at(5, "200 rules"+brief)}, "rules stale 2.4", 5},
 		{"4.2/the_earlier_failure_has_the_only_copy",
 			[]fetch{at(0, "404"), at(5, "503")}, []fetch{at(0, "200 rules"+brief), at(4, "503")}, "rules stale 2.4", 4},
 		{"4.2/the_later_failure_has_the_only_copy",
@@ -87,11 +89,11 @@ func TestMerge(t *testing.T) {
 // length begin again.
 func TestFirstFailureAfterAnAnswer(t *testing.T) {
 	p := policy.RFC9309()
-	p.Outage = []policy.Phase{{Until: time.Hour, Otherwise: policy.Defer}, {Otherwise: policy.Disallow, Clause: "2.3.1.4"}}
-	down := process(t, p, []fetch{{1, 1, "503"}, {2, 2, "503"}, {4, 4, "503"}, {9, 9, "503"}})
+	p.Outage = []policy.Phase{{Until: time.Hour, Otherwise: policy.Defer}, {Otherwise: policy.Allow, Answering: true, Clause: "2.3.1.4"}}
+	down := process(t, p, []fetch{{1, 1, "503"}, {2, 2, "503"}, {4, 4, "503"}, {9, 9, "dns"}})
 	up := process(t, p, []fetch{{8, 8, "404"}})
 	merged := down.Merge(up, start.Add(9*time.Minute))
-	for after, want := range map[time.Duration]string{time.Hour - 1: "defer 2.3.1.4", time.Hour: "disallow 2.3.1.4"} {
+	for after, want := range map[time.Duration]string{time.Hour - 1: "defer 2.3.1.4", time.Hour: "allow 2.3.1.4"} {
 		now := start.Add(9*time.Minute + after)
 		rec := learn(t, p, merged, attempt(t, "503", now))
 		if got := outcome(t, rec, now); got != want {
@@ -100,6 +102,10 @@ func TestFirstFailureAfterAnAnswer(t *testing.T) {
 		if next := rec.NextTry().Sub(now); next < time.Minute || next >= 2*time.Minute {
 			t.Errorf("503 after %v: the next fetch is after %v; want 1m to 2m, as after two failures", after, next)
 		}
+	}
+	now := start.Add(9*time.Minute + time.Hour)
+	if got := outcome(t, learn(t, p, merged, attempt(t, "dns", now)), now); got != "defer 2.3.1.4" {
+		t.Errorf("dns after an hour:\ngot  %s\nwant defer 2.3.1.4, as the server answered only before this outage", got)
 	}
 }
 

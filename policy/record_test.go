@@ -62,10 +62,16 @@ func TestAnotherAuthority(t *testing.T) {
 			rec := learn(t, p, nil, rules)
 			a := attempt(t, "503", start.Add(time.Hour))
 			a.Robots = other
+			if rec.Merge(learn(t, p, nil, a), start.Add(time.Hour)) != rec {
+				t.Errorf("a record of %s is merged with one of %s", robots, other)
+			}
 			if rec = learn(t, p, rec, a); rec.File() != nil || rec.Validators() != nil || outcome(t, rec, start.Add(time.Hour)) != "defer 2.3.1.4" {
 				t.Errorf("the rules of %s govern %s", robots, other)
 			}
 		})
+	}
+	if rec := learn(t, p, nil, rules); rec.Merge(learn(t, policy.Strict(), nil, attempt(t, "503", start.Add(time.Hour))), start.Add(time.Hour)) != rec {
+		t.Errorf("a record of rfc9309 is merged with one of strict")
 	}
 	rec := learn(t, policy.Strict(), learn(t, p, nil, rules), attempt(t, "503", start))
 	if rec.File() != nil {
@@ -95,6 +101,10 @@ func TestFarTimes(t *testing.T) {
 				t.Errorf("%s in the year %d: the next try is at %v", event, year, rec.NextTry())
 			}
 		}
+	}
+	last := time.Unix(0, 0).Add(230 * 365 * days)
+	if d := learn(t, p, nil, attempt(t, "404", start)).Decide("ExampleBot", private, last.Add(time.Second/2)); !d.At.Equal(last) {
+		t.Errorf("half a second after the last moment: decided at %v; want %v", d.At, last)
 	}
 	for _, at := range []time.Time{time.Unix(0, 1).UTC(), time.Unix(0, 5e8).UTC()} {
 		if d := learn(t, p, nil, attempt(t, "200 rules", at)).Decide("ExampleBot", private, at); !d.Fetched.Equal(at) {
