@@ -93,6 +93,7 @@ var everyEvent = []struct{ name, event, want string }{
 	{"house/421", "421", notNow},
 	{"house/425", "425", notNow},
 	{"2.3.1.3/405", "405", clientError},
+	{"2.3.1.3/411", "411", clientError},
 	{"2.3.1.3/418", "418", clientError},
 	{"2.3.1.3/451", "451", clientError},
 	{"2.3.1.3/499", "499", clientError},
