@@ -109,6 +109,27 @@ func TestFirstFailureAfterAnAnswer(t *testing.T) {
 	}
 }
 
+// TestFirstPhase checks that the first phase of an outage ends to the nanosecond, whether
+// the failed fetch is the first of all or the first after an answer that another process has seen.
+func TestFirstPhase(t *testing.T) {
+	p := policy.RFC9309()
+	p.Outage = []policy.Phase{{Until: 30 * time.Second, Otherwise: policy.Defer}, {Otherwise: policy.Disallow, Clause: "2.3.1.4"}}
+	first, down, up := []fetch{{9, 9, "503"}}, []fetch{{1, 1, "503"}, {9, 9, "503"}}, []fetch{{8, 8, "404"}}
+	begin := start.Add(9 * time.Minute)
+	for name, rec := range map[string]*policy.Record{
+		"2.3.1.4/the_first_failure":         process(t, p, first),
+		"4.2/the_first_failure_after_a_404": process(t, p, down).Merge(process(t, p, up), begin),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for after, want := range map[time.Duration]string{30*time.Second - 1: "defer 2.3.1.4", 30 * time.Second: "disallow 2.3.1.4"} {
+				if got := outcome(t, rec, begin.Add(after)); got != want {
+					t.Errorf("after %v:\ngot  %s\nwant %s", after, got, want)
+				}
+			}
+		})
+	}
+}
+
 // fetch is an answer with the minutes when the fetch began and ended.
 type fetch struct {
 	sent, received int
