@@ -73,7 +73,8 @@ func checkToken(name string) error {
 	return nil
 }
 
-// containsFold reports whether s contains sub, in any case.
+// containsFold reports whether s contains sub, in any case. It allocates nothing: it runs for
+// each page whose User-Agent is another than the agent.
 func containsFold(s, sub string) bool {
 	for i := 0; i+len(sub) <= len(s); i++ {
 		if strings.EqualFold(s[i:i+len(sub)], sub) {

@@ -13,7 +13,7 @@ import (
 
 // This file decides on URLs.
 
-// A visit is one URL on its way to a decision and to a turn.
+// A visit is one URL on its way to a decision and to a turn. It belongs to one call.
 type visit struct {
 	target     *url.URL
 	key        string         // the authority of target
@@ -62,16 +62,9 @@ func (t *Transport) decide(ctx context.Context, v *visit) (policy.Decision, erro
 		return d, nil
 	}
 	if v.rec == nil {
-		return t.fetchAndDecide(ctx, v, false)
-	}
-	return t.decideBy(v), nil
-}
-
-// fetchAndDecide decides on a URL by the record that a flight returns; see joinFlight.
-func (t *Transport) fetchAndDecide(ctx context.Context, v *visit, force bool) (policy.Decision, error) {
-	var err error
-	if v.rec, v.fetched, err = t.engine.joinFlight(ctx, v.key, force); err != nil {
-		return t.decisionFor(v.target, err)
+		if err := t.engine.joinFlight(ctx, v, false); err != nil {
+			return t.decisionFor(v.target, err)
+		}
 	}
 	return t.decideBy(v), nil
 }

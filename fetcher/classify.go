@@ -34,13 +34,19 @@ func classify(ctx context.Context, err error) *policy.Failure {
 	if errors.As(err, &panicked) {
 		return &policy.Failure{Class: policy.Other, Err: panicked}
 	}
-	return &policy.Failure{Class: class(ctx, err), Err: withoutURL(err)}
+	f = &policy.Failure{Class: class(ctx, err), Err: err}
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) { // the record has the URL already
+		f.Err = wrapped.Err
+	}
+	return f
 }
 
 // class returns the class of an error of net/http or of the base.
 func class(ctx context.Context, err error) policy.Class {
 	var name *net.DNSError
 	var op *net.OpError
+	var timeout net.Error
 	switch {
 	case ctx.Err() != nil:
 		return policy.Timeout
@@ -48,7 +54,8 @@ func class(ctx context.Context, err error) policy.Class {
 		return policy.DNS
 	case isTLS(err):
 		return policy.TLS
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), timedOut(err):
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded),
+		errors.As(err, &timeout) && timeout.Timeout():
 		return policy.Timeout
 	case errors.As(err, &op), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
 		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNREFUSED):
@@ -68,22 +75,6 @@ func isTLS(err error) bool {
 	var invalid x509.CertificateInvalidError
 	return errors.As(err, &cert) || errors.As(err, &record) || errors.As(err, &alert) || errors.As(err, &unknown) ||
 		errors.As(err, &host) || errors.As(err, &invalid) || errors.As(err, &op) && op.Op == "remote error"
-}
-
-// timedOut reports whether err is a timeout of package net.
-func timedOut(err error) bool {
-	var t net.Error
-	return errors.As(err, &t) && t.Timeout()
-}
-
-// withoutURL removes the method and the URL that http.Client adds to an error. The record
-// has the URL already.
-func withoutURL(err error) error {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		return wrapped.Err
-	}
-	return err
 }
 
 // isTransient reports whether the next try may succeed after this failure.

@@ -144,12 +144,6 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-const (
-	defaultMaxBytes = 64 << 20
-	defaultTimeout  = 30 * time.Second
-	defaultAttempts = 2
-)
-
 // New returns a Transport for the crawler that calls itself agent, the whole
 // User-Agent header field such as "ExampleBot/0.1 (+https://example.com/bot)".
 // Requests for robots.txt carry it, and pages whose request has no User-Agent.
@@ -190,8 +184,10 @@ func (o *Options) check() error {
 		return fmt.Errorf("fetcher: Timeout is %v; want a positive duration, or 0 for 30s", o.Timeout)
 	case o.Attempts < 0:
 		return fmt.Errorf("fetcher: Attempts is %d; want 1 or more, or 0 for 2", o.Attempts)
-	case o.Profile != nil:
-		return o.Profile.Check()
+	case o.Profile == nil:
+		return nil
+	case o.Store != nil && len(o.Profile.Name) > maxName:
+		return fmt.Errorf("fetcher: the name of the profile is %d bytes long; want at most %d, because it is part of each key in the Store", len(o.Profile.Name), maxName)
 	}
-	return nil
+	return o.Profile.Check()
 }

@@ -32,14 +32,15 @@ type fetchResult struct {
 	requested bool // the file was fetched during the flight, by this process or another of the fleet
 }
 
-// joinFlight joins the flight of an authority, or begins one, and waits for it no longer
-// than ctx. The flight goes on when a caller leaves. With force, joinFlight waits until a
-// flight has fetched the file: a record from memory or from the store is not enough. began
-// reports whether this call began a flight.
-func (e *engine) joinFlight(ctx context.Context, key string, force bool) (rec *policy.Record, began bool, err error) {
+// joinFlight joins the flight of v's authority, or begins one, and waits for it no longer
+// than ctx. It fills in v.rec and v.fetched. The flight goes on when a caller leaves. With
+// force, joinFlight waits until a flight has fetched the file: a record from memory or from
+// the store is not enough.
+func (e *engine) joinFlight(ctx context.Context, v *visit, force bool) error {
+	key := v.key
 	for {
 		if err := e.turnInTime(ctx, key); err != nil {
-			return nil, false, err
+			return err
 		}
 		mine := false
 		// DoChan crashes the program if its function panics, and never delivers
@@ -50,14 +51,15 @@ func (e *engine) joinFlight(ctx context.Context, key string, force bool) (rec *p
 		})
 		select {
 		case <-ctx.Done():
-			return nil, false, contextError(ctx)
+			return contextError(ctx)
 		case d := <-done:
-			began = began || mine
+			v.fetched = v.fetched || mine
 			if d.Err != nil {
-				return nil, began, fmt.Errorf("fetcher: fetching robots.txt of %s: %w", key, d.Err)
+				return fmt.Errorf("fetcher: fetching robots.txt of %s: %w", key, d.Err)
 			}
 			if r := d.Val.(fetchResult); r.requested || !force {
-				return r.rec, began, nil
+				v.rec = r.rec
+				return nil
 			}
 		}
 	}
@@ -78,7 +80,7 @@ func (e *engine) runFlight(key string, force bool) (fetchResult, error) {
 		e.memory.records.Delete(key)
 		e.storage.forget(context.Background(), key)
 		f.stored = nil
-		r, err = e.fetchAndSave(f, nil)
+		r, err = e.fetchFile(f, nil)
 	}
 	return r, err
 }
@@ -98,61 +100,53 @@ func (e *engine) findOrFetch(f *flight, force bool) (fetchResult, error) {
 	if !force && !known.Due(time.Now()) {
 		return fetchResult{rec: e.memory.remember(f.key, known)}, nil
 	}
-	release, known, fresh := e.storage.lease(f, known, force)
-	if fresh {
+	known, release := e.storage.lease(f, known, force)
+	if release == nil { // another process has just learnt known
 		return fetchResult{rec: e.memory.remember(f.key, known), requested: true}, nil
 	}
 	defer release()
-	return e.fetchAndSave(f, known)
+	return e.fetchFile(f, known)
 }
 
-// fetchAndSave fetches the file and saves the record. It returns the record in force, which
-// is another one if the store has a newer record.
-func (e *engine) fetchAndSave(f *flight, old *policy.Record) (fetchResult, error) {
-	rec, err := e.fetchFile(f, old)
-	if err != nil {
-		return fetchResult{}, err
+// fetchFile waits for the host's turn, fetches the file, learns from it, and remembers the
+// record before any waiter gets it. If the record is due at once, since the server refused
+// the validators or confirmed another file, fetchFile fetches once more. Then it saves the
+// record, and returns the record in force, which is another one if the store has a newer
+// record. An error means that no request was made, so that there is nothing to learn: the
+// turn would come too late, or Options.PageEgress refuses the address.
+func (e *engine) fetchFile(f *flight, rec *policy.Record) (fetchResult, error) {
+	for again := range 2 {
+		trip, failed := e.newTrip(f.key)
+		var refused *egress.RefusedError
+		if errors.As(failed, &refused) {
+			return fetchResult{}, refused
+		}
+		began := time.Now()
+		turn, err := e.firstTurn(f.key)
+		if err != nil {
+			return fetchResult{}, err
+		}
+		if e.storage.fleet != nil && time.Since(began) >= leaseTTL { // the lease may have ended
+			if known := e.storage.load(f, rec); !known.Due(time.Now()) && differs(rec, known) {
+				turn.Done()
+				e.counts.storeHits.Add(1)
+				rec = e.memory.remember(f.key, known)
+				break
+			}
+		}
+		a := e.attempt(f, rec, turn, trip, failed)
+		if e.opts.PageEgress && len(a.Hops) == 0 && errors.As(a.Err, &refused) {
+			return fetchResult{}, refused
+		}
+		rec = e.learn(f, rec, a)
+		if again == 1 || !rec.Due(a.Received) {
+			break
+		}
 	}
 	if merged := e.storage.save(f, rec); merged != rec {
 		rec = e.memory.remember(f.key, merged)
 	}
 	return fetchResult{rec: rec, requested: true}, nil
-}
-
-// fetchFile waits for the host's turn, fetches the file, learns from it, and remembers the
-// record before any waiter gets it. If the record is due at once, since the server refused
-// the validators or confirmed another file, fetchFile fetches once more. An error means that
-// no request was made, so that there is nothing to learn: the turn would come too late, or
-// Options.PageEgress refuses the address.
-func (e *engine) fetchFile(f *flight, old *policy.Record) (*policy.Record, error) {
-	for again := range 2 {
-		trip, failed := e.newTrip(f.key)
-		var refused *egress.RefusedError
-		if errors.As(failed, &refused) {
-			return nil, refused
-		}
-		began := time.Now()
-		turn, err := e.firstTurn(f.key)
-		if err != nil {
-			return nil, err
-		}
-		if time.Since(began) >= leaseTTL { // the lease may have ended
-			if known, fresh := e.storage.reload(f, old); fresh {
-				turn.Done()
-				e.counts.storeHits.Add(1)
-				return e.memory.remember(f.key, known), nil
-			}
-		}
-		a := e.attempt(f, old, turn, trip, failed)
-		if e.opts.PageEgress && len(a.Hops) == 0 && errors.As(a.Err, &refused) {
-			return nil, refused
-		}
-		old = e.learn(f, old, a)
-		if again == 1 || !old.Due(a.Received) {
-			break
-		}
-	}
-	return old, nil
 }
 
 // learn makes the next record from an attempt, remembers it, counts it and reports it.
@@ -162,19 +156,16 @@ func (e *engine) learn(f *flight, old *policy.Record, a policy.Attempt) *policy.
 	var failure *policy.Failure
 	f.unsigned = errors.As(a.Err, &failure) && failure.Class == policy.Sign
 	e.storage.witness.noteFetch(f.key, answered, a.Received)
-	rec := e.memory.remember(f.key, e.learnSafely(old, a))
-	e.counts.countFetch(a, rec)
-	e.watch.fetched(a, rec)
-	return rec
-}
-
-// learnSafely is Profile.Learn. The file is hostile input: if Learn ever panics, the fetch
-// counts as failed.
-func (e *engine) learnSafely(old *policy.Record, a policy.Attempt) (rec *policy.Record) {
-	if err := catchPanic(e.watch.log, func() error { rec = e.opts.Profile.Learn(old, a); return nil }); err != nil {
+	// The file is hostile input: if Learn ever panics, the fetch counts as failed.
+	var rec *policy.Record
+	err := callUser(context.Background(), e.watch.log, func() error { rec = e.opts.Profile.Learn(old, a); return nil })
+	if err != nil {
 		a.Body, a.Err = nil, &policy.Failure{Class: policy.Body, Err: err}
 		rec = e.opts.Profile.Learn(old, a)
 	}
+	rec = e.memory.remember(f.key, rec)
+	e.counts.countFetch(a, rec)
+	e.watch.fetched(a, rec)
 	return rec
 }
 
@@ -197,7 +188,7 @@ func (e *engine) attempt(f *flight, old *policy.Record, turn pace.Turn, trip *eg
 	defer cancel()
 	a := policy.Attempt{Robots: f.key + robotsPath, Sent: time.Now()}
 	if err == nil {
-		err = catchPanic(e.watch.log, func() error {
+		err = callUser(context.Background(), e.watch.log, func() error {
 			e.retrieve(ctx, &a, old, turn, trip)
 			e.probe(ctx, &a, old, trip)
 			return nil

@@ -10,107 +10,144 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/go-retryablehttp"
+
 	"github.com/rfc9309/polite/internal/egress"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
 
-// This file requests one URL of a fetch: RFC 9309, section 2.3.1.
+// This file requests one URL of a fetch, and again if that fails: RFC 9309, section 2.3.1.
+// It is the only one that knows go-retryablehttp.
 
 const (
 	// maxHeader bounds the header of an answer, in bytes.
 	maxHeader = 64 << 10
 	// maxConns bounds the connections that one try may take of an *http.Transport.
 	maxConns = 3
+	// retryWait is the time between two tries of a hop. Longer waits are left to the
+	// record, which says when the next fetch is.
+	retryWait = 500 * time.Millisecond
 )
 
-// hop requests one URL, and requests it again if the connection fails.
-func (r *retrieval) hop(u *url.URL) answer {
-	t := &tries{retrieval: r, url: u}
-	if err := t.retry(); err != nil && t.last.err == nil {
-		// No try was made: http.Client failed, or there was no turn in time.
-		return answer{err: classify(r.ctx, err)}
-	}
-	return t.last
-}
-
-// tries are the tries of one hop.
+// tries are the tries to request one URL. They are the http.RoundTripper below
+// go-retryablehttp. It has no CloseIdleConnections, which go-retryablehttp would call after
+// each failure, so that the connections for pages stay open.
 type tries struct {
-	*retrieval
+	retrieval  *retrieval
 	url        *url.URL
-	made       int    // tries made
-	late       bool   // the next try has no turn in time
-	last       answer // result of the last try
-	statusOnly bool   // no body is read
+	attempt    *policy.Attempt // gets the answer to the last try, and its failure
+	made       int             // tries made
+	late       bool            // the next try has no turn in time
+	statusOnly bool            // no body is read
 }
 
-// answer is the result of one try.
-type answer struct {
-	status  int
-	header  http.Header
-	content content
-	err     error // a *policy.Failure
+// hop requests one URL, and requests it again if the connection fails. The answer is in a.
+// It is one call of go-retryablehttp, which is set to follow no redirect, to log nothing, and
+// to return the last answer whatever its status.
+func (r *retrieval) hop(u *url.URL, a *policy.Attempt) {
+	t := &tries{retrieval: r, url: u, attempt: a}
+	t.forget()
+	req, err := retryablehttp.NewRequestWithContext(r.ctx, http.MethodGet, u.String(), nil)
+	if err == nil {
+		req.Header = r.engine.header(u, r.old)
+		client := &retryablehttp.Client{
+			HTTPClient:   &http.Client{Transport: t, CheckRedirect: followNone},
+			RetryMax:     r.engine.opts.Attempts - 1,
+			CheckRetry:   t.mayRetry,
+			Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return retryWait },
+			ErrorHandler: retryablehttp.PassthroughErrorHandler,
+		}
+		_, err = client.Do(req) //nolint:bodyclose // tries return no body
+	}
+	if err != nil && a.Err == nil { // no try was made: http.Client failed, or there was no turn in time
+		a.Err = classify(r.ctx, err)
+	}
 }
 
-// next makes the next try at the host's turn and keeps its answer in t.last. The error
-// is the failure of the try, or says that it had no turn.
-func (t *tries) next(req *http.Request) error {
-	turn, err := t.nextTurn()
+// followNone makes http.Client return a redirect as the answer.
+func followNone(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// forget removes an earlier answer from the attempt.
+func (t *tries) forget() {
+	a := t.attempt
+	a.Status, a.Header, a.Body, a.Cut, a.Err = 0, nil, nil, false, nil
+}
+
+// mayRetry reports whether there is another try: only after a failure of the network,
+// and only if there is time to wait for it.
+func (t *tries) mayRetry(ctx context.Context, _ *http.Response, err error) (bool, error) {
+	if err == nil || t.late || ctx.Err() != nil {
+		return false, nil
+	}
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= retryWait {
+		return false, nil
+	}
+	return isTransient(classify(ctx, err)), nil
+}
+
+// RoundTrip makes the next try at the host's turn. The error is the failure of the try, or
+// says that it had no turn. The response has the status without body and Location, so that
+// http.Client does not follow a redirect and go-retryablehttp does not read a body.
+func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
+	e, a := t.retrieval.engine, t.attempt
+	turn, err := t.retrieval.nextTurn(t.url)
 	if err != nil {
 		t.late = true
-		return err
+		return nil, err
 	}
 	t.made++
-	t.engine.counts.requests.Add(1)
+	e.counts.requests.Add(1)
 	start := time.Now()
-	t.last = t.try(req, turn)
-	var failure *policy.Failure
-	if errors.As(t.last.err, &failure) {
-		failTurn(turn, failure)
+	t.forget()
+	if err = t.try(req, turn); err != nil {
+		f := classify(t.retrieval.ctx, err)
+		failTurn(turn, f)
+		a.Err, err = f, f
 	}
 	turn.Done()
-	t.engine.watch.request(Request{
-		Robots: t.robots, URL: t.url.String(), Try: t.made, Status: t.last.status, Start: start, Took: time.Since(start), Err: t.last.err,
+	e.watch.request(Request{
+		Robots: t.retrieval.robots, URL: t.url.String(), Try: t.made, Status: a.Status, Start: start, Took: time.Since(start), Err: a.Err,
 	})
-	return t.last.err
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: a.Status, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
 }
 
-// try makes one request and reads the body of a successful answer. The base runs on
-// goroutines of its own. A base that blocks in RoundTrip, Read or Close is left
+// try makes one request and reads the body of a successful answer into the attempt. The base
+// runs on goroutines of its own. A base that blocks in RoundTrip, Read or Close is left
 // behind when the time of the fetch ends; its goroutine ends when the base returns.
-func (t *tries) try(req *http.Request, turn pace.Turn) (a answer) {
-	whole, log := t.ctx, t.engine.watch.log
+func (t *tries) try(req *http.Request, turn pace.Turn) error {
+	e, whole, a := t.retrieval.engine, t.retrieval.ctx, t.attempt
 	ctx, cancel := context.WithCancelCause(req.Context())
 	defer cancel(nil)
 	var heard atomic.Bool
-	req, a.err = t.engine.signed(req.WithContext(httptrace.WithClientTrace(ctx, t.trace(turn, &heard, cancel))))
-	if a.err != nil {
-		return a
-	}
-	resp, err := callBounded(ctx, log, func(context.Context) (*http.Response, error) { return t.send(req, cancel) })
+	req, err := e.signed(req.WithContext(httptrace.WithClientTrace(ctx, t.trace(turn, &heard, cancel))))
 	if err != nil {
-		a.err = unanswered(ctx, classify(whole, err), heard.Load())
-		return a
+		return err
+	}
+	resp, err := callBounded(ctx, e.watch.log, func(context.Context) (*http.Response, error) { return t.send(req, cancel) })
+	if err != nil {
+		return unanswered(ctx, classify(whole, err), heard.Load())
 	}
 	turn.Answer(resp.StatusCode, resp.Header)
 	header := resp.Header.Clone()
-	a.status, a.header = resp.StatusCode, header
-	a.content, err = callBounded(whole, log, func(ctx context.Context) (content, error) {
+	a.Status, a.Header = resp.StatusCode, header
+	c, err := callBounded(whole, e.watch.log, func(ctx context.Context) (content, error) {
 		defer resp.Body.Close()
 		if t.statusOnly || resp.StatusCode < 200 || resp.StatusCode > 299 {
 			return content{}, nil
 		}
-		return readBody(ctx, resp, header, t.engine.opts.Profile.Limit)
+		return readBody(ctx, resp, header, e.opts.Profile.Limit)
 	})
-	if err != nil {
-		a.err = classify(whole, err)
-	}
-	return a
+	a.Body, a.Cut = c.body, c.cut
+	return err
 }
 
 // send requests by way of the base and checks the header of the answer.
 func (t *tries) send(req *http.Request, cancel context.CancelCauseFunc) (*http.Response, error) {
-	resp, err := t.trip.RoundTrip(req, cancel)
+	resp, err := t.retrieval.trip.RoundTrip(req, cancel)
 	switch {
 	case err != nil:
 	case resp == nil:
@@ -144,7 +181,7 @@ func (t *tries) trace(turn pace.Turn, heard *atomic.Bool, cancel context.CancelC
 	var conns atomic.Int32
 	return &httptrace.ClientTrace{
 		GetConn: func(string) {
-			if conns.Add(1) > maxConns && t.engine.network.IsTransport() {
+			if conns.Add(1) > maxConns && t.retrieval.engine.network.IsTransport() {
 				cancel(errRefusing)
 			}
 		},
@@ -169,24 +206,6 @@ func unanswered(ctx context.Context, f *policy.Failure, heard bool) error {
 	return f
 }
 
-// nextTurn waits for the host's turn as long as the time of the fetch permits. The turn
-// of the first request is there already.
-func (t *tries) nextTurn() (pace.Turn, error) {
-	if held := t.turn; held != (pace.Turn{}) {
-		t.turn = pace.Turn{}
-		return held, nil
-	}
-	key, err := Authority(t.url)
-	if err != nil {
-		return pace.Turn{}, err
-	}
-	turn, err := t.engine.pacer.Follow(t.ctx, key, 0, t.engine.opts.Scopes(t.url)...)
-	if err != nil {
-		return pace.Turn{}, &policy.Failure{Class: policy.Timeout, Err: fmt.Errorf("waiting for a turn: %w", err)}
-	}
-	return turn, nil
-}
-
 // headerSize is about the number of bytes a header took on the wire.
 func headerSize(h http.Header) int {
 	n := 0
@@ -196,4 +215,15 @@ func headerSize(h http.Header) int {
 		}
 	}
 	return n
+}
+
+// checkBase refuses a base that is known to follow redirects by itself: it would
+// fetch pages that no robots.txt was checked for, and skip the address rule.
+func checkBase(base http.RoundTripper) error {
+	rt, ok := base.(*retryablehttp.RoundTripper)
+	if !ok || rt.Client != nil && rt.Client.HTTPClient != nil && rt.Client.HTTPClient.CheckRedirect != nil {
+		return nil
+	}
+	return errors.New("fetcher: Base is a go-retryablehttp RoundTripper that follows redirects; want one whose " +
+		"Client.HTTPClient has a CheckRedirect that returns http.ErrUseLastResponse")
 }

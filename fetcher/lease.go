@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rfc9309/polite/cache"
+	"github.com/rfc9309/polite/internal/bounded"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -23,52 +24,40 @@ const (
 )
 
 // lease makes this process the only one of its fleet that fetches the file, and returns the
-// record in force. If fresh is true, another process has just learnt that record, and
+// record in force. If release is nil, another process has just learnt that record, and
 // nothing is left to do. Otherwise the caller fetches the file and then calls release.
 //
 // While another process has the lease, this one waits for the record. If the other process
 // dies, its lease ends, and one of the processes that wait takes it. A process fetches
 // without a lease if the store fails, if it has waited for as long as two fetches can take,
 // or if it seems to have lost its network.
-func (s *storage) lease(f *flight, old *policy.Record, force bool) (release func(), known *policy.Record, fresh bool) {
+func (s *storage) lease(f *flight, old *policy.Record, force bool) (known *policy.Record, release func()) {
 	alone := func() {}
-	if s.fleet == nil || s.witness.seemsOffline() {
-		return alone, old, false
+	if _, silent := s.witness.evidence(f.key); s.fleet == nil || silent >= maxSilent {
+		return old, alone
 	}
 	until := time.Now().Add(2 * (s.fetchTime + storeTime))
 	for wait := leaseLook; ; wait = min(2*wait, leaseMost) {
-		release, err := s.tryLease(f.key)
+		held, err := s.tryLease(f.key)
 		if err != nil && !errors.Is(err, cache.ErrHeld) {
 			s.reportFailure("lease", f.key, err)
-			return alone, old, false
+			return old, alone
 		}
 		// The lease may be free because its holder has just written the record.
 		known = s.load(f, old)
-		if !known.Due(time.Now()) && (!force || differs(old, known)) {
-			if err == nil {
-				s.giveBack(release)
-			}
+		fresh := !known.Due(time.Now()) && (!force || differs(old, known))
+		switch {
+		case err == nil && !fresh:
+			return known, func() { s.giveBack(held) }
+		case fresh:
+			s.giveBack(held)
 			s.counts.storeHits.Add(1)
-			return alone, known, true
-		}
-		if err == nil {
-			return func() { s.giveBack(release) }, known, false
-		}
-		if time.Now().After(until) {
-			return alone, known, false
+			return known, nil
+		case time.Now().After(until):
+			return known, alone
 		}
 		time.Sleep(wait)
 	}
-}
-
-// reload reads the store once more and returns the record in force. fresh reports whether
-// another process has learnt it since old, and it is not due.
-func (s *storage) reload(f *flight, old *policy.Record) (known *policy.Record, fresh bool) {
-	if s.fleet == nil {
-		return old, false
-	}
-	known = s.load(f, old)
-	return known, !known.Due(time.Now()) && differs(old, known)
 }
 
 // differs reports whether known, which load has returned for old, is another record than
@@ -89,11 +78,13 @@ func (s *storage) tryLease(key string) (release func(), err error) {
 	})
 }
 
-// giveBack gives a lease back. A panic of the store is caught.
+// giveBack gives a lease back, if there is one. The call is made even while other releases hang.
 func (s *storage) giveBack(release func()) {
-	if release != nil {
-		inTime(context.Background(), s, &s.releases, func(context.Context) (none, error) { release(); return none{}, nil })
+	if release == nil {
+		return
 	}
+	_, err := bounded.InTime(context.Background(), &s.releases, storeTime, func(context.Context) (none, error) { release(); return none{}, nil })
+	logPanic(s.watch.log, err)
 }
 
 const (
@@ -108,9 +99,10 @@ const (
 // A witness remembers which two authorities answered last: evidence that the
 // process has a network.
 type witness struct {
-	mu           sync.Mutex
-	last, before sighting
-	silent       int // fetches in a row without any answer
+	mu     sync.Mutex
+	last   sighting
+	before sighting // the last answer of another authority than last's
+	silent int      // fetches in a row without any answer
 }
 
 // A sighting is an answer of an authority.
@@ -133,27 +125,24 @@ func (w *witness) noteFetch(key string, answered bool, at time.Time) {
 	w.last, w.silent = sighting{key, at}, 0
 }
 
-// othersAnswered reports whether an authority other than key has answered after since.
-func (w *witness) othersAnswered(key string, since time.Time) bool {
+// evidence returns when an authority other than key answered last, and the number of fetches
+// in a row without any answer.
+func (w *witness) evidence(key string) (others time.Time, silent int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := w.last
-	if s.key == key {
-		s = w.before
+	if w.last.key == key {
+		return w.before.at, w.silent
 	}
-	return s.at.After(since)
-}
-
-// seemsOffline reports whether this process seems to have lost its network.
-func (w *witness) seemsOffline() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.silent >= maxSilent
+	return w.last.at, w.silent
 }
 
 // mayStore reports whether a flight's record may go to the store. A process that has
 // lost its network, or cannot sign, must not mark sites as down for its fleet. A store
 // that belongs to this process alone gets every record.
 func (s *storage) mayStore(f *flight) bool {
-	return s.fleet == nil || !f.unsigned && (f.answered || s.witness.othersAnswered(f.key, time.Now().Add(-vouchTime)))
+	if s.fleet == nil || f.answered && !f.unsigned {
+		return true
+	}
+	others, _ := s.witness.evidence(f.key)
+	return !f.unsigned && time.Since(others) < vouchTime
 }

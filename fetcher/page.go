@@ -11,6 +11,7 @@ import (
 
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
+	"github.com/rfc9309/polite/usage"
 )
 
 // This file follows a page request in its turn to the end of its answer, and reports to the
@@ -68,12 +69,12 @@ func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != htt
 // answer, whose end, or Close, ends the turn.
 type page struct {
 	turn    pace.Turn
-	caller  *http.Request  // the request as RoundTrip got it
-	rec     *policy.Record // governs the request; nil if none was needed
-	began   time.Time      // when it was sent; zero if the caller has no deadline
-	request http.Request   // the copy that goes out, if the request is traced
-	trace   httptrace.ClientTrace
-	body    io.ReadCloser // of the answer
+	caller  *http.Request         // the request as RoundTrip got it
+	rec     *policy.Record        // governs the request; nil if none was needed
+	began   time.Time             // when it was sent; zero if the caller has no deadline
+	request http.Request          // the copy that goes out, if the request is traced
+	trace   httptrace.ClientTrace // of the copy: reports that it is written
+	body    io.ReadCloser         // of the answer
 
 	wrote      atomic.Bool // the copy was written
 	unreadable atomic.Bool // the body of the request could not be read
@@ -166,4 +167,44 @@ func failTurn(turn pace.Turn, f *policy.Failure) {
 	case policy.DNS, policy.Connect, policy.TLS, policy.Timeout, policy.Protocol, policy.Body:
 		turn.Fail(f.Class.String())
 	}
+}
+
+// Usage returns what the site says about the use of a page that the Transport fetched:
+// in its robots.txt and in the header of the answer. It is experimental; nothing is
+// enforced. See package usage.
+//
+// The robots.txt is the cached copy that governed the request, if the request was paced
+// and the Body of resp is as RoundTrip returned it: http.Client wraps the Body if its
+// Timeout is set. Otherwise it is the copy in memory. If that replaced another one, the
+// Set lists [usage.RobotsTxt] as skipped, with the time of the change, as long as it is
+// among the last 1,800 changes or so. Without a copy, the header alone counts. Usage does
+// no I/O and does not read the body.
+func (t *Transport) Usage(resp *http.Response) usage.Set {
+	said := usage.OfHeader(resp.Header, t.token)
+	if resp.Request == nil {
+		return said
+	}
+	target := targetOf(resp.Request)
+	key, err := Authority(target)
+	if err != nil {
+		return said
+	}
+	var rec *policy.Record
+	var changed time.Time
+	if p, ok := resp.Body.(*page); ok && p.rec != nil && p.caller == resp.Request {
+		rec = p.rec
+	} else {
+		rec, _ = t.engine.memory.records.Get(key)
+		if resp.Body != nil { // else no client has returned resp, which is a question about the present
+			changed, _ = t.engine.memory.changes.Get(key)
+		}
+	}
+	said = usage.Combine(usage.OfFile(rec.File(), t.token, target.RequestURI()), said)
+	if changed.IsZero() {
+		return said
+	}
+	return said.With(usage.Skip{
+		Source: usage.Source{Kind: usage.RobotsTxt},
+		Reason: "it changed at " + changed.UTC().Format(time.RFC3339) + "; a page requested before was governed by another copy",
+	})
 }

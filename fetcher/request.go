@@ -94,8 +94,8 @@ func (t *Transport) decideRequest(req *http.Request, v *visit) (policy.Decision,
 // Options.PageEgress the decision is known only when the address is.
 func (t *Transport) requestPage(req *http.Request, v *visit, d *policy.Decision) (*http.Response, error) {
 	ctx, stop := waitContext(req)
+	defer stop()
 	turn, err := t.takeTurn(ctx, v)
-	stop()
 	if err != nil {
 		late, err := t.decisionFor(v.target, err)
 		switch {
@@ -146,7 +146,7 @@ func waitContext(req *http.Request) (_ context.Context, stop func()) {
 		return req.Context(), func() {}
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())
-	go func() { // ends with the wait, by stop
+	go func() { // ends with the call, by stop
 		select {
 		case <-gaveUp:
 			cancel(errCancel)
@@ -235,8 +235,7 @@ func (e *engine) signed(req *http.Request) (*http.Request, error) {
 		mine.Header = http.Header{}
 	}
 	mine.Body, mine.GetBody = nil, nil // reading it would take it from the server
-	_, err := callBounded(req.Context(), e.watch.log, func(context.Context) (none, error) { return none{}, e.opts.Sign(mine) })
-	if err != nil {
+	if err := callUser(req.Context(), e.watch.log, func() error { return e.opts.Sign(mine) }); err != nil {
 		return nil, &policy.Failure{Class: policy.Sign, Err: err}
 	}
 	// A signature cannot lead the request elsewhere, past the robots.txt that was asked.

@@ -2,16 +2,21 @@ package fetcher
 
 import (
 	"context"
+	"crypto/rand"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/rfc9309/polite/internal/egress"
+	"github.com/rfc9309/polite/internal/field"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
 
-// This file fetches a robots.txt with its redirects: RFC 9309, section 2.3.1.2.
+// This file fetches a robots.txt with its redirects: RFC 9309, section 2.3.1.2. Where the
+// profile wants it, it also asks whether the server answers 5xx for whatever it does not
+// have; see policy.Profile.Probe.
 
 // retrieval is one fetch of a robots.txt, with all its hops.
 type retrieval struct {
@@ -33,8 +38,7 @@ func (e *engine) retrieve(ctx context.Context, a *policy.Attempt, old *policy.Re
 	r := &retrieval{engine: e, ctx: ctx, robots: a.Robots, old: old, turn: turn, trip: trip}
 	for {
 		a.Served = u.String()
-		ans := r.hop(u)
-		a.Status, a.Header, a.Body, a.Cut, a.Err = ans.status, ans.header, ans.content.body, ans.content.cut, ans.err
+		r.hop(u, a)
 		if a.Err != nil || len(a.Hops) >= e.opts.Profile.Hops {
 			return
 		}
@@ -42,8 +46,7 @@ func (e *engine) retrieve(ctx context.Context, a *policy.Attempt, old *policy.Re
 		if err != nil {
 			return // Learn finds the same error
 		}
-		follow := func(context.Context) (none, error) { return none{}, r.follow(u, to) }
-		if _, err := callBounded(ctx, e.watch.log, follow); err != nil {
+		if err := callUser(ctx, e.watch.log, func() error { return r.follow(u, to) }); err != nil {
 			a.Err = classify(ctx, err)
 			return
 		}
@@ -82,6 +85,24 @@ func (r *retrieval) follow(from, to *url.URL) error {
 	return nil
 }
 
+// nextTurn waits for the turn to request a URL as long as the time of the fetch permits. The
+// turn of the first request is there already.
+func (r *retrieval) nextTurn(u *url.URL) (pace.Turn, error) {
+	if held := r.turn; held != (pace.Turn{}) {
+		r.turn = pace.Turn{}
+		return held, nil
+	}
+	key, err := Authority(u)
+	if err != nil {
+		return pace.Turn{}, err
+	}
+	turn, err := r.engine.pacer.Follow(r.ctx, key, 0, r.engine.opts.Scopes(u)...)
+	if err != nil {
+		return pace.Turn{}, &policy.Failure{Class: policy.Timeout, Err: fmt.Errorf("waiting for a turn: %w", err)}
+	}
+	return turn, nil
+}
+
 // header returns the header of a request for robots.txt. Every hop gets a new one,
 // without cookies, credentials and Referer. Validators are sent only to the URL that
 // they belong to.
@@ -94,4 +115,46 @@ func (e *engine) header(u *url.URL, old *policy.Record) http.Header {
 	h.Set("Accept", "text/plain,*/*;q=0.5")
 	h.Set("Accept-Encoding", "gzip")
 	return h
+}
+
+// missingPath begins the path that cannot exist. Random letters follow, so that no cache
+// has an answer.
+const missingPath = "/no-such-page-"
+
+// probe fills in a.Probe if the profile wants it. The two requests are made within ctx,
+// each at the host's turn and only once. If the first has no turn in time, a.Probe stays
+// nil, and the next fetch tries again. The second is not made if the first shows that the
+// server does not work.
+func (e *engine) probe(ctx context.Context, a *policy.Attempt, old *policy.Record, trip *egress.Trip) {
+	if !e.opts.Profile.WantsProbe(old, *a) {
+		return
+	}
+	r := &retrieval{engine: e, ctx: ctx, robots: a.Robots, trip: trip}
+	site := strings.TrimSuffix(a.Robots, robotsPath)
+	root, made := r.status(http.MethodHead, site+"/")
+	if !made {
+		return
+	}
+	a.Probe = &policy.Probe{Root: root}
+	if root >= 200 && root <= 399 {
+		a.Probe.Missing, _ = r.status(http.MethodGet, site+missingPath+rand.Text())
+	}
+}
+
+// status makes one request and returns the status of the answer. It is 0 without an
+// answer, or if a cache answered: the server may be down. made is false if the request
+// had no turn in time.
+func (r *retrieval) status(method, target string) (status int, made bool) {
+	req, err := http.NewRequestWithContext(r.ctx, method, target, nil)
+	if err != nil {
+		return 0, false
+	}
+	req.Header = r.engine.header(req.URL, nil)
+	req.Header.Set("Cache-Control", "no-cache")
+	t := &tries{retrieval: r, url: req.URL, attempt: &policy.Attempt{}, statusOnly: true}
+	_, err = t.RoundTrip(req) //nolint:bodyclose // tries return no body
+	if err != nil || field.Age(field.Canonical(t.attempt.Header)) > 0 {
+		return 0, !t.late
+	}
+	return t.attempt.Status, true
 }

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +24,10 @@ const (
 	maxName = 30
 	// maxSwaps bounds the tries to replace a record that others replace, too.
 	maxSwaps = 4
+	// maxUnsaved bounds the authorities whose record waits for the store.
+	maxUnsaved = 1000
+	// maxRefused is the number of records in a row that end the writing of such records.
+	maxRefused = 3
 )
 
 // A swapper is a store that replaces a value only if it is still the one that
@@ -45,10 +47,13 @@ type storage struct {
 	watch     *observer
 	counts    *counts
 	fetchTime time.Duration // the longest time of a fetch
-	backlog   backlog
 	witness   witness
 
-	reads, writes, leases, releases bounded.Breaker // for each kind of call
+	// A breaker for each kind of call.
+	reads, writes, leases, releases bounded.Breaker
+
+	mu      sync.Mutex
+	unsaved map[string]bool // authorities whose record the store did not take
 }
 
 // key is the key of an authority's record in the store. Two profiles read one
@@ -116,40 +121,61 @@ func (s *storage) save(f *flight, rec *policy.Record) *policy.Record {
 	if s.store == nil {
 		return rec
 	}
+	s.setUnsaved(f.key, false)
 	if !s.mayStore(f) {
-		s.backlog.remove(f.key)
 		return rec
 	}
 	rec, err := s.write(f, rec)
 	if err != nil {
-		s.backlog.add(f.key)
-	} else if keys := s.backlog.begin(); keys != nil {
-		go catchPanic(s.watch.log, func() error { s.catchUp(keys); return nil })
+		s.setUnsaved(f.key, true)
+	} else if key := s.nextUnsaved(); key != "" {
+		go callUser(context.Background(), s.watch.log, func() error { s.catchUp(key); return nil }) // ends with the pass
 	}
 	return rec
 }
 
-// catchUp writes the records of some authorities of the backlog, as they are in memory
-// now. A record that the store does not take stays in the backlog. Several in a row end
-// the pass: the store takes no records.
-func (s *storage) catchUp(keys []string) {
-	defer s.backlog.end()
-	for inRow := 0; len(keys) > 0 && inRow < maxRefused; keys = keys[1:] {
-		f := &flight{key: keys[0]}
-		rec, known := s.memory.records.Get(f.key)
-		if !s.backlog.remove(f.key) || !known {
+// catchUp writes the record of an authority that the store did not take, as it is in memory
+// now, and then those of all other such authorities. Several failures in a row end it: the
+// store takes no records.
+func (s *storage) catchUp(key string) {
+	for inRow := 0; key != "" && inRow < maxRefused; key = s.nextUnsaved() {
+		rec, known := s.memory.records.Get(key)
+		if !known {
 			continue
 		}
-		if _, err := s.write(f, s.load(f, rec)); err != nil {
-			s.backlog.add(f.key)
-			inRow++
-		} else {
+		f := &flight{key: key}
+		inRow++
+		if _, err := s.write(f, s.load(f, rec)); err == nil {
 			inRow = 0
+		} else {
+			s.setUnsaved(key, true)
 		}
-		if _, known := s.memory.records.Get(f.key); !known { // invalidated meanwhile
-			s.forget(context.Background(), f.key)
+		if _, known := s.memory.records.Get(key); !known { // invalidated meanwhile
+			s.forget(context.Background(), key)
 		}
 	}
+	s.setUnsaved(key, true) // not tried
+}
+
+// setUnsaved notes whether the record of an authority waits for the store to take records
+// again. Of too many, further ones do not wait.
+func (s *storage) setUnsaved(key string, waits bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if delete(s.unsaved, key); waits && key != "" && len(s.unsaved) < maxUnsaved {
+		s.unsaved[key] = true
+	}
+}
+
+// nextUnsaved takes an authority whose record waits. It returns "" if there is none.
+func (s *storage) nextUnsaved() (key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key = range s.unsaved {
+		break
+	}
+	delete(s.unsaved, key)
+	return key
 }
 
 // write puts a record into the store. If the store has got another record meanwhile, it
@@ -208,7 +234,7 @@ func (s *storage) replace(f *flight, rec *policy.Record) (done bool, err error) 
 
 // forget removes an authority's record from the store.
 func (s *storage) forget(ctx context.Context, key string) error {
-	s.backlog.remove(key)
+	s.setUnsaved(key, false)
 	if s.store == nil {
 		return nil
 	}
@@ -222,21 +248,14 @@ func (s *storage) forget(ctx context.Context, key string) error {
 	return err
 }
 
-// inStore makes one call of the store within storeTime. After several calls of its kind took
-// longer, it fails at once for some time.
+// inStore makes one call of the store. It waits no longer than storeTime, even if the store
+// does not look at its context: the goroutine of the call ends when the store returns. After
+// several calls of its kind took longer, inStore fails at once for some time.
 func inStore[T any](ctx context.Context, s *storage, kind *bounded.Breaker, f func(context.Context) (T, error)) (v T, err error) {
-	if err := kind.Enter(time.Now()); err != nil {
-		return v, err
+	if err = kind.Enter(time.Now()); err == nil {
+		v, err = bounded.InTime(ctx, kind, storeTime, f)
+		logPanic(s.watch.log, err)
 	}
-	return inTime(ctx, s, kind, f)
-}
-
-// inTime is inStore for a call that is always made. It waits no longer than storeTime, even
-// if the store does not look at its context: the goroutine of the call ends when the store
-// returns.
-func inTime[T any](ctx context.Context, s *storage, kind *bounded.Breaker, f func(context.Context) (T, error)) (T, error) {
-	v, err := bounded.InTime(ctx, kind, storeTime, f)
-	logPanic(s.watch.log, err)
 	return v, err
 }
 
@@ -250,59 +269,4 @@ func (s *storage) reportFailure(op, key string, err error) {
 // a store which hangs for ever can keep.
 func newBreaker() bounded.Breaker {
 	return bounded.Breaker{Failures: 3, First: 30 * time.Second, Most: time.Hour}
-}
-
-const (
-	// maxBacklog bounds the authorities that wait for the store to take records again.
-	maxBacklog = 1000
-	// maxRefused is the number of records in a row that end a pass over the backlog.
-	maxRefused = 3
-)
-
-// A backlog is the set of authorities whose record the store did not take. When it
-// is full, further ones are left out. One pass at a time writes them.
-type backlog struct {
-	mu      sync.Mutex
-	keys    map[string]bool
-	passing bool // a pass is under way
-}
-
-// add adds an authority, unless the backlog is full.
-func (b *backlog) add(key string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.keys == nil {
-		b.keys = make(map[string]bool)
-	}
-	if len(b.keys) < maxBacklog {
-		b.keys[key] = true
-	}
-}
-
-// remove removes an authority, and reports whether it was there.
-func (b *backlog) remove(key string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	there := b.keys[key]
-	delete(b.keys, key)
-	return there
-}
-
-// begin begins a pass and returns the authorities for it. It returns nil if a pass is under
-// way, or if the backlog is empty.
-func (b *backlog) begin() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.passing || len(b.keys) == 0 {
-		return nil
-	}
-	b.passing = true
-	return slices.Collect(maps.Keys(b.keys))
-}
-
-// end ends a pass.
-func (b *backlog) end() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.passing = false
 }

@@ -4,13 +4,16 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"time"
 
+	"github.com/rfc9309/polite/internal/bounded"
 	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/policy"
 )
 
-// This file reports what happens, to hooks and to a log.
+// This file reports what happens, to hooks and to a log, and calls other code of the user's,
+// which may panic or block.
 
 // Trace has hooks that a Transport calls. A nil hook costs nothing. A panic in a
 // hook is caught and logged.
@@ -97,7 +100,7 @@ func newObserver(t *Trace, l *slog.Logger) *observer {
 // runHook runs a hook on a goroutine of its own, and waits for it. A panic or Goexit is
 // caught and logged.
 func (o *observer) runHook(hook string, f func()) {
-	if err := catchPanic(o.log, func() error { f(); return nil }); err != nil {
+	if err := callUser(context.Background(), o.log, func() error { f(); return nil }); err != nil {
 		o.log.Warn("a hook did not return", "hook", hook, "error", clean.Text(err.Error(), maxLog))
 	}
 }
@@ -171,5 +174,41 @@ func (o *observer) delay(authority string, asked, obeyed time.Duration) {
 	o.log.Info("crawl-delay not obeyed in full", "authority", authority, "asked", asked, "obeyed", obeyed)
 	if o.trace.Delay != nil {
 		o.runHook("Delay", func() { o.trace.Delay(authority, asked, obeyed) })
+	}
+}
+
+// callBounded calls f on a goroutine of its own and waits for it no longer than ctx. A panic
+// of f is logged and returned as an error: a hook, a transport or a store of the user's must
+// not end a fetch or the program.
+func callBounded[T any](ctx context.Context, log *slog.Logger, f func(context.Context) (T, error)) (T, error) {
+	v, err := bounded.Call(ctx, f)
+	logPanic(log, err)
+	return v, err
+}
+
+// callUser is callBounded for a function that returns only an error.
+func callUser(ctx context.Context, log *slog.Logger, f func() error) error {
+	_, err := callBounded(ctx, log, func(context.Context) (none, error) { return none{}, f() })
+	return err
+}
+
+// none is the result of a function that returns only an error.
+type none struct{}
+
+// logPanic logs err if it is a panic.
+func logPanic(log *slog.Logger, err error) {
+	if p, ok := err.(*bounded.PanicError); ok {
+		log.Warn("panic caught", "panic", p.Value, "stack", p.Stack)
+	}
+}
+
+// addressRule returns Options.Egress as a function that never panics; nil if it is not set.
+// net/http may call the rule on a goroutine of its own, where a panic would end the program.
+func addressRule(log *slog.Logger, rule func(netip.Addr) error) func(context.Context, netip.Addr) error {
+	if rule == nil {
+		return nil
+	}
+	return func(ctx context.Context, addr netip.Addr) error {
+		return callUser(ctx, log, func() error { return rule(addr) })
 	}
 }

@@ -4,15 +4,24 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"net/http"
 	"net/url"
+	"slices"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/singleflight"
 
+	"github.com/rfc9309/polite/cache"
+	"github.com/rfc9309/polite/internal/egress"
+	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
 
-// This file has the Transport and its methods for operators.
+// This file has the Transport, what all Transports of one New share, and the methods for
+// operators.
 
 // Transport decides whether a crawler may fetch a URL, and as an
 // http.RoundTripper fetches only what it may. It is safe for concurrent use and
@@ -54,7 +63,7 @@ func (e *engine) as(token string) *Transport {
 func (t *Transport) Record(ctx context.Context, target *url.URL) (*policy.Record, error) {
 	v, err := t.engine.visit(target)
 	if err == nil && v.rec == nil {
-		v.rec, _, err = t.engine.joinFlight(ctx, v.key, false)
+		err = t.engine.joinFlight(ctx, &v, false)
 	}
 	return v.rec, err
 }
@@ -66,11 +75,13 @@ func (t *Transport) Refresh(ctx context.Context, target *url.URL) (policy.Decisi
 	if err != nil {
 		return policy.Decision{}, err
 	}
-	d, err := t.fetchAndDecide(ctx, &v, true)
-	if own, ok := t.overridden(target); ok && v.rec != nil {
-		return own, nil
+	if err := t.engine.joinFlight(ctx, &v, true); err != nil {
+		return t.decisionFor(target, err)
 	}
-	return d, err
+	if d, ok := t.overridden(target); ok {
+		return d, nil
+	}
+	return t.decideBy(&v), nil
 }
 
 // Invalidate forgets the target's authority, in memory and in the store: its
@@ -110,7 +121,7 @@ func (t *Transport) Prefetch(ctx context.Context, targets iter.Seq[*url.URL]) er
 		}
 		// It ends with the fetch, or with ctx.
 		g.Go(func() error {
-			t.engine.joinFlight(ctx, v.key, false) // a failure is in the record, and in ctx
+			t.engine.joinFlight(ctx, &v, false) // a failure is in the record, and in ctx
 			return nil
 		})
 	}
@@ -128,4 +139,125 @@ func (t *Transport) CloseIdleConnections() {
 		c.CloseIdleConnections()
 	}
 	t.engine.network.CloseIdle()
+}
+
+// counts are the counters behind Stats.
+type counts struct {
+	allowed, disallowed, deferred              atomic.Int64
+	retrievals, requests, renewed, unreachable atomic.Int64
+	storeHits, storeFailures                   atomic.Int64
+}
+
+// Stats counts what a Transport and its siblings by As have done since New.
+// [Transport.Hosts] says which hosts keep requests waiting.
+type Stats struct {
+	// Decisions of Check and RoundTrip.
+	Allowed    int64 `json:"allowed"`
+	Disallowed int64 `json:"disallowed"`
+	Deferred   int64 `json:"deferred"`
+
+	Retrievals  int64 `json:"retrievals"`  // fetches of robots.txt, each with all its hops
+	Requests    int64 `json:"requests"`    // requests made for them, each try by itself
+	Renewed     int64 `json:"renewed"`     // fetches answered 304
+	Unreachable int64 `json:"unreachable"` // fetches that left robots.txt unreachable (RFC 9309, section 2.3.1.4)
+
+	StoreHits     int64 `json:"store_hits"`     // records taken from the store
+	StoreFailures int64 `json:"store_failures"` // calls of the store that failed
+
+	Authorities int   `json:"authorities"` // held in memory now
+	Bytes       int64 `json:"bytes"`       // of memory in use for them: at most MaxBytes, but for a moment when one is put in
+
+	Pace pace.Stats `json:"pace"` // what pacing did
+}
+
+// Stats returns the counts so far.
+func (t *Transport) Stats() Stats {
+	c := &t.engine.counts
+	return Stats{
+		Allowed: c.allowed.Load(), Disallowed: c.disallowed.Load(), Deferred: c.deferred.Load(),
+		Retrievals: c.retrievals.Load(), Requests: c.requests.Load(), Renewed: c.renewed.Load(), Unreachable: c.unreachable.Load(),
+		StoreHits: c.storeHits.Load(), StoreFailures: c.storeFailures.Load(),
+		Authorities: t.engine.memory.records.Len(), Bytes: t.engine.memory.records.Bytes(),
+		Pace: t.engine.pacer.Stats(),
+	}
+}
+
+// Hosts iterates over the hosts that have requests in line or in flight, that pause, or
+// that rest because they failed, as this process and its siblings by As see them. See
+// [pace.Pacer.Hosts].
+func (t *Transport) Hosts() iter.Seq[pace.HostStatus] { return t.engine.pacer.Hosts() }
+
+// countDecision counts a decision.
+func (c *counts) countDecision(v policy.Verdict) {
+	switch v {
+	case policy.Allow:
+		c.allowed.Add(1)
+	case policy.Defer:
+		c.deferred.Add(1)
+	default:
+		c.disallowed.Add(1)
+	}
+}
+
+// countFetch counts a fetch, and how it ended.
+func (c *counts) countFetch(a policy.Attempt, rec *policy.Record) {
+	c.retrievals.Add(1)
+	switch access := rec.State(a.Received).Access; {
+	case access == policy.Unreachable:
+		c.unreachable.Add(1)
+	case a.Status == http.StatusNotModified:
+		c.renewed.Add(1)
+	}
+}
+
+// engine is what the Transports of one New share, whatever their token. It owns the memory,
+// the calls of the store, the pacer and the flights.
+type engine struct {
+	agent    string
+	opts     Options // with the defaults filled in
+	memory   *memory
+	storage  *storage
+	network  *egress.Network
+	pacer    *pace.Pacer
+	watch    *observer
+	counts   counts
+	flights  singleflight.Group
+	inFlight sync.Map // of *flight by authority: the flights that have not ended
+	fastPath bool     // RoundTrip may allow a request without making a Decision
+	paced    bool     // requests wait for turns
+}
+
+// newEngine returns an engine with the defaults of the options filled in.
+func newEngine(agent string, o Options) (*engine, error) {
+	e := &engine{
+		agent: agent, opts: o, watch: newObserver(o.Trace, o.Logger),
+		fastPath: o.Override == nil && !o.PageEgress && (o.Trace == nil || o.Trace.Decided == nil),
+	}
+	if o.Scopes == nil {
+		e.opts.Scopes = func(*url.URL) []pace.Scope { return nil }
+	}
+	e.opts.MaxBytes = cmp.Or(o.MaxBytes, 64<<20)
+	e.opts.Timeout = cmp.Or(o.Timeout, 30*time.Second)
+	e.opts.Attempts = cmp.Or(o.Attempts, 2)
+	e.opts.Schemes = slices.Clone(o.Schemes)
+	e.opts.Profile = cmp.Or(o.Profile, policy.RFC9309()).Clone()
+	if o.Base == nil {
+		e.opts.Base = http.DefaultTransport
+	}
+	e.memory = newMemory(e.opts.MaxBytes)
+	fleet, _ := o.Store.(cache.Leaser)
+	e.storage = &storage{
+		store: o.Store, fleet: fleet, profile: e.opts.Profile, memory: e.memory, watch: e.watch, counts: &e.counts, fetchTime: e.opts.Timeout,
+		unsaved: map[string]bool{}, reads: newBreaker(), writes: newBreaker(), leases: newBreaker(), releases: newBreaker(),
+	}
+	e.network = egress.New(e.opts.Base, egress.Options{
+		Rule: addressRule(e.watch.log, o.Egress), Pages: o.PageEgress, Resolve: o.Base == nil, MaxHeader: maxHeader,
+	})
+	limits := *cmp.Or(o.Pace, pace.Default())
+	e.opts.Pace, e.paced = &limits, !limits.Off || o.Scopes != nil
+	var err error
+	if e.pacer, err = e.newPacer(limits); err != nil {
+		return nil, err
+	}
+	return e, nil
 }
