@@ -50,7 +50,9 @@ func (s *storage) lease(f *flight, old *policy.Record, force bool) (known *polic
 		case err == nil && !fresh:
 			return known, func() { s.giveBack(held) }
 		case fresh:
-			s.giveBack(held)
+			if err == nil {
+				s.giveBack(held)
+			}
 			s.counts.storeHits.Add(1)
 			return known, nil
 		case time.Now().After(until):
