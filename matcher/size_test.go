@@ -48,6 +48,7 @@ func lines(n int, format string) string {
 func TestSizeOfKinds(t *testing.T) {
 	for _, tt := range []struct{ name, text string }{
 		{"few_rules", lines(40, "disallow: /%d")},
+		{"most_rules_without_an_index", lines(fewRules, "disallow: /%d")},
 		{"rules", lines(5000, "disallow: /%d")},
 		{"rules_with_a_query", lines(5000, "disallow: /a?%d")},
 		{"rules_with_stars", lines(5000, "disallow: /a*b%d")},
