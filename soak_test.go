@@ -223,14 +223,19 @@ func (s *soak) bounded(what string, timeout time.Duration, f func(context.Contex
 	defer cancel()
 	defer time.AfterFunc(2*soakDeadline, func() {
 		s.t.Errorf("%s does not return", what)
-		s.dumped.Do(func() {
-			var b bytes.Buffer
-			pprof.Lookup("goroutine").WriteTo(&b, 2)
-			s.t.Logf("%s", b.Bytes())
-		})
+		s.dump()
 	}).Stop()
 	s.calls.Add(1)
 	f(ctx)
+}
+
+// dump prints all goroutines, once.
+func (s *soak) dump() {
+	s.dumped.Do(func() {
+		var b bytes.Buffer
+		pprof.Lookup("goroutine").WriteTo(&b, 2)
+		s.t.Logf("%s", b.Bytes())
+	})
 }
 
 // isPaced reports whether a decision says only that the turn comes too late.
@@ -306,8 +311,8 @@ func (s *soak) refreshAll(site *soakSite, after bool) bool {
 			s.bounded("Refresh of "+site.Origin(), soakDeadline, func(ctx context.Context) {
 				d, err := p.tr.Load().Refresh(ctx, mustURL(site.Origin()+path))
 				if err != nil {
-					err = fmt.Errorf("after %v: %w", soakDeadline, err)
-					s.t.Errorf("Refresh of %s: %v", site.Origin(), err)
+					s.t.Errorf("Refresh of %s with profile %s and store %q after %v: %v", site.Origin(), p.profile.Name, p.file, soakDeadline, err)
+					s.dump()
 				}
 				s.judge(site, path, d, err, after)
 				if isPaced(d) || err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/rfc9309/polite/internal/golden"
 )
@@ -76,6 +77,48 @@ func TestPromises(t *testing.T) {
 		}
 	}
 }
+
+// amount finds the words by which a promise states an amount.
+var amount = regexp.MustCompile(`(?i)\b(once|nothing|at most|bound|beyond|within|linear|second|days|gigabyte|exactly|overflow|three|left alone|an hour|any of)\b`)
+
+// TestFigures checks that each promise that states an amount has a figure, with a command that
+// exists and a date.
+func TestFigures(t *testing.T) {
+	all, err := Find(os.DirFS(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unused := figures()
+	if lines := strings.Count(figuresFile, "\n"); lines != len(unused)+1 {
+		t.Errorf("figures.txt has %d lines and %d figures, want four fields in each line but the first", lines, len(unused))
+	}
+	for _, s := range promises() {
+		for _, p := range s.promises {
+			f, ok := figures()[p.figure]
+			if delete(unused, p.figure); !ok {
+				if word := amount.FindString(p.says); word != "" || p.figure != "" {
+					t.Errorf("%s\ngot  no figure %q\nwant one in figures.txt, because the promise says %q", p.says, p.figure, word)
+				}
+				continue
+			}
+			if day, err := time.Parse(time.DateOnly, f.date); err != nil || day.Year() < 2026 {
+				t.Errorf("figure %s: got the date %q, want one such as 2026-11-22", p.figure, f.date)
+			}
+			if !strings.ContainsAny(f.text, "0123456789") {
+				t.Errorf("figure %s: got %q, want a number in it", p.figure, f.text)
+			}
+			if m := testCommand.FindStringSubmatch(f.command); m != nil && !all[filepath.ToSlash(filepath.Join(m[1], m[2], m[3]))] {
+				t.Errorf("figure %s: there is no test %s in %s", p.figure, m[3], filepath.Join(m[1], m[2]))
+			}
+		}
+	}
+	for name := range unused {
+		t.Errorf("figure %s is of no promise", name)
+	}
+}
+
+// testCommand matches a command that runs one test: its folder may be given by cd, by the package or by both.
+var testCommand = regexp.MustCompile(`^(?:cd (\S+) && )?(?:[A-Z_]+=\S+ )*go test (?:-\S+ )*(?:\./)?(\S+) .*?-run '?(\w+)`)
 
 var numbered = regexp.MustCompile(`(?m)^## (\d+)\. (.*)$`)
 

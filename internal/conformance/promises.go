@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	_ "embed" // for figures.txt
 	"fmt"
 	"strings"
 )
@@ -10,14 +11,46 @@ const promisesHead = `# Proof
 This page is written by ` + "`go test ./internal/conformance -update`" + `. Do not edit it.
 
 Each line has a promise of Polite and the tests that fail if it is broken, as FOLDER/NAME. ` + "`go test ./FOLDER -run NAME`" + ` runs
-one of them. The name of a subtest begins with a section of RFC 9309. What each sentence of the RFC asks is in
-[conformance.md](conformance.md), and what the project measures in [numbers.md](numbers.md).
+one of them. The name of a subtest begins with a section of RFC 9309. A promise that states an amount has the figure of
+its last measurement, with the command and the date. What each sentence of the RFC asks is in
+[conformance.md](conformance.md), and what the project measures in [numbers.md](numbers.md) and [lab.md](lab.md).
 `
 
 // A promise is a claim about Polite and the tests that prove it.
 type promise struct {
 	says   string
+	figure string // its name in figures.txt; "" if it states no amount
 	proofs []string
+}
+
+// A figure is what was measured last of a promise.
+type figure struct {
+	text    string
+	command string
+	date    string
+}
+
+// String returns the figure as a cell of a table, "" for none.
+func (f figure) String() string {
+	if f.text == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s: `%s`, %s", f.text, f.command, f.date)
+}
+
+//go:embed figures.txt
+var figuresFile string
+
+// figures returns the figures of figures.txt by name. A line has a name, a text, a command and a date.
+func figures() map[string]figure {
+	all := map[string]figure{}
+	for line := range strings.Lines(figuresFile) {
+		fields := strings.Split(strings.TrimSpace(line), " | ")
+		if len(fields) == 4 && !strings.HasPrefix(line, "#") {
+			all[fields[0]] = figure{fields[1], fields[2], fields[3]}
+		}
+	}
+	return all
 }
 
 // A promiseSection is a heading with its promises.
@@ -29,79 +62,79 @@ type promiseSection struct {
 func promises() []promiseSection {
 	return []promiseSection{
 		{"Fetching", []promise{
-			{"Robots.txt is fetched once per scheme and authority, whatever the number of workers.",
+			{"Robots.txt is fetched once per scheme and authority, whatever the number of workers.", "once",
 				[]string{"fetcher/TestHerd", "TestOneRetrieval"}},
-			{"In a fleet with a Redis server it is fetched once for all processes.",
+			{"In a fleet with a Redis server it is fetched once for all processes.", "fleet",
 				[]string{"cache/redis/TestFleetRetrievesOnce"}},
-			{"A caller that leaves does not disturb the others, and no caller waits beyond its context.",
+			{"A caller that leaves does not disturb the others, and no caller waits beyond its context.", "context",
 				[]string{"fetcher/TestHerdThatLeaves", "pace/TestNobodyWaitsPastItsContext"}},
-			{"A base or a callback that blocks delays no retrieval beyond Options.Timeout.",
+			{"A base or a callback that blocks delays no retrieval beyond Options.Timeout.", "stuck",
 				[]string{"fetcher/TestStuckBases", "fetcher/TestRuleThatBlocks"}},
-			{"A redirect of robots.txt leads to no private address, whatever name it uses.",
+			{"A redirect of robots.txt leads to no private address, whatever name it uses.", "",
 				[]string{"fetcher/TestRedirectsToPrivateAddresses", "fetcher/TestRedirectsToPrivateNames", "fetcher/TestRebinding"}},
-			{"The request of the caller is unchanged, its body is closed once, and exactly one of response and error is returned.",
+			{"The request of the caller is unchanged, its body is closed, and either a response or an error is returned.", "",
 				[]string{"fetcher/TestContract"}},
 		}},
 		{"Deciding", []promise{
-			{"The decisions follow a table that a second implementation confirms, for every history of up to three events.",
+			{"The decisions follow a table that a second implementation confirms, for every history of up to three events.", "decisions",
 				[]string{"policy/TestEveryHistory", "policy/TestEveryEventInEveryState", "policy/FuzzLearn"}},
-			{"The matcher agrees with a slow reference on random files, and with the vectors.",
+			{"The matcher agrees with a slow reference on random files, and with the vectors.", "",
 				[]string{"matcher/FuzzReference", "matcher/TestVectors"}},
-			{"Access to everything needs a complete file, a complete 4xx, exhausted redirects or 30 days of failed fetches.",
+			{"Access to everything needs a complete file, a complete 4xx, exhausted redirects or 30 days of failed fetches.", "outage",
 				[]string{"policy/TestOutage", "policy/TestDownIsNoMissingFile", "fetcher/TestShortBodies"}},
-			{"A decision never goes back behind a newer copy.",
+			{"A decision never goes back behind a newer copy.", "",
 				[]string{"policy/TestMerge", "fetcher/TestMemoryIsNewerThanStore"}},
-			{"The rules of one authority govern no other.",
+			{"The rules of one authority govern no other.", "",
 				[]string{"internal/origin/TestKeyOfHandmadeURLs", "policy/TestAnotherAuthority"}},
-			{"Retry-After, max-age and clocks of any value do not overflow.",
+			{"Retry-After, max-age and clocks of any value do not overflow.", "overflow",
 				[]string{"fetcher/TestRetryAfter", "policy/TestFarTimes"}},
-			{"Each decision is explained in one line.",
+			{"Each decision is explained in one line.", "",
 				[]string{"policy/TestString"}},
-			{"A warm decision allocates nothing in the matcher.",
+			{"A warm decision allocates nothing in the matcher.", "warm",
 				[]string{"matcher/TestAllocations", "policy/TestWarm"}},
 		}},
 		{"Keeping", []promise{
-			{"A store that fails, hangs, lies or is damaged is a miss: it changes no decision.",
+			{"A store that fails, hangs, lies or is damaged is a miss: it changes no decision.", "damage",
 				[]string{"fetcher/TestStoreInTrouble", "fetcher/TestStoreHangs", "cache/redis/TestForeignValues", "cache/disk/TestChangedByte"}},
-			{"A process that is killed loses at most the writes of its last second.",
+			{"A process that is killed loses at most the writes of its last second.", "kill",
 				[]string{"cache/disk/TestKill"}},
-			{"A process whose reads of the store fail replaces no record that it has not seen.",
+			{"A process whose reads of the store fail replaces no record that it has not seen.", "",
 				[]string{"fetcher/TestUnseenRecordStays"}},
-			{"An answer with no-store is never written to a store.",
+			{"An answer with no-store is never written to a store.", "",
 				[]string{"fetcher/TestNoStore", "policy/TestNoStore"}},
-			{"Memory stays within its bound, whatever the number of authorities.",
+			{"Memory stays within its bound, whatever the number of authorities.", "memory",
 				[]string{"fetcher/TestMemoryOfACrowd", "internal/lru/TestHeapStaysInTheBound", "pace/TestMemoryBound"}},
 		}},
 		{"Spacing", []promise{
-			{"A crawler built without options keeps half a second between two requests to a host.",
+			{"A crawler built without options keeps half a second between two requests to a host.", "half",
 				[]string{"fetcher/TestPacedByDefault", "docs/TestReadmePace"}},
-			{"A gap is kept exactly, among goroutines and among processes.",
+			{"A gap is kept exactly, among goroutines and among processes.", "gap",
 				[]string{"pace/TestGapsAreExact", "cache/redis/TestPaceGap"}},
-			{"A host that keeps failing is left alone, and one request tries it.",
+			{"A host that keeps failing is left alone, and one request tries it.", "early",
 				[]string{"pace/TestBreaker", "pace/TestBreakerModel"}},
-			{"A pause after 429 or 503 holds for every caller at once.",
+			{"A pause after 429 or 503 holds for every caller from the answer on.", "",
 				[]string{"pace/TestAPauseHoldsForEveryCallerAtOnce", "pace/TestPausesAfter429And503"}},
-			{"A crawler identifies itself: pages without a User-Agent carry the agent.",
+			{"A crawler identifies itself: pages without a User-Agent carry the agent.", "",
 				[]string{"fetcher/TestPagesCarryTheAgent"}},
 		}},
 		{"Hostile sites", []promise{
-			{"A file or a pattern costs at most linear time.",
+			{"A file or a pattern costs at most linear time.", "linear",
 				[]string{"matcher/TestHostile"}},
-			{"A body that decodes to a gigabyte is neither decoded nor kept.",
+			{"A body that decodes to a gigabyte is neither decoded nor kept.", "bomb",
 				[]string{"fetcher/TestHostileBodiesAreCheap"}},
-			{"Text of a server is quoted and bounded in every error, log and page.",
+			{"Text of a server is quoted and bounded in every error, log and page.", "",
 				[]string{"policy/TestHostileText", "inspect/TestTextIsHarmless", "cmd/polite/TestTranscripts"}},
-			{"A panic in a retrieval harms no other.",
+			{"A panic in a retrieval harms no other.", "",
 				[]string{"fetcher/TestPanics"}},
 		}},
 		{"Joining", []promise{
-			{"A program that imports package fetcher gets no database, no Redis client and no command line.",
+			{"A program that imports package fetcher gets no database, no Redis client and no command line.", "",
 				[]string{"internal/surface/TestModules"}},
-			{"Every exported name is recorded, and a change of one is seen.",
+			{"Every exported name is recorded, and a change of one is seen.", "",
 				[]string{"internal/surface/TestSurface"}},
-			{"A store of your own can be tested, and a broken promise is named.",
+			{"A store of your own can be tested, and a broken promise is named.", "",
 				[]string{"cache/cachetest/TestEveryBreachIsNoticed", "pace/pacetest/TestEveryBreachIsNoticed"}},
-			{"The README has a valid program and a true table of answers, and every link of the pages leads somewhere.",
+			{"The README has a valid program and a true table of answers, and every link of the pages leads somewhere.", "",
 				[]string{"docs/TestReadme", "docs/TestReadmeTable", "docs/TestLinks"}},
 		}},
 	}
@@ -111,10 +144,11 @@ func promises() []promiseSection {
 func writePromises() string {
 	var b strings.Builder
 	b.WriteString(promisesHead)
+	measured := figures()
 	for _, s := range promises() {
-		fmt.Fprintf(&b, "\n## %s\n\n| promise | tests |\n|---|---|\n", s.title)
+		fmt.Fprintf(&b, "\n## %s\n\n| promise | tests | last figure |\n|---|---|---|\n", s.title)
 		for _, p := range s.promises {
-			fmt.Fprintf(&b, "| %s | `%s` |\n", p.says, strings.Join(p.proofs, "`, `"))
+			fmt.Fprintf(&b, "| %s | `%s` | %s |\n", p.says, strings.Join(p.proofs, "`, `"), measured[p.figure])
 		}
 	}
 	return b.String()
