@@ -255,7 +255,7 @@ func parseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	var bad *url.Error
 	switch {
-	case strings.Contains(text, "://") && errors.As(err, &bad):
+	case strings.Index(text, "://") > 0 && errors.As(err, &bad):
 		return nil, bad.Err // without the URL, which the message has already
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "ftp":
 		return nil, errors.New("want a URL with http://, https:// or ftp:// and a host, such as https://example.com/")

@@ -91,15 +91,15 @@ func (l *linting) options(what string) (*lint.Options, error) {
 		}
 		o.Profiles = append(o.Profiles, p)
 	}
-	site := l.site
+	site, name := l.site, "--site"
 	if site == "" && strings.Contains(what, "://") {
-		site = what
+		site, name = what, "the site"
 	}
 	if site != "" {
 		full, _ := completeURL(site)
 		u, err := parseURL(full)
 		if err != nil {
-			return nil, usageErrorf("--site is %q; %w", site, err)
+			return nil, usageErrorf("%s is %q; %w", name, site, err)
 		}
 		o.Site = u.Hostname()
 	}

@@ -201,7 +201,9 @@ func unknownCommand(root *cobra.Command, args []string) error {
 		return nil
 	}
 	near := ""
-	if names := root.SuggestionsFor(args[0]); len(names) > 0 {
+	if args[0] == "version" {
+		near = "; did you mean --version?"
+	} else if names := root.SuggestionsFor(args[0]); len(names) > 0 {
 		near = "; did you mean " + names[0] + "?"
 	}
 	return fmt.Errorf("no command %q%s", args[0], near)

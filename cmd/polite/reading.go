@@ -10,6 +10,7 @@ import (
 
 	"github.com/rfc9309/polite/cmd/polite/internal/display"
 	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/matcher"
 	"github.com/rfc9309/polite/policy"
 )
@@ -41,7 +42,7 @@ func (r *reading) text(ctx context.Context, what string, profile *policy.Profile
 func (r *reading) download(ctx context.Context, what string, profile *policy.Profile) ([]byte, error) {
 	target, err := parseURL(what)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s is no site: %w", clean.Quote(what, longText), err)
 	}
 	var file *matcher.File
 	trace := &fetcher.Trace{Fetched: func(a policy.Attempt, rec *policy.Record) { file, r.cut = rec.File(), a.Cut }}
