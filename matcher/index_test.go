@@ -74,3 +74,31 @@ func (r random) text(n int, of string) string {
 	}
 	return string(b)
 }
+
+// TestIndexIsMade checks for which match a group gets an index. Without one, many matches in
+// a group of many rules take too long.
+func TestIndexIsMade(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		rules int
+		match int // 0 if there is never an index
+	}{
+		{"house/few_rules", fewRules, 0},
+		{"house/many_rules", fewRules + 1, 2},
+		{"house/most_for_the_second_match", manyRules, 2},
+		{"house/more", manyRules + 1, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := Parse([]byte("user-agent: *\n"+lines(c.rules, "disallow: /%d")), Dialect{}).Group("ExampleBot")
+			var made *index
+			for match := 1; match <= 4; match++ {
+				g.Match("/a")
+				x := g.index.Load()
+				if want := c.match > 0 && match >= c.match; (x != nil) != want || made != nil && x != made {
+					t.Errorf("%d rules, match %d\ngot index %v, new %v\nwant %v, made once", c.rules, match, x != nil, x != made, want)
+				}
+				made = x
+			}
+		})
+	}
+}
