@@ -494,10 +494,10 @@ func (o *outage) record(err error, now instant) (changed bool) {
 // the store answers for h, since the store counts for all, and otherwise the number of all
 // processes. A part of a store can be down, such as a master of a cluster.
 func (h *host) share() int {
-	if n := h.pacer.fleet.members; h.outage.away && n > 0 {
-		return n
+	if !h.outage.away {
+		return 1
 	}
-	return 1
+	return max(h.pacer.fleet.members, 1)
 }
 
 // afterLast returns when a start may follow the last one in a gap. While the store is away, n

@@ -204,8 +204,7 @@ func (h *host) due() (instant, Reason) {
 func (h *host) arrival(delay time.Duration, now instant) (instant, Reason) {
 	n := h.line.Len()
 	if n == 0 {
-		at, why := h.dueAfter(h.gap(h.delay, delay))
-		return h.orNow(at, why, ReasonNone, now)
+		return h.roomFor(h.pacer.arrivals+1, h.gap(h.delay, delay), now)
 	}
 	at, why := h.due()
 	at, why = h.orNow(at, why, h.first().whyHeld(), now)

@@ -92,7 +92,7 @@ func (h *host) status(now instant, wall time.Time) HostStatus {
 	case w == nil:
 		next, s.Reason = h.arrival(0, now)
 	case w.host != h:
-		next, s.Reason = h.roomFor(w, now)
+		next, s.Reason = h.roomFor(w.number, h.ownGap, now)
 	default:
 		next, s.Reason = h.due()
 		next, s.Reason = h.orNow(next, s.Reason, w.whyHeld(), now)

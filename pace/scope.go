@@ -189,42 +189,26 @@ func (h *host) obstacleKey() string {
 	return s.authority
 }
 
-// roomFor reports when h has room for w and what is in the way: ReasonNone if there is
-// room now. If something else than time is in the way, the moment is now.
-func (h *host) roomFor(w *waiter, now instant) (instant, Reason) {
-	gap := h.ownGap
-	if w.host == h {
-		gap = w.gap
+// roomFor reports when h has room for the request with this number that keeps this gap, and what is
+// in the way: ReasonNone if there is room now. If something else than time is in the way, the moment
+// is now.
+func (h *host) roomFor(number uint64, gap time.Duration, now instant) (instant, Reason) {
+	at, why := h.dueAfter(gap)
+	at, why = h.orNow(at, why, ReasonNone, now)
+	older := h.oldest()
+	if why == ReasonNone && (older != nil && older.number < number || h.keptFrom(number) || gap > 0 && h.asking > 0) {
+		why = ReasonScope
 	}
-	if why := h.whyFull(); why != ReasonNone {
-		return now, why
-	}
-	if at, why := h.dueAfter(gap); at > now {
-		return at, why
-	}
-	if older := h.oldest(); older != nil && older.number < w.number || h.keptFrom(w.number) || gap > 0 && h.asking > 0 {
-		return now, ReasonScope
-	}
-	return now, ReasonNone
+	return at, why
 }
 
 // keptFrom reports whether the room of h is kept for an older request than the one with this
 // number. Without a gap there may be a further place, which is not kept.
 func (h *host) keptFrom(number uint64) bool {
-	beside := h.ownGap == 0 && h.limits.Adapt == 0 && h.flying+h.asking+1 < h.places()
-	return h.roomKeptFor != nil && h.roomKeptFor.number < number && !beside
-}
-
-// freeAt returns when a newcomer finds room in a scope, behind all who wait there, and whether
-// the newcomer has to wait.
-func (h *host) freeAt(now instant) (instant, bool) {
-	at, _ := h.dueAfter(h.ownGap)
-	n := h.guestCount + h.line.Len()
-	if n > 0 {
-		at = max(at, now) + times(h.ownGap, n*h.share())
+	if h.roomKeptFor == nil || h.roomKeptFor.number >= number {
+		return false
 	}
-	waits := at > now || n > 0 || h.asking > 0 && h.ownGap > 0 || h.whyFull() != ReasonNone || h.keptFrom(h.pacer.arrivals+1)
-	return max(at, now), waits
+	return h.ownGap > 0 || h.limits.Adapt > 0 || h.flying+h.asking+1 >= h.places()
 }
 
 // obstacle returns when a newcomer at h with this Crawl-delay and these scopes could start, and
@@ -232,11 +216,15 @@ func (h *host) freeAt(now instant) (instant, bool) {
 // if the authority or its line is.
 func (h *host) obstacle(scopes []*host, delay time.Duration, now instant) (at instant, why Reason, in *host) {
 	at, why = h.arrival(delay, now)
-	if why == ReasonNone && (h.guests.Len() > 0 || h.roomKeptFor != nil) {
-		why, in = ReasonScope, h
+	if why == ReasonScope && h.line.Len() == 0 {
+		in = h
 	}
 	for _, s := range scopes {
-		if free, waits := s.freeAt(now); waits && (why == ReasonNone || free > at) {
+		free, full := s.roomFor(h.pacer.arrivals+1, s.ownGap, now)
+		if n := s.guestCount + s.line.Len(); n > 0 { // it comes after all who wait there
+			free, full = free+times(s.ownGap, n*s.share()), ReasonScope
+		}
+		if full != ReasonNone && (why == ReasonNone || free > at) {
 			at, why, in = free, ReasonScope, s
 		}
 	}
@@ -246,14 +234,14 @@ func (h *host) obstacle(scopes []*host, delay time.Duration, now instant) (at in
 // blocker returns the first of w's authority and scopes that has no room for it, nil if
 // all have room. at is when there will be room, if only time is in the way.
 func (w *waiter) blocker(now instant) (in *host, at instant, why Reason) {
-	if at, why = w.host.roomFor(w, now); why != ReasonNone {
+	if at, why = w.host.roomFor(w.number, w.gap, now); why != ReasonNone {
 		return w.host, at, why
 	}
 	if w.storeDecides() {
 		return nil, now, ReasonNone
 	}
 	for _, s := range w.scopes {
-		if at, why = s.roomFor(w, now); why != ReasonNone {
+		if at, why = s.roomFor(w.number, s.ownGap, now); why != ReasonNone {
 			return s, at, ReasonScope
 		}
 	}
@@ -367,7 +355,7 @@ func (w *waiter) waitIn(in *host, now instant) {
 	case in == from:
 		w.keepRoom()
 	case from != nil:
-		if _, why := from.roomFor(w, now); why == ReasonNone && !w.storeDecides() && in.newest > w.number {
+		if _, why := from.roomFor(w.number, from.ownGap, now); why == ReasonNone && !w.storeDecides() && in.newest > w.number {
 			w.overtaken = true
 		}
 		w.stopBeingGuest()
