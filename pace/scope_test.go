@@ -271,16 +271,16 @@ func TestManyScopes(t *testing.T) {
 		p := pacer(t, Limits{Delay: Ignore}, nil)
 		l := Limits{Gap: 24 * time.Hour, Delay: Ignore}
 		all := Scope{"all", Limits{Gap: 10 * ms, Delay: Ignore}}
+		full, err := p.Wait(context.Background(), "first", 0, Scope{"full", Limits{Parallel: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
 		var wg sync.WaitGroup
 		wg.Go(func() { // a request that waits, at a host and in a scope that are at rest
 			if _, err := p.Wait(context.Background(), "waits", 0, all, Scope{"rare", l}, Scope{"full", Limits{Parallel: 1}}); err != nil {
 				t.Error(err)
 			}
 		})
-		full, err := p.Wait(context.Background(), "first", 0, Scope{"full", Limits{Parallel: 1}})
-		if err != nil {
-			t.Fatal(err)
-		}
 		synctest.Wait()
 		most, zero := 0, time.Now()
 		for i := range n {
@@ -833,4 +833,32 @@ func TestFleetScopeInTheWay(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A newcomer at an authority that older requests wait for as a scope has to wait, and Obstacle says so.
+func TestObstacleOfAnAuthorityWithGuests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, a := pacer(t, Limits{Parallel: 1}, nil), Scope{"a", Limits{Parallel: 2}}
+		busy := Scope{"busy", Limits{Gap: time.Second}}
+		for _, scopes := range [][]Scope{{a, busy}, {a}} {
+			if _, err := p.Wait(t.Context(), fmt.Sprint("host", len(scopes)), 0, scopes...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		go p.Wait(t.Context(), "guest", 0, a)
+		synctest.Wait()
+		if o := p.Obstacle("a", 0); o == nil || o.Reason != ReasonParallel {
+			t.Errorf("6: Obstacle of an authority without a place = %+v, want %q", o, ReasonParallel)
+		}
+		p.mu.Lock()
+		p.hosts.byName["a"].flying-- // before the guest is looked at
+		p.mu.Unlock()
+		want := &RefusedError{Authority: "a", RetryAt: time.Now(), Reason: ReasonScope, Scope: "a"}
+		if o := p.Obstacle("a", 0); !reflect.DeepEqual(o, want) {
+			t.Errorf("6: Obstacle of an authority with a guest = %+v, want %+v", o, want)
+		}
+		p.mu.Lock()
+		p.hosts.byName["a"].flying++
+		p.mu.Unlock()
+	})
 }
