@@ -139,7 +139,8 @@ var errTooMuch = errors.New("too many bytes for the content they decode to")
 // maxEmpty is the number of reads in a row without a byte that end a body.
 const maxEmpty = 100
 
-// rawBody reads a body as it was sent, and fails if it is longer than permitted.
+// rawBody reads a body as it was sent, and fails if it is longer than permitted. The body
+// stays its caller's, who closes it.
 type rawBody struct {
 	ctx   context.Context
 	r     io.Reader

@@ -15,8 +15,8 @@ import (
 // This file makes one fetch for all callers that wait for it, and learns from it: RFC 9309,
 // sections 2.3.1 and 2.4.
 
-// A flight is one fetch of an authority's robots.txt, for all callers that wait for it.
-// Other goroutines may read hasTurn and set invalidated.
+// A flight is one fetch of an authority's robots.txt, for all callers that wait for it. It
+// belongs to the goroutine of runFlight. Others may read hasTurn and set invalidated.
 type flight struct {
 	key         string      // the authority
 	hasTurn     atomic.Bool // the host's turn for the first request has come

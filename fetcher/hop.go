@@ -30,9 +30,10 @@ const (
 	retryWait = 500 * time.Millisecond
 )
 
-// tries are the tries to request one URL. They are the http.RoundTripper below
-// go-retryablehttp. It has no CloseIdleConnections, which go-retryablehttp would call after
-// each failure, so that the connections for pages stay open.
+// tries are the tries to request one URL. They belong to one hop, and are the
+// http.RoundTripper below go-retryablehttp. It has no CloseIdleConnections, which
+// go-retryablehttp would call after each failure, so that the connections for pages stay
+// open.
 type tries struct {
 	retrieval  *retrieval
 	url        *url.URL
@@ -47,7 +48,7 @@ type tries struct {
 // to return the last answer whatever its status.
 func (r *retrieval) hop(u *url.URL, a *policy.Attempt) {
 	t := &tries{retrieval: r, url: u, attempt: a}
-	t.forget()
+	t.clear()
 	req, err := retryablehttp.NewRequestWithContext(r.ctx, http.MethodGet, u.String(), nil)
 	if err == nil {
 		req.Header = r.engine.header(u, r.old)
@@ -68,8 +69,8 @@ func (r *retrieval) hop(u *url.URL, a *policy.Attempt) {
 // followNone makes http.Client return a redirect as the answer.
 func followNone(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// forget removes an earlier answer from the attempt.
-func (t *tries) forget() {
+// clear removes an earlier answer from the attempt.
+func (t *tries) clear() {
 	a := t.attempt
 	a.Status, a.Header, a.Body, a.Cut, a.Err = 0, nil, nil, false, nil
 }
@@ -99,7 +100,7 @@ func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
 	t.made++
 	e.counts.requests.Add(1)
 	start := time.Now()
-	t.forget()
+	t.clear()
 	if err = t.try(req, turn); err != nil {
 		f := classify(t.retrieval.ctx, err)
 		failTurn(turn, f)

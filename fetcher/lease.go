@@ -98,19 +98,14 @@ const (
 	maxSilent = 3
 )
 
-// A witness remembers which two authorities answered last: evidence that the
-// process has a network.
+// A witness remembers which authorities answered last: evidence that the process has a
+// network. It belongs to one storage.
 type witness struct {
 	mu     sync.Mutex
-	last   sighting
-	before sighting // the last answer of another authority than last's
-	silent int      // fetches in a row without any answer
-}
-
-// A sighting is an answer of an authority.
-type sighting struct {
-	key string // the authority
-	at  time.Time
+	key    string    // the authority that answered last
+	at     time.Time // when it did
+	others time.Time // when another authority than key answered last
+	silent int       // fetches in a row without any answer
 }
 
 // noteFetch notes whether a fetch had an HTTP answer.
@@ -121,10 +116,10 @@ func (w *witness) noteFetch(key string, answered bool, at time.Time) {
 		w.silent++
 		return
 	}
-	if key != w.last.key {
-		w.before = w.last
+	if key != w.key {
+		w.others = w.at
 	}
-	w.last, w.silent = sighting{key, at}, 0
+	w.key, w.at, w.silent = key, at, 0
 }
 
 // evidence returns when an authority other than key answered last, and the number of fetches
@@ -132,10 +127,10 @@ func (w *witness) noteFetch(key string, answered bool, at time.Time) {
 func (w *witness) evidence(key string) (others time.Time, silent int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.last.key == key {
-		return w.before.at, w.silent
+	if w.key == key {
+		return w.others, w.silent
 	}
-	return w.last.at, w.silent
+	return w.at, w.silent
 }
 
 // mayStore reports whether a flight's record may go to the store. A process that has

@@ -18,7 +18,7 @@ import (
 // profile wants it, it also asks whether the server answers 5xx for whatever it does not
 // have; see policy.Profile.Probe.
 
-// retrieval is one fetch of a robots.txt, with all its hops.
+// retrieval is one fetch of a robots.txt, with all its hops. It belongs to one flight.
 type retrieval struct {
 	engine *engine
 	ctx    context.Context // ends with the time for all hops and tries

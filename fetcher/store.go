@@ -38,7 +38,8 @@ type swapper interface {
 }
 
 // storage keeps records beyond this process. Whatever the store does, a call of it
-// takes no longer than storeTime, and its failure is a miss that is reported.
+// takes no longer than storeTime, and its failure is a miss that is reported. It owns the
+// breakers, the witness and the list of unsaved records; the engine owns the rest.
 type storage struct {
 	store     cache.Store  // nil without one
 	fleet     cache.Leaser // the store if a fleet shares it, else nil

@@ -78,8 +78,8 @@ type Request struct {
 // maxLog bounds text of a server in the log, in bytes.
 const maxLog = 300
 
-// observer calls the hooks and writes the log. Each of its methods is for the hook that
-// it calls.
+// observer calls the hooks and writes the log, which are the user's. Each of its methods is
+// for the hook that it calls.
 type observer struct {
 	trace Trace
 	log   *slog.Logger
