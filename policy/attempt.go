@@ -133,11 +133,7 @@ func class(err error) Class {
 // redirects reports whether the status is one of the five that lead to another URL.
 // 300 offers a choice, and 305 and 306 are obsolete (RFC 9110, section 15.4).
 func (a *Attempt) redirects() bool {
-	switch a.Status {
-	case 301, 302, 303, 307, 308:
-		return true
-	}
-	return false
+	return slices.Contains([]int{301, 302, 303, 307, 308}, a.Status)
 }
 
 // maxLocation bounds a redirect's Location, in bytes.
