@@ -51,9 +51,10 @@ func (d *Dialect) appendTokens(tokens []string, list string) []string {
 	if list == "" && d.lettersOnly {
 		return append(tokens, "") // google/robotstxt compares an empty token, too
 	}
+	var rfc Dialect // only blanks and tabs are white space
 	for t := range strings.SplitSeq(list, ",") {
-		if t = strings.Trim(t, " \t"); t != "" {
-			tokens = append(tokens, t)
+		if from, to := rfc.trim(t, 0, len(t)); from < to {
+			tokens = append(tokens, t[from:to])
 		}
 	}
 	return tokens

@@ -66,28 +66,24 @@ func (b *builder) removeRules() {
 // group returns the group of the records, which stand in text. agent is the first user-agent
 // value that names the crawler.
 func (b *builder) group(agent, text string) *Group {
-	g := &Group{agent: "*", dialect: *b.dialect, originals: slices.Clone(b.originals), originalText: string(b.written)}
+	g := &Group{agent: "*", dialect: *b.dialect, originals: slices.Clone(b.originals), otherLines: make([]int32, len(b.others))}
 	if !b.dialect.isDefault(agent) {
 		g.agent = strings.Clone(agent)
 	}
-	g.rules = rules{string(b.patterns), slices.Clone(b.rules), b.dialect.inOrder}
-	size := 0
-	for i := range b.others {
-		size += int(b.others[i].to-b.others[i].from) + 1
-	}
-	var others strings.Builder
-	others.Grow(size)
-	g.otherLines = make([]int32, len(b.others))
+	all := append(b.patterns, b.written...) // and then the other records, to allocate once
 	for i := range b.others {
 		r := &b.others[i]
-		others.WriteString(text[r.from:r.to])
-		others.WriteByte('\n')
+		all = append(append(all, text[r.from:r.to]...), '\n')
 		g.otherLines[i] = r.line
 		if r.kind == delay && !g.hasDelay {
 			g.delay, g.hasDelay = parseSeconds(text[r.valueAt:r.to])
 		}
 	}
-	g.others = others.String()
+	patterns, written := len(b.patterns), len(b.written)
+	b.patterns = all[:0]
+	kept := string(all)
+	g.rules = rules{kept[:patterns], slices.Clone(b.rules), b.dialect.inOrder}
+	g.originalText, g.others = kept[patterns:patterns+written], kept[patterns+written:]
 	return g
 }
 

@@ -84,12 +84,18 @@ func (s *scanner) next() bool {
 			s.read(from, to)
 			return true
 		}
-		if from, to = d.trim(s.text, start, end); from == to && d.blankEnds && s.grouped {
+		if d.blankEnds && s.grouped && s.isBlank(start, end) {
 			s.record = record{kind: blank, line: s.line}
 			s.inRules = false
 			return true
 		}
 	}
+}
+
+// isBlank reports whether s.text[start:end] is white space.
+func (s *scanner) isBlank(start, end int) bool {
+	from, to := s.dialect.trim(s.text, start, end)
+	return from == to
 }
 
 // nextLine reads to the end of a line, which is CR, LF or CRLF, and returns where the
