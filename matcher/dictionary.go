@@ -27,7 +27,7 @@ type dictionary struct {
 // A word is a part of a text.
 type word struct {
 	begin, end int32 // text[begin:end]
-	prefix     int32 // number of the longest other word that the word begins with, or -1
+	prefix     int32 // number of the longest word before it that it begins with, or equals, or -1
 }
 
 // word returns word i.

@@ -77,10 +77,6 @@ func propertiesOf(s string) uint8 {
 	return some
 }
 
-// isNormalTarget reports whether a target is in every normal form and has no
-// fragment.
-func isNormalTarget(t string) bool { return propertiesOf(t)&(altered|star) == 0 }
-
 // triplet returns the byte that the triplet at s[i:] stands for, or "%" and false if
 // there is only a "%".
 func triplet(s string, i int) (byte, bool) {

@@ -175,7 +175,7 @@ func (g *Group) Match(target string) Match {
 		return g.decide(target, target)
 	}
 	target = g.dialect.originForm(target)
-	if g.dialect.form == googleForm || isNormalTarget(target) {
+	if g.dialect.form == googleForm || propertiesOf(target)&(altered|star) == 0 {
 		return g.decide(target, target)
 	}
 	var buf, queryBuf [usualTarget]byte

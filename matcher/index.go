@@ -23,7 +23,7 @@ type index [2]lookup
 type lookup struct {
 	rules      *rules
 	few        int         // fewCandidates; tests set another number
-	literals   dictionary  // the literals of the rules without pieces; of equal rules, only of the best
+	literals   dictionary  // the literals of the rules without pieces
 	plain      []int32     // by number of the literal: number of the rule
 	pieces     dictionary  // the different pieces of all rules
 	firstFiled []int32     // by number of the piece: the first of the rules that are filed under it, or -1
@@ -77,39 +77,16 @@ func (x *lookup) addRules(query bool) {
 		x.filed = append(x.filed, filed)
 	}
 	x.filed = slices.Clone(x.filed)
-	x.addPlain(heads)
+	sortSpans(s.text, heads, make([]span, len(heads)), 0)
+	x.literals = newDictionary(s.text, heads)
+	x.plain = make([]int32, len(heads))
+	for i, k := range heads {
+		x.plain[i] = k.number
+	}
 	if len(pieces) > 0 {
 		x.addPieces(pieces)
 		x.fileRules()
 	}
-}
-
-// addPlain adds the rules without pieces. Equal literals can be two rules: one that ends
-// at the end of the target, and one that does not.
-func (x *lookup) addPlain(heads []span) {
-	s := x.rules
-	sortSpans(s.text, heads, make([]span, len(heads)), 0)
-	words := heads[:0]
-	for i := 0; i < len(heads); {
-		open, anchored := int32(-1), int32(-1)
-		first := heads[i]
-		for ; i < len(heads) && heads[i].in(s.text) == first.in(s.text); i++ {
-			best := &open
-			if s.list[heads[i].number].anchored() {
-				best = &anchored
-			}
-			if s.outranks(heads[i].number, *best) {
-				*best = heads[i].number
-			}
-		}
-		for _, n := range []int32{open, anchored} {
-			if n >= 0 {
-				words, x.plain = append(words, first), append(x.plain, n)
-			}
-		}
-	}
-	x.plain = slices.Clone(x.plain)
-	x.literals = newDictionary(s.text, words)
 }
 
 // addPieces adds the pieces of the rules.
@@ -174,18 +151,18 @@ func (x *lookup) best(t string, best int32) int32 {
 	return x.bestFiled(t, best)
 }
 
-// bestFiled is best for the rules with pieces.
+// bestFiled is best for the rules with pieces. Its candidates are the rules filed under the
+// pieces that stand in t: the pieces found, and the pieces that those begin with.
 func (x *lookup) bestFiled(t string, best int32) int32 {
 	var foundBuf [32]foundPiece
 	found := x.pieces.appendFound(foundBuf[:0], t)
 	slices.SortFunc(found, func(a, b foundPiece) int { return int(a.piece - b.piece) })
 	var candidatesBuf [fewCandidates]int32
 	candidates := candidatesBuf[:0]
-	last := int32(-1)
+	last := int32(-1) // the piece found before
 	for _, f := range found {
-		// A piece stands wherever a piece stands that begins with it. The pieces found are
-		// sorted, so a prefix up to the last one was seen already: all that sorts between
-		// a piece and its prefix begins with that prefix.
+		// Between a prefix of f.piece and f.piece sort only pieces with that prefix. So if the
+		// prefix does not sort after last, it is a prefix of last, or last itself, and was tried.
 		for i := f.piece; i > last; i = x.pieces.words[i].prefix {
 			candidates = x.appendFiled(candidates, i, t, best)
 		}

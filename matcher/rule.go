@@ -102,20 +102,18 @@ func (s *rules) best(t, q string) int32 {
 	return best
 }
 
-// mayMatch reports false for most targets that the pattern p of r does not match. It compares
-// one byte: the last one of a literal, since many patterns begin alike, and otherwise the
-// second one, since nearly all begin with "/". True means that matches must look.
+// mayMatch compares one byte of the pattern p of r with t. It reports false for most targets
+// that r does not match. If it reports true, r may match or not. Nearly all patterns begin with
+// "/", and many with the same folder, so of a literal it is the last byte, and of another pattern
+// the second one.
 func (r *rule) mayMatch(p, t string) bool {
-	switch n := len(p) - 1; {
-	case n < 0:
-		return true
+	switch last := len(p) - 1; {
 	case !r.starred && r.ending == 0:
-		return n < len(t) && p[n] == t[n]
-	case n == 0 || p[0] == '*' || p[1] == '*' || p[1] == '$':
-		return t != ""
-	default:
+		return last < len(t) && p[last] == t[last]
+	case last > 0 && p[0] != '*' && p[1] != '*' && p[1] != '$':
 		return len(t) > 1 && p[1] == t[1]
 	}
+	return true
 }
 
 // matches reports whether rule i matches a target in normal form.
