@@ -123,6 +123,9 @@ func (r *runner) testAll(ctx context.Context, batch []change, equivalents map[st
 	var g errgroup.Group
 	g.SetLimit(2)
 	for _, c := range batch {
+		if ctx.Err() != nil {
+			break
+		}
 		g.Go(func() error {
 			o, err := r.test(ctx, c)
 			if err != nil || ctx.Err() != nil {
