@@ -23,6 +23,7 @@ func TestChoice(t *testing.T) {
 		{"2.2.1/stars_around_a_name", Dialect{}, "user-agent: *bot*\ndisallow: /a", "bot", ""},
 		{"2.2.1/name_and_default_in_one_group", Dialect{}, "user-agent: *\nuser-agent: bot\ndisallow: /a\nuser-agent: *\ndisallow: /b", "bot", "bot 3"},
 		{"2.2.1/second_token_first_in_the_file", Dialect{}, "user-agent: b\ndisallow: /b\nuser-agent: a\ndisallow: /a", "a,b", "a 4"},
+		{"2.2.1/empty_token_in_a_list", Dialect{}, "user-agent: /1\ndisallow: /a", "bot,,", ""},
 		{"2.2.1/group_without_rules", Dialect{}, "user-agent: *\ndisallow: /a\nuser-agent: bot", "bot", "bot"},
 		{"2.2.1/no_group", Dialect{}, "user-agent: a\ndisallow: /a", "bot", ""},
 		{"2.2.1/beginning_of_a_name", Dialect{}, "user-agent: bots\ndisallow: /a", "bot", ""},
