@@ -26,6 +26,7 @@ type lookup struct {
 	literals   dictionary  // the literals of the rules without pieces
 	plain      []int32     // by number of the literal: number of the rule
 	pieces     dictionary  // the different pieces of all rules
+	parts      []span      // by number of the piece: where it stands
 	firstFiled []int32     // by number of the piece: the first of the rules that are filed under it, or -1
 	pieceOf    []int32     // the numbers of the pieces of each rule in filed, rule after rule
 	filed      []filedRule // the rules with pieces
@@ -78,11 +79,11 @@ func (x *lookup) addRules(query bool) {
 	}
 	x.filed = slices.Clone(x.filed)
 	sortSpans(s.text, heads, make([]span, len(heads)), 0)
-	x.literals = newDictionary(s.text, heads)
 	x.plain = make([]int32, len(heads))
 	for i, k := range heads {
 		x.plain[i] = k.number
 	}
+	x.literals = newDictionary(len(heads), func(i int32) string { return s.literal(x.plain[i]) })
 	if len(pieces) > 0 {
 		x.addPieces(pieces)
 		x.fileRules()
@@ -101,13 +102,14 @@ func (x *lookup) addPieces(list []span) {
 		}
 		x.pieceOf[k.number] = int32(len(different) - 1)
 	}
-	x.pieces = newDictionary(s.text, different)
+	x.parts = slices.Clone(different)
+	x.pieces = newDictionary(len(x.parts), func(i int32) string { return x.parts[i].in(s.text) })
 	x.pieces.setJumps()
 }
 
 // fileRules files each rule with pieces under its rarest piece.
 func (x *lookup) fileRules() {
-	uses := make([]int32, len(x.pieces.words)) // by number of the piece: how often it stands in rules
+	uses := make([]int32, len(x.pieces.prefix)) // by number of the piece: how often it stands in rules
 	for _, p := range x.pieceOf {
 		uses[p]++
 	}
@@ -136,7 +138,7 @@ func (x *index) best(t, q string) int32 {
 // best returns the number of the rule that decides on t, among the rules of x and the rule
 // best.
 func (x *lookup) best(t string, best int32) int32 {
-	for i := x.literals.longestPrefix(t); i >= 0; i = x.literals.words[i].prefix {
+	for i := x.literals.longestPrefix(t); i >= 0; i = x.literals.prefix[i] {
 		n := x.plain[i]
 		if x.rules.list[n].anchored() && len(x.literals.word(i)) < len(t) {
 			continue
@@ -163,7 +165,7 @@ func (x *lookup) bestFiled(t string, best int32) int32 {
 	for _, f := range found {
 		// Between a prefix of f.piece and f.piece sort only pieces with that prefix. So if the
 		// prefix does not sort after last, it is a prefix of last, or last itself, and was tried.
-		for i := f.piece; i > last; i = x.pieces.words[i].prefix {
+		for i := f.piece; i > last; i = x.pieces.prefix[i] {
 			candidates = x.appendFiled(candidates, i, t, best)
 		}
 		last = f.piece
@@ -255,14 +257,14 @@ func (s *rules) size(x *index) int {
 		n += int(unsafe.Sizeof(*x))
 		for i := range x {
 			l := &x[i]
-			n += l.literals.size() + bytesOf(l.plain) + l.pieces.size() + bytesOf(l.firstFiled) + bytesOf(l.pieceOf) + bytesOf(l.filed)
+			n += l.literals.size() + bytesOf(l.plain) + l.pieces.size() + bytesOf(l.parts) + bytesOf(l.firstFiled) + bytesOf(l.pieceOf) + bytesOf(l.filed)
 		}
 	case len(s.list) > fewRules:
 		n += int(unsafe.Sizeof(*x))
 		for i := range s.list {
-			n += int(unsafe.Sizeof(word{})) + 8 + 4 // key, plain or firstFiled
-			if s.list[i].starred {                  // most of them have one piece
-				n += int(unsafe.Sizeof(filedRule{})) + 8
+			n += 8/keyEvery + 4 + 4 // key, prefix, plain or firstFiled
+			if s.list[i].starred {  // most of them have one piece
+				n += int(unsafe.Sizeof(filedRule{})+unsafe.Sizeof(span{})) + 8
 			}
 		}
 	}

@@ -39,14 +39,14 @@ const (
 // that they begin with, in a target of size bytes. A piece has its range as soon as a piece does
 // that begins with it, so each piece is set once.
 func newPlaces(x *lookup, found []foundPiece, size int) *places {
-	p := &places{found: found, of: make([]pieceRange, len(x.pieces.words)), size: size}
+	p := &places{found: found, of: make([]pieceRange, len(x.pieces.prefix)), size: size}
 	for k, f := range found {
-		for i := f.piece; i >= 0 && p.of[i].size == 0; i = x.pieces.words[i].prefix {
+		for i := f.piece; i >= 0 && p.of[i].size == 0; i = x.pieces.prefix[i] {
 			p.of[i].from, p.of[i].size = int32(k), int32(len(x.pieces.word(i)))
 		}
 	}
 	for k, f := range slices.Backward(found) {
-		for i := f.piece; i >= 0 && p.of[i].to == 0; i = x.pieces.words[i].prefix {
+		for i := f.piece; i >= 0 && p.of[i].to == 0; i = x.pieces.prefix[i] {
 			p.of[i].to = int32(k + 1)
 		}
 	}

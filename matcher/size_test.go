@@ -120,7 +120,7 @@ func TestKeptGroups(t *testing.T) {
 	if got, least := f.Size(), one+1000; got <= least || got > least+100 {
 		t.Errorf("house/two_tokens: got a size of %d bytes, want a little over %d", got, least)
 	}
-	if f.Group("bot") == first || f.Group("one") != first || f.Group("bot") != f.Group("bot") {
+	if bot := f.Group("bot"); bot == first || f.Group("one") != first || f.Group("bot") != bot {
 		t.Error("house/kept: want the groups of two agent values, each kept")
 	}
 	for i := range 10 * maxGroups {
