@@ -79,7 +79,7 @@ func TestPromises(t *testing.T) {
 }
 
 // amount finds the words by which a promise states an amount.
-var amount = regexp.MustCompile(`(?i)\b(once|nothing|at most|bound|beyond|within|linear|second|days|gigabyte|exactly|overflow|three|left alone|an hour|any of)\b`)
+var amount = regexp.MustCompile(`(?i)\b(once|nothing|at most|bound|beyond|within|linear|second|days|gigabyte|exactly|overflow|three|left alone|hour|any of|no input)\b`)
 
 // TestFigures checks that each promise that states an amount has a figure, with a command that
 // exists and a date.

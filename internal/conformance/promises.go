@@ -80,6 +80,8 @@ func promises() []promiseSection {
 				[]string{"policy/TestEveryHistory", "policy/TestEveryEventInEveryState", "policy/FuzzLearn"}},
 			{"The matcher agrees with a slow reference on random files, and with the vectors.", "",
 				[]string{"matcher/FuzzReference", "matcher/TestVectors"}},
+			{"It agrees with that reference, and in Google's dialect with a translation of Google's parser, on any of the random files of the RFC's grammar.", "grammar",
+				[]string{"matcher/TestGrammar", "bench/TestGrammar"}},
 			{"Access to everything needs a complete file, a complete 4xx, exhausted redirects or 30 days of failed fetches.", "outage",
 				[]string{"policy/TestOutage", "policy/TestDownIsNoMissingFile", "fetcher/TestShortBodies"}},
 			{"A decision never goes back behind a newer copy.", "",
@@ -126,6 +128,12 @@ func promises() []promiseSection {
 				[]string{"policy/TestHostileText", "inspect/TestTextIsHarmless", "cmd/polite/TestTranscripts"}},
 			{"A panic in a retrieval harms no other.", "",
 				[]string{"fetcher/TestPanics"}},
+		}},
+		{"Long runs", []promise{
+			{"In an hour with all faults of the web no decision is wrong, and every call returns.", "soak",
+				[]string{"TestSoak", "TestSoakKnowsEveryFault"}},
+			{"No input makes a parser or the state machine panic or contradict itself.", "fuzz",
+				[]string{"matcher/FuzzParse", "policy/FuzzAttempt", "policy/FuzzLoad", "usage/FuzzHeader", "fetcher/FuzzAnswer", "internal/origin/FuzzKey"}},
 		}},
 		{"Joining", []promise{
 			{"A program that imports package fetcher gets no database, no Redis client and no command line.", "",
