@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"net/url"
@@ -20,8 +21,9 @@ import (
 
 // A crawl is a replay. Its events are visits to hosts and ends of pages. One goroutine,
 // the driver, takes them in order and lets the time pass in between. When a visit needs
-// robots.txt, its goroutine waits for the fetch and another one becomes the driver. So
-// there are as many goroutines as fetches under way.
+// robots.txt, its goroutine waits for the fetch and another one becomes the driver. A
+// goroutine whose visit has ended becomes a driver again later. So there are as many
+// goroutines as fetches under way at one time.
 type crawl struct {
 	settings
 	world   *world
@@ -30,9 +32,12 @@ type crawl struct {
 	rate    float64 // of visits to the first host, per nanosecond
 	drivers sync.WaitGroup
 	wake    chan struct{} // an event was added
+	idle    chan struct{} // a receiver becomes the driver; closed at the end
 
 	mu        sync.Mutex // not held while time passes
 	hosts     []host
+	queues    map[name]*queue // of the names with requests in the last hour
+	swept     moment          // when queues was last cleaned
 	visits    events[visit]
 	ends      events[pageEnd]
 	current   *visitor            // the visit of the driver
@@ -53,6 +58,8 @@ type settings struct {
 	bytes   int64         // of memory; 0: 3 KiB for each host
 	least   time.Duration // shortest lifetime of a copy
 	restart int           // number of hosts of the restart
+
+	progress io.Writer // gets the row of each day when it is over; nil: nothing
 
 	// spoil makes the crawler do wrong, so that tests see the oracle object. Nil does
 	// nothing.
@@ -86,27 +93,27 @@ type counts struct {
 	visits        int
 	pages         int // that were admitted
 	disallowed    int
-	deferred      int   // because robots.txt is unreachable
-	late          int   // allowed, but the turn comes later
-	hits          int   // visits without a fetch
-	fetches       int   // of robots.txt
-	requests      int   // of all fetches
-	hostDays      int   // hosts that were visited, each once
-	steadyFetches int   // of hosts where nothing expires within a day, or fails
-	steadyDays    int   // such hosts that were visited
-	downFetches   int   // of hosts that always fail
-	downDays      int   // such hosts that were visited
-	gaps          int   // requests before their turn
-	wrong         int   // decisions that the oracle does not share
-	bytes         int64 // the most memory in use
+	deferred      int         // because robots.txt is unreachable
+	late          int         // allowed, but the turn comes later
+	hits          int         // visits without a fetch
+	fetches       int         // of robots.txt
+	causes        [causes]int // of these fetches
+	requests      int         // of all fetches
+	hostDays      int         // hosts that were visited, each once
+	steadyFetches int         // of hosts where nothing expires within a day, or fails
+	steadyDays    int         // such hosts that were visited
+	downFetches   int         // of hosts that always fail
+	downDays      int         // such hosts that were visited
+	gaps          int         // requests before their turn
+	wrong         int         // decisions that the oracle does not share
+	bytes         int64       // the most memory in use
 }
 
 // replay runs a crawl in virtual time.
 func replay(t *testing.T, w *world, s settings) (c *crawl) {
 	synctest.Test(t, func(t *testing.T) {
 		c = newCrawl(t, w, s)
-		c.drivers.Add(1)
-		go c.drive()
+		c.startDriver()
 		c.drivers.Wait()
 		for _, end := range c.ends {
 			end.admission.Done()
@@ -117,7 +124,8 @@ func replay(t *testing.T, w *world, s settings) (c *crawl) {
 
 // newCrawl returns a crawl before its first visit.
 func newCrawl(t *testing.T, w *world, s settings) *crawl {
-	c := &crawl{settings: s, world: w, began: time.Now(), wake: make(chan struct{}, 1), fetches: map[uint32]*visitor{}}
+	c := &crawl{settings: s, world: w, began: time.Now(), fetches: map[uint32]*visitor{}, queues: map[name]*queue{}}
+	c.wake, c.idle = make(chan struct{}, 1), make(chan struct{})
 	if c.bytes == 0 {
 		c.bytes = max(3<<10*int64(s.hosts), 64<<20)
 	}
@@ -140,16 +148,12 @@ func newCrawl(t *testing.T, w *world, s settings) *crawl {
 	// The n-th host gets 1/n of the visits of the first one: Zipf's law.
 	sum := math.Log(float64(s.hosts)) + 0.5772
 	c.rate = s.pages * float64(s.hosts) / sum / float64(w.span)
+	c.visits = make(events[visit], 0, s.hosts)
 	for i := range c.hosts {
-		c.hosts[i] = newHost()
+		c.hosts[i].file = -1
 		// Each host is visited at least once.
 		first := min(float64(w.span), 1/c.rateOf(uint32(i))) * w.random(uint32(i), forFirstVisit, 0)
-		c.visits = append(c.visits, visit{moment(first), uint32(i)})
-	}
-	all := c.visits
-	c.visits = make(events[visit], 0, len(all))
-	for _, v := range all {
-		c.visits.push(v)
+		c.visits.push(visit{moment(first), uint32(i)})
 	}
 	return c
 }
@@ -160,9 +164,21 @@ func (c *crawl) rateOf(host uint32) float64 { return c.rate / float64(host+1) }
 // now is the time since the start of the crawl.
 func (c *crawl) now() moment { return time.Since(c.began) }
 
+// startDriver makes another goroutine the driver: an idle one, or else a new one.
+func (c *crawl) startDriver() {
+	select {
+	case c.idle <- struct{}{}:
+	default:
+		c.drivers.Go(func() {
+			for more := true; more; _, more = <-c.idle {
+				c.drive()
+			}
+		})
+	}
+}
+
 // drive takes the events in order until the end, or until another goroutine does.
 func (c *crawl) drive() {
-	defer c.drivers.Done()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
@@ -171,7 +187,11 @@ func (c *crawl) drive() {
 		switch {
 		case at > c.world.span && len(c.fetches) == 0:
 			c.mu.Unlock()
+			close(c.idle)
 			return
+		case now-c.swept > time.Hour:
+			c.sweep(now)
+			c.mu.Unlock()
 		case at > now:
 			c.mu.Unlock()
 			timer.Reset(min(at, c.world.span+time.Hour) - now)
@@ -189,6 +209,29 @@ func (c *crawl) drive() {
 			if c.visit(v.host, now) {
 				return
 			}
+		}
+	}
+}
+
+// queue returns what the limits of a name depend on.
+func (c *crawl) queue(n name) *queue {
+	q := c.queues[n]
+	if q == nil {
+		q = newQueue()
+		c.queues[n] = q
+	}
+	return q
+}
+
+// sweep forgets the queues that no limit depends on any more, and prints the day that is over.
+func (c *crawl) sweep(now moment) {
+	if n := int(c.swept / day); c.progress != nil && n != int(now/day) {
+		c.days[n].print(c.progress, fmt.Sprint(n+1))
+	}
+	c.swept = now
+	for n, q := range c.queues {
+		if q.lapsed(now) {
+			delete(c.queues, n)
 		}
 	}
 }
@@ -220,7 +263,7 @@ func (c *crawl) visit(n uint32, now moment) (replaced bool) {
 	target := &all[int(c.world.random(n, forTarget, uint64(h.visits))*float64(len(all)))]
 	u := target.url
 	u.Host = nameOf(n)
-	admission, d, err := c.crawler.Admit(context.Background(), &u)
+	admission, d, err := c.admit(&u, h.due(now))
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -240,6 +283,22 @@ func (c *crawl) visit(n uint32, now moment) (replaced bool) {
 	}
 	c.add(visit{c.nextVisit(n, h, &d, now), n})
 	return v.replaced
+}
+
+// admit calls Admit. The profile tells a call for a host whose robots.txt is due from
+// any other one by the name of the caller.
+func (c *crawl) admit(u *url.URL, due bool) (*fetcher.Admission, policy.Decision, error) {
+	if due {
+		return c.crawler.Admit(context.Background(), u)
+	}
+	return c.admitKnown(u)
+}
+
+// admitKnown calls Admit for a host whose robots.txt is not due.
+//
+//go:noinline
+func (c *crawl) admitKnown(u *url.URL) (*fetcher.Admission, policy.Decision, error) {
+	return c.crawler.Admit(context.Background(), u)
 }
 
 // nextVisit returns when a host is visited next: at random, but not before the library
@@ -267,7 +326,7 @@ func (c *crawl) beginPage(n uint32, h *host, a *fetcher.Admission, now moment) {
 	if f == silent {
 		took = 20 * time.Second
 	}
-	c.startRequest(&h.queue[0], h.delay(c.world.files), now)
+	c.startRequest(c.queue(name{host: n}), h.delay(c.world.files), now)
 	c.ends.push(pageEnd{now + took, now, n, f, a})
 }
 
@@ -285,7 +344,7 @@ func (c *crawl) endPage(p pageEnd, now moment) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.hosts[p.host].queue[0].end(p.began, now, p.fault)
+	c.queue(name{host: p.host}).end(p.began, now, p.fault)
 }
 
 // startRequest counts a request and checks its time.
@@ -309,20 +368,16 @@ func (c *crawl) day(now moment) *counts { return &c.days[min(int(now/day), len(c
 // RoundTrip answers requests for robots.txt.
 func (c *crawl) RoundTrip(req *http.Request) (*http.Response, error) {
 	n, other := hostOf(req.URL.Host)
-	s, h, now := c.world.site(n), &c.hosts[n], c.now()
-	q := &h.queue[0]
-	if other {
-		q = &h.queue[1]
-	}
+	s, now := c.world.site(n), c.now()
 	c.mu.Lock()
+	q := c.queue(name{n, other})
 	v := c.fetches[n]
 	if v == nil {
 		v = c.current
 		v.replaced, c.current = true, nil
 		v.outcome.began, v.outcome.least = now, c.least
 		c.fetches[n] = v
-		c.drivers.Add(1)
-		go c.drive()
+		c.startDriver()
 	}
 	v.requests++
 	c.startRequest(q, 0, now)
@@ -376,7 +431,7 @@ func (c *crawl) judge(v *visitor, h *host, asked int, t *target, d *policy.Decis
 	case v.requests == 0 && due:
 		if !late {
 			bad("a record that is due was used")
-		} else if !h.queue[0].waits(now, 0) {
+		} else if !c.queue(name{host: n}).waits(now, 0) {
 			bad("refused for no reason")
 		}
 		return
@@ -406,7 +461,7 @@ func (c *crawl) judge(v *visitor, h *host, asked int, t *target, d *policy.Decis
 		}
 		if ok && known.verdict(c.world.files, asked, t) == got && (late || known.shows(d, c.began)) {
 			*h = known
-			if late && !h.queue[0].waits(now, h.delay(c.world.files)) {
+			if late && !c.queue(name{host: n}).waits(now, h.delay(c.world.files)) {
 				bad("refused for no reason")
 			}
 			return
@@ -434,14 +489,17 @@ func (c *crawl) count(v *visitor, h *host, d *policy.Decision, now moment) {
 	}
 	s := c.world.site(v.host)
 	steady, dead := c.world.steady(s), s.fault != none && s.fault != gone && s.fault != removed
+	bit := uint8(1) << min(int(now/day), len(c.days)-1)
 	fetches, days := 0, 0
 	if v.requests > 0 {
 		fetches = 1
 		today.requests += v.requests
+		today.causes[h.cause(v.began, bit, &s)]++
+		h.fetched |= bit
 	} else {
 		today.hits++
 	}
-	if bit := uint8(1) << min(int(now/day), len(c.days)-1); h.visited&bit == 0 {
+	if h.visited&bit == 0 {
 		h.visited |= bit
 		days = 1
 	}
@@ -459,4 +517,34 @@ func (c *crawl) count(v *visitor, h *host, d *policy.Decision, now moment) {
 	today.bytes = max(today.bytes, stats.Bytes)
 	c.evicts = c.evicts || stats.Bytes > c.bytes-c.bytes/16
 	c.paced, c.forgotten = max(c.paced, stats.Pace.Authorities), stats.Pace.Forgotten
+}
+
+// A cause is why robots.txt is fetched.
+type cause int
+
+const (
+	firstToday cause = iota // nothing is known, or it has expired, and this is the first fetch on the day
+	dropped                 // the record was current, but the memory has dropped it
+	failed                  // the fetch before failed
+	declared                // the answer declared less than a day
+	isPage                  // it is an HTML page, which is used for an hour
+	refusal                 // the answer was a refusal or a circle of redirects, which is used for an hour
+	causes                  // the number of causes
+)
+
+// cause returns why the host is fetched now, on the day of the bit, before the fetch is learnt.
+func (h *host) cause(now moment, bit uint8, s *site) cause {
+	switch {
+	case !h.due(now):
+		return dropped
+	case h.fetched&bit == 0:
+		return firstToday
+	case h.down:
+		return failed
+	case h.file < 0:
+		return refusal
+	case s.lifetime.short():
+		return declared
+	}
+	return isPage
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/pprof/profile"
+
 	"github.com/rfc9309/polite/matcher"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
@@ -50,8 +52,56 @@ func TestMemory(t *testing.T) {
 	s := settings{hosts: 2000, days: 7, pages: 5, seed: 3, least: time.Minute, bytes: 512 << 10}
 	c := replay(t, &world{seed: s.seed, files: files, span: 7 * day}, s)
 	t.Log("\n" + c.table())
-	if all := c.total(); !c.evicts || all.wrong+all.gaps > 0 || all.bytes > s.bytes+64<<10 {
-		t.Errorf("dropped: %v, memory %d of %d, %d wrong, %d too early", c.evicts, all.bytes, s.bytes, all.wrong, all.gaps)
+	if all := c.total(); all.causes[dropped] == 0 || all.wrong+all.gaps > 0 || all.bytes > s.bytes+64<<10 {
+		t.Errorf("%d fetches of dropped records, memory %d of %d, %d wrong, %d too early", all.causes[dropped], all.bytes, s.bytes, all.wrong, all.gaps)
+	}
+}
+
+// TestCauses replays two days with enough memory. Each fetch must have one cause, and each
+// cause but one must occur.
+func TestCauses(t *testing.T) {
+	files, err := filesOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := settings{hosts: 2000, days: 2, pages: 20, seed: 4, least: time.Minute}
+	all := replay(t, &world{seed: s.seed, files: files, span: 2 * day}, s).total()
+	sum := 0
+	for i, n := range all.causes {
+		sum += n
+		if (n > 0) != (cause(i) != dropped) {
+			t.Errorf("%d fetches with the cause %d", n, i)
+		}
+	}
+	if sum != all.fetches || all.causes[firstToday] > all.hostDays {
+		t.Errorf("%d fetches on %d days of hosts, want a sum of %d: %v", all.fetches, all.hostDays, sum, all.causes)
+	}
+}
+
+// TestCause gives a cause to single fetches.
+func TestCause(t *testing.T) {
+	const now, today = 30 * time.Hour, 2
+	tests := []struct {
+		name string
+		host host
+		site site
+		want cause
+	}{
+		{"2.4/first", host{file: -1}, site{}, firstToday},
+		{"2.4/expired", host{known: true, next: now, fetched: 1}, site{}, firstToday},
+		{"2.4/dropped", host{known: true, next: now + 1, fetched: 1}, site{}, dropped},
+		{"2.3.1.4/again", host{known: true, next: now, fetched: today, down: true}, site{}, failed},
+		{"2.4/short", host{known: true, next: now, fetched: today}, site{lifetime: lifetime{control: "max-age=300"}}, declared},
+		{"2.4/expires", host{known: true, next: now, fetched: today}, site{lifetime: lifetime{expires: time.Hour}}, declared},
+		{"2.4/html", host{known: true, next: now, fetched: today}, site{lifetime: lifetime{control: "max-age=86400"}}, isPage},
+		{"2.3.1.3/denied", host{file: -1, known: true, next: now, fetched: today}, site{fault: denied}, refusal},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.host.cause(now, today, &tt.site); got != tt.want {
+				t.Errorf("%+v: got %d, want %d", tt.host, got, tt.want)
+			}
+		})
 	}
 }
 
@@ -87,5 +137,45 @@ func TestOracle(t *testing.T) {
 				t.Errorf("%d wrong decisions and %d requests before their turn, want some", all.wrong, all.gaps)
 			}
 		})
+	}
+}
+
+// TestTimeIn adds up the samples that have a function on their stack, called or inlined.
+func TestTimeIn(t *testing.T) {
+	sample := func(nanoseconds int64, stack ...[]string) *profile.Sample {
+		s := &profile.Sample{Value: []int64{1, nanoseconds}}
+		for _, names := range stack {
+			l := &profile.Location{}
+			for _, n := range names {
+				l.Line = append(l.Line, profile.Line{Function: &profile.Function{Name: n}})
+			}
+			s.Location = append(s.Location, l)
+		}
+		return s
+	}
+	p := &profile.Profile{Sample: []*profile.Sample{
+		sample(10, []string{"runtime.mallocgc"}, []string{"x/fetcher.(*Transport).Admit"}, []string{"main.(*crawl).admitKnown"}),
+		sample(200, []string{"x/fetcher.(*Transport).Admit", "main.(*crawl).admitKnown"}),
+		sample(3000, []string{"x/fetcher.(*Transport).Admit"}, []string{"main.(*crawl).admit"}),
+		sample(40000, []string{"runtime.gcBgMarkWorker"}),
+	}}
+	if got := timeIn(p, ".(*crawl).admitKnown"); got != 210 {
+		t.Errorf("%v, want 210ns", got)
+	}
+}
+
+// TestProbe has a host that failed, rested for as long as a rest can be, and is tried again.
+// Another request must have a reason to wait meanwhile, although no failure is counted.
+func TestProbe(t *testing.T) {
+	q := newQueue()
+	now := moment(0)
+	for range failMax {
+		now += time.Second
+		q.start(now, 0)
+		q.end(now, now, failing)
+	}
+	now += pauseMax
+	if wrong := q.start(now, 0); wrong != "" || !q.waits(now+time.Second, 0) {
+		t.Errorf("the probe is wrong: %q; waits after a second: %v, want true", wrong, q.waits(now+time.Second, 0))
 	}
 }

@@ -32,7 +32,7 @@ func main() {
 	flag.DurationVar(&s.least, "least", time.Minute, "shortest `time` that a copy is used, Profile.Fresh.Least")
 	flag.IntVar(&s.restart, "restart", 50_000, "number of `hosts` of the restart, which runs in real time")
 	flag.Parse()
-	s.bytes = mib << 20
+	s.bytes, s.progress = mib<<20, os.Stderr
 	if err := s.check(); err != nil {
 		fmt.Fprintln(os.Stderr, "lab:", err)
 		os.Exit(2)
@@ -64,7 +64,7 @@ func run(t *testing.T, s settings) string {
 	w := &world{seed: s.seed, files: files, span: time.Duration(s.days) * day}
 	var c *crawl
 	start := cputime.Used()
-	used, err := profiled(func() { c = replay(t, w, s) })
+	spent, err := profiled(func() { c = replay(t, w, s) })
 	took := cputime.Used() - start
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func run(t *testing.T, s settings) string {
 		t.Errorf("%d wrong decisions and %d requests before their turn, want 0", all.wrong, all.gaps)
 	}
 	text := fmt.Sprintf("%d hosts, %d days, %v pages of a host, seed %d, copies used for %v at least\n%s\n\n%s%s",
-		s.hosts, s.days, s.pages, s.seed, s.least, note, c.table(), c.cost(took, used))
+		s.hosts, s.days, s.pages, s.seed, s.least, note, c.table(), c.cost(took, spent))
 	if s.restart == 0 {
 		return text
 	}

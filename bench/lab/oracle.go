@@ -31,11 +31,15 @@ type host struct {
 	next    moment // when the next fetch is due
 	expires moment // when the copy expires
 
-	// The requests to the host, and to its other name.
-	queue [2]queue
-
 	visits  uint32 // visits so far
 	visited uint8  // bit n: visited on day n
+	fetched uint8  // bit n: its robots.txt was fetched on day n
+}
+
+// A name is one of the two names of a host.
+type name struct {
+	host  uint32
+	other bool
 }
 
 // A queue is what the limits of a name depend on.
@@ -49,10 +53,12 @@ type queue struct {
 	failures uint8  // failed requests in a row
 }
 
-// newHost is a host that nothing is known of.
-func newHost() host {
-	q := queue{last: never, paused: never, until: never, opened: never}
-	return host{file: -1, queue: [2]queue{q, q}}
+// newQueue returns the queue of a name without requests.
+func newQueue() *queue { return &queue{last: never, paused: never, until: never, opened: never} }
+
+// lapsed reports whether the queue is as good as a new one.
+func (q *queue) lapsed(now moment) bool {
+	return q.flying == 0 && now-max(q.last, q.paused, q.until, q.opened) > recall
 }
 
 // What pace.Default, package pace and RFC 9309 promise.
@@ -63,7 +69,8 @@ const (
 	pauseMax = 15 * time.Minute
 	restMin  = 10 * time.Second
 	failMax  = 3
-	memory   = 15 * time.Minute // for so long failures are remembered
+	memory   = 15 * time.Minute // for so long failures are remembered at least
+	recall   = time.Hour        // no failure is remembered longer
 	hopsMost = 5                // redirects that are followed
 )
 
@@ -114,7 +121,7 @@ func (q *queue) end(began, now moment, f fault) {
 // waits reports whether there may be a reason to refuse a request now.
 func (q *queue) waits(now, delay moment) bool {
 	need := max(gap, min(delay, delayCap), moment(q.delay)*time.Millisecond)
-	return now-q.last < need || q.flying >= parallel || q.failures > 0 || now-q.paused <= pauseMax
+	return now-q.last < need || q.flying >= parallel || q.failures > 0 || now-q.opened <= recall || now-q.paused <= pauseMax
 }
 
 // An outcome is how a fetch of robots.txt ended.

@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"runtime/pprof"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/pprof/profile"
 )
@@ -28,23 +30,37 @@ const elsewhere = "scheduler, timers, other"
 // A usage is the processor time by part, in any unit.
 type usage map[string]float64
 
-// profiled runs do and returns the processor time of its parts.
-func profiled(do func()) (usage, error) {
+// profiled runs do and returns the profile of its processor time.
+func profiled(do func()) (*profile.Profile, error) {
 	var raw bytes.Buffer
 	if err := pprof.StartCPUProfile(&raw); err != nil {
 		return nil, err
 	}
 	do()
 	pprof.StopCPUProfile()
-	p, err := profile.Parse(&raw)
-	if err != nil {
-		return nil, err
-	}
+	return profile.Parse(&raw)
+}
+
+// usageOf returns the processor time of the parts.
+func usageOf(p *profile.Profile) usage {
 	used := usage{}
 	for _, s := range p.Sample {
 		used[partOf(s)] += float64(s.Value[len(s.Value)-1])
 	}
-	return used, nil
+	return used
+}
+
+// timeIn returns the processor time of the functions whose names end in name, with all that
+// they call.
+func timeIn(p *profile.Profile, name string) (sum time.Duration) {
+	for _, s := range p.Sample {
+		if slices.ContainsFunc(s.Location, func(l *profile.Location) bool {
+			return slices.ContainsFunc(l.Line, func(line profile.Line) bool { return strings.HasSuffix(line.Function.Name, name) })
+		}) {
+			sum += time.Duration(s.Value[len(s.Value)-1])
+		}
+	}
+	return sum
 }
 
 // partOf returns the part of the innermost function that belongs to one.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -201,9 +202,7 @@ func (w *world) steady(s site) bool {
 	case gone, removed:
 		return s.down == none
 	case none:
-		l := s.lifetime
-		long := l.expires == 0 && (l.control == "" || strings.HasSuffix(l.control, "=86400") || strings.HasSuffix(l.control, "=604800"))
-		return long && s.down == none && !w.files[s.file[0]].plain.page && !w.files[s.file[1]].plain.page
+		return !s.lifetime.short() && s.down == none && !w.files[s.file[0]].plain.page && !w.files[s.file[1]].plain.page
 	}
 	return false
 }
@@ -302,6 +301,11 @@ func (w *world) body(host uint32, n int) []byte {
 	return fmt.Appendf(f.body[:len(f.body):len(f.body)], "\nSitemap: https://%s/sitemap.xml\n", nameOf(host))
 }
 
+// short reports whether the lifetime is declared and less than a day.
+func (l lifetime) short() bool {
+	return l.expires > 0 || l.control != "" && maxAge[l.control] < day
+}
+
 // set adds the fields of the lifetime to a header.
 func (l lifetime) set(h http.Header) {
 	if l.control != "" {
@@ -318,7 +322,7 @@ func (l lifetime) set(h http.Header) {
 func answer(req *http.Request, status int, h http.Header, body []byte) *http.Response {
 	return &http.Response{
 		StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: h, Request: req,
-		Body: io.NopCloser(strings.NewReader(string(body))), ContentLength: -1,
+		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: -1,
 	}
 }
 
