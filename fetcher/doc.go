@@ -52,7 +52,7 @@
 //   - 2xx: the rules in it, for as long as its header says, between a minute and
 //     a day. Everything is allowed if there is none.
 //   - 301, 302, 303, 307, 308: the rules at the end of up to five redirects. A
-//     sixth counts as 404; a loop is followed as far.
+//     sixth counts as 404, in a loop as well.
 //   - 404 and 410: no file, everything is allowed.
 //   - every other 4xx but 407, 408, 421, 425 and 429: the cached copy until it
 //     expires, then everything is allowed.

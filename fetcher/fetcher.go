@@ -70,9 +70,10 @@ type Options struct {
 	// Pace spaces the requests to each authority: pages, robots.txt and each
 	// of its redirects. Nil is pace.Default(): half a second between two requests,
 	// two in flight, a Crawl-delay up to a minute, and pauses after 429 and 503;
-	// hosts of this machine have no gap. They are known by the name in the URL, so a test
-	// server in memory under another name has one. pace.Unlimited() does not pace, which
-	// is wise for such tests, and otherwise only if something else does.
+	// hosts of this machine have no gap, but their Crawl-delay is obeyed. They are
+	// known by the name in the URL, so a test server in memory under another name has
+	// a gap. pace.Unlimited() does not pace, which is wise for such tests, and
+	// otherwise only if something else does.
 	//
 	// With the Store of cache/redis the limits hold for all processes that
 	// share it, together: give all of them the same limits. While Redis is away

@@ -114,7 +114,7 @@ type Limits struct {
 	Gap time.Duration
 
 	// FreeLoopback lifts Gap from the hosts of this machine: localhost and its
-	// subdomains, 127.0.0.0/8 and [::1].
+	// subdomains, 127.0.0.0/8 and [::1]. A Crawl-delay of these hosts is obeyed.
 	FreeLoopback bool
 
 	// Delay says how much of a Crawl-delay is obeyed. Zero is Cap.
