@@ -63,7 +63,7 @@ func (t *Transport) decide(ctx context.Context, v *visit) (policy.Decision, erro
 	}
 	if v.rec == nil {
 		if err := t.engine.joinFlight(ctx, v, false); err != nil {
-			return t.decisionFor(v.target, err)
+			return t.decisionFor(ctx, v.target, err)
 		}
 	}
 	return t.decideBy(v), nil
@@ -116,11 +116,14 @@ func (t *Transport) houseDecision(v policy.Verdict, target *url.URL) policy.Deci
 }
 
 // decisionFor returns the decision that an error stands for: a turn comes too late, or
-// Options.PageEgress refuses an address. Any other error is returned.
-func (t *Transport) decisionFor(target *url.URL, err error) (d policy.Decision, unknown error) {
+// Options.PageEgress refuses an address. Any other error is returned. If ctx has ended, its
+// cause is the error, even if that says that another URL has no turn in time.
+func (t *Transport) decisionFor(ctx context.Context, target *url.URL, err error) (d policy.Decision, unknown error) {
 	var late *pace.RefusedError
 	var forbidden *egress.RefusedError
 	switch {
+	case ctx.Err() != nil:
+		return d, contextError(ctx)
 	case errors.As(err, &late):
 		d = t.houseDecision(policy.Defer, target)
 		d.RetryAt, d.Pacing = late.RetryAt, "no turn in time: "+late.Why()

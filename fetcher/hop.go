@@ -97,6 +97,7 @@ func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
 		t.late = true
 		return nil, err
 	}
+	defer turn.Done() // if the error of a base panics when it is looked at
 	t.made++
 	e.counts.requests.Add(1)
 	start := time.Now()

@@ -518,3 +518,31 @@ func TestStoreHangs(t *testing.T) {
 		time.Sleep(time.Hour) // the calls that hang end
 	})
 }
+
+// A record that the store never takes is tried once for each record that the store takes.
+func TestStoreRefusesOneForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const sites = 10
+		web := httptest.New(t)
+		tried := 0
+		store := &hookedStore{Memory: cache.NewMemory(1 << 20), put: func(key string) error {
+			if key == siteKey {
+				tried++
+				return errors.New("too long")
+			}
+			return nil
+		}}
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store})
+		web.Site(site).Robots(text)
+		tr.Check(t.Context(), must(private))
+		for i := range sites {
+			name := fmt.Sprintf("http://site%d.test", i)
+			web.Site(name).Robots(text)
+			tr.Check(t.Context(), must(name+"/private"))
+			synctest.Wait()
+		}
+		if tried != 1+sites {
+			t.Errorf("house/refused_for_ever: tried %d times, want %d", tried, 1+sites)
+		}
+	})
+}

@@ -74,6 +74,7 @@ type page struct {
 	began   time.Time             // when it was sent; zero if the caller has no deadline
 	request http.Request          // the copy that goes out, if the request is traced
 	trace   httptrace.ClientTrace // of the copy: reports that it is written
+	sending io.ReadCloser         // the body of the caller's request when RoundTrip got it
 	body    io.ReadCloser         // of the answer
 
 	wrote      atomic.Bool // the copy was written
@@ -89,23 +90,25 @@ func (p *page) traced() *http.Request {
 	}
 	p.request = *p.caller.WithContext(httptrace.WithClientTrace(p.caller.Context(), &p.trace))
 	if hasBody(p.caller) {
-		p.request.Body = upload{p}
+		p.sending, p.request.Body = p.caller.Body, upload{p}
 	}
 	return &p.request
 }
 
-// An upload is the body of a page request. It notes in the page if reading it fails.
+// An upload is the body of a page request. It notes in the page if reading it fails. The base
+// may read it when RoundTrip has returned, and the caller's request may have another body
+// then.
 type upload struct{ page *page }
 
 func (u upload) Read(b []byte) (int, error) {
-	n, err := u.page.caller.Body.Read(b)
+	n, err := u.page.sending.Read(b)
 	if err != nil && err != io.EOF {
 		u.page.unreadable.Store(true)
 	}
 	return n, err
 }
 
-func (u upload) Close() error { return u.page.caller.Body.Close() }
+func (u upload) Close() error { return u.page.sending.Close() }
 
 func (p *page) Read(b []byte) (int, error) {
 	n, err := p.body.Read(b)

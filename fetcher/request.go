@@ -59,6 +59,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		closeBody(req)
 		return nil, err
 	case !d.Allowed() && !e.opts.Audit:
+		closeBody(req)
 		return t.refuse(req, d)
 	}
 	return t.requestPage(req, &v, &d)
@@ -97,12 +98,13 @@ func (t *Transport) requestPage(req *http.Request, v *visit, d *policy.Decision)
 	defer stop()
 	turn, err := t.takeTurn(ctx, v)
 	if err != nil {
-		late, err := t.decisionFor(v.target, err)
+		late, err := t.decisionFor(ctx, v.target, err)
 		switch {
 		case err != nil:
 			closeBody(req)
 			return nil, err
 		case !t.engine.opts.Audit:
+			closeBody(req)
 			return t.refuse(req, late)
 		case d == nil || d.Allowed():
 			d = &late
@@ -113,11 +115,19 @@ func (t *Transport) requestPage(req *http.Request, v *visit, d *policy.Decision)
 		return t.sendInTurn(req, v, turn)
 	}
 	if !t.engine.opts.PageEgress {
+		reported := false
+		defer func() {
+			if !reported { // the hook ended the goroutine
+				turn.Done()
+				closeBody(req)
+			}
+		}()
 		t.report(req.Context(), *d)
+		reported = true
 		return t.sendInTurn(req, v, turn)
 	}
 	resp, err := t.sendInTurn(req, v, turn)
-	if refused, unknown := t.decisionFor(v.target, err); err != nil && unknown == nil {
+	if refused, unknown := t.decisionFor(req.Context(), v.target, err); err != nil && unknown == nil {
 		return t.refuse(req, refused)
 	}
 	t.report(req.Context(), *d)
@@ -281,7 +291,6 @@ func (e *DeniedError) Is(target error) bool {
 // *DeniedError, or with AsResponse a 403 with the Decision. A Defer is a 403, too: the
 // clients that AsResponse is for would try again at once after a 503.
 func (t *Transport) refuse(req *http.Request, d policy.Decision) (*http.Response, error) {
-	closeBody(req)
 	t.report(req.Context(), d)
 	if !t.engine.opts.AsResponse {
 		return nil, &DeniedError{Decision: d}

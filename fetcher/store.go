@@ -136,9 +136,10 @@ func (s *storage) save(f *flight, rec *policy.Record) *policy.Record {
 }
 
 // catchUp writes the record of an authority that the store did not take, as it is in memory
-// now, and then those of all other such authorities. Several failures in a row end it: the
-// store takes no records.
+// now, and then the record of each other such authority, each once. Several failures in a row
+// end it: the store takes no records.
 func (s *storage) catchUp(key string) {
+	var failed []string
 	for inRow := 0; key != "" && inRow < maxRefused; key = s.nextUnsaved() {
 		rec, known := s.memory.records.Get(key)
 		if !known {
@@ -149,13 +150,15 @@ func (s *storage) catchUp(key string) {
 		if _, err := s.write(f, s.load(f, rec)); err == nil {
 			inRow = 0
 		} else {
-			s.setUnsaved(key, true)
+			failed = append(failed, key)
 		}
 		if _, known := s.memory.records.Get(key); !known { // invalidated meanwhile
 			s.forget(context.Background(), key)
 		}
 	}
-	s.setUnsaved(key, true) // not tried
+	for _, key := range append(failed, key) { // the last one was not tried
+		s.setUnsaved(key, true)
+	}
 }
 
 // setUnsaved notes whether the record of an authority waits for the store to take records

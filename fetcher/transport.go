@@ -76,7 +76,7 @@ func (t *Transport) Refresh(ctx context.Context, target *url.URL) (policy.Decisi
 		return policy.Decision{}, err
 	}
 	if err := t.engine.joinFlight(ctx, &v, true); err != nil {
-		return t.decisionFor(target, err)
+		return t.decisionFor(ctx, target, err)
 	}
 	if d, ok := t.overridden(target); ok {
 		return d, nil

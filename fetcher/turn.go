@@ -153,7 +153,7 @@ func (t *Transport) Admit(ctx context.Context, target *url.URL) (*Admission, pol
 	var turn pace.Turn
 	if d.Allowed() || t.engine.opts.Audit {
 		if turn, err = t.takeTurn(ctx, &v); err != nil {
-			late, err := t.decisionFor(target, err)
+			late, err := t.decisionFor(ctx, target, err)
 			if err != nil {
 				return nil, late, err
 			}
@@ -162,11 +162,12 @@ func (t *Transport) Admit(ctx context.Context, target *url.URL) (*Admission, pol
 			}
 		}
 	}
-	t.report(ctx, d)
-	if !d.Allowed() && !t.engine.opts.Audit {
-		return nil, d, nil
+	var a *Admission
+	if d.Allowed() || t.engine.opts.Audit {
+		a = &Admission{turn: turn, timeout: time.AfterFunc(t.engine.opts.Timeout, turn.Done)}
 	}
-	return &Admission{turn: turn, timeout: time.AfterFunc(t.engine.opts.Timeout, turn.Done)}, d, nil
+	t.report(ctx, d)
+	return a, d, nil
 }
 
 // Answer reports the head of the answer as soon as it has arrived. Only the first

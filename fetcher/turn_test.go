@@ -1,0 +1,197 @@
+package fetcher_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/netip"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/internal/egress"
+	"github.com/rfc9309/polite/internal/httptest"
+	"github.com/rfc9309/polite/pace"
+	"github.com/rfc9309/polite/policy"
+)
+
+// A tardy base answers with an error at once, and reads and closes the body of the request
+// later: http.RoundTripper permits that.
+type tardy struct {
+	http.RoundTripper
+	read chan string // what it has read
+}
+
+func (b tardy) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Body == nil {
+		return b.RoundTripper.RoundTrip(req)
+	}
+	go func() {
+		time.Sleep(time.Second)
+		text, _ := io.ReadAll(req.Body)
+		req.Body.Close()
+		b.read <- string(text)
+	}()
+	return nil, io.EOF
+}
+
+// A caller that gives a request a new body for another try leaves the body of the first try
+// alone.
+func TestBodyOfAnEarlierTry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site(site).Robots(text)
+		base := tardy{web.Transport(), make(chan string, 1)}
+		tr := newTransport(t, &fetcher.Options{Base: base, Pace: &pace.Limits{Gap: time.Second}})
+		first, second := &closing{Reader: strings.NewReader("first")}, &closing{Reader: strings.NewReader("second")}
+		req, err := http.NewRequest(http.MethodPost, public, first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tr.RoundTrip(req); err == nil {
+			t.Fatal("got an answer, want the error of the base")
+		}
+		req.Body = second
+		if got := <-base.read; got != "first" || first.closed.Load() != 1 || second.closed.Load() != 0 {
+			t.Errorf("house/body_of_an_earlier_try: the base read %q, the bodies were closed %d and %d times; want %q, 1 and 0",
+				got, first.closed.Load(), second.closed.Load(), "first")
+		}
+	})
+}
+
+// A context that ended because another host had no turn in time says nothing about the host
+// of the URL: the caller gets an error and no decision.
+func TestContextWithTheCauseOfAnotherHost(t *testing.T) {
+	cause := &pace.RefusedError{Authority: "http://other.test", RetryAt: time.Now().Add(time.Hour), Reason: pace.ReasonGap}
+	for name, f := range map[string]func(ctx context.Context, p *paced) error{
+		"check": func(ctx context.Context, p *paced) error {
+			_, err := p.tr.Check(ctx, must("http://mute.test/"))
+			return err
+		},
+		"admit": func(ctx context.Context, p *paced) error {
+			p.read(public)
+			_, _, err := p.tr.Admit(ctx, must(public))
+			return err
+		},
+		"request": func(ctx context.Context, p *paced) error { p.read(public); _, err := p.get(ctx, public); return err },
+	} {
+		t.Run("house/"+name, func(t *testing.T) {
+			inPace(t, pace.Limits{Gap: time.Minute}, fetcher.Options{}, func(p *paced) {
+				p.web.Site(site).Robots(text).Path("/*", page)
+				p.web.Site("http://mute.test").Robots(httptest.Hang())
+				ctx, cancel := context.WithCancelCause(p.t.Context())
+				time.AfterFunc(61*time.Second, func() { cancel(cause) })
+				if name == "check" {
+					time.AfterFunc(time.Second, func() { cancel(cause) })
+				}
+				err := f(ctx, p)
+				time.Sleep(time.Hour) // the fetch ends
+				if !errors.Is(err, context.Canceled) || !errors.Is(err, cause) || errors.Is(err, fetcher.ErrDeferred) {
+					t.Errorf("got %v, want the cause of the context", err)
+				}
+			})
+		})
+	}
+}
+
+// A brittleError panics when it is unwrapped, as a nil pointer in an error does.
+type brittleError struct{}
+
+func (brittleError) Error() string { return "brittle" }
+func (brittleError) Unwrap() error { panic("nil") }
+
+// An error of the base that panics does not keep the turn of a redirect's host.
+func TestTurnAfterABrittleError(t *testing.T) {
+	web := func(w *httptest.Web) {
+		w.Site(site).Robots(httptest.Redirect(301, "http://b.test/robots.txt"))
+		w.Site("http://b.test").Robots(text).Path("/*", page)
+	}
+	inPace(t, pace.Limits{Parallel: 1}, fetcher.Options{}, func(p *paced) {
+		web(p.web)
+		broken := true
+		p.tr = newTransport(t, &fetcher.Options{Pace: &pace.Limits{Parallel: 1}, Base: roundTripper(func(r *http.Request) (*http.Response, error) {
+			if broken && r.URL.Host == "b.test" {
+				return nil, brittleError{}
+			}
+			return p.web.Transport().RoundTrip(r)
+		})})
+		if d, err := p.tr.Check(p.t.Context(), must(public)); err != nil || d.Verdict != policy.Defer {
+			t.Fatalf("got %v, %v", d, err)
+		}
+		broken = false
+		ctx, cancel := context.WithTimeout(p.t.Context(), time.Hour)
+		defer cancel()
+		if _, err := p.get(ctx, "http://b.test/page"); err != nil {
+			t.Errorf("6/brittle_error: got %v, want a turn", err)
+		}
+	})
+}
+
+// A hook Decided that ends its goroutine does not keep the turn, and the body of the request
+// is closed.
+func TestTurnAfterTheHookEnded(t *testing.T) {
+	for _, name := range []string{"request", "admit"} {
+		t.Run("6/"+name, func(t *testing.T) {
+			end := true
+			trace := &fetcher.Trace{Decided: func(context.Context, policy.Decision) {
+				if end {
+					runtime.Goexit()
+				}
+			}}
+			inPace(t, pace.Limits{Parallel: 1}, fetcher.Options{Trace: trace}, func(p *paced) {
+				p.web.Site(site).Robots(text).Path("/*", page)
+				body := &closing{Reader: strings.NewReader("x")}
+				ended := make(chan bool)
+				go func() {
+					defer close(ended)
+					if name == "admit" {
+						p.tr.Admit(p.t.Context(), must(public))
+						return
+					}
+					req, _ := http.NewRequest(http.MethodPost, public, body)
+					p.tr.RoundTrip(req)
+				}()
+				<-ended
+				if end = false; name == "request" && body.closed.Load() != 1 {
+					t.Errorf("the body was closed %d times, want once", body.closed.Load())
+				}
+				ctx, cancel := context.WithTimeout(p.t.Context(), time.Hour)
+				defer cancel()
+				a, d, err := p.tr.Admit(ctx, must(public))
+				if err != nil || a == nil {
+					t.Errorf("got %v, %v; want a turn", d, err)
+				}
+				a.Done()
+			})
+		})
+	}
+}
+
+// Under PageEgress the body of a request is closed once, by the base that refuses its address.
+func TestBodyAtARefusedAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site(site).At("192.0.2.1").Robots(text)
+		tr := newTransport(t, &fetcher.Options{PageEgress: true, Egress: func(netip.Addr) error { return nil },
+			Base: roundTripper(func(r *http.Request) (*http.Response, error) {
+				if r.Body == nil {
+					return web.Transport().RoundTrip(r)
+				}
+				r.Body.Close()
+				return nil, &egress.RefusedError{}
+			})})
+		tr.SetLookup(web.LookupNetIP)
+		body := &closing{Reader: strings.NewReader("x")}
+		req, err := http.NewRequest(http.MethodPost, public, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tr.RoundTrip(req); !errors.Is(err, fetcher.ErrDisallowed) || body.closed.Load() != 1 {
+			t.Errorf("house/refused_address: got %v, the body was closed %d times; want ErrDisallowed, once", err, body.closed.Load())
+		}
+	})
+}
