@@ -54,7 +54,7 @@ func (b *bench) drive(programs drivers, jobs []job) error {
 		s.run(jobs, list, b.libraries[0], d.name == "echo")
 		scores = append(scores, s)
 	}
-	fmt.Fprintf(b.out, "drivers: %d files, times without the time of the pipe, which is that of the echo; %s\n", len(jobs), note)
+	fmt.Fprintf(b.out, "drivers: %d files, times without the time of the pipe, which the echo has; %s\n", len(jobs), note)
 	fmt.Fprintf(b.out, "    %-16s %14s %8s %14s %8s %10s %16s\n", "", "file, 1 match", "ratio", "match", "ratio", "left out", "vectors")
 	for _, s := range scores {
 		s.print(b, scores[0], scores[1])
@@ -174,8 +174,8 @@ func compare(times, pipe, ours []time.Duration) (each time.Duration, ratio strin
 	return sum / time.Duration(n), fmt.Sprintf("%.1fx", float64(sum)/float64(own)), n
 }
 
-// readVectors reads the project's own vectors, and those of other implementations if
-// POLITE_CONFORMANCE names the folder that has them.
+// readVectors reads the project's own vectors, and the vectors of other implementations if
+// POLITE_CONFORMANCE names their folder.
 func readVectors() (list []vectors.Vector, note string, err error) {
 	list, err = vectorsOf(filepath.Join("..", "vectors", "ours.jsonl"))
 	folder := os.Getenv("POLITE_CONFORMANCE")

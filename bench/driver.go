@@ -24,7 +24,7 @@ import (
 //
 // There is no answer to file. The answer to ask is one line of N characters, 1 for a URL
 // that may be fetched and 0 for one that may not. It must not stay in a buffer. TOKEN goes
-// on to the end of the line. When the input ends, so does the driver.
+// on to the end of the line. The driver ends with its input.
 //
 // drivers/robotparser.py is a driver, and so is this command with the flag -answer.
 type driver struct {

@@ -47,7 +47,7 @@ func main() {
 	}
 }
 
-// run prints the rows for real files or for generated ones, or those of drivers.
+// run prints the rows for real files or for generated ones, or the rows of drivers.
 func (b *bench) run(dir string, files int, programs drivers) (err error) {
 	var jobs []job
 	if dir != "" {

@@ -34,7 +34,7 @@ type server struct {
 	client  rueidis.Client
 }
 
-// servers are those of a store.
+// servers are the servers of a store.
 type servers []*server
 
 // start starts the servers of a store. If the error is nil, stop ends them.

@@ -14,7 +14,7 @@ import (
 
 // This file prints the results.
 
-// add adds the counts of a day to those of the days before.
+// add adds the counts of a day to the sums of the days before.
 func (t *counts) add(d counts) {
 	for _, sum := range []struct {
 		to   *int

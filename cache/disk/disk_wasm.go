@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Store is a cache.Store in a file. WebAssembly has none: Open fails, and so does every method of a zero Store.
+// Store is a cache.Store in a file. WebAssembly has none: Open and every method of a zero Store fail.
 type Store struct{}
 
 // Open returns an error that is [errors.ErrUnsupported].

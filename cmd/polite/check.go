@@ -178,7 +178,7 @@ type checkResult struct {
 	story *explain.Explanation
 }
 
-// MarshalJSON adds the other fields to those of the Decision.
+// MarshalJSON adds the other fields to the fields of the Decision.
 func (r checkResult) MarshalJSON() ([]byte, error) {
 	d, err := r.Decision.MarshalJSON()
 	if err != nil {

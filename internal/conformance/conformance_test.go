@@ -69,7 +69,7 @@ func TestPromises(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range promises() {
+	for _, s := range promises {
 		for _, p := range s.promises {
 			if missing := all.Lacks(p.proofs); len(missing) > 0 || len(p.proofs) == 0 {
 				t.Errorf("%s\ngot  %q\nwant the names of tests; missing %q", p.says, p.proofs, missing)
@@ -92,7 +92,7 @@ func TestFigures(t *testing.T) {
 	if lines := strings.Count(figuresFile, "\n"); lines != len(unused)+1 {
 		t.Errorf("figures.txt has %d lines and %d figures, want four fields in each line but the first", lines, len(unused))
 	}
-	for _, s := range promises() {
+	for _, s := range promises {
 		for _, p := range s.promises {
 			f, ok := figures()[p.figure]
 			if delete(unused, p.figure); !ok {

@@ -159,7 +159,7 @@ func (d *desk) probeAnswered() {
 	d.report(pace.Report{Answered: "q.b", Level: -1})
 	d.refused(soon("r.c"), "the answer to the probe says nothing of the host")
 	d.report(pace.Report{Answered: "p.a", Health: pace.Healthy, Level: -1})
-	d.refused(soon("r.c"), "another ticket than that of the probe has its answer")
+	d.refused(soon("r.c"), "a ticket that is not the probe has its answer")
 	c := d.report(pace.Report{Answered: "q.b", Health: pace.Healthy, Level: -1})
 	if c.Open || c.Failures != 3 || c.Rest != rest {
 		d.Errorf("after the answer to the probe began well %+v, want three failures, the rest of %v, and no Open", c, rest)

@@ -27,7 +27,7 @@ type Metrics struct {
 	alone      prometheus.Gauge
 }
 
-// New registers the metrics. Their hooks are those of Trace.
+// New registers the metrics. Trace has their hooks.
 func New(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
