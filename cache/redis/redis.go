@@ -115,7 +115,7 @@ func Open(rawURL string, o *Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
-	s := &Store{prefix: o.Prefix, slot: o.Slot}
+	s := &Store{prefix: o.Prefix, slot: o.Slot, bell: bell{idle: listenIdle, listeners: map[string]*listener{}}}
 	if s.prefix == "" {
 		s.prefix = defaultPrefix
 	}
