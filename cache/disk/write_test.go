@@ -85,9 +85,9 @@ func (s *Store) failure() error {
 
 func waitFor(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !done(); <-time.After(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !done(); <-time.After(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("waited 20 s for %s", what)
+			t.Fatalf("waited a minute for %s", what)
 		}
 	}
 }

@@ -46,7 +46,8 @@ func startCluster(t testing.TB) *cluster {
 // startNode starts a server that can be a node of a cluster.
 func startNode(t testing.TB) *server {
 	t.Helper()
-	return start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "1500", "--repl-diskless-sync-delay", "0",
+	// A node that a busy machine stops for less than the timeout does not lose its slots.
+	return start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "4000", "--repl-diskless-sync-delay", "0",
 		"--cluster-port", fmt.Sprint(freePort(t)))
 }
 
@@ -67,7 +68,7 @@ func (c *cluster) migrate(slot string, from, to int) {
 		if len(keys) == 0 {
 			break
 		}
-		source.do("MIGRATE", "127.0.0.1", fmt.Sprint(target.port), keys[0], "0", "1000", "REPLACE")
+		source.do("MIGRATE", "127.0.0.1", fmt.Sprint(target.port), keys[0], "0", "30000", "REPLACE")
 	}
 	for _, n := range []*server{target, source, c.masters[3-from-to]} {
 		n.do("CLUSTER", "SETSLOT", slot, "NODE", c.ids[to])

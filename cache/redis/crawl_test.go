@@ -205,7 +205,8 @@ func (l *webLog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// beginCrawl starts the processes. It returns when each of them knows how many they are.
+// beginCrawl starts the processes. It returns when each of them has made a request, and has had time to learn how
+// many they are.
 func beginCrawl(t *testing.T, store string) *webLog {
 	t.Helper()
 	l := &webLog{t: t, began: time.Now(), store: store}
@@ -215,8 +216,33 @@ func beginCrawl(t *testing.T, store string) *webLog {
 	for i := range crawlers {
 		l.launch(fmt.Sprint(i))
 	}
+	l.await("each process has made a request", func() bool {
+		named := map[string]bool{}
+		for _, a := range l.arrivals {
+			name, _, _ := strings.Cut(a.serial, ".")
+			named[name] = true
+		}
+		return len(named) == crawlers
+	})
 	<-time.After(2500 * time.Millisecond) // a process asks how many they are once in a second
 	return l
+}
+
+// await returns when ok does, which looks at what has arrived.
+func (l *webLog) await(what string, ok func() bool) {
+	l.t.Helper()
+	for end := time.Now().Add(time.Minute); ; <-time.After(20 * time.Millisecond) {
+		l.mu.Lock()
+		done := ok()
+		l.mu.Unlock()
+		if done {
+			return
+		}
+		if time.Now().After(end) {
+			l.t.Errorf("waited a minute until %s", what)
+			return
+		}
+	}
 }
 
 // launch starts a process. It ends when its input is closed.
@@ -226,7 +252,7 @@ func (l *webLog) launch(name string) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	worker := exec.CommandContext(l.t.Context(), os.Args[0], "-test.run=^TestCrawlWorker$", "-test.timeout=2m")
+	worker := exec.CommandContext(l.t.Context(), os.Args[0], "-test.run=^TestCrawlWorker$", "-test.timeout=5m")
 	worker.Env = append(os.Environ(), workerErrand+"="+string(text))
 	var out bytes.Buffer
 	worker.Stdout, worker.Stderr = &out, &out
@@ -261,9 +287,17 @@ func (f failover) inTrouble(at time.Time) bool {
 	return at.After(f.failed) && at.Before(f.healed.Add(settled))
 }
 
-// finish lets the crawl run until the rate after a failover is measured, ends it and checks all promises.
+// finish lets the crawl run until the rate after a failover is measured and each site is visited again, ends it and
+// checks all promises.
 func (l *webLog) finish(f failover) {
 	<-time.After(time.Until(f.healed.Add(settled + measured)))
+	l.await("each site is visited after a failover", func() bool {
+		visited := map[string]bool{}
+		for _, a := range l.arrivals {
+			visited[a.site] = visited[a.site] || !f.inTrouble(a.at) && a.at.After(f.healed)
+		}
+		return !slices.ContainsFunc(openSites, func(site string) bool { return !visited[site] })
+	})
 	f.ended = time.Now()
 	for _, in := range l.inputs {
 		in.Close()
@@ -275,8 +309,11 @@ func (l *webLog) finish(f failover) {
 	}
 	l.t.Logf("failed after %v, healed after %v", f.failed.Sub(l.began), f.healed.Sub(l.began))
 	l.t.Run("7/nothing_that_is_not_allowed", l.checkAllowed)
+	trouble := f.healed.Add(settled)
+	l.t.Run("6/limits_before_a_server_is_down", func(t *testing.T) { l.checkLimits(t, l.began, f.failed) })
+	l.t.Run("6/limits_while_a_server_is_down", func(t *testing.T) { l.checkLimits(t, f.failed, trouble) })
+	l.t.Run("6/limits_after_a_failover", func(t *testing.T) { l.checkLimits(t, trouble, f.ended) })
 	l.t.Run("6/gap", func(t *testing.T) { l.checkGap(t, f) })
-	l.t.Run("6/limits_while_a_server_is_down", func(t *testing.T) { l.checkTrouble(t, f) })
 	l.t.Run("6/rate_after_a_failover", func(t *testing.T) { l.checkRate(t, f) })
 }
 
@@ -301,15 +338,16 @@ func (l *webLog) bySite() map[string][]arrival {
 }
 
 // checkGap compares each two arrivals with the gap. The log of an arrival may be late, so the earlier of the two
-// counts from when its process had written it.
+// counts from when its process had written it. On a busy machine a process may be wrong about the store's clock by
+// more than the gap, or lose the store for a moment, so only a quiet machine is required to keep it.
 func (l *webLog) checkGap(t *testing.T, f failover) {
+	if os.Getenv(measureAll) == "" {
+		t.Skip("measured with", measureAll)
+	}
 	sent := map[string]time.Time{}
 	for _, d := range l.diaries {
 		for _, loss := range d.Losses {
 			if loss.Error != "<nil>" && !f.inTrouble(loss.At) {
-				if strings.Contains(loss.Error, "no answer within") {
-					t.Skipf("this machine is too busy for its own servers: %s", loss.Error)
-				}
 				t.Errorf("the pace was lost after %v: %s; want it kept but for the failover", loss.At.Sub(l.began), loss.Error)
 			}
 		}
@@ -317,10 +355,7 @@ func (l *webLog) checkGap(t *testing.T, f failover) {
 			sent[serial] = at
 		}
 	}
-	shortest, noise := time.Hour, 5*time.Millisecond
-	if os.Getenv(measureAll) == "" {
-		noise = 20 * time.Millisecond // a busy machine delays a request on its way
-	}
+	shortest := time.Hour
 	for site, arrivals := range l.bySite() {
 		for i := 1; i < len(arrivals); i++ {
 			a, b := arrivals[i-1], arrivals[i]
@@ -328,7 +363,7 @@ func (l *webLog) checkGap(t *testing.T, f failover) {
 				continue
 			}
 			apart := b.at.Sub(sent[a.serial])
-			if apart < crawlGap-noise {
+			if apart < crawlGap-5*time.Millisecond {
 				t.Errorf("%s after %v: %s of request %s came %v after %s of %s, want %v", site, b.at.Sub(l.began), b.path, b.serial, apart, a.path, a.serial, crawlGap)
 			}
 			shortest = min(shortest, apart)
@@ -337,15 +372,19 @@ func (l *webLog) checkGap(t *testing.T, f failover) {
 	t.Logf("%d requests, shortest gap %v", len(l.arrivals), shortest)
 }
 
-// checkTrouble counts the requests from the failure on until the fleet is to have its whole rate again. Each process
-// keeps its share of the limits alone meanwhile, so the fleet keeps them on average.
-func (l *webLog) checkTrouble(t *testing.T, f failover) {
-	span := f.healed.Add(settled).Sub(f.failed)
+// checkLimits counts the requests of a span. Without the store each process keeps its share of the limits, so the
+// fleet keeps them on average, but for one request of each process at each change. A busy machine loses the store
+// for a moment again and again. A fleet whose processes do not share makes eight times as many requests.
+func (l *webLog) checkLimits(t *testing.T, from, to time.Time) {
+	span := to.Sub(from)
 	most := int(span/crawlGap) + crawlers + 1
+	if os.Getenv(measureAll) == "" {
+		most *= 2
+	}
 	for site, arrivals := range l.bySite() {
 		n := 0
 		for _, a := range arrivals {
-			if f.inTrouble(a.at) {
+			if a.at.After(from) && a.at.Before(to) {
 				n++
 			}
 		}
@@ -377,12 +416,8 @@ func (l *webLog) checkRate(t *testing.T, f failover) {
 		t.Logf("%s: %d of %.1f; in each second %v", site, n, permitted, seconds)
 	}
 	share := float64(total) / permitted / float64(len(openSites))
-	want := 0.9
-	if os.Getenv(measureAll) == "" {
-		want = 0.7 // a busy machine may lose a part
-	}
 	t.Logf("share of the permitted rate %.2f", share)
-	if share < want {
-		t.Errorf("%v after the failover the share of the permitted rate is %.2f, want at least %.2f", settled, share, want)
+	if share < 0.9 && os.Getenv(measureAll) != "" { // a busy machine may lose any part
+		t.Errorf("%v after the failover the share of the permitted rate is %.2f, want at least 0.9", settled, share)
 	}
 }

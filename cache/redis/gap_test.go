@@ -17,33 +17,32 @@ import (
 	"time"
 )
 
-// TestPaceArrivals looks at the log of a server that eight processes visit: no two requests arrive closer than
-// the gap, though each connection takes up to 40 ms, one process is killed and another stopped again and again.
+// TestPaceArrivals looks at the log of a server that eight processes visit: no request arrives sooner than the gap
+// permits for as many, though each connection takes up to 40 ms, one process is killed and another stopped again and
+// again. On a quiet machine no two requests arrive closer than the gap.
 //
 // A process that is stopped between its turn and its connection cannot know it. Such a request may arrive at any
 // moment and is left out.
 func TestPaceArrivals(t *testing.T) {
 	const gap = 50 * time.Millisecond
-	span, noise := 6*time.Second, 3*time.Millisecond
-	kinds := []bool{false, true}
+	span, kinds := 6*time.Second, []bool{false, true}
 	if os.Getenv(measureAll) == "" {
-		// A busy machine delays a request on its way by some milliseconds.
-		span, noise, kinds = 2*time.Second, 12*time.Millisecond, []bool{true}
+		span, kinds = 2*time.Second, []bool{true}
 	}
 	for _, away := range []far{{}, {10 * time.Millisecond, 5 * time.Millisecond}} {
 		for _, parallel := range []int{1, 2, 4} {
 			for _, trouble := range kinds {
 				l := load{parallel, 30 * time.Millisecond * time.Duration(parallel), gap, away}
 				t.Run(fmt.Sprintf("6/%s_trouble_%v", l.name(), trouble), func(t *testing.T) {
-					l.checkArrivals(t, span, noise, trouble)
+					l.checkArrivals(t, span, trouble)
 				})
 			}
 		}
 	}
 }
 
-// checkArrivals runs the load and compares each two arrivals with the gap.
-func (l load) checkArrivals(t *testing.T, span, noise time.Duration, trouble bool) {
+// checkArrivals runs the load and compares the arrivals with the gap.
+func (l load) checkArrivals(t *testing.T, span time.Duration, trouble bool) {
 	o := &origin{fleet: 8, takes: l.takes, ready: make(chan struct{})}
 	web := httptest.NewServer(o)
 	defer web.Close()
@@ -52,7 +51,7 @@ func (l load) checkArrivals(t *testing.T, span, noise time.Duration, trouble boo
 	var wg sync.WaitGroup
 	store := l.far.store(t, start(t))
 	for i := range o.fleet {
-		worker := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPaceWorker$", "-test.timeout=1m")
+		worker := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPaceWorker$", "-test.timeout=5m")
 		worker.Env = append(os.Environ(), workerStore+"="+store, workerOrigin+"="+web.URL, workerSpan+"="+span.String(),
 			workerGap+"="+l.gap.String(), workerParallel+"="+strconv.Itoa(l.parallel), workerDial+"=40ms")
 		var out bytes.Buffer
@@ -66,7 +65,7 @@ func (l load) checkArrivals(t *testing.T, span, noise time.Duration, trouble boo
 			if err != nil && !(trouble && i == 0) {
 				t.Errorf("worker: %v\n%s", err, &out)
 			}
-			if bytes.Contains(out.Bytes(), []byte(storeAway)) && !(trouble && i < 2) {
+			if bytes.Contains(out.Bytes(), []byte(storeAway)) {
 				away.Store(true)
 			}
 		})
@@ -86,6 +85,7 @@ func (l load) checkArrivals(t *testing.T, span, noise time.Duration, trouble boo
 		})
 	}
 	slices.SortFunc(o.visits, func(a, b visit) int { return a.arrived.Compare(b.arrived) })
+	o.keptGap(t, l.gap)
 	shortest, left, early := time.Hour, 0, 0
 	for i := 1; i < len(o.visits); i++ {
 		a, b := o.visits[i-1], o.visits[i]
@@ -95,14 +95,14 @@ func (l load) checkArrivals(t *testing.T, span, noise time.Duration, trouble boo
 		}
 		apart := b.arrived.Sub(a.arrived)
 		shortest = min(shortest, apart)
-		if apart < l.gap-noise {
+		if apart < l.gap-3*time.Millisecond {
 			early++
 			t.Logf("two requests arrive %v apart: turn and arrival of process %s at %v and %v, of process %s at %v and %v", apart,
 				a.process, a.turned.Sub(o.met), a.arrived.Sub(o.met), b.process, b.turned.Sub(o.met), b.arrived.Sub(o.met))
 		}
 	}
-	// A machine that runs other tests as well may deliver a request late, which shortens the gap behind it.
-	if early > 0 && (os.Getenv(measureAll) != "" || early > len(o.visits)/20) {
+	// A busy machine may deliver a request late, which shortens the gap behind it.
+	if early > 0 && os.Getenv(measureAll) != "" {
 		t.Errorf("%d of %d requests arrive less than %v after the one before", early, len(o.visits), l.gap)
 	}
 	t.Logf("%d requests, %.1f a second; shortest gap %v; %d pairs left out; %d in flight", len(o.visits),

@@ -26,6 +26,7 @@ type ward struct {
 
 // A scopeLog is what the requests of a fleet show of their limits.
 type scopeLog struct {
+	began time.Time
 	mu    sync.Mutex
 	wards map[string]*ward
 	waits []time.Duration
@@ -33,7 +34,7 @@ type scopeLog struct {
 }
 
 func newScopeLog(limits map[string]pace.Limits) *scopeLog {
-	l := &scopeLog{wards: map[string]*ward{}}
+	l := &scopeLog{began: time.Now(), wards: map[string]*ward{}}
 	for name, limit := range limits {
 		l.wards[name] = &ward{limits: limit}
 	}
@@ -92,9 +93,12 @@ func (l *scopeLog) check(t *testing.T) {
 		if os.Getenv(measureAll) != "" && shortest < w.limits.Gap-3*time.Millisecond {
 			t.Errorf("6: %s: two starts %v apart, want %v", name, shortest, w.limits.Gap)
 		}
-		// A busy machine delays a request after its turn, but not all alike.
-		if n := len(w.starts) - 1; n > 0 && w.starts[n].Sub(w.starts[0]) < time.Duration(n)*w.limits.Gap-200*time.Millisecond {
-			t.Errorf("6: %s: %d starts within %v, want a gap of %v between two", name, n+1, w.starts[n].Sub(w.starts[0]), w.limits.Gap)
+		// A busy machine delays a request after its turn, but makes none early, as origin.keptGap says.
+		for i, start := range w.starts {
+			if got, want := start.Sub(l.began), time.Duration(i)*w.limits.Gap-clockError; got < want {
+				t.Errorf("6: %s: start %d came after %v, want at least %v", name, i, got, want)
+				break
+			}
 		}
 		if w.limits.Parallel > 0 && w.most > w.limits.Parallel {
 			t.Errorf("6: %s: %d requests in flight, want at most %d", name, w.most, w.limits.Parallel)
@@ -195,7 +199,7 @@ var scopeLoads = []struct {
 		func(host int) []string { return []string{fmt.Sprint("d", host%2), "all"} }, 20},
 }
 
-// A fleet gets nearly all that its scopes permit.
+// A fleet gets nearly all that its scopes permit, and never more.
 func TestScopeShare(t *testing.T) {
 	const span = 4 * time.Second
 	for _, load := range scopeLoads {
@@ -216,12 +220,8 @@ func TestScopeShare(t *testing.T) {
 			l.check(t)
 			rate := float64(len(l.waits)) / span.Seconds()
 			t.Logf("%.1f of %.1f requests a second, %.0f %%", rate, load.permitted, 100*rate/load.permitted)
-			want := 0.3 // a busy machine loses a part
-			if os.Getenv(measureAll) != "" {
-				want = 0.9
-			}
-			if rate < want*load.permitted {
-				t.Errorf("share of the permitted rate %.2f, want at least %.2f", rate/load.permitted, want)
+			if rate == 0 || rate < 0.9*load.permitted && os.Getenv(measureAll) != "" { // a busy machine loses any part
+				t.Errorf("share of the permitted rate %.2f, want at least 0.9", rate/load.permitted)
 			}
 		})
 	}
@@ -274,8 +274,8 @@ func TestScopesOnACluster(t *testing.T) {
 				t.Errorf("OnShared(%v), want an error that says what to set", err)
 			}
 		}
-		if len(l.waits) < 10 {
-			t.Errorf("%d turns in 3s, want some of each process", len(l.waits))
+		if len(l.waits) == 0 {
+			t.Error("no turn in 3s, want some of each process")
 		}
 	})
 }
@@ -297,7 +297,7 @@ func TestScopesOfAProcessThatIsGone(t *testing.T) {
 	gone.Close()
 	closed := time.Now()
 	for i := range 10 {
-		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		if err := l.visit(ctx, fleet[i%len(fleet)], fmt.Sprint("http://host", i), []string{"two", "one"}, time.Millisecond); err != nil {
 			t.Fatalf("6: Wait = %v %v after a process was gone; want its places free after some seconds", err, time.Since(closed))
 		}

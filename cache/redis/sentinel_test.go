@@ -25,7 +25,7 @@ func startSentinels(t testing.TB) *sentinels {
 	await(t, []*server{s.replica}, "INFO replication", "master_link_status:up")
 	for range 3 {
 		w := &server{t: t, port: freePort(t), args: []string{"--sentinel"}, config: fmt.Sprintf("sentinel monitor crawl 127.0.0.1 %d 2\n"+
-			"sentinel down-after-milliseconds crawl 1500\nsentinel failover-timeout crawl 1000\n", s.primary.port)}
+			"sentinel down-after-milliseconds crawl 4000\nsentinel failover-timeout crawl 1000\n", s.primary.port)}
 		w.start()
 		t.Cleanup(w.kill)
 		s.watchers = append(s.watchers, w)
@@ -80,7 +80,7 @@ func (s *sentinels) checkSwitch(t *testing.T) {
 	defer store.Watch("process.1", func(pace.Grant) {})()
 	channel := "PUBSUB NUMSUB " + store.wakeChannel("process")
 	await(t, []*server{s.primary}, channel, " 1]")
-	s.watchers[0].do("SENTINEL", "FAILOVER", "crawl")
+	await(t, s.watchers[:1], "SENTINEL FAILOVER crawl", "OK")
 	await(t, []*server{s.replica}, "ROLE", "master")
 	// A sentinel does this after some seconds.
 	await(t, []*server{s.primary}, fmt.Sprint("REPLICAOF 127.0.0.1 ", s.replica.port), "OK")

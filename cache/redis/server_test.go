@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -65,7 +66,7 @@ func (s *server) start() {
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	for end := time.Now().Add(10 * time.Second); ; {
+	for end := time.Now().Add(time.Minute); ; {
 		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.port))
 		if err == nil {
 			conn.Close()
@@ -136,7 +137,7 @@ func (s *server) try(words ...string) (string, error) {
 // await runs a command on each server until its answer contains a text.
 func await(t testing.TB, servers []*server, command, text string) {
 	t.Helper()
-	end := time.Now().Add(30 * time.Second)
+	end := time.Now().Add(time.Minute)
 	for _, s := range servers {
 		for {
 			answer, err := s.try(strings.Fields(command)...)
@@ -144,20 +145,24 @@ func await(t testing.TB, servers []*server, command, text string) {
 				break
 			}
 			if time.Now().After(end) {
-				t.Fatalf("%s: %s, %v after 30 s, want %q", command, answer, err, text)
+				t.Fatalf("%s: %s, %v after a minute, want %q", command, answer, err, text)
 			}
 			<-time.After(20 * time.Millisecond)
 		}
 	}
 }
 
-// freePort returns a port that nothing listens on.
+// freePort returns a port that nothing listens on. It is below the ports that systems give to connections and to
+// listeners without a port, so that nobody takes it while its server is not there.
 func freePort(t testing.TB) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		port := 10_000 + rand.IntN(20_000)
+		if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port)); err == nil {
+			l.Close()
+			return port
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	t.Fatal("no free port")
+	return 0
 }

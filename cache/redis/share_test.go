@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -121,7 +120,7 @@ func (l load) measure(t *testing.T, span time.Duration) (rate float64, shortest 
 	var wg sync.WaitGroup
 	for range o.fleet {
 		wg.Go(func() {
-			worker := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPaceWorker$", "-test.timeout=2m")
+			worker := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPaceWorker$", "-test.timeout=5m")
 			worker.Env = append(os.Environ(), workerStore+"="+store, workerOrigin+"="+web.URL,
 				workerSpan+"="+(warmup+span+cooldown).String(), workerGap+"="+l.gap.String(), workerParallel+"="+strconv.Itoa(l.parallel))
 			out, err := worker.CombinedOutput()
@@ -137,7 +136,10 @@ func (l load) measure(t *testing.T, span time.Duration) (rate float64, shortest 
 	if away.Load() {
 		t.Skip(tooBusy)
 	}
-	slices.SortFunc(o.arrived, time.Time.Compare)
+	if len(o.arrived) == 0 {
+		t.Error("no request arrived")
+	}
+	o.keptGap(t, l.gap)
 	begin, end := o.met.Add(warmup), o.met.Add(warmup+span)
 	shortest = time.Hour
 	n := 0
@@ -152,11 +154,11 @@ func (l load) measure(t *testing.T, span time.Duration) (rate float64, shortest 
 	return float64(n) / span.Seconds(), shortest, o.most
 }
 
-// measureAll makes TestPaceShare measure all loads with its full bound. Otherwise it measures a few. A busy machine
-// may lose a part then, and has three tries.
+// measureAll makes TestPaceShare measure all loads and require the rate, as other tests require what holds on a quiet
+// machine alone. Otherwise it runs a few loads, and only the limits are required.
 const measureAll = "POLITE_TEST_SHARE"
 
-// A fleet gets nearly all that its limits permit, with Redis near and far.
+// A fleet gets nearly all that its limits permit, with Redis near and far, and never more.
 func TestPaceShare(t *testing.T) {
 	var loads []load
 	for _, away := range []far{{}, {10 * time.Millisecond, 5 * time.Millisecond}} {
@@ -168,26 +170,22 @@ func TestPaceShare(t *testing.T) {
 			}
 		}
 	}
-	want, span, tries := 0.9, 4*time.Second, 1
+	want, span := 0.9, 4*time.Second
 	if os.Getenv(measureAll) == "" {
-		want, span, tries = 0.5, 2*time.Second, 3
+		want, span = 0, 2*time.Second
 		loads = []load{loads[0], loads[12], loads[18]}
 	}
 	for _, l := range loads {
 		t.Run("6/"+l.name(), func(t *testing.T) {
-			share := 0.0
-			for range tries {
-				rate, shortest, most := l.measure(t, span)
-				share = max(share, rate/l.permitted())
-				t.Logf("%.1f of %.1f requests a second, %.0f %%; shortest gap %v; %d in flight", rate, l.permitted(), 100*rate/l.permitted(), shortest.Round(100*time.Microsecond), most)
-				if most > l.parallel {
-					t.Errorf("%d requests in flight, want at most %d", most, l.parallel)
-				}
-				if share >= want {
-					return
-				}
+			rate, shortest, most := l.measure(t, span)
+			share := rate / l.permitted()
+			t.Logf("%.1f of %.1f requests a second, %.0f %%; shortest gap %v; %d in flight", rate, l.permitted(), 100*share, shortest.Round(100*time.Microsecond), most)
+			if most > l.parallel {
+				t.Errorf("%d requests in flight, want at most %d", most, l.parallel)
 			}
-			t.Errorf("share of the permitted rate %.2f, want at least %.2f", share, want)
+			if share < want {
+				t.Errorf("share of the permitted rate %.2f, want at least %.2f", share, want)
+			}
 		})
 	}
 }
