@@ -99,11 +99,13 @@ func (m *memory) registerToken(token string) {
 	}
 }
 
-// registeredTokens returns the tokens given to registerToken.
-func (m *memory) registeredTokens() []string {
+// size returns how many bytes a text retains, with the groups of all tokens given to
+// registerToken.
+func (m *memory) size(text *policy.Text) int64 {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.tokens
+	tokens := m.tokens
+	m.mu.Unlock()
+	return int64(text.Size(tokens...))
 }
 
 // remember keeps the record and returns it. If another authority has the same text,
@@ -115,11 +117,13 @@ func (m *memory) remember(key string, rec *policy.Record) *policy.Record {
 	}
 	cost, part := int64(rec.Size()), (*lru.Part[*policy.Text])(nil)
 	if text := rec.Text(); text != nil {
-		size := int64(text.Size(m.registeredTokens()...))
-		part = m.records.Share(m.records.Hash(text.Digest()), text, size)
+		hash := m.records.Hash(text.Digest())
+		if part = m.records.Find(hash); part == nil {
+			part = m.records.Share(hash, text, m.size(text)) // deflates it
+		}
 		if rec = rec.Share(part.Value()); rec.Text() != part.Value() { // another text with the same hash
 			m.records.Drop(part)
-			part, cost = nil, cost+size
+			part, cost = nil, cost+m.size(text)
 		}
 	}
 	if old := m.records.Put(key, rec, cost, part); old != nil && old.Text() != rec.Text() {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"strings"
 
 	"github.com/rfc9309/polite/matcher"
 )
@@ -132,19 +131,23 @@ func ExampleParse() {
 	// Output: 1 false
 }
 
-// A crawler that keeps its files packed unpacks one once for each token.
-func ExampleParsePacked() {
-	unpack := func(packed string) string {
+// A packed file is unpacked once for each token that has no group yet.
+func ExampleFile_Pack() {
+	text := "User-agent: *\nDisallow: /private\n"
+	f := matcher.Parse([]byte(text), matcher.Dialect{})
+	f.Group("FirstBot")
+	f = f.Pack("packed", func(string) string {
 		fmt.Println("unpacked")
-		return strings.ReplaceAll(packed, ";", "\n")
+		return text
+	})
+	for _, token := range []string{"FirstBot", "SecondBot", "SecondBot"} {
+		fmt.Println(token, f.Match(token, "/private").Allowed)
 	}
-	f := matcher.ParsePacked("User-agent: *;Disallow: /private", unpack, matcher.Dialect{})
-	fmt.Println(f.Match("ExampleBot", "/private").Allowed)
-	fmt.Println(f.Match("ExampleBot", "/public").Allowed)
 	// Output:
+	// FirstBot false
 	// unpacked
-	// false
-	// true
+	// SecondBot false
+	// SecondBot false
 }
 
 func ExampleFile_Match() {

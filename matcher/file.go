@@ -40,11 +40,13 @@ func Parse(text []byte, d Dialect) *File {
 	return &File{text: string(text), dialect: d}
 }
 
-// ParsePacked is Parse for a text that is kept packed, for instance compressed. The
-// File calls unpack whenever it needs the lines: once for each token whose group it
-// has not. So unpack must always return the same, from any goroutine.
-func ParsePacked(packed string, unpack func(packed string) string, d Dialect) *File {
-	return &File{text: packed, unpack: unpack, dialect: d}
+// Pack returns f with its groups and with the text packed, for instance compressed. That
+// File calls unpack whenever it needs the lines: once for each token whose group it has
+// not. So unpack must always return the text of f, from any goroutine.
+func (f *File) Pack(packed string, unpack func(packed string) string) *File {
+	p := &File{text: packed, unpack: unpack, dialect: f.dialect}
+	p.groups.Store(f.groups.Load())
+	return p
 }
 
 // Text returns the file as Parse got it, or as it was unpacked. It is "" for a nil

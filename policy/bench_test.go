@@ -78,6 +78,20 @@ func BenchmarkLearn(b *testing.B) {
 	}
 }
 
+// BenchmarkText measures all that a new text costs: to learn it, to compile the group of a
+// crawler, to pack it, and to store it.
+func BenchmarkText(b *testing.B) {
+	p := policy.RFC9309()
+	a := attempt(b, "200", start)
+	a.Body = []byte(sized(100))
+	b.ReportAllocs()
+	for b.Loop() {
+		r := p.Learn(nil, a)
+		r.Text().Size("ExampleBot")
+		stored(b, r)
+	}
+}
+
 func BenchmarkStore(b *testing.B) {
 	p := policy.RFC9309()
 	r := warm(b, 13)
@@ -91,9 +105,11 @@ func BenchmarkStore(b *testing.B) {
 	b.Run("load", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := p.Load(data); err != nil {
+			r, err := p.Load(data)
+			if err != nil {
 				b.Fatal(err)
 			}
+			r.Text().Size("ExampleBot")
 		}
 	})
 }

@@ -50,7 +50,7 @@ func (r *Record) MarshalBinary() ([]byte, error) {
 		data = append(binary.AppendUvarint(data, uint64(len(*s))), *s...)
 	}
 	if r.copy != nil {
-		data = append(data, r.copy.text.deflated...)
+		data = append(data, r.copy.text.pack().deflated...)
 	}
 	sum := sha256.Sum256(data)
 	return append(data, sum[:sumSize]...), nil

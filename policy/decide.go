@@ -39,7 +39,7 @@ func (r *Record) Decide(token string, target *url.URL, now time.Time) Decision {
 // applyRules decides by the rules of the copy, which is in use.
 func (r *Record) applyRules(d *Decision, token string, target *url.URL) {
 	d.Digest = r.copy.text.Digest()
-	d.Match = r.copy.text.file.MatchURL(token, target)
+	d.Match = r.copy.text.group(token).MatchURL(target)
 	if d.Match.Allowed {
 		d.Verdict = Allow
 	}
@@ -82,7 +82,7 @@ func (r *Record) state(now int64) (d Decision, b basis) {
 // Allows is Decide(token, target, now).Allowed() without the explanation. It
 // allocates nothing once the group of the token is compiled: see [Record.File].
 func (r *Record) Allows(token string, target *url.URL, now time.Time) bool {
-	return r.AllowsGroup(r.File().Group(token), target, now)
+	return r.AllowsGroup(r.Text().group(token), target, now)
 }
 
 // AllowsGroup is Allows for a caller that has the group of its token in File, for its

@@ -10,7 +10,6 @@ import (
 
 	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/internal/field"
-	"github.com/rfc9309/polite/matcher"
 )
 
 // This file learns from a fetch: RFC 9309, section 2.3.1.
@@ -100,17 +99,16 @@ func (s *step) success(rule StatusRule) *Record {
 	if s.a.Cut || len(body) > s.p.Limit {
 		body = wholeLines(body, s.p.Limit)
 	}
-	file := matcher.Parse(body, s.p.Dialect)
-	if rule.NeedRules && file.CountRules() == 0 {
+	text := newText(s.p, body, "")
+	if old := s.old.Text(); text.same(old) {
+		text = old // its groups are compiled
+	}
+	if rule.NeedRules && !text.hasRules() {
 		rule.Access = Unreachable
 		return s.noFile(rule, fmt.Sprintf("status %d without a rule", s.a.Status))
 	}
-	text := newText(s.p, body, deflate(body))
-	if text.same(s.old.Text()) {
-		text = s.old.Text() // its groups are compiled
-	}
 	return s.confirmed(&cachedCopy{
-		text: text, source: s.newSource(), declared: undeclared, page: file.CountRules() == 0 && notText(s.a.Header, body),
+		text: text, source: s.newSource(), declared: undeclared, page: notText(s.a.Header, body) && !text.hasRules(),
 	})
 }
 

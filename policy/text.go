@@ -10,6 +10,7 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/rfc9309/polite/matcher"
@@ -17,19 +18,56 @@ import (
 
 // This file keeps the text of a robots.txt in little memory.
 
-// Text is the text of a robots.txt file as records keep it: deflated to about a
-// fifth, and beside it the compiled groups of the crawlers that asked. It is safe
-// for concurrent use, and records may share it: see [Record.Share].
+// Text is the text of a robots.txt file as records keep it: from the first decision on it is
+// deflated, to about a fifth, and beside it are the compiled groups of the crawlers that
+// asked. It is safe for concurrent use, and records may share it: see [Record.Share].
 type Text struct {
-	profile  *Profile
-	digest   [sha256.Size]byte // of the text in use, after the cut at the limit
-	deflated string            // RFC 1951
-	file     *matcher.File     // inflates it for each new crawler, and keeps the groups
+	profile *Profile
+	digest  [sha256.Size]byte       // of the text in use, after the cut at the limit
+	content atomic.Pointer[content] // pack replaces it once
 }
 
-// newText returns the text of a body under a profile.
+// content is a text in one of two forms.
+type content struct {
+	file     *matcher.File // keeps the groups
+	deflated string        // RFC 1951; "" if nothing has needed it so far
+	packed   bool          // file inflates deflated for each new crawler. Else it has the text itself.
+}
+
+// newText returns the text of a body under a profile. Deflated is the same text, or "".
 func newText(p *Profile, body []byte, deflated string) *Text {
-	return &Text{p, sha256.Sum256(body), deflated, matcher.ParsePacked(deflated, inflateValid, p.Dialect)}
+	t := &Text{profile: p, digest: sha256.Sum256(body)}
+	t.content.Store(&content{file: matcher.Parse(body, p.Dialect), deflated: deflated})
+	return t
+}
+
+// pack deflates the text, unless that was done before, and returns the content. Nobody
+// deflates a text that another record has already, and nobody inflates it for a group that
+// was compiled before pack.
+func (t *Text) pack() *content {
+	c := t.content.Load()
+	if c.packed {
+		return c
+	}
+	deflated := c.deflated
+	if deflated == "" {
+		deflated = deflate(c.file.Text())
+	}
+	t.content.CompareAndSwap(c, &content{c.file.Pack(deflated, inflateValid), deflated, true})
+	return t.content.Load()
+}
+
+// group returns the group of a token, nil for a nil Text.
+func (t *Text) group(token string) *matcher.Group {
+	if t == nil {
+		return nil
+	}
+	c := t.content.Load()
+	g := c.file.Group(token)
+	if !c.packed {
+		t.pack()
+	}
+	return g
 }
 
 // Digest returns the SHA-256 of the text in use, after the cut at the limit, in
@@ -43,6 +81,9 @@ func (t *Text) Digest() string {
 	return string(b[:])
 }
 
+// hasRules reports whether the text has a rule.
+func (t *Text) hasRules() bool { return t.content.Load().file.CountRules() > 0 }
+
 // same reports whether t and o are one text, read in one dialect.
 func (t *Text) same(o *Text) bool {
 	return t != nil && o != nil && t.digest == o.digest && t.profile.Dialect == o.profile.Dialect
@@ -55,9 +96,10 @@ func (t *Text) Size(tokens ...string) int {
 		return 0
 	}
 	for _, token := range tokens {
-		t.file.Group(token)
+		t.content.Load().file.Group(token)
 	}
-	return int(unsafe.Sizeof(*t)) + t.file.Size()
+	c := t.pack()
+	return int(unsafe.Sizeof(*t)+unsafe.Sizeof(*c)) + c.file.Size()
 }
 
 // writers keeps writers for the next text: a new one takes 1.2 MB, and as long to make
@@ -68,21 +110,28 @@ var writers = sync.Pool{New: func() any {
 }}
 
 // deflate returns the text deflated.
-func deflate(text []byte) string {
+func deflate(text string) string {
 	var b bytes.Buffer
 	w := writers.Get().(*flate.Writer)
 	defer writers.Put(w)
 	w.Reset(&b)
-	w.Write(text) // a bytes.Buffer returns no error
+	io.WriteString(w, text) // a bytes.Buffer returns no error
 	w.Close()
 	return b.String()
 }
 
+// readers keeps readers for the next text: a new one takes 45 KB, and as long to make as to
+// inflate a usual file.
+var readers = sync.Pool{New: func() any { return flate.NewReader(nil) }}
+
 // inflate returns the text that deflated holds and nothing more. A text of more than
 // limit bytes is an error.
 func inflate(deflated string, limit int64) ([]byte, error) {
+	inflater := readers.Get().(io.Reader)
+	defer readers.Put(inflater)
 	r := strings.NewReader(deflated)
-	text, err := io.ReadAll(io.LimitReader(flate.NewReader(r), limit+1))
+	inflater.(flate.Resetter).Reset(r, nil) // no error
+	text, err := io.ReadAll(io.LimitReader(inflater, limit+1))
 	if err == nil && (int64(len(text)) > limit || r.Len() > 0) {
 		err = errors.New("policy: the stored text is too long")
 	}

@@ -5,6 +5,7 @@ import (
 	"compress/flate"
 	"fmt"
 	"net/url"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -143,9 +144,39 @@ func TestGroupAtOnce(t *testing.T) {
 			if rec.Allows(fmt.Sprint("bot", i%3), private, start) {
 				t.Errorf("bot%d may read /private", i%3)
 			}
+			if got := rec.File().Text(); got != bodies["rules"] {
+				t.Errorf("the text is %q, want %q", got, bodies["rules"])
+			}
+			stored(t, rec)
 		})
 	}
 	all.Wait()
+}
+
+// TestPack checks by the allocated bytes that a new text is not inflated again for its first
+// crawler, and that a text which is known already is not inflated at all.
+func TestPack(t *testing.T) {
+	p := policy.RFC9309()
+	a := attempt(t, "200 rules", start)
+	a.Body = append(bytes.Repeat([]byte("# nothing\n"), 40_000), a.Body...)
+	old := p.Learn(nil, a)
+	old.Text().Size("ExampleBot")
+	for _, tt := range []struct {
+		name  string
+		old   *policy.Record
+		times uint64 // the length of the body, at most
+	}{{"3.1/new", nil, 4}, {"3.1/known", old, 2}} {
+		const runs = 10
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range runs {
+			p.Learn(tt.old, a).Text().Size("ExampleBot")
+		}
+		runtime.ReadMemStats(&after)
+		if got := (after.TotalAlloc - before.TotalAlloc) / runs; got > tt.times*uint64(len(a.Body)) {
+			t.Errorf("%s: %d bytes allocated for a body of %d; want at most %d times as many", tt.name, got, len(a.Body), tt.times)
+		}
+	}
 }
 
 // TestSameText checks that a fetch of the same text keeps the compiled groups.

@@ -32,8 +32,18 @@ type parts[S any] struct {
 // given hash.
 func (c *Cache[V, S]) Hash(content string) uint64 { return maphash.String(c.seed, content) }
 
-// Share returns the part with that hash, and a hold on it. If there is none it makes one of value, which
-// retains cost bytes.
+// Find returns the part with that hash, and a hold on it, or nil if there is none.
+func (c *Cache[V, S]) Find(hash uint64) *Part[S] {
+	c.parts.mu.Lock()
+	defer c.parts.mu.Unlock()
+	p := c.parts.byHash[hash]
+	if p != nil {
+		p.holds++
+	}
+	return p
+}
+
+// Share is Find. If there is no part it makes one of value, which retains cost bytes.
 //
 // Two contents may have one hash. The caller must compare the Value of the part with its own value, and Drop
 // a part that differs.
