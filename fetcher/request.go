@@ -115,23 +115,34 @@ func (t *Transport) requestPage(req *http.Request, v *visit, d *policy.Decision)
 		return t.sendInTurn(req, v, turn)
 	}
 	if !t.engine.opts.PageEgress {
-		reported := false
-		defer func() {
-			if !reported { // the hook ended the goroutine
-				turn.Done()
-				closeBody(req)
-			}
-		}()
-		t.report(req.Context(), *d)
-		reported = true
+		t.reportOr(req.Context(), *d, func() {
+			turn.Done()
+			closeBody(req)
+		})
 		return t.sendInTurn(req, v, turn)
 	}
 	resp, err := t.sendInTurn(req, v, turn)
 	if refused, unknown := t.decisionFor(req.Context(), v.target, err); err != nil && unknown == nil {
 		return t.refuse(req, refused)
 	}
-	t.report(req.Context(), *d)
+	t.reportOr(req.Context(), *d, func() {
+		if err == nil && resp.Body != nil {
+			resp.Body.Close() // ends the turn, too
+		}
+	})
 	return resp, err
+}
+
+// reportOr is report. If the hook ends the goroutine, abandon gives back what the request holds.
+func (t *Transport) reportOr(ctx context.Context, d policy.Decision, abandon func()) {
+	reported := false
+	defer func() {
+		if !reported {
+			abandon()
+		}
+	}()
+	t.report(ctx, d)
+	reported = true
 }
 
 // targetOf returns the URL that a request is for: its URL, with its Host if that is set.

@@ -134,7 +134,7 @@ func TestTurnAfterABrittleError(t *testing.T) {
 // A hook Decided that ends its goroutine does not keep the turn, and the body of the request
 // is closed.
 func TestTurnAfterTheHookEnded(t *testing.T) {
-	for _, name := range []string{"request", "admit"} {
+	for _, name := range []string{"request", "page_egress", "admit"} {
 		t.Run("6/"+name, func(t *testing.T) {
 			end := true
 			trace := &fetcher.Trace{Decided: func(context.Context, policy.Decision) {
@@ -142,7 +142,8 @@ func TestTurnAfterTheHookEnded(t *testing.T) {
 					runtime.Goexit()
 				}
 			}}
-			inPace(t, pace.Limits{Parallel: 1}, fetcher.Options{Trace: trace}, func(p *paced) {
+			inPace(t, pace.Limits{Parallel: 1}, fetcher.Options{Trace: trace, PageEgress: name == "page_egress"}, func(p *paced) {
+				p.tr.SetLookup(p.web.LookupNetIP)
 				p.web.Site(site).Robots(text).Path("/*", page)
 				body := &closing{Reader: strings.NewReader("x")}
 				ended := make(chan bool)
@@ -156,7 +157,7 @@ func TestTurnAfterTheHookEnded(t *testing.T) {
 					p.tr.RoundTrip(req)
 				}()
 				<-ended
-				if end = false; name == "request" && body.closed.Load() != 1 {
+				if end = false; name != "admit" && body.closed.Load() != 1 {
 					t.Errorf("the body was closed %d times, want once", body.closed.Load())
 				}
 				ctx, cancel := context.WithTimeout(p.t.Context(), time.Hour)
