@@ -1,46 +1,34 @@
 package matcher
 
-import (
-	"bytes"
-	"strings"
-)
+import "strings"
 
 // This file compares one pattern with a target: RFC 9309, section 2.2.3.
 
-// setShape sets starred and ending of r for a pattern in normal form that has a star, and
-// rewrites the pattern: a star after a star or at the end, and a "$" after a star, change
-// nothing of what matches. They become stars at the end, where they only count in the length
-// of the pattern.
-func (r *rule) setShape(pattern []byte) {
-	literal, anchored := bytes.CutSuffix(pattern, []byte("$"))
-	n := len(literal)
-	for n > 0 && literal[n-1] == '*' {
-		n--
-	}
-	anchored = anchored && n == len(literal)
-	literal = literal[:n]
-	if first := bytes.IndexByte(literal, '*'); first >= 0 {
-		r.starred = true
-		n = first + 1
-		for _, c := range literal[n:] {
-			if c != '*' || literal[n-1] != '*' {
-				literal[n] = c
-				n++
-			}
+// setShape sets shape and pair of r for a pattern in normal form.
+func (r *rule) setShape(pattern string, d *Dialect) {
+	literal := pattern
+	if !d.literal {
+		short, anchored := strings.CutSuffix(pattern, "$")
+		literal = strings.TrimRight(short, "*")
+		switch {
+		case len(literal) < len(short):
+			r.shape = endStars
+		case anchored:
+			r.shape = endAnchor
+		}
+		if strings.Contains(literal, "*") {
+			r.shape |= innerStar
 		}
 	}
-	if r.ending = 0; anchored {
-		r.ending, pattern[n] = endAnchor, '$'
-		n++
-	}
-	for ; n < len(pattern); n++ {
-		pattern[n] = '*'
-		r.ending |= endStars
+	for i := len(literal) - 1; i > 0 && r.pair == 0; i-- {
+		if !r.starred() || literal[i] != '*' && literal[i-1] != '*' {
+			r.pair = pairOf(literal[i-1], literal[i])
+		}
 	}
 }
 
 // matchStars reports whether the literal p matches a beginning of t, or all of t
-// if anchored is set. p has a star, none beside another and none at its end.
+// if anchored is set. p has a star, but not at its end.
 //
 // Invariant: the pieces of p between stars are placed from left to right, each
 // at its earliest position after the one before. If any placing of the pieces

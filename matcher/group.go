@@ -103,8 +103,7 @@ func (b *builder) addRule(s *scanner) {
 // addPattern adds a rule with the given pattern, brought to normal form. The scanner has read
 // the rule. A pattern with control bytes matches nothing and is left out.
 func (b *builder) addPattern(s *scanner, pattern string) {
-	literal, anchored := strings.CutSuffix(pattern, "$")
-	props := propertiesOf(literal)
+	props := propertiesOf(strings.TrimSuffix(pattern, "$"))
 	if props&control != 0 && !b.dialect.loose {
 		return
 	}
@@ -114,15 +113,10 @@ func (b *builder) addPattern(s *scanner, pattern string) {
 	} else {
 		b.patterns = b.dialect.form.appendNormal(b.patterns, pattern, asPattern)
 	}
-	normal := b.patterns[r.begin:]
-	if anchored && !b.dialect.literal {
-		r.ending = endAnchor
-	}
-	if props&star != 0 && !b.dialect.literal {
-		r.setShape(normal)
-	}
+	normal := view(b.patterns[r.begin:])
+	r.setShape(normal, b.dialect)
 	b.rules = append(b.rules, r)
-	if props&(altered|star) != 0 && view(normal) != s.value() || len(pattern) != len(s.value()) {
+	if props&altered != 0 && normal != s.value() || len(pattern) != len(s.value()) {
 		b.keepOriginal(s)
 	}
 }

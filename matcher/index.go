@@ -61,7 +61,7 @@ func (x *lookup) addRules(query bool) {
 		}
 		rest, begin := s.literal(int32(i)), r.begin
 		switch {
-		case !r.starred:
+		case !r.starred():
 			heads = append(heads, span{begin, begin + int32(len(rest)), int32(i)})
 			continue
 		case pieces == nil:
@@ -71,8 +71,9 @@ func (x *lookup) addRules(query bool) {
 		filed := filedRule{int32(i), int32(len(part)), int32(len(pieces)), 0, -1}
 		for len(part) < len(rest) {
 			begin, rest = begin+int32(len(part))+1, rest[len(part)+1:]
-			part = until(rest, '*')
-			pieces = append(pieces, span{begin, begin + int32(len(part)), int32(len(pieces))})
+			if part = until(rest, '*'); part != "" {
+				pieces = append(pieces, span{begin, begin + int32(len(part)), int32(len(pieces))})
+			}
 		}
 		filed.to = int32(len(pieces))
 		x.filed = append(x.filed, filed)
@@ -262,8 +263,8 @@ func (s *rules) size(x *index) int {
 	case len(s.list) > fewRules:
 		n += int(unsafe.Sizeof(*x))
 		for i := range s.list {
-			n += 8/keyEvery + 4 + 4 // key, prefix, plain or firstFiled
-			if s.list[i].starred {  // most of them have one piece
+			n += 8/keyEvery + 4 + 4  // key, prefix, plain or firstFiled
+			if s.list[i].starred() { // most of them have one piece
 				n += int(unsafe.Sizeof(filedRule{})+unsafe.Sizeof(span{})) + 8
 			}
 		}
