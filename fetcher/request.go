@@ -41,14 +41,13 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		v.rec = rec
 	}
 	if e.fastPath && v.rec != nil {
-		group := v.rec.File().Group(t.token)
-		if v.rec.AllowsGroup(group, v.target, now) {
+		if v.rec.Allows(t.token, v.target, now) {
 			v.key = authorityOf(v.rec)
 			if !e.paced {
 				e.counts.allowed.Add(1)
 				return t.send(req, req, v.key)
 			}
-			v.delay, _ = group.CrawlDelay()
+			v.delay, _ = v.rec.File().Group(t.token).CrawlDelay()
 			return t.requestPage(req, &v, nil)
 		}
 	}

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"net/url"
 	"time"
-
-	"github.com/rfc9309/polite/matcher"
 )
 
 // This file decides on URLs: RFC 9309, sections 2.2.2 and 2.3.1.
@@ -18,7 +16,7 @@ import (
 // file must be fetched first: the verdict is Defer. A nil Record gives the same. The
 // URL /robots.txt is always allowed (RFC 9309, section 2.2.2).
 func (r *Record) Decide(token string, target *url.URL, now time.Time) Decision {
-	d, b := r.state(nanos(now))
+	d, b := r.State(now), r.basisAt(nanos(now))
 	d.URL, d.Verdict, d.Clause = target.Redacted(), b.verdict, b.clause
 	if !r.blank() {
 		d.At = unix(nanos(now))
@@ -54,48 +52,38 @@ func (r *Record) applyRules(d *Decision, token string, target *url.URL) {
 
 // State is what the decisions on all URLs of the authority say at now: the access
 // result and its cause, the copy in use and the times. The URL, the verdict, the match and
-// the digest are missing. It allocates nothing and reads no rules.
+// the digest are missing. A fetch by a clock that was ahead counts as one at now. State
+// allocates nothing and reads no rules.
 func (r *Record) State(now time.Time) Decision {
-	d, _ := r.state(nanos(now))
-	return d
-}
-
-// state is State, with what the decisions rest on. A fetch by a clock that was ahead
-// counts as one at now.
-func (r *Record) state(now int64) (d Decision, b basis) {
-	b = r.basisAt(now)
 	if r.blank() {
-		return d, b
+		return Decision{}
 	}
-	a := r.answer
-	d.Profile, d.Robots, d.Served, d.Expires = r.profile.Name, r.robots, cmp.Or(a.served, r.robots), unix(r.dueAt(now))
-	d.Access, d.Status, d.Cause, d.Stale = a.access, int(a.status), a.cause, b.stale
+	at, a := nanos(now), r.answer
+	b := r.basisAt(at)
+	d := Decision{
+		Profile: r.profile.Name, Robots: r.robots, Served: cmp.Or(a.served, r.robots), Expires: unix(r.dueAt(at)),
+		Access: a.access, Status: int(a.status), Cause: a.cause, Stale: b.stale,
+	}
 	if r.outage != nil {
-		d.DownSince = unix(min(r.outage.first, now))
+		d.DownSince = unix(min(r.outage.first, at))
 	}
 	if b.copy {
-		d.Fetched = unix(min(r.copy.fetched, now))
+		d.Fetched = unix(min(r.copy.fetched, at))
 	}
-	return d, b
+	return d
 }
 
 // Allows is Decide(token, target, now).Allowed() without the explanation. It
 // allocates nothing once the group of the token is compiled: see [Record.File].
 func (r *Record) Allows(token string, target *url.URL, now time.Time) bool {
-	return r.AllowsGroup(r.Text().group(token), target, now)
-}
-
-// AllowsGroup is Allows for a caller that has the group of its token in File, for its
-// Crawl-delay for instance.
-func (r *Record) AllowsGroup(g *matcher.Group, target *url.URL, now time.Time) bool {
-	if robotsTxt(target) {
+	switch b := r.basisAt(nanos(now)); {
+	case robotsTxt(target):
 		return true
+	case b.copy:
+		return r.copy.text.group(token).MatchURL(target).Allowed
+	default:
+		return b.verdict == Allow
 	}
-	b := r.basisAt(nanos(now))
-	if b.copy {
-		return g.MatchURL(target).Allowed
-	}
-	return b.verdict == Allow
 }
 
 // robotsTxt reports whether u is the URL of robots.txt itself, without a query.

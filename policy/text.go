@@ -57,11 +57,8 @@ func (t *Text) pack() *content {
 	return t.content.Load()
 }
 
-// group returns the group of a token, nil for a nil Text.
+// group returns the group of a token.
 func (t *Text) group(token string) *matcher.Group {
-	if t == nil {
-		return nil
-	}
 	c := t.content.Load()
 	g := c.file.Group(token)
 	if !c.packed {

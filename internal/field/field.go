@@ -15,10 +15,20 @@ import (
 	"github.com/pquerna/cachecontrol/cacheobject"
 )
 
-// Canonical returns a copy of h with its field names as net/http spells them. Other
-// stacks keep the lower case of HTTP/2. Lines of several spellings are joined in the
-// order of the spellings, so that the result depends on h alone.
+// Canonical returns h if net/http spells all its field names so, and otherwise a copy with
+// those names. Other stacks keep the lower case of HTTP/2.
 func Canonical(h http.Header) http.Header {
+	for name := range h {
+		if name != http.CanonicalHeaderKey(name) {
+			return respell(h)
+		}
+	}
+	return h
+}
+
+// respell returns a copy of h with its field names as net/http spells them. Lines of several
+// spellings are joined in the order of the spellings, so that the result depends on h alone.
+func respell(h http.Header) http.Header {
 	c := make(http.Header, len(h))
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		key := http.CanonicalHeaderKey(name)
