@@ -8,8 +8,7 @@ type Dialect struct {
 	lineMax     uint16 // bytes of a line that count; 0: all of them
 	nulEnds     bool   // a NUL byte ends its line
 	wideSpace   bool   // vertical tab and form feed are white space too
-	halfBOM     bool   // any leading part of a UTF-8 byte order mark is skipped
-	utf8Only    bool   // UTF-16 is not decoded
+	halfBOM     bool   // any leading part of a UTF-8 byte order mark is skipped, and UTF-16 is not decoded
 	twoWords    bool   // two words without a colon are a record
 	prefixNames bool   // only the beginning of a record's name counts, as in google/robotstxt
 	exactNames  bool   // misspelled names are not accepted
@@ -37,7 +36,7 @@ type Dialect struct {
 // forgiven, and /robots.txt has no exemption.
 func Google() Dialect {
 	return Dialect{
-		lineMax: 8*2083 - 1, nulEnds: true, wideSpace: true, halfBOM: true, utf8Only: true,
+		lineMax: 8*2083 - 1, nulEnds: true, wideSpace: true, halfBOM: true,
 		twoWords: true, prefixNames: true, lettersOnly: true,
 		form: googleForm, indexHTML: true, noExempt: true, loose: true, hostFirst: true,
 	}
@@ -56,7 +55,7 @@ func Draft2019() Dialect {
 // and /robots.txt has no exemption.
 func Koster1996() Dialect {
 	return Dialect{
-		exactNames: true, blankEnds: true, firstStar: true, wholeName: true, firstGroup: true,
+		exactNames: true, blankEnds: true, wholeName: true, firstGroup: true,
 		form: decodedForm, literal: true, inOrder: true, noExempt: true, loose: true,
 	}
 }

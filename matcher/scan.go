@@ -86,7 +86,6 @@ func (s *scanner) next() bool {
 		}
 		if d.blankEnds && s.grouped && s.isBlank(start, end) {
 			s.record = record{kind: blank, line: s.line}
-			s.inRules = false
 			return true
 		}
 	}
@@ -224,7 +223,6 @@ func (d *Dialect) decode(text string) string {
 		return text[n:]
 	case strings.HasPrefix(text, mark):
 		return text[len(mark):]
-	case d.utf8Only:
 	case strings.HasPrefix(text, "\xFF\xFE"):
 		return decode16(text[2:], 1)
 	case strings.HasPrefix(text, "\xFE\xFF"):
