@@ -4,26 +4,28 @@ import "strings"
 
 // This file compares one pattern with a target: RFC 9309, section 2.2.3.
 
-// setShape sets shape and pair of r for a pattern in normal form.
-func (r *rule) setShape(pattern string, d *Dialect) {
-	literal := pattern
-	if !d.literal {
-		short, anchored := strings.CutSuffix(pattern, "$")
-		literal = strings.TrimRight(short, "*")
-		switch {
-		case len(literal) < len(short):
-			r.shape = endStars
-		case anchored:
-			r.shape = endAnchor
-		}
-		if strings.Contains(literal, "*") {
-			r.shape |= innerStar
+// setPair sets pair of r for a pattern in normal form: the last two bytes that are no "*" and
+// no "$".
+func (r *rule) setPair(pattern string) {
+	for i := len(pattern) - 1; i > 0 && r.pair == 0; i-- {
+		if a, b := pattern[i-1], pattern[i]; a != '*' && b != '*' && b != '$' {
+			r.pair = pairOf(a, b)
 		}
 	}
-	for i := len(literal) - 1; i > 0 && r.pair == 0; i-- {
-		if !r.starred() || literal[i] != '*' && literal[i-1] != '*' {
-			r.pair = pairOf(literal[i-1], literal[i])
-		}
+}
+
+// setShape sets shape of r for a pattern in normal form.
+func (r *rule) setShape(pattern string) {
+	short, anchored := strings.CutSuffix(pattern, "$")
+	literal := strings.TrimRight(short, "*")
+	switch {
+	case len(literal) < len(short):
+		r.shape = endStars
+	case anchored:
+		r.shape = endAnchor
+	}
+	if strings.Contains(literal, "*") {
+		r.shape |= innerStar
 	}
 }
 

@@ -103,7 +103,8 @@ func (b *builder) addRule(s *scanner) {
 // addPattern adds a rule with the given pattern, brought to normal form. The scanner has read
 // the rule. A pattern with control bytes matches nothing and is left out.
 func (b *builder) addPattern(s *scanner, pattern string) {
-	props := propertiesOf(strings.TrimSuffix(pattern, "$"))
+	body, anchored := strings.CutSuffix(pattern, "$")
+	props := propertiesOf(body)
 	if props&control != 0 && !b.dialect.loose {
 		return
 	}
@@ -114,9 +115,11 @@ func (b *builder) addPattern(s *scanner, pattern string) {
 		b.patterns = b.dialect.form.appendNormal(b.patterns, pattern, asPattern)
 	}
 	normal := view(b.patterns[r.begin:])
-	r.setShape(normal, b.dialect)
+	if r.setPair(normal); (anchored || props&star != 0) && !b.dialect.literal {
+		r.setShape(normal)
+	}
 	b.rules = append(b.rules, r)
-	if props&altered != 0 && normal != s.value() || len(pattern) != len(s.value()) {
+	if value := s.value(); props&altered != 0 && normal != value || len(pattern) != len(value) {
 		b.keepOriginal(s)
 	}
 }

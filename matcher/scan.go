@@ -100,15 +100,14 @@ func (s *scanner) isBlank(start, end int) bool {
 // nextLine reads to the end of a line, which is CR, LF or CRLF, and returns where the
 // line stands in the text.
 func (s *scanner) nextLine() (start, end int, ok bool) {
-	start, rest := s.pos, s.text[min(s.pos, len(s.text)):]
-	if rest == "" {
+	if start = s.pos; start >= len(s.text) {
 		return 0, 0, false
 	}
 	if s.lineFeed < start {
-		s.lineFeed = start + indexByte(rest, '\n')
+		s.lineFeed = start + indexByte(s.text[start:], '\n')
 	}
 	if s.carriageReturn < start {
-		s.carriageReturn = start + indexByte(rest, '\r')
+		s.carriageReturn = start + indexByte(s.text[start:], '\r')
 	}
 	end = min(s.lineFeed, s.carriageReturn)
 	s.line++
