@@ -120,7 +120,7 @@ func answers(l library, j job) (list []bool) {
 // weighs much, so that fewer samples will do.
 const (
 	manySamples = 7
-	fewSamples  = 2
+	fewSamples  = 4
 	manyFiles   = 1000
 	sample      = 200 * time.Microsecond
 )
