@@ -215,8 +215,11 @@ func (d *desk) sent() {
 	near := ask("q.b", gap, 2)
 	near.Ahead = gap
 	for range 2 {
-		if g := d.reserve(near); g.Granted && g.Start < a.Start+time.Second+gap-grain {
-			d.Errorf("a start %v after one that was not sent, want the gap and a second", g.Start-a.Start)
+		if g := d.reserve(near); g.Granted {
+			if g.Start < a.Start+time.Second+gap-grain {
+				d.Errorf("a start %v after one that was not sent, want the gap and a second", g.Start-a.Start)
+			}
+			return // a machine that is a second late cannot see the rest
 		}
 		d.hold("p.a", time.Hour, 0) // renewed, and not sent
 	}
@@ -413,9 +416,9 @@ func (d *desk) watch() {
 		stop := d.store.Watch(b, func(g pace.Grant) { told <- g })
 		g := d.granted(ask(a, 0, 1), "the place is free")
 		d.refused(ask(b, 0, 1), "the place is taken")
-		time.Sleep(50 * time.Millisecond) // it may take time to listen
+		time.Sleep(50 * time.Millisecond << try) // it may take time to listen
 		d.hold(a, 0, g.Start)
-		for end := time.After(time.Second); ; {
+		for end := time.After(time.Second << try); ; {
 			select {
 			case g := <-told:
 				if !g.Granted {

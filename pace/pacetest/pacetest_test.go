@@ -6,13 +6,16 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-
-	"github.com/rfc9309/polite/pace"
+	"testing/synctest"
 )
 
+// The reference is tested in virtual time, which no busy machine delays.
 func TestReferenceKeepsThePromises(t *testing.T) {
-	t.Parallel()
-	Run(t, func(*testing.T) pace.Store { return newReference() })
+	for _, p := range promises() {
+		t.Run(p.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { p.test(&desk{t, newReference(), host}) })
+		})
+	}
 }
 
 // breaches are ways to break a promise, and the test that must notice.
@@ -77,10 +80,11 @@ func TestBreach(t *testing.T) {
 		for _, p := range promises() {
 			if p.name == b.test {
 				t.Run(strings.ReplaceAll(b.breaks, " ", "_")+"/"+p.name, func(t *testing.T) {
-					t.Parallel()
-					store := newReference()
-					store.breaks = b.breaks
-					p.test(&desk{t, store, host})
+					synctest.Test(t, func(t *testing.T) {
+						store := newReference()
+						store.breaks = b.breaks
+						p.test(&desk{t, store, host})
+					})
 				})
 			}
 		}
@@ -88,8 +92,7 @@ func TestBreach(t *testing.T) {
 }
 
 func TestEveryBreachIsNoticed(t *testing.T) {
-	t.Parallel()
-	child := exec.Command(os.Args[0], "-test.run=^TestBreach$", "-test.v", "-test.parallel=64")
+	child := exec.Command(os.Args[0], "-test.run=^TestBreach$", "-test.v")
 	child.Env = append(os.Environ(), inChild+"=1")
 	out, err := child.CombinedOutput()
 	if err == nil {

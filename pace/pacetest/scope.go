@@ -154,7 +154,7 @@ func (d *desk) scopeWatch() {
 		stop := d.store.Watch(b, func(g pace.Grant) { told <- g })
 		g := d.granted(in(ask(a, 0, 1), one), "nothing is in the way")
 		d.at("http://b").blocked(in(ask(b, 0, 1), one), "one", "the place is taken")
-		time.Sleep(50 * time.Millisecond) // it may take time to listen
+		time.Sleep(50 * time.Millisecond << try) // it may take time to listen
 		d.hold(a, 0, g.Start, "one")
 		select {
 		case g := <-told:
@@ -164,7 +164,7 @@ func (d *desk) scopeWatch() {
 			d.at("http://b").granted(in(ask(b, 0, 1), one), "the message said so")
 			stop()
 			return
-		case <-time.After(time.Second):
+		case <-time.After(time.Second << try):
 		}
 		stop()
 		d.at("http://b").hold(b, 0, 1, "one")
