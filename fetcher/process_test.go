@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -86,12 +87,7 @@ func redisServer(t *testing.T) (url string, stop, start func()) {
 		}
 		t.Skip("no redis-server on this machine, and POLITE_REDIS_SERVER names none")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
+	address := freeAddress(t)
 	_, port, _ := net.SplitHostPort(address)
 	var server *exec.Cmd
 	stop = func() {
@@ -103,7 +99,7 @@ func redisServer(t *testing.T) (url string, stop, start func()) {
 		if err := server.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for end := time.Now().Add(30 * time.Second); ; <-time.After(10 * time.Millisecond) {
+		for end := time.Now().Add(time.Minute); ; <-time.After(10 * time.Millisecond) {
 			if conn, err := net.Dial("tcp", address); err == nil {
 				conn.Close()
 				return
@@ -116,6 +112,22 @@ func redisServer(t *testing.T) (url string, stop, start func()) {
 	start()
 	t.Cleanup(func() { stop() })
 	return "redis://" + address, stop, start
+}
+
+// freeAddress returns a loopback address that nothing listens at. Its port is below
+// those that systems give to connections and to listeners without a port, so that
+// nobody takes it while its server is not there.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	for range 100 {
+		address := fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))
+		if l, err := net.Listen("tcp", address); err == nil {
+			l.Close()
+			return address
+		}
+	}
+	t.Fatal("no free port")
+	return ""
 }
 
 // proxy returns the URL of a proxy of a redis-server. After cut its connections

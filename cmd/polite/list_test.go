@@ -56,8 +56,12 @@ func TestLongList(t *testing.T) {
 	out, in := io.Pipe()
 	var errs bytes.Buffer
 	list := &generatedList{total: total, sites: sites, end: func() {
-		runtime.GC()
-		runtime.ReadMemStats(&memory)
+		// What others allocate during a collection counts as in use until the next one.
+		for try := 0; try == 0 || memory.HeapAlloc > most && try < 5; try++ {
+			runtime.GC()
+			runtime.ReadMemStats(&memory)
+		}
+		t.Logf("%d bytes in use at the end of the list", memory.HeapAlloc)
 	}}
 	c := &cli{in: list, out: in, err: &errs, now: time.Now, base: base}
 	code := make(chan int, 1)

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -195,14 +197,17 @@ func redisServer(t *testing.T) string {
 	return ""
 }
 
-// freePort returns a loopback port that was free a moment ago.
+// freePort returns a loopback port that nothing listens on. It is below the ports that
+// systems give to connections and to listeners without a port.
 func freePort(t *testing.T) int {
 	t.Helper()
-	site := httptest.NewServer(http.NotFoundHandler())
-	defer site.Close()
-	var port int
-	if _, err := fmt.Sscanf(site.URL, "http://127.0.0.1:%d", &port); err != nil {
-		t.Fatal(err)
+	for range 100 {
+		port := 10_000 + rand.IntN(20_000)
+		if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port)); err == nil {
+			l.Close()
+			return port
+		}
 	}
-	return port
+	t.Fatal("no free port")
+	return 0
 }

@@ -128,7 +128,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := (&server{file: text, replies: tt.replies, send: tt.send}).start(t, "127.0.0.1")
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			status, body, err := get(ctx, s.url("/robots.txt"))
 			got := fmt.Sprint(status)
@@ -263,7 +263,7 @@ func TestEnds(t *testing.T) {
 				t.Errorf("got  %v\nwant %v", err, want)
 			}
 			s.stop() // waits until its connections have ended
-			for end := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before && time.Now().Before(end); {
+			for end := time.Now().Add(time.Minute); runtime.NumGoroutine() > before && time.Now().Before(end); {
 				time.Sleep(time.Millisecond)
 			}
 			if n := runtime.NumGoroutine(); n > before {

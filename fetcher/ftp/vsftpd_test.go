@@ -49,7 +49,7 @@ func vsftpd(t *testing.T, folder, settings string) (address string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { server.Process.Kill(); server.Wait() })
-	for end := time.Now().Add(30 * time.Second); ; <-time.After(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; <-time.After(10 * time.Millisecond) {
 		if conn, err := net.Dial("tcp", address); err == nil {
 			conn.Close()
 			return address
