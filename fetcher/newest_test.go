@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -389,6 +390,86 @@ func TestInvalidateWhileCatchingUp(t *testing.T) {
 		time.Sleep(time.Minute)
 		if _, err := mem.Get(t.Context(), siteKey); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("house/invalidated: got %v from the store, want no record", err)
+		}
+	})
+}
+
+// A record that is learnt while an older one of its authority is written late stays in the store.
+func TestRefreshWhileCatchingUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site(site).Robots(text, opened)
+		web.Site("http://b.test").Robots(text)
+		mem := cache.NewMemory(1 << 20)
+		down := true
+		var late atomic.Bool
+		store := &hookedStore{Memory: mem, put: func(key string) error {
+			if down {
+				return errors.New("away")
+			}
+			if key == siteKey && late.CompareAndSwap(false, true) {
+				time.Sleep(time.Second)
+			}
+			return nil
+		}}
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store})
+		tr.Check(t.Context(), must(private))
+		down = false
+		tr.Check(t.Context(), must("http://b.test/"))
+		time.Sleep(time.Second / 2) // the Put of the first record is under way
+		if d, err := tr.Refresh(t.Context(), must(private)); err != nil || !d.Allowed() {
+			t.Fatalf("got %v, %v, want the second file", d, err)
+		}
+		time.Sleep(time.Minute)
+		other := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: mem})
+		if d, err := other.Check(t.Context(), must(private)); err != nil || !d.Allowed() {
+			t.Errorf("house/refreshed: got %v, %v from the store, want the second file", d, err)
+		}
+	})
+}
+
+// However many records the store takes, one goroutine at a time writes those that it did not take.
+func TestOneCatchesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const sites = 20
+		web := httptest.New(t)
+		var down atomic.Bool
+		var mu sync.Mutex
+		writing, most := 0, 0
+		count := func(n int) {
+			mu.Lock()
+			defer mu.Unlock()
+			writing += n
+			most = max(most, writing)
+		}
+		mem := cache.NewMemory(1 << 20)
+		store := &hookedStore{Memory: mem, put: func(key string) error {
+			switch {
+			case down.Load():
+				return errors.New("away")
+			case strings.HasPrefix(key, "http://old"):
+				count(1)
+				time.Sleep(time.Second)
+				count(-1)
+			}
+			return nil
+		}}
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store})
+		for i := range 2 * sites {
+			down.Store(i < sites)
+			name := fmt.Sprintf("http://%s%d.test", map[bool]string{true: "old", false: "new"}[i < sites], i)
+			web.Site(name).Robots(text)
+			tr.Check(t.Context(), must(name+"/private"))
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if most != 1 {
+			t.Errorf("house/one_at_a_time: %d wrote at once, want one", most)
+		}
+		for i := range sites {
+			if _, err := mem.Get(t.Context(), fmt.Sprintf("http://old%d.test rfc9309", i)); err != nil {
+				t.Errorf("house/one_at_a_time: site %d: %v, want its record", i, err)
+			}
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rfc9309/polite/cache"
@@ -32,7 +33,8 @@ const (
 
 // A swapper is a store that replaces a value only if it is still the one that
 // was read: cache/redis is one. A nil old stands for no value, a keep of zero for
-// no new one.
+// no new one. In any other store, a Put that takes effect after storeTime, or that another
+// process makes, can replace a newer record. That record is then in force in this process only.
 type swapper interface {
 	Swap(ctx context.Context, key string, old, value []byte, keep time.Duration) (swapped bool, err error)
 }
@@ -52,6 +54,8 @@ type storage struct {
 
 	// A breaker for each kind of call.
 	reads, writes, leases, releases bounded.Breaker
+
+	catchingUp atomic.Bool // a goroutine writes the unsaved records
 
 	mu      sync.Mutex
 	unsaved map[string]bool // authorities whose record the store did not take
@@ -129,17 +133,19 @@ func (s *storage) save(f *flight, rec *policy.Record) *policy.Record {
 	rec, err := s.write(f, rec)
 	if err != nil {
 		s.setUnsaved(f.key, true)
-	} else if key := s.nextUnsaved(); key != "" {
-		go callUser(context.Background(), s.watch.log, func() error { s.catchUp(key); return nil }) // ends with the pass
+	} else if s.catchingUp.CompareAndSwap(false, true) {
+		go callUser(context.Background(), s.watch.log, func() error { s.catchUp(); return nil }) // ends with the pass
 	}
 	return rec
 }
 
-// catchUp writes the record of an authority that the store did not take, as it is in memory
-// now, and then the record of each other such authority, each once. Several failures in a row
+// catchUp writes the record of each authority that the store did not take, as it is in memory
+// now, and writes it again if memory has got another one meanwhile. Several failures in a row
 // end it: the store takes no records.
-func (s *storage) catchUp(key string) {
+func (s *storage) catchUp() {
+	defer s.catchingUp.Store(false)
 	var failed []string
+	key := s.nextUnsaved()
 	for inRow := 0; key != "" && inRow < maxRefused; key = s.nextUnsaved() {
 		rec, known := s.memory.records.Get(key)
 		if !known {
@@ -152,8 +158,11 @@ func (s *storage) catchUp(key string) {
 		} else {
 			failed = append(failed, key)
 		}
-		if _, known := s.memory.records.Get(key); !known { // invalidated meanwhile
+		switch now, known := s.memory.records.Get(key); {
+		case !known: // invalidated meanwhile
 			s.forget(context.Background(), key)
+		case now != rec: // a newer one may have been overwritten
+			s.setUnsaved(key, true)
 		}
 	}
 	for _, key := range append(failed, key) { // the last one was not tried
