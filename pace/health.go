@@ -164,18 +164,8 @@ func (b *breaker) matters(h *host, now instant) bool {
 	return b != nil && (b.troubled() || b.rest > 0) && now < max(h.last, h.until)+h.limits.RestMax
 }
 
-// Trouble says why the breaker of authority keeps requests waiting and when the next
-// probe is due, in words fit for a log. It is empty if the breaker keeps none waiting.
-func (p *Pacer) Trouble(authority string) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if h := p.hosts.byName[authority]; h != nil && h.breaker != nil && (h.breaker.open || h.whyFull() == ReasonBreaker) {
-		return h.trouble(p.now())
-	}
-	return ""
-}
-
-// trouble is Trouble of a host with a breaker.
+// trouble says what failed at a host with a breaker and when the next request tries, in
+// words fit for a log.
 func (h *host) trouble(now instant) string {
 	b := h.breaker
 	next := "fewer requests at once until one succeeds"

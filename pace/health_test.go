@@ -146,8 +146,8 @@ func TestBreakerRefusal(t *testing.T) {
 			}
 		}
 		refused(10*time.Second, "3 failed requests in a row, the last with status 502; one request tries again at 00:00:10Z")
-		if at, why := p.Peek(host1, 0); time.Until(at) != 10*time.Second || why != ReasonBreaker || !strings.HasPrefix(p.Trouble(host1), "3 failed") {
-			t.Errorf("6/peek: in %v for %q, %q", time.Until(at), why, p.Trouble(host1))
+		if at, why := p.Peek(host1, 0); time.Until(at) != 10*time.Second || why != ReasonBreaker || !strings.HasPrefix(troubleOf(p, host1), "3 failed") {
+			t.Errorf("6/peek: in %v for %q, %q", time.Until(at), why, troubleOf(p, host1))
 		}
 		time.Sleep(10 * time.Second)
 		probe := take(t, p, host1, 0)
@@ -159,7 +159,7 @@ func TestBreakerRefusal(t *testing.T) {
 		refused(20*time.Second, "4 failed requests in a row, the last with no complete answer (tls); one request tries again at 00:00:50Z")
 		time.Sleep(20 * time.Second)
 		outcome(take(t, p, host1, 0), 200)
-		if got := p.Trouble(host1); got != "" || p.Stats().Rests != 2 {
+		if got := troubleOf(p, host1); got != "" || p.Stats().Rests != 2 {
 			t.Errorf("6/recovered: trouble %q, %d rests; want none and 2", got, p.Stats().Rests)
 		}
 	})
@@ -415,4 +415,14 @@ func ExampleTurn_Fail() {
 	var refused *RefusedError
 	fmt.Println(errors.As(err, &refused), refused.Reason)
 	// Output: true breaker
+}
+
+// troubleOf returns the Trouble of a host among the hosts of a Pacer.
+func troubleOf(p *Pacer, authority string) string {
+	for s := range p.Hosts() {
+		if s.Authority == authority {
+			return s.Trouble
+		}
+	}
+	return ""
 }

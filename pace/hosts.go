@@ -27,8 +27,8 @@ type HostStatus struct {
 	Reason Reason `json:"reason,omitempty"`
 	// Scope is the Key of the Scope that the first in line waits for, with ReasonScope.
 	Scope string `json:"scope,omitempty"`
-	// Trouble says what failed at a host that rests or is being probed, and when the
-	// next request tries, as [Pacer.Trouble] does.
+	// Trouble says what failed at a host that rests or is being probed, how often, and when
+	// the next request tries, in words fit for a log.
 	Trouble string `json:"trouble,omitempty"`
 }
 

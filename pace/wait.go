@@ -44,7 +44,7 @@ type RefusedError struct {
 	RetryAt time.Time
 	Reason  Reason // what stands in the way
 	// Trouble says with ReasonBreaker what failed, how often, and when the next
-	// request tries, as [Pacer.Trouble] does.
+	// request tries, in words fit for a log.
 	Trouble string
 }
 
@@ -120,11 +120,8 @@ func (p *Pacer) wait(ctx context.Context, authority string, delay time.Duration,
 	return p.await(ctx, w, most)
 }
 
-// Obeyed returns how much of a Crawl-delay is obeyed under Limits.Delay: all of it,
-// at most Limits.DelayCap, or zero.
-func (p *Pacer) Obeyed(delay time.Duration) time.Duration { return p.limits.Obeyed(delay) }
-
-// Obeyed returns how much of a Crawl-delay is obeyed under l.
+// Obeyed returns how much of a Crawl-delay is obeyed under l.Delay: all of it, at most
+// l.DelayCap, or zero.
 func (l *Limits) Obeyed(delay time.Duration) time.Duration {
 	switch {
 	case l.Off || l.Delay == Ignore:

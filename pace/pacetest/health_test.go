@@ -188,14 +188,15 @@ func TestTroubleIsKnown(t *testing.T) {
 		short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		_, err := all[5].Wait(short, host, 0)
-		if trouble := all[5].Trouble(host); !strings.Contains(trouble, "one request tries again since 00:00:1") {
-			t.Errorf("6: %v, trouble %q; want the probe of another process", err, trouble)
+		var late *pace.RefusedError
+		if !errors.As(err, &late) || !strings.Contains(late.Trouble, "one request tries again since 00:00:1") {
+			t.Errorf("6: %v; want a refusal for the probe of another process", err)
 		}
 		probe.Answer(200, nil)
 		probe.Done()
 		for _, p := range all {
 			take(t, p).Done()
-			if trouble := p.Trouble(host); trouble != "" {
+			if trouble := troubleOf(p); trouble != "" {
 				t.Errorf("6: trouble %q after the recovery, want none", trouble)
 			}
 		}
@@ -299,4 +300,14 @@ func TestProbeOfADeadProcess(t *testing.T) {
 			t.Errorf("6: the probe is granted to another %v in each second, want %v", waits, want)
 		}
 	})
+}
+
+// troubleOf returns the Trouble of the host among the hosts of a Pacer.
+func troubleOf(p *pace.Pacer) string {
+	for s := range p.Hosts() {
+		if s.Authority == host {
+			return s.Trouble
+		}
+	}
+	return ""
 }
