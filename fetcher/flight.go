@@ -24,12 +24,9 @@ type flight struct {
 	answered    bool        // a web server answered
 	unsigned    bool        // Options.Sign failed
 	stored      []byte      // the value in the store when it was last read; nil if there was none
-}
 
-// fetchResult is what a flight returns to its waiters.
-type fetchResult struct {
-	rec       *policy.Record
-	requested bool // the file was fetched during the flight, by this process or another of the fleet
+	rec       *policy.Record // for the callers, when the flight has ended
+	requested bool           // the file was fetched during the flight, by this process or another of the fleet
 }
 
 // joinFlight joins the flight of v's authority, or begins one, and waits for it no longer
@@ -57,8 +54,8 @@ func (e *engine) joinFlight(ctx context.Context, v *visit, force bool) error {
 			if d.Err != nil {
 				return fmt.Errorf("fetcher: fetching robots.txt of %s: %w", key, d.Err)
 			}
-			if r := d.Val.(fetchResult); r.requested || !force {
-				v.rec = r.rec
+			if f := d.Val.(*flight); f.requested || !force {
+				v.rec = f.rec
 				return nil
 			}
 		}
@@ -68,11 +65,11 @@ func (e *engine) joinFlight(ctx context.Context, v *visit, force bool) error {
 // runFlight runs one flight. If the authority is invalidated meanwhile, its file is fetched
 // again as if nothing was known. After two restarts the last result is returned even if it was
 // invalidated again.
-func (e *engine) runFlight(key string, force bool) (fetchResult, error) {
-	f := &flight{key: key}
+func (e *engine) runFlight(key string, force bool) (f *flight, err error) {
+	f = &flight{key: key}
 	e.inFlight.Store(key, f)
 	defer e.inFlight.Delete(key)
-	r, err := e.findOrFetch(f, force)
+	f.rec, err = e.findOrFetch(f, force)
 	for range 2 {
 		if err != nil || !f.invalidated.Swap(false) {
 			break
@@ -80,29 +77,30 @@ func (e *engine) runFlight(key string, force bool) (fetchResult, error) {
 		e.memory.records.Delete(key)
 		e.storage.forget(context.Background(), key)
 		f.stored = nil
-		r, err = e.fetchFile(f, nil)
+		f.rec, err = e.fetchFile(f, nil)
 	}
-	return r, err
+	return f, err
 }
 
 // findOrFetch looks for a record that is not due: in memory, then in the store, then by
 // waiting for another process of the fleet that fetches the file. If there is none, it
 // fetches the file.
-func (e *engine) findOrFetch(f *flight, force bool) (fetchResult, error) {
+func (e *engine) findOrFetch(f *flight, force bool) (*policy.Record, error) {
 	old, _ := e.memory.records.Get(f.key)
 	if !force && !old.Due(time.Now()) {
-		return fetchResult{rec: old}, nil
+		return old, nil
 	}
 	known := e.storage.load(f, old)
 	if differs(old, known) {
 		e.counts.storeHits.Add(1)
 	}
 	if !force && !known.Due(time.Now()) {
-		return fetchResult{rec: e.memory.remember(f.key, known)}, nil
+		return e.memory.remember(f.key, known), nil
 	}
 	known, release := e.storage.lease(f, known, force)
 	if release == nil { // another process has just learnt known
-		return fetchResult{rec: e.memory.remember(f.key, known), requested: true}, nil
+		f.requested = true
+		return e.memory.remember(f.key, known), nil
 	}
 	defer release()
 	return e.fetchFile(f, known)
@@ -114,17 +112,18 @@ func (e *engine) findOrFetch(f *flight, force bool) (fetchResult, error) {
 // record, and returns the record in force, which is another one if the store has a newer
 // record. An error means that no request was made, so that there is nothing to learn: the
 // turn would come too late, or Options.PageEgress refuses the address.
-func (e *engine) fetchFile(f *flight, rec *policy.Record) (fetchResult, error) {
+func (e *engine) fetchFile(f *flight, rec *policy.Record) (*policy.Record, error) {
+	f.requested = true
 	for again := range 2 {
 		trip, failed := e.newTrip(f.key)
 		var refused *egress.RefusedError
 		if errors.As(failed, &refused) {
-			return fetchResult{}, refused
+			return nil, refused
 		}
 		began := time.Now()
 		turn, err := e.firstTurn(f.key)
 		if err != nil {
-			return fetchResult{}, err
+			return nil, err
 		}
 		if e.storage.fleet != nil && time.Since(began) >= leaseTTL { // the lease may have ended
 			if known := e.storage.load(f, rec); !known.Due(time.Now()) && differs(rec, known) {
@@ -136,7 +135,7 @@ func (e *engine) fetchFile(f *flight, rec *policy.Record) (fetchResult, error) {
 		}
 		a := e.attempt(f, rec, turn, trip, failed)
 		if e.opts.PageEgress && len(a.Hops) == 0 && errors.As(a.Err, &refused) {
-			return fetchResult{}, refused
+			return nil, refused
 		}
 		rec = e.learn(f, rec, a)
 		if again == 1 || !rec.Due(a.Received) {
@@ -146,7 +145,7 @@ func (e *engine) fetchFile(f *flight, rec *policy.Record) (fetchResult, error) {
 	if merged := e.storage.save(f, rec); merged != rec {
 		rec = e.memory.remember(f.key, merged)
 	}
-	return fetchResult{rec: rec, requested: true}, nil
+	return rec, nil
 }
 
 // learn makes the next record from an attempt, remembers it, counts it and reports it.
@@ -189,8 +188,9 @@ func (e *engine) attempt(f *flight, old *policy.Record, turn pace.Turn, trip *eg
 	a := policy.Attempt{Robots: f.key + robotsPath, Sent: time.Now()}
 	if err == nil {
 		err = callUser(context.Background(), e.watch.log, func() error {
-			e.retrieve(ctx, &a, old, turn, trip)
-			e.probe(ctx, &a, old, trip)
+			r := &retrieval{engine: e, ctx: ctx, robots: a.Robots, old: old, turn: turn, trip: trip}
+			r.retrieve(&a)
+			r.probe(&a)
 			return nil
 		})
 	}

@@ -28,26 +28,24 @@ type retrieval struct {
 	trip   *egress.Trip    // sends the requests, and applies the address rule to redirects
 }
 
-// retrieve requests a.Robots, follows its redirects within ctx, and fills a with the
-// result (RFC 9309, section 2.3.1.2). A redirect to a URL seen before is followed
-// like any other, to the same limit: the loop may end in a file. The rules apply to
-// the initial authority, wherever they were found. Profile.Learn says what the
-// answer means. The turn is for the first request.
-func (e *engine) retrieve(ctx context.Context, a *policy.Attempt, old *policy.Record, turn pace.Turn, trip *egress.Trip) {
-	u := robotsURL(strings.TrimSuffix(a.Robots, robotsPath))
-	r := &retrieval{engine: e, ctx: ctx, robots: a.Robots, old: old, turn: turn, trip: trip}
+// retrieve requests the file, follows its redirects, and fills a with the result (RFC
+// 9309, section 2.3.1.2). A redirect to a URL seen before is followed like any other, to
+// the same limit: the loop may end in a file. The rules apply to the initial authority,
+// wherever they were found. Profile.Learn says what the answer means.
+func (r *retrieval) retrieve(a *policy.Attempt) {
+	u := robotsURL(strings.TrimSuffix(r.robots, robotsPath))
 	for {
 		a.Served = u.String()
 		r.hop(u, a)
-		if a.Err != nil || len(a.Hops) >= e.opts.Profile.Hops {
+		if a.Err != nil || len(a.Hops) >= r.engine.opts.Profile.Hops {
 			return
 		}
 		to, err := location(a)
 		if err != nil {
 			return // Learn finds the same error
 		}
-		if err := callUser(ctx, e.watch.log, func() error { return r.follow(u, to) }); err != nil {
-			a.Err = classify(ctx, err)
+		if err := callUser(r.ctx, r.engine.watch.log, func() error { return r.follow(u, to) }); err != nil {
+			a.Err = classify(r.ctx, err)
 			return
 		}
 		a.Hops = append(a.Hops, policy.Hop{From: a.Served, To: to.String(), Status: a.Status, Header: a.Header})
@@ -121,16 +119,15 @@ func (e *engine) header(u *url.URL, old *policy.Record) http.Header {
 // has an answer.
 const missingPath = "/no-such-page-"
 
-// probe fills in a.Probe if the profile wants it. The two requests are made within ctx,
-// each at the host's turn and only once. If the first has no turn in time, a.Probe stays
-// nil, and the next fetch tries again. The second is not made if the first shows that the
-// server does not work.
-func (e *engine) probe(ctx context.Context, a *policy.Attempt, old *policy.Record, trip *egress.Trip) {
-	if !e.opts.Profile.WantsProbe(old, *a) {
+// probe fills in a.Probe if the profile wants it. The two requests are made at the host's
+// turn and only once. If the first has no turn in time, a.Probe stays nil, and the next
+// fetch tries again. The second is not made if the first shows that the server does not
+// work.
+func (r *retrieval) probe(a *policy.Attempt) {
+	if !r.engine.opts.Profile.WantsProbe(r.old, *a) {
 		return
 	}
-	r := &retrieval{engine: e, ctx: ctx, robots: a.Robots, trip: trip}
-	site := strings.TrimSuffix(a.Robots, robotsPath)
+	site := strings.TrimSuffix(r.robots, robotsPath)
 	root, made := r.status(http.MethodHead, site+"/")
 	if !made {
 		return
