@@ -7,17 +7,8 @@
 // requests pages. A [Trip] makes the requests of one fetch of robots.txt with its
 // redirects, which are bound by the rule once the trip has met a public address.
 //
-// # How an address is checked
-//
-// With an *http.Transport as base, a clone of it makes the connections that are
-// bound by the rule: it checks each address after the name was resolved and before
-// it connects. A dialer of the transport's own is given addresses that were
-// checked. A TLS dialer is not used, because it would not know the name to verify.
-//
-// Where connections are made out of sight, by a proxy or by another kind of
-// RoundTripper, the host is checked before the request, see [Network.Trip]. A
-// RoundTripper built on net/http also reports its connections, so that a request
-// over a refused one is ended before it is written.
+// The documentation of package fetcher says how an address is checked with each kind of base,
+// and what remains unseen.
 package egress
 
 import (
