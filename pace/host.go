@@ -33,7 +33,8 @@ type host struct {
 	usedLately  bool      // used again since the sweep last came by
 	pumping     bool      // in Pacer.todo
 	pending     int       // number of waiters that need a turn here, in line or not
-	guests      list.List // waiters of other authorities that wait for room here, by number
+	guests      list.List // waiters of other authorities that wait for room here, by number; of each class the first
+	guestCount  int       // number of waiters in guests, with all of their classes
 	roomKeptFor *waiter   // room is kept for it, from younger ones; nil if for none
 	newest      uint64    // largest number of a request that started
 	asking      int       // number of waiters that have room here and ask the store for the first time
@@ -50,8 +51,9 @@ type waiter struct {
 	host      *host
 	number    uint64        // by arrival
 	scopes    []*host       // beside host
-	guestOf   *host         // the scope in whose line it stands; nil if it waits for none
-	spot      *list.Element // in guestOf.guests
+	class     *class        // nil unless it waits for a scope
+	guestOf   *host         // the scope in whose line it stands; nil if it leads no class
+	spot      *list.Element // in guestOf.guests, or in class.rest
 	overtaken bool          // a younger request has started where it waits, and took what it waited for
 	asking    bool          // it counts in asking of its scopes
 
@@ -79,7 +81,7 @@ func waiterAt(e *list.Element) *waiter {
 
 // whyHeld returns why w, which is first in line and due at its authority, does not start.
 func (w *waiter) whyHeld() Reason {
-	if w.guestOf != nil {
+	if w.waitsIn() != nil {
 		return ReasonScope
 	}
 	return ReasonShared
@@ -185,7 +187,7 @@ func (h *host) due() (instant, Reason) {
 			why = ReasonBreaker
 		}
 	}
-	if s := h.first().guestOf; s != nil {
+	if s := h.first().waitsIn(); s != nil {
 		if free, _ := s.dueAfter(s.ownGap); free > at {
 			at, why = free, ReasonScope
 		}

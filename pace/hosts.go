@@ -85,7 +85,7 @@ func (p *Pacer) appendStatuses(found []HostStatus, hosts []*host) []HostStatus {
 
 // status returns the status of h. now and wall are the same moment, by the two clocks.
 func (h *host) status(now instant, wall time.Time) HostStatus {
-	s := HostStatus{Authority: h.authority, Waiting: h.line.Len(), Guests: h.guests.Len(), InFlight: h.flying}
+	s := HostStatus{Authority: h.authority, Waiting: h.line.Len(), Guests: h.guestCount, InFlight: h.flying}
 	var next instant
 	w := h.oldest()
 	switch {

@@ -253,7 +253,7 @@ func New(l Limits, o *Options) (*Pacer, error) {
 		o = &Options{}
 	}
 	l = l.filled()
-	return &Pacer{limits: l, opts: *o, base: time.Now(), hosts: memory{byName: make(map[string]*host)}, fleet: newFleet()}, nil
+	return &Pacer{limits: l, opts: *o, base: time.Now(), hosts: memory{byName: make(map[string]*host)}, classes: make(map[className]*class), fleet: newFleet()}, nil
 }
 
 // check refuses values that have no meaning.

@@ -28,7 +28,8 @@ import (
 // in line looks at its scopes, in the order in which the caller gave them, and waits in
 // the line of the first scope without room. Lines are ordered by number. When that
 // scope has room for it, the request looks at all of them once more: it starts, or moves
-// to the line of another scope. Those behind it do not wait for that.
+// to the line of another scope. Those behind it do not wait for that. Of several that name
+// the same scopes only the oldest stands in these lines; see class.
 //
 // So a request with two busy scopes could lose for ever: whenever one has room, a
 // younger request has just taken the other. A request that has lost once in this way
@@ -178,7 +179,7 @@ func (h *host) oldest() *waiter {
 // obstacleKey returns the Key of the scope that the first in h's line waits for, "" if it
 // waits for none.
 func (h *host) obstacleKey() string {
-	s := h.first().guestOf
+	s := h.first().waitsIn()
 	if t := h.ticket; t != nil && t.inTheWay != nil {
 		s = t.inTheWay
 	}
@@ -220,7 +221,7 @@ func (h *host) obstacle(scopes []*host, delay time.Duration, now instant) (at in
 	}
 	for _, s := range scopes {
 		free, full := s.roomFor(h.pacer.arrivals+1, s.ownGap, now)
-		if n := s.guests.Len() + s.line.Len(); n > 0 { // it comes after all who wait there
+		if n := s.guestCount + s.line.Len(); n > 0 { // it comes after all who wait there
 			free, full = free+times(s.ownGap, n*s.share()), ReasonScope
 		}
 		if full != ReasonNone && (why == ReasonNone || free > at) {
@@ -247,20 +248,65 @@ func (w *waiter) blocker(now instant) (in *host, at instant, why Reason) {
 	return nil, now, ReasonNone
 }
 
-// becomeGuest puts w, the first in line at its authority, in the line of a scope.
+// A class is the requests that wait for scopes and name the same ones in the same order,
+// each from another authority. While the oldest has to wait, so have all. So only the oldest
+// stands in the line of a scope, and the others wait behind it. With 8,000 hosts of one
+// domain in line a turn then takes a tenth of a millisecond; if all moved from line to line,
+// it would take 4 milliseconds.
+type class struct {
+	name   className
+	leader *waiter
+	rest   list.List // the others, by number
+}
+
+// A className is the scopes of a class. A request with more of them is a class of its own.
+type className [4]*host
+
+// size returns the number of requests in the class.
+func (c *class) size() int { return 1 + c.rest.Len() }
+
+// joinClass puts w in the line of a scope as the leader of its class, or behind an older
+// leader.
+func (w *waiter) joinClass(in *host) {
+	p := w.host.pacer
+	var name className
+	var c *class
+	if copy(name[:], w.scopes) == len(w.scopes) {
+		c = p.classes[name]
+	}
+	switch {
+	case c == nil:
+		c = &class{name: name}
+		if len(w.scopes) <= len(name) {
+			p.classes[name] = c
+		}
+	case c.leader.number < w.number:
+		w.class, w.spot = c, insertByNumber(&c.rest, w)
+		c.leader.guestOf.guestCount++
+		return
+	default:
+		l := c.leader
+		l.stopBeingGuest()
+		l.spot = c.rest.PushFront(l)
+	}
+	w.class, c.leader = c, w
+	w.becomeGuest(in)
+}
+
+// becomeGuest puts w, the leader of its class, in the line of a scope.
 func (w *waiter) becomeGuest(in *host) {
 	w.guestOf, w.spot = in, insertByNumber(&in.guests, w)
+	in.guestCount += w.class.size()
 	w.keepRoom()
 }
 
-// stopBeingGuest takes w out of the line of a scope, if it stands in one, and frees the room
-// that is kept for w.
-func (w *waiter) stopBeingGuest() {
-	p, from := w.host.pacer, w.guestOf
-	if from == nil {
-		return
-	}
+// stopBeingGuest takes w, the leader of its class, out of the line of a scope, and frees the
+// room that is kept for w. It returns the scope.
+func (w *waiter) stopBeingGuest() (from *host) {
+	p := w.host.pacer
+	from = w.guestOf
 	from.guests.Remove(w.spot)
+	from.guestCount -= w.class.size()
 	p.touch(from)
 	w.guestOf, w.spot = nil, nil
 	for _, s := range w.scopes {
@@ -269,30 +315,60 @@ func (w *waiter) stopBeingGuest() {
 			p.touch(s)
 		}
 	}
+	return from
+}
+
+// leaveClass takes w out of its class, if it is in one. The next in the class takes its
+// place.
+func (w *waiter) leaveClass() {
+	c := w.class
+	switch {
+	case c == nil:
+		return
+	case c.leader != w:
+		c.rest.Remove(w.spot)
+		c.leader.guestOf.guestCount--
+		w.spot = nil
+	default:
+		from, e := w.stopBeingGuest(), c.rest.Front()
+		if e == nil {
+			if classes := w.host.pacer.classes; classes[c.name] == c {
+				delete(classes, c.name)
+			}
+			break
+		}
+		c.leader = waiterAt(e)
+		c.rest.Remove(e)
+		c.leader.becomeGuest(from)
+	}
+	w.class = nil
 }
 
 // waitIn makes w, the first in line at its authority, wait in the line of in. If in is the
 // authority, w leaves the line of a scope.
 func (w *waiter) waitIn(in *host, now instant) {
-	if in == w.guestOf {
+	switch from := w.guestOf; {
+	case in == w.host:
+		w.leaveClass()
+	case w.class == nil:
+		w.joinClass(in)
+	case in == from:
 		w.keepRoom()
-		return
-	}
-	if w.guestOf != nil && in != w.host && w.loses(in, now) {
-		w.overtaken = true
-	}
-	w.stopBeingGuest()
-	if in != w.host {
+	case from != nil:
+		if _, why := from.roomFor(w.number, from.ownGap, now); why == ReasonNone && !w.storeDecides() && in.newest > w.number {
+			w.overtaken = true
+		}
+		w.stopBeingGuest()
 		w.becomeGuest(in)
 	}
 }
 
-// loses reports whether w, which has room where it waits, has none in the scope in because a
-// younger request started there. Nobody older may wait there: then it is not w's turn.
-func (w *waiter) loses(in *host, now instant) bool {
-	_, why := w.guestOf.roomFor(w.number, w.guestOf.ownGap, now)
-	older := in.oldest()
-	return why == ReasonNone && !w.storeDecides() && in.newest > w.number && (older == nil || older.number > w.number)
+// waitsIn returns the scope in whose line w or its class stands, nil if there is none.
+func (w *waiter) waitsIn() *host {
+	if w == nil || w.class == nil {
+		return nil
+	}
+	return w.class.leader.guestOf
 }
 
 // insertByNumber puts w in a line that is ordered by number. It looks for the place from both

@@ -430,7 +430,7 @@ func (c *scopeCrowd) draw(hosts int) (places []string, scopes []Scope, takes, le
 	c.rng.Shuffle(len(places)-1, func(i, j int) { places[i+1], places[j+1] = places[j+1], places[i+1] })
 	n := 2 + c.rng.IntN(3)
 	if c.rng.IntN(20) == 0 {
-		n += 2
+		n += 2 // more scopes than a className has
 	}
 	places = places[:n]
 	for _, key := range places[1:] {
@@ -471,8 +471,11 @@ func (c *scopeCrowd) rest() {
 	if s := c.p.Stats(); s.Waiting != 0 || s.InFlight != 0 || int(s.Turns) != len(c.waits) {
 		c.t.Errorf("after all have left: %+v; want nothing waiting, nothing in flight, %d turns", s, len(c.waits))
 	}
+	if n := len(c.p.classes); n != 0 {
+		c.t.Errorf("%d classes; want none", n)
+	}
 	for name, h := range c.p.hosts.byName {
-		if h.flying != 0 || h.pending != 0 || h.line.Len() != 0 || h.guests.Len() != 0 || h.roomKeptFor != nil {
+		if h.flying != 0 || h.pending != 0 || h.line.Len() != 0 || h.guests.Len() != 0 || h.guestCount != 0 || h.roomKeptFor != nil {
 			c.t.Errorf("%s: %d in flight, %d pending, %d and %d in line, room kept: %t; want nothing", name, h.flying, h.pending, h.line.Len(), h.guests.Len(), h.roomKeptFor != nil)
 		}
 	}

@@ -18,7 +18,8 @@ type Pacer struct {
 
 	mu       sync.Mutex // held for a few steps at a time, never while waiting or in a hook
 	hosts    memory
-	arrivals uint64   // number of requests that have asked for a turn
+	arrivals uint64 // number of requests that have asked for a turn
+	classes  map[className]*class
 	scopes   []*host  // buffer of hostsOf
 	free     *flight  // list of flights that have ended, for the next turns
 	todo     []*host  // hosts that pumpAll has yet to look at
@@ -344,7 +345,7 @@ func (p *Pacer) reschedule(h *host) {
 // leaveLine takes w out of all lines and wakes it.
 func (p *Pacer) leaveLine(w *waiter) {
 	w.setAsking(false)
-	w.stopBeingGuest()
+	w.leaveClass()
 	w.host.remove(w)
 	p.touch(w.host)
 	for _, s := range w.scopes {
@@ -387,7 +388,7 @@ func (p *Pacer) await(ctx context.Context, w *waiter, most time.Duration) (Turn,
 // settleWait decides how w's wait ended. A caller that left at the moment of its turn
 // gives the turn back. A caller whose time ran out at that moment keeps it.
 func (p *Pacer) settleWait(w *waiter, left error) {
-	h, in := w.host, w.guestOf
+	h, in := w.host, w.waitsIn()
 	if left == nil { // its turn may be due at this moment
 		p.touch(h)
 		if in != nil {
