@@ -24,6 +24,7 @@ const (
 
 	ticketLife  = 7 * time.Second        // no ticket lives longer without a call of the store
 	releaseRest = 500 * time.Millisecond // the time between two tries to give a ticket back
+	stopRest    = 30 * time.Second       // the time between two tries to end a watch
 
 	countEvery = time.Second      // a busy process registers this often
 	countLife  = 30 * time.Second // a process that makes no requests stays registered for this long
@@ -45,13 +46,12 @@ const (
 //
 // A flying ticket may ask for its next start. Then it is also asking, queued or granted, and
 // stays so when it is passed. admit takes a ticket from state to state until its request
-// starts. Pacer.mu guards the fields. Only stop and asked are set without it, before the first
-// question.
+// starts. Pacer.mu guards the fields. Only asked is set without it, before the first question.
 type ticket struct {
 	host   *host
 	scopes []*host // of the request
 	name   string
-	stop   func() // ends Store.Watch
+	stop   func() // ends Store.Watch; does nothing until that has returned; nil before the first question
 
 	cancel   context.CancelFunc // ends the question under way; nil if there is none
 	asked    instant            // when the store was first asked
@@ -125,12 +125,16 @@ func (p *Pacer) ask(t *ticket) {
 		r.Waited = p.now() - t.host.first().came
 		r.Scopes = append(r.Scopes, ScopeReservation{s.authority, max(s.ownGap, s.adaptive()), s.limits.hold(), s.limits.Parallel})
 	}
+	first := t.stop == nil
+	if first {
+		t.stop = func() {}
+	}
 	go func() { // ends with the call
 		defer cancel()
 		asked := p.now()
-		if t.stop == nil {
+		if first {
 			t.asked = asked
-			t.stop = p.watch(t)
+			p.watch(t)
 		}
 		g, ok := callStore(ctx, t.host, t.scopes, &p.fleet.reserves, func(ctx context.Context) (Grant, error) {
 			return p.opts.Shared.Reserve(ctx, t.host.authority, r)
@@ -197,9 +201,9 @@ func (p *Pacer) applyGrant(t *ticket, g Grant, answers bool) {
 	}
 }
 
-// watch makes the store send the messages for a ticket to applyGrant, until stop is called. A
+// watch makes the store send the messages for a ticket to applyGrant, until unwatch is called. A
 // store that panics or blocks sends none. Then the ticket asks, which only takes longer.
-func (p *Pacer) watch(t *ticket) (stop func()) {
+func (p *Pacer) watch(t *ticket) {
 	wake := func(g Grant) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -209,13 +213,38 @@ func (p *Pacer) watch(t *ticket) (stop func()) {
 			p.reschedule(t.host)
 		}
 	}
-	stop, err := callInTime(context.Background(), &p.fleet.watches, func(context.Context) (func(), error) {
-		return p.opts.Shared.Watch(t.name, wake), nil
+	callInTime(context.Background(), &p.fleet.watches, func(context.Context) (none struct{}, err error) {
+		stop := p.opts.Shared.Watch(t.name, wake)
+		p.mu.Lock()
+		if stop != nil {
+			t.stop = stop
+		}
+		ended := t.ended
+		p.mu.Unlock()
+		if ended { // the store was late
+			p.unwatch(t)
+		}
+		return
 	})
-	if err != nil || stop == nil {
-		return func() {}
+}
+
+// unwatch ends the messages for a ticket that has ended.
+func (p *Pacer) unwatch(t *ticket) {
+	p.mu.Lock()
+	stop := t.stop
+	t.stop = func() {}
+	p.mu.Unlock()
+	p.endWatch(stop)
+}
+
+// endWatch calls the stop of a Store.Watch. After several such calls took too long, it waits and
+// tries again.
+func (p *Pacer) endWatch(stop func()) {
+	if p.fleet.stops.Enter(time.Now()) != nil {
+		time.AfterFunc(stopRest, func() { p.endWatch(stop) })
+		return
 	}
-	return stop
+	bounded.InTime(context.Background(), &p.fleet.stops, callTime, func(context.Context) (none struct{}, err error) { stop(); return })
 }
 
 // giveTicket gives the ticket of a line to a flight that starts.
@@ -318,7 +347,7 @@ func (p *Pacer) releaseTicket(t *ticket) {
 	if asking {
 		return
 	}
-	go callInTime(context.Background(), &p.fleet.stops, func(context.Context) (none struct{}, err error) { t.stop(); return }) // ends with stop
+	go p.unwatch(t) // ends with its call
 	p.giveBack(t, p.now()+ticketLife)
 }
 

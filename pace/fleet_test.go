@@ -996,6 +996,33 @@ func TestFleetOfAStoreThatHangs(t *testing.T) {
 	}
 }
 
+// A store that is late for a while keeps no watcher of a ticket that has ended.
+func TestFleetOfAStoreThatIsLate(t *testing.T) {
+	for _, name := range []string{"Watch", "stop"} {
+		t.Run("7/"+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				s := &misbehaving{newLedger(), name, func() {
+					if time.Since(began) < 10*time.Second {
+						time.Sleep(3 * time.Second)
+					}
+				}}
+				p := pacer(t, Limits{}, &Options{Shared: s})
+				for range 20 {
+					take(t, p, host1, 0).Done()
+					time.Sleep(time.Second)
+				}
+				time.Sleep(time.Hour)
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				if n := len(s.watched); n > 0 {
+					t.Errorf("%d tickets are watched after an hour, want none", n)
+				}
+			})
+		})
+	}
+}
+
 // A store that neither grants a start nor says when to ask again is not asked more
 // often than every two milliseconds.
 func TestFleetOfAStoreThatGrantsNothing(t *testing.T) {
