@@ -188,6 +188,7 @@ type soak struct {
 	soakSize
 
 	calls, cancelled, decided, paced, slow atomic.Int64
+	draining                               atomic.Int64 // closed Transports that may still have fetches
 	dumped                                 sync.Once
 
 	mu    sync.Mutex
@@ -234,6 +235,22 @@ func (s *soak) fill(p *soakProcess) {
 	for n := 0; s.real && n < soakCrowd; n++ {
 		s.bounded("a call for a small site", soakDeadline, func(ctx context.Context) { s.visitCrowd(ctx, p.tr.Load(), n, "/open") })
 	}
+}
+
+// drain ends the fetches that callers of a closed Transport have left behind. Until then they can put what they saw of
+// an earlier fault into the store of the fleet, so that nothing is checked right after a change that began before.
+func (s *soak) drain(tr *fetcher.Transport) {
+	var all sync.WaitGroup
+	for _, site := range s.visited {
+		all.Go(func() {
+			for !site.enter() {
+				time.Sleep(10 * time.Millisecond)
+			}
+			defer site.leave()
+			s.bounded("Refresh of "+site.Origin(), soakDeadline, func(ctx context.Context) { tr.Refresh(ctx, mustURL(site.Origin())) })
+		})
+	}
+	all.Wait()
 }
 
 // bounded calls f with a context, and fails the test if f takes longer than soakDeadline. On a machine that was too
@@ -365,7 +382,7 @@ func (s *soak) judgeExactly(site *soakSite, path string, d policy.Decision, sinc
 func (s *soak) change(site *soakSite) {
 	site.close()
 	defer site.reopen()
-	quiet := s.refreshAll(site, false)
+	quiet := s.refreshAll(site, false) && s.draining.Load() == 0
 	site.repair()
 	site.fault = s.deal(site)
 	site.fault.set(site)
@@ -568,7 +585,13 @@ func (s *soak) crawl(n int) {
 	}
 	pause(ctx, s.length/2)
 	p := s.procs[n%len(s.procs)]
+	before := p.tr.Load()
+	s.draining.Add(1)
 	p.open(s.t)
+	all.Go(func() {
+		defer s.draining.Add(-1)
+		s.drain(before)
+	})
 	s.fill(p)
 	all.Wait()
 }
