@@ -150,7 +150,7 @@ func (b *breaker) probing() instant {
 }
 
 // probeDue returns when the probe is expected to end: it takes as long as the failure before
-// it. Without a probe it returns the instant never.
+// it. Without a probe the result is never.
 func (b *breaker) probeDue() instant {
 	if since := b.probing(); since > never {
 		return since + b.took

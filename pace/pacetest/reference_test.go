@@ -388,7 +388,7 @@ func (r *reference) Reserve(_ context.Context, authority string, a pace.Reservat
 		}
 		t = &ticket{order: r.order(a.Waited)}
 		if r.does("serves the last first") {
-			t.order = 1e18 - t.order
+			t.order = 1e9 - r.count
 		}
 		s.tickets[a.Ticket] = t
 	}
