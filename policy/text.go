@@ -30,30 +30,32 @@ type Text struct {
 // content is a text in one of two forms.
 type content struct {
 	file     *matcher.File // keeps the groups
-	deflated string        // RFC 1951; "" if nothing has needed it so far
-	packed   bool          // file inflates deflated for each new crawler. Else it has the text itself.
+	deflated string        // RFC 1951, which file inflates for each new crawler; "": file has the text itself
 }
 
 // newText returns the text of a body under a profile. Deflated is the same text, or "".
 func newText(p *Profile, body []byte, deflated string) *Text {
 	t := &Text{profile: p, digest: sha256.Sum256(body)}
-	t.content.Store(&content{file: matcher.Parse(body, p.Dialect), deflated: deflated})
+	c := &content{file: matcher.Parse(body, p.Dialect)}
+	if deflated != "" {
+		c = c.pack(deflated)
+	}
+	t.content.Store(c)
 	return t
+}
+
+// pack returns c with its groups in the other form.
+func (c *content) pack(deflated string) *content {
+	return &content{c.file.Pack(deflated, inflateValid), deflated}
 }
 
 // pack deflates the text, unless that was done before, and returns the content. Nobody
 // deflates a text that another record has already, and nobody inflates it for a group that
 // was compiled before pack.
 func (t *Text) pack() *content {
-	c := t.content.Load()
-	if c.packed {
-		return c
+	if c := t.content.Load(); c.deflated == "" {
+		t.content.CompareAndSwap(c, c.pack(deflate(c.file.Text())))
 	}
-	deflated := c.deflated
-	if deflated == "" {
-		deflated = deflate(c.file.Text())
-	}
-	t.content.CompareAndSwap(c, &content{c.file.Pack(deflated, inflateValid), deflated, true})
 	return t.content.Load()
 }
 
@@ -61,7 +63,7 @@ func (t *Text) pack() *content {
 func (t *Text) group(token string) *matcher.Group {
 	c := t.content.Load()
 	g := c.file.Group(token)
-	if !c.packed {
+	if c.deflated == "" {
 		t.pack()
 	}
 	return g
