@@ -247,7 +247,14 @@ func (s *soak) drain(tr *fetcher.Transport) {
 				time.Sleep(10 * time.Millisecond)
 			}
 			defer site.leave()
-			s.bounded("Refresh of "+site.Origin(), soakDeadline, func(ctx context.Context) { tr.Refresh(ctx, mustURL(site.Origin())) })
+			s.bounded("Refresh of "+site.Origin(), soakDeadline, func(ctx context.Context) {
+				for ctx.Err() == nil { // a Refresh without a turn joins no fetch
+					if d, err := tr.Refresh(ctx, mustURL(site.Origin())); err == nil && !isPaced(d) {
+						return
+					}
+					pause(ctx, s.timeout/20)
+				}
+			})
 		})
 	}
 	all.Wait()
