@@ -49,7 +49,7 @@ const (
 	soakCrowd    = 500             // small sites that never change
 	soakLong     = 30              // so many rounds fill the caches and meet every fault
 	soakDeadline = time.Minute     // no call takes longer
-	soakRest     = 6 * time.Second // after a round, until nothing is left of it
+	soakRest     = 5 * time.Second // after a round, beyond the time of a fetch, until nothing is left of it
 )
 
 var soakPaths = []string{"/open", "/closed"}
@@ -563,7 +563,7 @@ func (s *soak) round(n int) {
 		p.tr.Load().CloseIdleConnections()
 		p.base.CloseIdleConnections()
 	}
-	time.Sleep(soakRest) // fetches whose callers have left end by themselves
+	time.Sleep(s.timeout + soakRest) // fetches whose callers have left end by themselves
 	s.web.Forget()
 }
 
@@ -666,7 +666,7 @@ func medians(samples []soakSample) soakSample {
 func TestSoak(t *testing.T) {
 	if length, err := time.ParseDuration(os.Getenv("POLITE_SOAK")); err == nil {
 		newSoak(t, soakSize{
-			sites: 18, workers: 24, real: true, think: 50 * time.Millisecond, stay: 2 * time.Second, timeout: 5 * time.Second,
+			sites: 18, workers: 24, real: true, think: 50 * time.Millisecond, stay: 2 * time.Second, timeout: 10 * time.Second,
 			whole: length, length: min(length/4, 40*time.Second),
 		}, fleetStore(t)).run()
 		return
