@@ -42,27 +42,15 @@ return 0
 // After an error that is neither the context's nor ErrHeld, it is not known who has the lease until ttl has
 // passed. A caller with such an error fetches without a lease.
 func (s *Store) Lease(ctx context.Context, key string, ttl time.Duration) (func(), error) {
-	name := s.name("lease", key)
-	if s.watch.has(key) {
-		if _, err := s.read(ctx, name, true); !errors.Is(err, fs.ErrNotExist) {
-			if err == nil {
-				err = cache.ErrHeld
-			}
-			return nil, err
-		}
-	}
-	token := rand.Text()
+	name, token := s.name("lease", key), rand.Text()
 	ttl = validTTL(ttl)
 	taken, err := s.onLease(ctx, takeScript, name, token, ttl)
 	switch {
-	case err == nil && !taken:
-		s.watch.add(key, ttl)
-		return nil, cache.ErrHeld
 	case err != nil:
-		s.watch.drop(key)
 		return nil, err
+	case !taken:
+		return nil, cache.ErrHeld
 	}
-	s.watch.drop(key)
 	held, cancel := context.WithCancel(context.Background())
 	go s.renew(held, name, token, ttl) // ends with the release, or when the lease is lost
 	return sync.OnceFunc(func() {
@@ -93,50 +81,4 @@ func (s *Store) onLease(ctx context.Context, script *rueidis.Lua, name, token st
 	return do(ctx, s.link, func(ctx context.Context, c rueidis.Client) (bool, error) {
 		return script.Exec(ctx, c, []string{name}, []string{token, strconv.FormatInt(ttl.Milliseconds(), 10)}).AsBool()
 	})
-}
-
-const (
-	// watchFor is how long an answer from memory can be out of date if the server's report of a change is
-	// lost.
-	watchFor = time.Second
-	// maxWatched bounds the leases of others that are waited for without asking the server each time.
-	maxWatched = 10_000
-)
-
-// A watch is the set of keys whose lease another holder was seen to have. Their copies and leases are read from
-// memory until the server reports a change. All other reads go to the server.
-type watch struct {
-	mu   sync.Mutex
-	keys map[string]time.Time // until when
-}
-
-func (w *watch) has(key string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	until, ok := w.keys[key]
-	if ok && time.Now().After(until) {
-		delete(w.keys, key)
-		return false
-	}
-	return ok
-}
-
-// add watches a key for the time of one lease.
-func (w *watch) add(key string, ttl time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.keys == nil {
-		w.keys = make(map[string]time.Time)
-	}
-	if len(w.keys) >= maxWatched {
-		clear(w.keys) // a key that is still waited for returns with its next Lease
-	}
-	w.keys[key] = time.Now().Add(ttl)
-}
-
-// drop ends the watch on a key, so that the next read goes to the server.
-func (w *watch) drop(key string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.keys, key)
 }

@@ -46,6 +46,7 @@ type link struct {
 
 func newLink(option rueidis.ClientOption, delay time.Duration) *link {
 	option.DisableRetry = true // it would retry as long as the context lasts
+	option.DisableCache = true // the server need not report changes
 	option.AlwaysPipelining = true
 	option.PipelineMultiplex = -1 // one connection to a server carries more than a crawler asks
 	option.ReadBufferEachConn = buffer
@@ -140,12 +141,6 @@ func (l *link) connect(ctx context.Context) (rueidis.Client, error) {
 		return client, err
 	}
 	client, err := rueidis.NewClient(l.option)
-	if errors.Is(err, rueidis.ErrNoCache) {
-		// For example a proxy that does not report changes. Then each call asks the server.
-		option := l.option
-		option.DisableCache = true
-		client, err = rueidis.NewClient(option)
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -40,12 +40,9 @@
 //
 // # Waiting for another crawler
 //
-// A crawler that gets [cache.ErrHeld] reads the copy and tries for the lease every few tens of milliseconds,
-// until it gets one of them. That is cheap: while another crawler has the lease, the server reports changes of
-// both to the store, and the store answers from memory.
-//
-// A lease is short, and its holder renews it three times in its time to live. So a holder that has died, hangs
-// or is cut off from the server delays the others for that time only.
+// A crawler that gets [cache.ErrHeld] reads the copy and tries for the lease from time to time, until it gets one
+// of them. A lease is short, and its holder renews it three times in its time to live. So a holder that has died,
+// hangs or is cut off from the server delays the others for that time only.
 package redis
 
 import (
@@ -101,7 +98,6 @@ type Store struct {
 	link   *link
 	prefix string
 	slot   func(name string) string
-	watch  watch
 	bell   bell
 }
 
@@ -115,7 +111,7 @@ func Open(rawURL string, o *Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
-	s := &Store{prefix: o.Prefix, slot: o.Slot, bell: bell{idle: listenIdle, listeners: map[string]*listener{}}}
+	s := &Store{prefix: o.Prefix, slot: o.Slot, bell: bell{period: listenFor, watchers: map[string]watchers{}}}
 	if s.prefix == "" {
 		s.prefix = defaultPrefix
 	}
@@ -156,12 +152,14 @@ func parse(rawURL string, config *tls.Config) (rueidis.ClientOption, error) {
 
 // Get implements [cache.Store].
 func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
-	b, err := s.read(ctx, s.name("copy", key), s.watch.has(key))
+	b, err := do(ctx, s.link, func(ctx context.Context, c rueidis.Client) ([]byte, error) {
+		return c.Do(ctx, c.B().Getrange().Key(s.name("copy", key)).Start(0).End(maxRead).Build()).AsBytes()
+	})
 	switch {
+	case wrongType(err) || err == nil && (len(b) == 0 || len(b) > maxRead || b[0] != mark[0]):
+		return nil, fs.ErrNotExist
 	case err != nil:
 		return nil, err
-	case len(b) > maxRead || b[0] != mark[0]:
-		return nil, fs.ErrNotExist
 	}
 	return b[len(mark):], nil
 }
@@ -171,7 +169,6 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, keep time.Dur
 	if keep <= 0 {
 		return s.Delete(ctx, key)
 	}
-	s.watch.drop(key)
 	_, err := do(ctx, s.link, func(ctx context.Context, c rueidis.Client) (struct{}, error) {
 		set := c.B().Set().Key(s.name("copy", key)).Value(mark + string(value)).Px(validTTL(keep)).Build()
 		return struct{}{}, c.Do(ctx, set).Error()
@@ -213,7 +210,6 @@ func (s *Store) Swap(ctx context.Context, key string, old, value []byte, keep ti
 	if keep > 0 {
 		ttl = strconv.FormatInt(validTTL(keep).Milliseconds(), 10)
 	}
-	s.watch.drop(key)
 	return do(ctx, s.link, func(ctx context.Context, c rueidis.Client) (bool, error) {
 		args := []string{expected, mark, mark + string(value), ttl, strconv.Itoa(maxRead)}
 		return swapScript.Exec(ctx, c, []string{s.name("copy", key)}, args).AsBool()
@@ -222,7 +218,6 @@ func (s *Store) Swap(ctx context.Context, key string, old, value []byte, keep ti
 
 // Delete implements [cache.Store].
 func (s *Store) Delete(ctx context.Context, key string) error {
-	s.watch.drop(key)
 	_, err := do(ctx, s.link, func(ctx context.Context, c rueidis.Client) (struct{}, error) {
 		return struct{}{}, c.Do(ctx, c.B().Del().Key(s.name("copy", key)).Build()).Error()
 	})
@@ -239,24 +234,6 @@ func (s *Store) Close() error {
 // name is the key on the server.
 func (s *Store) name(kind, key string) string {
 	return strings.Join([]string{s.prefix, "1", kind, key}, ":")
-}
-
-// read returns the string under a name, or the beginning of one that is far too long. A watched name is read
-// from memory until the server reports a change, and any other from the server. The error is fs.ErrNotExist if
-// there is no string.
-func (s *Store) read(ctx context.Context, name string, watched bool) ([]byte, error) {
-	b, err := do(ctx, s.link, func(ctx context.Context, c rueidis.Client) ([]byte, error) {
-		get := c.B().Getrange().Key(name).Start(0).End(maxRead)
-		if watched {
-			kept, err := c.DoCache(ctx, get.Cache(), watchFor).ToString()
-			return []byte(kept), err // a copy: what is kept in memory is not the caller's
-		}
-		return c.Do(ctx, get.Build()).AsBytes()
-	})
-	if wrongType(err) || err == nil && len(b) == 0 {
-		return nil, fs.ErrNotExist
-	}
-	return b, err
 }
 
 // wrongType reports whether the server replied that a key has another type than the command needs. In the

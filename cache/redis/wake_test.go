@@ -17,7 +17,7 @@ import (
 func TestListenerEnds(t *testing.T) {
 	srv := start(t)
 	s := opened(t, srv.url(), slow)
-	s.bell.idle = 10 * time.Millisecond
+	s.bell.period = 10 * time.Millisecond
 	one := []*server{srv}
 	defer s.Watch("stays.1", func(pace.Grant) {})()
 	await(t, one, "PUBSUB CHANNELS *", "["+s.wakeChannel("stays")+"]")
@@ -46,7 +46,7 @@ func listening() int {
 func TestListenerReturns(t *testing.T) {
 	srv := start(t)
 	s, c := opened(t, srv.url(), slow), srv.client()
-	s.bell.idle = time.Millisecond
+	s.bell.period = time.Millisecond
 	for n := range 300 {
 		ticket, rung := fmt.Sprintf("p.%d", n), make(chan pace.Grant, 1)
 		stop := s.Watch(ticket, func(g pace.Grant) {
@@ -66,6 +66,6 @@ func TestListenerReturns(t *testing.T) {
 			t.Fatalf("ticket %d got %+v, want a start at 7 µs", n, g)
 		}
 		stop()
-		<-time.After(time.Duration(rand.ExpFloat64() * float64(s.bell.idle)))
+		<-time.After(time.Duration(rand.ExpFloat64() * float64(s.bell.period)))
 	}
 }
