@@ -143,11 +143,13 @@ func ExampleFile_Pack() {
 	for _, token := range []string{"FirstBot", "SecondBot", "SecondBot"} {
 		fmt.Println(token, f.Match(token, "/private").Allowed)
 	}
+	fmt.Println(f.Packed())
 	// Output:
 	// FirstBot false
 	// unpacked
 	// SecondBot false
 	// SecondBot false
+	// packed
 }
 
 func ExampleFile_Match() {

@@ -49,6 +49,14 @@ func (f *File) Pack(packed string, unpack func(packed string) string) *File {
 	return p
 }
 
+// Packed returns the packed text that Pack got, "" if f was not packed.
+func (f *File) Packed() string {
+	if f.unpack == nil {
+		return ""
+	}
+	return f.text
+}
+
 // Text returns the file as Parse got it, or as it was unpacked. It is "" for a nil
 // File.
 func (f *File) Text() string {

@@ -50,7 +50,7 @@ func (r *Record) MarshalBinary() ([]byte, error) {
 		data = append(binary.AppendUvarint(data, uint64(len(*s))), *s...)
 	}
 	if r.copy != nil {
-		data = append(data, r.copy.text.pack().deflated...)
+		data = append(data, r.copy.text.packed().Packed()...)
 	}
 	sum := sha256.Sum256(data)
 	return append(data, sum[:sumSize]...), nil
@@ -82,7 +82,8 @@ func (p *Profile) Load(data []byte) (*Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
-	r.copy.text = newText(p, text, deflated)
+	r.copy.text = newText(p, text)
+	r.copy.text.pack(deflated)
 	return r, nil
 }
 

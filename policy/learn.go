@@ -99,7 +99,7 @@ func (s *step) success(rule StatusRule) *Record {
 	if s.a.Cut || len(body) > s.p.Limit {
 		body = wholeLines(body, s.p.Limit)
 	}
-	text := newText(s.p, body, "")
+	text := newText(s.p, body)
 	if old := s.old.Text(); text.same(old) {
 		text = old // its groups are compiled
 	}

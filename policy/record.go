@@ -144,7 +144,7 @@ func (r *Record) Validators() http.Header {
 // once. Its methods that read lines inflate the text, which takes about 30 microseconds.
 func (r *Record) File() *matcher.File {
 	if t := r.Text(); t != nil {
-		return t.pack().file
+		return t.packed()
 	}
 	return nil
 }

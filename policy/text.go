@@ -23,49 +23,37 @@ import (
 // asked. It is safe for concurrent use, and records may share it: see [Record.Share].
 type Text struct {
 	profile *Profile
-	digest  [sha256.Size]byte       // of the text in use, after the cut at the limit
-	content atomic.Pointer[content] // pack replaces it once
+	digest  [sha256.Size]byte            // of the text in use, after the cut at the limit
+	file    atomic.Pointer[matcher.File] // keeps the groups; packed once
 }
 
-// content is a text in one of two forms.
-type content struct {
-	file     *matcher.File // keeps the groups
-	deflated string        // RFC 1951, which file inflates for each new crawler; "": file has the text itself
-}
-
-// newText returns the text of a body under a profile. Deflated is the same text, or "".
-func newText(p *Profile, body []byte, deflated string) *Text {
+// newText returns the text of a body under a profile.
+func newText(p *Profile, body []byte) *Text {
 	t := &Text{profile: p, digest: sha256.Sum256(body)}
-	c := &content{file: matcher.Parse(body, p.Dialect)}
-	if deflated != "" {
-		c = c.pack(deflated)
-	}
-	t.content.Store(c)
+	t.file.Store(matcher.Parse(body, p.Dialect))
 	return t
 }
 
-// pack returns c with its groups in the other form.
-func (c *content) pack(deflated string) *content {
-	return &content{c.file.Pack(deflated, inflateValid), deflated}
+// packed deflates the text, unless that was done before, and returns the file. Nobody
+// deflates a text that another record has already, and nobody inflates it for a group that
+// was compiled before.
+func (t *Text) packed() *matcher.File {
+	if f := t.file.Load(); f.Packed() == "" {
+		t.pack(deflate(f.Text()))
+	}
+	return t.file.Load()
 }
 
-// pack deflates the text, unless that was done before, and returns the content. Nobody
-// deflates a text that another record has already, and nobody inflates it for a group that
-// was compiled before pack.
-func (t *Text) pack() *content {
-	if c := t.content.Load(); c.deflated == "" {
-		t.content.CompareAndSwap(c, c.pack(deflate(c.file.Text())))
-	}
-	return t.content.Load()
+// pack replaces the text by its deflated form. The compiled groups stay.
+func (t *Text) pack(deflated string) {
+	f := t.file.Load()
+	t.file.CompareAndSwap(f, f.Pack(deflated, inflateValid))
 }
 
 // group returns the group of a token.
 func (t *Text) group(token string) *matcher.Group {
-	c := t.content.Load()
-	g := c.file.Group(token)
-	if c.deflated == "" {
-		t.pack()
-	}
+	g := t.file.Load().Group(token)
+	t.packed()
 	return g
 }
 
@@ -81,7 +69,7 @@ func (t *Text) Digest() string {
 }
 
 // hasRules reports whether the text has a rule.
-func (t *Text) hasRules() bool { return t.content.Load().file.CountRules() > 0 }
+func (t *Text) hasRules() bool { return t.file.Load().CountRules() > 0 }
 
 // same reports whether t and o are one text, read in one dialect.
 func (t *Text) same(o *Text) bool {
@@ -95,10 +83,9 @@ func (t *Text) Size(tokens ...string) int {
 		return 0
 	}
 	for _, token := range tokens {
-		t.content.Load().file.Group(token)
+		t.file.Load().Group(token)
 	}
-	c := t.pack()
-	return int(unsafe.Sizeof(*t)+unsafe.Sizeof(*c)) + c.file.Size()
+	return int(unsafe.Sizeof(*t)) + t.packed().Size()
 }
 
 // writers keeps writers for the next text: a new one takes 1.2 MB, and as long to make
