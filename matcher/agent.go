@@ -2,7 +2,6 @@ package matcher
 
 import (
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/rfc9309/polite/internal/token"
@@ -23,7 +22,7 @@ type choice struct {
 	// The group being read.
 	rank    int    // lowest rank of a name of the group; noRank if there is none
 	value   string // first user-agent value with the name of that rank
-	start   int    // where its records begin in obeyed.others
+	start   int    // where its lines begin in obeyed.lines
 	decided bool   // the crawler obeys the group, or it does not: see obeys
 	obeys   bool   // the crawler obeys the group
 }
@@ -43,7 +42,7 @@ func (f *File) choose(tokens string) *Group {
 		c.add(&s)
 	}
 	c.endGroup()
-	return c.obeyed.group(c.agent, s.text)
+	return c.obeyed.group(c.agent)
 }
 
 // appendTokens appends the product tokens of a list separated by commas.
@@ -84,7 +83,7 @@ func (c *choice) add(s *scanner) {
 		}
 	case s.kind == other || s.kind == delay:
 		if c.obeys || !c.decided {
-			c.obeyed.others = append(c.obeyed.others, s.record)
+			c.obeyed.addLine(s, s.text[s.from:s.to])
 		}
 	}
 }
@@ -94,7 +93,7 @@ func (c *choice) endGroup() {
 	if !c.decided {
 		c.decide(false)
 	}
-	c.start, c.rank, c.decided, c.obeys = len(c.obeyed.others), noRank, false, false
+	c.start, c.rank, c.decided, c.obeys = len(c.obeyed.lines), noRank, false, false
 }
 
 // decide decides whether the crawler obeys the group being read. If the rank of the group is
@@ -105,12 +104,11 @@ func (c *choice) decide(hasRule bool) {
 	c.decided = true
 	switch {
 	case c.rank == noRank, c.rank > c.bestRank, c.rank == c.bestRank && onlyFirst, c.dialect.blankEnds && !hasRule:
-		b.others = b.others[:c.start]
+		b.cutLines(c.start)
 		return
 	case c.rank < c.bestRank:
 		c.bestRank, c.agent = c.rank, c.value
-		b.removeRules()
-		b.others = slices.Delete(b.others, 0, c.start)
+		b.removeGroups(c.start)
 	}
 	c.obeys = true
 }

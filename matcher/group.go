@@ -16,36 +16,32 @@ import (
 // 2.2.1). It is immutable, safe for concurrent use, and holds no part of the text
 // of its File.
 type Group struct {
-	agent        string        // first user-agent value that names the crawler
-	dialect      Dialect       // dialect of the file
-	originals    []original    // the patterns that normalising has changed, by line
-	originalText string        // the originals, one after another
-	delay        time.Duration // the crawl-delay
-	hasDelay     bool          // there is a crawl-delay
-	rules        rules
-	asked        atomic.Bool           // Match has been called
-	index        atomic.Pointer[index] // nil if the rules are tried one after another
-
-	// Other records, in the order of the file. They are kept as text: a file can have
-	// 170,000 of them, and a list of structs takes twenty times the memory of the file.
-	others     string  // the records as they are written, each with a line feed
-	otherLines []int32 // the line number of each record in others
+	agent    string        // first user-agent value that names the crawler
+	dialect  Dialect       // dialect of the file
+	lines    []line        // the patterns that normalising has changed, and the other records
+	written  string        // the texts of the lines, one after another
+	delay    time.Duration // the crawl-delay
+	hasDelay bool          // there is a crawl-delay
+	rules    rules
+	asked    atomic.Bool           // Match has been called
+	index    atomic.Pointer[index] // nil if the rules are tried one after another
 }
 
 // A builder collects the records of a group.
 type builder struct {
-	dialect   *Dialect
-	rules     []rule
-	patterns  []byte     // the patterns in normal form, one after another; becomes rules.text
-	originals []original // becomes Group.originals
-	written   []byte     // becomes Group.originalText
-	others    []record   // the other records
+	dialect  *Dialect
+	rules    []rule
+	patterns []byte // the patterns in normal form, one after another; becomes rules.text
+	lines    []line // becomes Group.lines
+	written  []byte // becomes Group.written
 }
 
-// An original is a pattern as it is written in the file, which normalising has changed.
-type original struct {
-	line int32 // number of the line
-	end  int32 // where the pattern ends in Group.originalText; it begins where the one before ends
+// A line is a line of the file of which a group keeps a part as it is written: the value of a
+// rule, or the whole of another record.
+type line struct {
+	number int32 // number of the line, from 1
+	begin  int32 // where the text begins in Group.written; it ends where the next one begins
+	kind   kind
 }
 
 // builders keeps the memory of builders for the next file. Their lists then need not grow: the
@@ -54,36 +50,53 @@ var builders = sync.Pool{New: func() any { return new(builder) }}
 
 // reset removes all records.
 func (b *builder) reset(d *Dialect) {
-	b.dialect, b.others = d, b.others[:0]
-	b.removeRules()
+	*b = builder{d, b.rules[:0], b.patterns[:0], b.lines[:0], b.written[:0]}
 }
 
-// removeRules removes all rules.
-func (b *builder) removeRules() {
-	b.rules, b.patterns, b.originals, b.written = b.rules[:0], b.patterns[:0], b.originals[:0], b.written[:0]
+// cutLines removes all lines but the first n.
+func (b *builder) cutLines(n int) {
+	if n < len(b.lines) {
+		b.lines, b.written = b.lines[:n], b.written[:b.lines[n].begin]
+	}
 }
 
-// group returns the group of the records, which stand in text. agent is the first user-agent
-// value that names the crawler.
-func (b *builder) group(agent, text string) *Group {
-	g := &Group{agent: "*", dialect: *b.dialect, originals: slices.Clone(b.originals), otherLines: make([]int32, len(b.others))}
+// removeGroups removes the rules and the first n lines.
+func (b *builder) removeGroups(n int) {
+	b.rules, b.patterns = b.rules[:0], b.patterns[:0]
+	begin := int32(len(b.written))
+	if n < len(b.lines) {
+		begin = b.lines[n].begin
+	}
+	b.written = slices.Delete(b.written, 0, int(begin))
+	b.lines = slices.Delete(b.lines, 0, n)
+	for i := range b.lines {
+		b.lines[i].begin -= begin
+	}
+}
+
+// addLine adds a text of the record that the scanner has read.
+func (b *builder) addLine(s *scanner, text string) {
+	b.lines = append(b.lines, line{s.line, int32(len(b.written)), s.kind})
+	b.written = append(b.written, text...)
+}
+
+// group returns the group of the records. agent is the first user-agent value that names the
+// crawler.
+func (b *builder) group(agent string) *Group {
+	g := &Group{agent: "*", dialect: *b.dialect, lines: slices.Clone(b.lines)}
 	if !b.dialect.isDefault(agent) {
 		g.agent = strings.Clone(agent)
 	}
-	all := append(b.patterns, b.written...) // and then the other records, to allocate once
-	for i := range b.others {
-		r := &b.others[i]
-		all = append(append(all, text[r.from:r.to]...), '\n')
-		g.otherLines[i] = r.line
-		if r.kind == delay && !g.hasDelay {
-			g.delay, g.hasDelay = parseSeconds(text[r.valueAt:r.to])
+	n := len(b.patterns)
+	b.patterns = append(b.patterns, b.written...) // to allocate once
+	text := string(b.patterns)
+	g.rules, g.written = rules{text[:n], slices.Clone(b.rules), b.dialect.inOrder}, text[n:]
+	for i := 0; i < len(g.lines) && !g.hasDelay; i++ {
+		if g.lines[i].kind == delay {
+			_, value, _ := b.dialect.split(g.text(i))
+			g.delay, g.hasDelay = parseSeconds(value)
 		}
 	}
-	patterns, written := len(b.patterns), len(b.written)
-	b.patterns = all[:0]
-	kept := string(all)
-	g.rules = rules{kept[:patterns], slices.Clone(b.rules), b.dialect.inOrder}
-	g.originalText, g.others = kept[patterns:patterns+written], kept[patterns+written:]
 	return g
 }
 
@@ -120,15 +133,9 @@ func (b *builder) addPattern(s *scanner, pattern string) {
 	}
 	b.rules = append(b.rules, r)
 	if value := s.value(); props&altered != 0 && normal != value || len(pattern) != len(value) {
-		b.keepOriginal(s)
-	}
-}
-
-// keepOriginal keeps the pattern of a rule as it is written, once.
-func (b *builder) keepOriginal(s *scanner) {
-	if n := len(b.originals); n == 0 || b.originals[n-1].line != s.line {
-		b.written = append(b.written, s.value()...)
-		b.originals = append(b.originals, original{s.line, int32(len(b.written))})
+		if n := len(b.lines); n == 0 || b.lines[n-1].number != s.line { // not yet
+			b.addLine(s, value)
+		}
 	}
 }
 
@@ -152,15 +159,19 @@ func (g *Group) Rules() iter.Seq[Rule] {
 // asWritten returns rule i as it is written in the file.
 func (g *Group) asWritten(i int32) Rule {
 	r := &g.rules.list[i]
-	n := sort.Search(len(g.originals), func(i int) bool { return g.originals[i].line >= r.line })
-	if n == len(g.originals) || g.originals[n].line != r.line {
+	n := sort.Search(len(g.lines), func(i int) bool { return g.lines[i].number >= r.line })
+	if n == len(g.lines) || g.lines[n].number != r.line {
 		return Rule{int(r.line), r.allow, g.rules.pattern(i)}
 	}
-	begin := int32(0)
-	if n > 0 {
-		begin = g.originals[n-1].end
+	return Rule{int(r.line), r.allow, g.text(n)}
+}
+
+// text returns the text of line i.
+func (g *Group) text(i int) string {
+	if i+1 < len(g.lines) {
+		return g.written[g.lines[i].begin:g.lines[i+1].begin]
 	}
-	return Rule{int(r.line), r.allow, g.originalText[begin:g.originals[n].end]}
+	return g.written[g.lines[i].begin:]
 }
 
 // Match is as [File.Match], for the crawler the group was made for.
@@ -231,7 +242,7 @@ func (g *Group) readyIndex() *index {
 // Size returns about how many bytes of memory g retains, with the index that a group
 // of many rules gets at its second match.
 func (g *Group) Size() int {
-	n := int(unsafe.Sizeof(*g)) + len(g.agent) + bytesOf(g.originals) + len(g.originalText) + len(g.others) + bytesOf(g.otherLines)
+	n := int(unsafe.Sizeof(*g)) + len(g.agent) + bytesOf(g.lines) + len(g.written)
 	return n + g.rules.size(g.index.Load())
 }
 

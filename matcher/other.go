@@ -15,12 +15,9 @@ import (
 // crawler. Sitemap records stand in no group (RFC 9309, section 2.2.4).
 func (g *Group) Other(field string) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
-		rest := g.others
-		for _, line := range g.otherLines {
-			var record string
-			record, rest, _ = strings.Cut(rest, "\n")
-			name, value, _ := g.dialect.split(record)
-			if equalFold(name, field) && !yield(int(line), value) {
+		for i, l := range g.lines {
+			name, value, _ := g.dialect.split(g.text(i))
+			if !l.kind.isRule() && equalFold(name, field) && !yield(int(l.number), value) {
 				return
 			}
 		}
