@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -307,184 +306,26 @@ type blind struct{ *union }
 
 func (s *blind) Get(context.Context, string) ([]byte, error) { return nil, errors.New("away") }
 
-// What a store did not take while it was away is written when it is back.
-func TestStoreCatchesUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		web := httptest.New(t)
-		store := &failing{union: newUnion(), all: true}
-		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store})
-		const sites = 50
-		for i := range sites {
-			name := fmt.Sprintf("http://site%d.test", i)
-			web.Site(name).Robots(text)
-			tr.Check(t.Context(), must(name+"/private"))
-		}
-		time.Sleep(time.Minute)
-		store.all = false
-		web.Site(site).Robots(text)
-		tr.Check(t.Context(), must(private))
-		synctest.Wait()
-		for i := range sites {
-			if _, err := store.Get(t.Context(), fmt.Sprintf("http://site%d.test rfc9309", i)); err != nil {
-				t.Errorf("site %d, learnt while the store was away: %v, want its record", i, err)
-			}
-		}
-	})
-}
-
-// A record that the store refuses does not keep others from it, and is written when the
-// store takes it.
-func TestStoreRefusesSome(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const sites = 50
-		web := httptest.New(t)
-		mem := cache.NewMemory(1 << 20)
-		down, puts := true, 0
-		store := &hookedStore{Memory: mem, put: func(string) error {
-			if puts++; down || puts%3 == 0 {
-				return errors.New("refused")
-			}
-			return nil
-		}}
-		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store})
-		for i := range sites + 30 {
-			down = i < sites
-			name := fmt.Sprintf("http://site%d.test", i)
-			web.Site(name).Robots(text)
-			tr.Check(t.Context(), must(name+"/private"))
-			synctest.Wait()
-		}
-		for i := range sites {
-			if _, err := mem.Get(t.Context(), fmt.Sprintf("http://site%d.test rfc9309", i)); err != nil {
-				t.Errorf("house/refused: site %d: %v, want its record", i, err)
-			}
-		}
-	})
-}
-
-// A record that is invalidated while the backlog is written does not come back.
-func TestInvalidateWhileCatchingUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		web := httptest.New(t)
-		web.Site(site).Robots(text)
-		web.Site("http://b.test").Robots(text)
-		mem := cache.NewMemory(1 << 20)
-		down := true
-		store := &hookedStore{Memory: mem, put: func(key string) error {
-			if down {
-				return errors.New("away")
-			}
-			if key == siteKey {
-				time.Sleep(time.Second)
-			}
-			return nil
-		}}
-		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store})
-		tr.Check(t.Context(), must(public))
-		down = false
-		tr.Check(t.Context(), must("http://b.test/"))
-		time.Sleep(time.Second / 2)
-		if err := tr.Invalidate(t.Context(), must(public)); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Minute)
-		if _, err := mem.Get(t.Context(), siteKey); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("house/invalidated: got %v from the store, want no record", err)
-		}
-	})
-}
-
-// A record that is learnt while an older one of its authority is written late stays in the store.
-func TestRefreshWhileCatchingUp(t *testing.T) {
+// A record that the store did not take is in force, and the next fetch is saved.
+func TestStoreTakesTheNextFetch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
 		web.Site(site).Robots(text, opened)
-		web.Site("http://b.test").Robots(text)
-		mem := cache.NewMemory(1 << 20)
-		down := true
-		var late atomic.Bool
-		store := &hookedStore{Memory: mem, put: func(key string) error {
-			if down {
-				return errors.New("away")
-			}
-			if key == siteKey && late.CompareAndSwap(false, true) {
-				time.Sleep(time.Second)
-			}
-			return nil
-		}}
+		store := &failing{union: newUnion(), all: true}
 		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store})
 		tr.Check(t.Context(), must(private))
-		down = false
-		tr.Check(t.Context(), must("http://b.test/"))
-		time.Sleep(time.Second / 2) // the Put of the first record is under way
-		if d, err := tr.Refresh(t.Context(), must(private)); err != nil || !d.Allowed() {
-			t.Fatalf("got %v, %v, want the second file", d, err)
+		store.all = false
+		time.Sleep(day - time.Second)
+		if d, err := tr.Check(t.Context(), must(private)); err != nil || short(d) != "disallow 2.2.2" {
+			t.Errorf("7/store_away: got %v, %v; want disallow 2.2.2", d, err)
 		}
 		time.Sleep(time.Minute)
-		other := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: mem})
-		if d, err := other.Check(t.Context(), must(private)); err != nil || !d.Allowed() {
-			t.Errorf("house/refreshed: got %v, %v from the store, want the second file", d, err)
+		tr.Check(t.Context(), must(private))
+		other := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store})
+		if d, err := other.Check(t.Context(), must(private)); err != nil || !d.Allowed() || len(web.Requests()) != 2 {
+			t.Errorf("7/store_back: got %v, %v after %d requests; want the second file after 2", d, err, len(web.Requests()))
 		}
 	})
-}
-
-// However many records the store takes, one goroutine at a time writes those that it did not take.
-func TestOneCatchesUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const sites = 20
-		web := httptest.New(t)
-		var down atomic.Bool
-		var mu sync.Mutex
-		writing, most := 0, 0
-		count := func(n int) {
-			mu.Lock()
-			defer mu.Unlock()
-			writing += n
-			most = max(most, writing)
-		}
-		mem := cache.NewMemory(1 << 20)
-		store := &hookedStore{Memory: mem, put: func(key string) error {
-			switch {
-			case down.Load():
-				return errors.New("away")
-			case strings.HasPrefix(key, "http://old"):
-				count(1)
-				time.Sleep(time.Second)
-				count(-1)
-			}
-			return nil
-		}}
-		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store})
-		for i := range 2 * sites {
-			down.Store(i < sites)
-			name := fmt.Sprintf("http://%s%d.test", map[bool]string{true: "old", false: "new"}[i < sites], i)
-			web.Site(name).Robots(text)
-			tr.Check(t.Context(), must(name+"/private"))
-		}
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if most != 1 {
-			t.Errorf("house/one_at_a_time: %d wrote at once, want one", most)
-		}
-		for i := range sites {
-			if _, err := mem.Get(t.Context(), fmt.Sprintf("http://old%d.test rfc9309", i)); err != nil {
-				t.Errorf("house/one_at_a_time: site %d: %v, want its record", i, err)
-			}
-		}
-	})
-}
-
-// A hookedStore calls a function before each Put. Its error is the error of the Put.
-type hookedStore struct {
-	*cache.Memory
-	put func(key string) error
-}
-
-func (s *hookedStore) Put(ctx context.Context, key string, value []byte, keep time.Duration) error {
-	if err := s.put(key); err != nil {
-		return err
-	}
-	return s.Memory.Put(ctx, key, value, keep)
 }
 
 // A store that hangs in one kind of call delays a few checks, although its other calls
@@ -597,33 +438,5 @@ func TestStoreHangs(t *testing.T) {
 			t.Errorf("%d calls failed after the store answers again, want none", now-failed)
 		}
 		time.Sleep(time.Hour) // the calls that hang end
-	})
-}
-
-// A record that the store never takes is tried once for each record that the store takes.
-func TestStoreRefusesOneForEver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const sites = 10
-		web := httptest.New(t)
-		tried := 0
-		store := &hookedStore{Memory: cache.NewMemory(1 << 20), put: func(key string) error {
-			if key == siteKey {
-				tried++
-				return errors.New("too long")
-			}
-			return nil
-		}}
-		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store})
-		web.Site(site).Robots(text)
-		tr.Check(t.Context(), must(private))
-		for i := range sites {
-			name := fmt.Sprintf("http://site%d.test", i)
-			web.Site(name).Robots(text)
-			tr.Check(t.Context(), must(name+"/private"))
-			synctest.Wait()
-		}
-		if tried != 1+sites {
-			t.Errorf("house/refused_for_ever: tried %d times, want %d", tried, 1+sites)
-		}
 	})
 }

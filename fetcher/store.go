@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/rfc9309/polite/cache"
@@ -25,10 +23,6 @@ const (
 	maxName = 30
 	// maxSwaps bounds the tries to replace a record that others replace, too.
 	maxSwaps = 4
-	// maxUnsaved bounds the authorities whose record waits for the store.
-	maxUnsaved = 1000
-	// maxRefused is the number of records in a row that end the writing of such records.
-	maxRefused = 3
 )
 
 // A swapper is a store that replaces a value only if it is still the one that
@@ -40,13 +34,12 @@ type swapper interface {
 }
 
 // storage keeps records beyond this process. Whatever the store does, a call of it
-// takes no longer than storeTime, and its failure is a miss that is reported. It owns the
-// breakers, the witness and the list of unsaved records; the engine owns the rest.
+// takes no longer than storeTime, and its failure is a miss that is reported. A record that
+// the store did not take is in force in this process only, until the next fetch is saved.
 type storage struct {
 	store     cache.Store  // nil without one
 	fleet     cache.Leaser // the store if a fleet shares it, else nil
 	profile   *policy.Profile
-	memory    *memory
 	watch     *observer
 	counts    *counts
 	fetchTime time.Duration // the longest time of a fetch
@@ -54,11 +47,6 @@ type storage struct {
 
 	// A breaker for each kind of call.
 	reads, writes, leases, releases bounded.Breaker
-
-	catchingUp atomic.Bool // a goroutine writes the unsaved records
-
-	mu      sync.Mutex
-	unsaved map[string]bool // authorities whose record the store did not take
 }
 
 // key is the key of an authority's record in the store. Two profiles read one
@@ -119,93 +107,24 @@ func (s *storage) get(key string) ([]byte, error) {
 	})
 }
 
-// save writes a record to the store, merged with the newest record there, and
-// returns the record in force. A record that the store does not take is written when
-// the store takes records again.
+// save writes a record to the store, and returns the record in force. If the store has got
+// another record meanwhile, save merges the two and tries again, maxSwaps times in all.
 func (s *storage) save(f *flight, rec *policy.Record) *policy.Record {
-	if s.store == nil {
+	if s.store == nil || !s.mayStore(f) {
 		return rec
 	}
-	s.setUnsaved(f.key, false)
-	if !s.mayStore(f) {
-		return rec
-	}
-	rec, err := s.write(f, rec)
-	if err != nil {
-		s.setUnsaved(f.key, true)
-	} else if s.catchingUp.CompareAndSwap(false, true) {
-		go callUser(context.Background(), s.watch.log, func() error { s.catchUp(); return nil }) // ends with the pass
-	}
-	return rec
-}
-
-// catchUp writes the record of each authority that the store did not take, as it is in memory
-// now, and writes it again if memory has got another one meanwhile. Several failures in a row
-// end it: the store takes no records.
-func (s *storage) catchUp() {
-	defer s.catchingUp.Store(false)
-	var failed []string
-	key := s.nextUnsaved()
-	for inRow := 0; key != "" && inRow < maxRefused; key = s.nextUnsaved() {
-		rec, known := s.memory.records.Get(key)
-		if !known {
-			continue
-		}
-		f := &flight{key: key}
-		inRow++
-		if _, err := s.write(f, s.load(f, rec)); err == nil {
-			inRow = 0
-		} else {
-			failed = append(failed, key)
-		}
-		switch now, known := s.memory.records.Get(key); {
-		case !known: // invalidated meanwhile
-			s.forget(context.Background(), key)
-		case now != rec: // a newer one may have been overwritten
-			s.setUnsaved(key, true)
-		}
-	}
-	for _, key := range append(failed, key) { // the last one was not tried
-		s.setUnsaved(key, true)
-	}
-}
-
-// setUnsaved notes whether the record of an authority waits for the store to take records
-// again. Of too many, further ones do not wait.
-func (s *storage) setUnsaved(key string, waits bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if delete(s.unsaved, key); waits && key != "" && len(s.unsaved) < maxUnsaved {
-		s.unsaved[key] = true
-	}
-}
-
-// nextUnsaved takes an authority whose record waits. It returns "" if there is none.
-func (s *storage) nextUnsaved() (key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for key = range s.unsaved {
-		break
-	}
-	delete(s.unsaved, key)
-	return key
-}
-
-// write puts a record into the store. If the store has got another record meanwhile, it
-// merges the two and tries again, maxSwaps times in all. It returns the record in force.
-func (s *storage) write(f *flight, rec *policy.Record) (*policy.Record, error) {
 	for range maxSwaps {
 		done, err := s.replace(f, rec)
 		if err != nil {
 			s.reportFailure("put", f.key, err)
 		}
 		if done || err != nil {
-			return rec, err
+			return rec
 		}
 		rec = s.load(f, rec)
 	}
 	s.reportFailure("put", f.key, errReplaced)
-	return rec, errReplaced
+	return rec
 }
 
 // errReplaced is the error of a record that is not written, because the store has another
@@ -247,7 +166,6 @@ func (s *storage) replace(f *flight, rec *policy.Record) (done bool, err error) 
 
 // forget removes an authority's record from the store.
 func (s *storage) forget(ctx context.Context, key string) error {
-	s.setUnsaved(key, false)
 	if s.store == nil {
 		return nil
 	}

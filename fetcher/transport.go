@@ -25,8 +25,7 @@ import (
 
 // Transport decides whether a crawler may fetch a URL, and as an
 // http.RoundTripper fetches only what it may. It is safe for concurrent use and
-// needs no closing. It has no goroutine between fetches of robots.txt, except to
-// write records to a Store that did not take them before.
+// needs no closing. It has no goroutine between fetches of robots.txt.
 //
 // [Transport.RoundTrip] is what most callers want; [Transport.Check] decides
 // without making the request.
@@ -247,8 +246,8 @@ func newEngine(agent string, o Options) (*engine, error) {
 	e.memory = newMemory(e.opts.MaxBytes)
 	fleet, _ := o.Store.(cache.Leaser)
 	e.storage = &storage{
-		store: o.Store, fleet: fleet, profile: e.opts.Profile, memory: e.memory, watch: e.watch, counts: &e.counts, fetchTime: e.opts.Timeout,
-		unsaved: map[string]bool{}, reads: newBreaker(), writes: newBreaker(), leases: newBreaker(), releases: newBreaker(),
+		store: o.Store, fleet: fleet, profile: e.opts.Profile, watch: e.watch, counts: &e.counts, fetchTime: e.opts.Timeout,
+		reads: newBreaker(), writes: newBreaker(), leases: newBreaker(), releases: newBreaker(),
 	}
 	e.network = egress.New(e.opts.Base, egress.Options{
 		Rule: addressRule(e.watch.log, o.Egress), Pages: o.PageEgress, Resolve: o.Base == nil, MaxHeader: maxHeader,
