@@ -21,6 +21,7 @@ type visit struct {
 	delay      time.Duration  // Crawl-delay of the group that the crawler obeys
 	fetched    bool           // this visit began the fetch of rec, and did not join another one
 	redirected bool           // a redirect led to target
+	allowed    bool           // rec allows target, and no option needs the whole decision
 }
 
 // visit begins a visit of a URL.
@@ -44,26 +45,25 @@ func (t *Transport) Check(ctx context.Context, target *url.URL) (d policy.Decisi
 		d, err = t.decide(ctx, &v)
 	}
 	if err == nil {
-		t.report(ctx, d)
+		t.engine.watch.decided(ctx, d)
 	}
 	return d, err
 }
 
-// report counts a decision and passes it to the hook.
-func (t *Transport) report(ctx context.Context, d policy.Decision) {
-	t.engine.counts.countDecision(d.Verdict)
-	t.engine.watch.decided(ctx, d)
-}
-
 // decide decides on a URL. It fetches the robots.txt first if no record in memory is
-// current.
+// current. If the turn of robots.txt comes too late by Limits.MaxWait, the visit of a redirect
+// waits for it, as long as ctx lasts.
 func (t *Transport) decide(ctx context.Context, v *visit) (policy.Decision, error) {
 	if d, ok := t.withoutRecord(v); ok {
 		return d, nil
 	}
-	if v.rec == nil {
+	for v.rec == nil {
 		if err := t.engine.joinFlight(ctx, v, false); err != nil {
-			return t.decisionFor(ctx, v.target, err)
+			d, err := t.decisionFor(ctx, v.target, err)
+			if err != nil || d.Verdict != policy.Defer || !v.redirected || !sleepUntil(ctx, d.RetryAt) {
+				return d, err
+			}
+			v.rec = t.engine.currentRecord(v.key)
 		}
 	}
 	return t.decideBy(v), nil

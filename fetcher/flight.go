@@ -50,12 +50,11 @@ func (e *engine) joinFlight(ctx context.Context, v *visit, force bool) error {
 		case <-ctx.Done():
 			return contextError(ctx)
 		case d := <-done:
-			v.fetched = v.fetched || mine
 			if d.Err != nil {
 				return fmt.Errorf("fetcher: fetching robots.txt of %s: %w", key, d.Err)
 			}
 			if f := d.Val.(*flight); f.requested || !force {
-				v.rec = f.rec
+				v.rec, v.fetched = f.rec, mine
 				return nil
 			}
 		}
@@ -92,7 +91,7 @@ func (e *engine) findOrFetch(f *flight, force bool) (*policy.Record, error) {
 	}
 	known := e.storage.load(f, old)
 	if differs(old, known) {
-		e.counts.storeHits.Add(1)
+		e.watch.counts.storeHits.Add(1)
 	}
 	if !force && !known.Due(time.Now()) {
 		return e.memory.remember(f.key, known), nil
@@ -128,7 +127,7 @@ func (e *engine) fetchFile(f *flight, rec *policy.Record) (*policy.Record, error
 		if e.storage.fleet != nil && time.Since(began) >= leaseTTL { // the lease may have ended
 			if known := e.storage.load(f, rec); !known.Due(time.Now()) && differs(rec, known) {
 				turn.Done()
-				e.counts.storeHits.Add(1)
+				e.watch.counts.storeHits.Add(1)
 				rec = e.memory.remember(f.key, known)
 				break
 			}
@@ -163,7 +162,6 @@ func (e *engine) learn(f *flight, old *policy.Record, a policy.Attempt) *policy.
 		rec = e.opts.Profile.Learn(old, a)
 	}
 	rec = e.memory.remember(f.key, rec)
-	e.counts.countFetch(a, rec)
 	e.watch.fetched(a, rec)
 	return rec
 }

@@ -55,6 +55,9 @@ func TestPagesThatFail(t *testing.T) {
 			return nil, errors.New("no body")
 		}
 		_, err := io.Copy(io.Discard, req.Body)
+		if trace := httptrace.ContextClientTrace(req.Context()); trace != nil {
+			trace.WroteRequest(httptrace.WroteRequestInfo{Err: err})
+		}
 		return nil, err
 	})
 	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
@@ -77,7 +80,7 @@ func TestPagesThatFail(t *testing.T) {
 		{name: "caller_left", base: hangs, cancel: 5 * time.Second},
 		{name: "caller_left_by_its_base", base: fails(context.Canceled)},
 		{name: "bad_request", base: fails(errors.New("net/http: invalid header field value"))},
-		{name: "body_of_the_caller", base: uploads, body: brokenBody{refused}},
+		{name: "body_of_the_caller", base: uploads, body: brokenBody{errors.New("the disk is full")}},
 		{name: "upload_refused", base: fails(refused), body: strings.NewReader("x"), want: "no complete answer (connect)"},
 		{name: "neutral_status", base: answers(403, http.NoBody)},
 	} {

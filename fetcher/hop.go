@@ -99,7 +99,7 @@ func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	defer turn.Done() // if the error of a base panics when it is looked at
 	t.made++
-	e.counts.requests.Add(1)
+	e.watch.counts.requests.Add(1)
 	start := time.Now()
 	t.clear()
 	if err = t.try(req, turn); err != nil {

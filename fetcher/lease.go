@@ -40,7 +40,7 @@ func (s *storage) lease(f *flight, old *policy.Record, force bool) (known *polic
 	for wait := leaseLook; ; wait = min(2*wait, leaseMost) {
 		held, err := s.tryLease(f.key)
 		if err != nil && !errors.Is(err, cache.ErrHeld) {
-			s.reportFailure("lease", f.key, err)
+			s.watch.store("lease", f.key, err)
 			return old, alone
 		}
 		// The lease may be free because its holder has just written the record.
@@ -53,7 +53,7 @@ func (s *storage) lease(f *flight, old *policy.Record, force bool) (known *polic
 			if err == nil {
 				s.giveBack(held)
 			}
-			s.counts.storeHits.Add(1)
+			s.watch.counts.storeHits.Add(1)
 			return known, nil
 		case time.Now().After(until):
 			return known, alone

@@ -17,40 +17,55 @@ import (
 // This file follows a page request in its turn to the end of its answer, and reports to the
 // turn how it went.
 
-// sendInTurn is send with a turn that was given, unless that is zero. The turn ends
-// with the answer's body, or with the request if there is no body to read. The next
-// gap counts from when the request is written, however long the connection took. Where no
-// gap is kept, the request goes out as it is: a copy with a trace costs more than the turn.
-func (t *Transport) sendInTurn(req *http.Request, v *visit, turn pace.Turn) (*http.Response, error) {
-	if turn == (pace.Turn{}) {
-		return t.send(req, req, v.key)
-	}
+// sendPage reports the decision on a request that may go out, and makes the request in its
+// turn, which is zero if requests are not paced. Under Options.PageEgress the decision is known
+// only when the address is. The turn ends with the answer's body, or with the request if there
+// is no body to read. The next gap counts from when the request is written, however long the
+// connection took. Where no gap is kept, the request goes out as it is: a copy with a trace
+// costs more than the turn.
+func (t *Transport) sendPage(req *http.Request, v *visit, turn pace.Turn, d policy.Decision) (*http.Response, error) {
+	var unread io.Closer = req.Body // closed if the hook Decided ends the goroutine
 	reading := false
 	defer func() {
+		if unread != nil {
+			unread.Close()
+		}
 		if !reading {
 			turn.Done()
 		}
 	}()
-	var began time.Time
-	if _, ok := req.Context().Deadline(); ok {
-		began = time.Now()
+	watch, strict := t.engine.watch, t.engine.opts.PageEgress
+	if !strict {
+		watch.decided(req.Context(), d)
 	}
+	began, out := time.Now(), req
+	newPage := func() *page { return &page{turn: turn, caller: req, rec: v.rec, began: began} }
 	var p *page
-	sent := req
-	if turn.Traced() || hasBody(req) {
-		p = &page{turn: turn, caller: req, rec: v.rec, began: began}
-		sent = p.traced()
+	if turn.Traced() {
+		p = newPage()
+		out = p.traced()
 	}
-	resp, err := t.send(req, sent, v.key)
+	unread = nil
+	resp, err := t.send(req, out, v.key)
+	if strict {
+		if refused, unknown := t.decisionFor(req.Context(), v.target, err); err != nil && unknown == nil {
+			return t.refuse(req, refused)
+		}
+		if err == nil {
+			unread = resp.Body
+		}
+		watch.decided(req.Context(), d)
+		unread = nil
+	}
 	if err == nil {
 		turn.Answer(resp.StatusCode, resp.Header)
 		// The body of a 101 is a connection, not an answer.
-		if resp.Body == nil || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
+		if turn == (pace.Turn{}) || resp.Body == nil || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
 			return resp, nil
 		}
 	}
 	if p == nil {
-		p = &page{turn: turn, caller: req, rec: v.rec, began: began}
+		p = newPage()
 	}
 	if err != nil {
 		p.fail(err)
@@ -61,9 +76,6 @@ func (t *Transport) sendInTurn(req *http.Request, v *visit, turn pace.Turn) (*ht
 	return resp, nil
 }
 
-// hasBody reports whether a request has a body to send.
-func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != http.NoBody }
-
 // A page is a page request that has been sent in its turn. It owns the turn, and the copy of
 // the request that goes out if it matters when that is written. It is also the body of the
 // answer, whose end, or Close, ends the turn.
@@ -71,44 +83,24 @@ type page struct {
 	turn    pace.Turn
 	caller  *http.Request         // the request as RoundTrip got it
 	rec     *policy.Record        // governs the request; nil if none was needed
-	began   time.Time             // when it was sent; zero if the caller has no deadline
+	began   time.Time             // when it was sent
 	request http.Request          // the copy that goes out, if the request is traced
 	trace   httptrace.ClientTrace // of the copy: reports that it is written
-	sending io.ReadCloser         // the body of the caller's request when RoundTrip got it
 	body    io.ReadCloser         // of the answer
 
-	wrote      atomic.Bool // the copy was written
-	unreadable atomic.Bool // the body of the request could not be read
-	closed     atomic.Bool // the caller wants no more of the answer
+	wrote  atomic.Bool // the copy was written, with its whole body
+	closed atomic.Bool // the caller wants no more of the answer
 }
 
 // traced returns the copy of the request that reports to the turn when it is written.
 func (p *page) traced() *http.Request {
-	p.trace.WroteRequest = func(httptrace.WroteRequestInfo) {
-		p.wrote.Store(true)
+	p.trace.WroteRequest = func(info httptrace.WroteRequestInfo) {
+		p.wrote.Store(info.Err == nil)
 		p.turn.Sent()
 	}
 	p.request = *p.caller.WithContext(httptrace.WithClientTrace(p.caller.Context(), &p.trace))
-	if hasBody(p.caller) {
-		p.sending, p.request.Body = p.caller.Body, upload{p}
-	}
 	return &p.request
 }
-
-// An upload is the body of a page request. It notes in the page if reading it fails. The base
-// may read it when RoundTrip has returned, and the caller's request may have another body
-// then.
-type upload struct{ page *page }
-
-func (u upload) Read(b []byte) (int, error) {
-	n, err := u.page.sending.Read(b)
-	if err != nil && err != io.EOF {
-		u.page.unreadable.Store(true)
-	}
-	return n, err
-}
-
-func (u upload) Close() error { return u.page.sending.Close() }
 
 func (p *page) Read(b []byte) (int, error) {
 	n, err := p.body.Read(b)
@@ -133,8 +125,8 @@ func (p *page) Close() error {
 const slowAfter = time.Second
 
 // fail reports a failed page to its turn, if the host or the way to it is the reason. It
-// reports nothing if the caller left, if the body of the request could not be read, or if
-// the request is one that cannot be sent.
+// reports nothing if the caller left, or if the request is one that cannot be sent, such as one
+// whose body cannot be read.
 func (p *page) fail(err error) {
 	ctx := p.caller.Context()
 	switch {
@@ -143,7 +135,7 @@ func (p *page) fail(err error) {
 			p.turn.Fail(policy.Timeout.String())
 		}
 		return
-	case ctx.Err() != nil, errors.Is(err, context.Canceled), canceled(p.caller), p.unreadable.Load():
+	case ctx.Err() != nil, errors.Is(err, context.Canceled), canceled(p.caller):
 		return
 	}
 	f := classify(context.Background(), err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rfc9309/polite/internal/origin"
+	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -40,28 +41,25 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if rec, _ := e.memory.records.GetBytes(key); !rec.Due(now) {
 		v.rec = rec
 	}
-	if e.fastPath && v.rec != nil {
-		if v.rec.Allows(t.token, v.target, now) {
-			v.key = authorityOf(v.rec)
-			if !e.paced {
-				e.counts.allowed.Add(1)
-				return t.send(req, req, v.key)
-			}
-			v.delay, _ = v.rec.File().Group(t.token).CrawlDelay()
-			return t.requestPage(req, &v, nil)
-		}
-	}
-	v.key = string(key)
-	d, err := t.decideRequest(req, &v)
+	v.allowed = e.fastPath && v.rec != nil && v.rec.Allows(t.token, v.target, now)
 	switch {
-	case err != nil:
-		closeBody(req)
-		return nil, err
-	case !d.Allowed() && !e.opts.Audit:
-		closeBody(req)
-		return t.refuse(req, d)
+	case v.allowed && !e.paced:
+		e.watch.counts.allowed.Add(1)
+		return t.send(req, req, authorityOf(v.rec))
+	case v.allowed:
+		v.key = authorityOf(v.rec)
+	default:
+		v.key = string(key)
 	}
-	return t.requestPage(req, &v, &d)
+	turn, d, err := t.admit(req.Context(), &v)
+	if err == nil && t.mayGoOut(d) {
+		return t.sendPage(req, &v, turn, d)
+	}
+	closeBody(req)
+	if err != nil {
+		return nil, err
+	}
+	return t.refuse(req, d)
 }
 
 // ungoverned answers a request for a URL that no robots.txt governs. In audit it
@@ -74,75 +72,26 @@ func (t *Transport) ungoverned(req *http.Request, why error) (*http.Response, er
 	return nil, fmt.Errorf("fetcher: %w", why)
 }
 
-// decideRequest is decide for a request. If the turn of robots.txt comes too late by
-// Limits.MaxWait, a request that follows a redirect waits for it, as long as its context
-// lasts.
-func (t *Transport) decideRequest(req *http.Request, v *visit) (policy.Decision, error) {
-	ctx, stop := waitContext(req)
-	defer stop()
-	for {
-		d, err := t.decide(ctx, v)
-		if err != nil || d.Verdict != policy.Defer || d.Pacing == "" || !v.redirected || !sleepUntil(ctx, d.RetryAt) {
-			return d, err
-		}
-		v.rec, v.fetched = t.engine.currentRecord(v.key), false
+// admit decides on a URL, and waits for the turn of its request if that may go out. The turn
+// is zero if requests are not paced.
+func (t *Transport) admit(ctx context.Context, v *visit) (turn pace.Turn, d policy.Decision, err error) {
+	if v.allowed {
+		d.Verdict = policy.Allow
+		v.delay, _ = v.rec.File().Group(t.token).CrawlDelay()
+	} else if d, err = t.decide(ctx, v); err != nil || !t.mayGoOut(d) {
+		return turn, d, err
 	}
+	if turn, err = t.takeTurn(ctx, v); err != nil {
+		var late policy.Decision
+		if late, err = t.decisionFor(ctx, v.target, err); d.Allowed() {
+			d = late
+		}
+	}
+	return turn, d, err
 }
 
-// requestPage makes a request that may go out, in its turn if requests are paced. d is nil
-// if the record allows the URL and no option needs the whole decision. Under
-// Options.PageEgress the decision is known only when the address is.
-func (t *Transport) requestPage(req *http.Request, v *visit, d *policy.Decision) (*http.Response, error) {
-	ctx, stop := waitContext(req)
-	defer stop()
-	turn, err := t.takeTurn(ctx, v)
-	if err != nil {
-		late, err := t.decisionFor(ctx, v.target, err)
-		switch {
-		case err != nil:
-			closeBody(req)
-			return nil, err
-		case !t.engine.opts.Audit:
-			closeBody(req)
-			return t.refuse(req, late)
-		case d == nil || d.Allowed():
-			d = &late
-		}
-	}
-	if d == nil {
-		t.engine.counts.allowed.Add(1)
-		return t.sendInTurn(req, v, turn)
-	}
-	if !t.engine.opts.PageEgress {
-		t.reportOr(req.Context(), *d, func() {
-			turn.Done()
-			closeBody(req)
-		})
-		return t.sendInTurn(req, v, turn)
-	}
-	resp, err := t.sendInTurn(req, v, turn)
-	if refused, unknown := t.decisionFor(req.Context(), v.target, err); err != nil && unknown == nil {
-		return t.refuse(req, refused)
-	}
-	t.reportOr(req.Context(), *d, func() {
-		if err == nil && resp.Body != nil {
-			resp.Body.Close() // ends the turn, too
-		}
-	})
-	return resp, err
-}
-
-// reportOr is report. If the hook ends the goroutine, abandon gives back what the request holds.
-func (t *Transport) reportOr(ctx context.Context, d policy.Decision, abandon func()) {
-	reported := false
-	defer func() {
-		if !reported {
-			abandon()
-		}
-	}()
-	t.report(ctx, d)
-	reported = true
-}
+// mayGoOut reports whether a request with this decision is made.
+func (t *Transport) mayGoOut(d policy.Decision) bool { return d.Allowed() || t.engine.opts.Audit }
 
 // targetOf returns the URL that a request is for: its URL, with its Host if that is set.
 func targetOf(req *http.Request) *url.URL {
@@ -152,28 +101,6 @@ func targetOf(req *http.Request) *url.URL {
 	u := *req.URL
 	u.Host = req.Host
 	return &u
-}
-
-// errCancel is why a wait ended when Request.Cancel was closed.
-var errCancel = fmt.Errorf("%w: Request.Cancel is closed", context.Canceled)
-
-// waitContext returns the context of a request while it waits. It also ends with the
-// deprecated Request.Cancel, which http.Client sets for its Timeout.
-func waitContext(req *http.Request) (_ context.Context, stop func()) {
-	//lint:ignore SA1019 net/http honours it as well
-	gaveUp := req.Cancel
-	if gaveUp == nil {
-		return req.Context(), func() {}
-	}
-	ctx, cancel := context.WithCancelCause(req.Context())
-	go func() { // ends with the call, by stop
-		select {
-		case <-gaveUp:
-			cancel(errCancel)
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() { cancel(nil) }
 }
 
 // contextError returns why ctx ended: its cause, and ctx.Err() if that is not in the chain
@@ -192,12 +119,9 @@ func sleepUntil(ctx context.Context, at time.Time) bool {
 	if deadline, ok := ctx.Deadline(); ok && !at.Before(deadline) {
 		return false
 	}
-	timer := time.NewTimer(time.Until(at))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done(): // the next call of decide returns the error
-	}
+	until, cancel := context.WithDeadline(ctx, at)
+	defer cancel()
+	<-until.Done()
 	return true
 }
 
@@ -301,7 +225,7 @@ func (e *DeniedError) Is(target error) bool {
 // *DeniedError, or with AsResponse a 403 with the Decision. A Defer is a 403, too: the
 // clients that AsResponse is for would try again at once after a 503.
 func (t *Transport) refuse(req *http.Request, d policy.Decision) (*http.Response, error) {
-	t.report(req.Context(), d)
+	t.engine.watch.decided(req.Context(), d)
 	if !t.engine.opts.AsResponse {
 		return nil, &DeniedError{Decision: d}
 	}

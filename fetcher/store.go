@@ -41,7 +41,6 @@ type storage struct {
 	fleet     cache.Leaser // the store if a fleet shares it, else nil
 	profile   *policy.Profile
 	watch     *observer
-	counts    *counts
 	fetchTime time.Duration // the longest time of a fetch
 	witness   witness
 
@@ -72,10 +71,10 @@ func (s *storage) load(f *flight, known *policy.Record) *policy.Record {
 	}
 	data, err := s.get(f.key)
 	if err != nil {
-		s.reportFailure("get", f.key, err)
+		s.watch.store("get", f.key, err)
 	}
 	if most := s.profile.Limit + maxHeader; len(data) > most { // no record, and too long to keep
-		s.reportFailure("load", f.key, fmt.Errorf("a value of %d bytes; a record has at most %d", len(data), most))
+		s.watch.store("load", f.key, fmt.Errorf("a value of %d bytes; a record has at most %d", len(data), most))
 		s.forget(context.Background(), f.key)
 		return known
 	}
@@ -87,7 +86,7 @@ func (s *storage) load(f *flight, known *policy.Record) *policy.Record {
 		err = fmt.Errorf("the store returned the record of %.200q", rec.Robots())
 	}
 	if err != nil {
-		s.reportFailure("load", f.key, err)
+		s.watch.store("load", f.key, err)
 		return known
 	}
 	return known.Merge(rec, time.Now())
@@ -116,14 +115,14 @@ func (s *storage) save(f *flight, rec *policy.Record) *policy.Record {
 	for range maxSwaps {
 		done, err := s.replace(f, rec)
 		if err != nil {
-			s.reportFailure("put", f.key, err)
+			s.watch.store("put", f.key, err)
 		}
 		if done || err != nil {
 			return rec
 		}
 		rec = s.load(f, rec)
 	}
-	s.reportFailure("put", f.key, errReplaced)
+	s.watch.store("put", f.key, errReplaced)
 	return rec
 }
 
@@ -173,7 +172,7 @@ func (s *storage) forget(ctx context.Context, key string) error {
 		return none{}, s.store.Delete(ctx, s.key(key))
 	})
 	if err != nil {
-		s.reportFailure("delete", key, err)
+		s.watch.store("delete", key, err)
 		err = fmt.Errorf("fetcher: forgetting %s: %w", key, err)
 	}
 	return err
@@ -188,12 +187,6 @@ func inStore[T any](ctx context.Context, s *storage, kind *bounded.Breaker, f fu
 		logPanic(s.watch.log, err)
 	}
 	return v, err
-}
-
-// reportFailure counts and reports a failure of the store.
-func (s *storage) reportFailure(op, key string, err error) {
-	s.counts.storeFailures.Add(1)
-	s.watch.store(op, key, err)
 }
 
 // newBreaker returns a breaker for calls that take too long. It bounds the goroutines that

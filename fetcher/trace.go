@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/rfc9309/polite/internal/bounded"
@@ -78,11 +80,19 @@ type Request struct {
 // maxLog bounds text of a server in the log, in bytes.
 const maxLog = 300
 
-// observer calls the hooks and writes the log, which are the user's. Each of its methods is
-// for the hook that it calls.
+// observer counts what happens, writes the log and calls the hooks. Each of its methods is for
+// the hook that it calls.
 type observer struct {
-	trace Trace
-	log   *slog.Logger
+	trace  Trace
+	log    *slog.Logger
+	counts counts
+}
+
+// counts are the counters behind Stats.
+type counts struct {
+	allowed, disallowed, deferred              atomic.Int64
+	retrievals, requests, renewed, unreachable atomic.Int64
+	storeHits, storeFailures                   atomic.Int64
 }
 
 // newObserver returns an observer; both arguments may be nil.
@@ -108,6 +118,14 @@ func (o *observer) runHook(hook string, f func()) {
 // decided calls the hook on the goroutine of the caller, which the hook may end. A panic
 // is caught.
 func (o *observer) decided(ctx context.Context, d policy.Decision) {
+	switch d.Verdict {
+	case policy.Allow:
+		o.counts.allowed.Add(1)
+	case policy.Defer:
+		o.counts.deferred.Add(1)
+	default:
+		o.counts.disallowed.Add(1)
+	}
 	if o.trace.Decided == nil {
 		return
 	}
@@ -133,6 +151,13 @@ func (o *observer) request(r Request) {
 }
 
 func (o *observer) fetched(a policy.Attempt, r *policy.Record) {
+	o.counts.retrievals.Add(1)
+	switch access := r.State(a.Received).Access; {
+	case access == policy.Unreachable:
+		o.counts.unreachable.Add(1)
+	case a.Status == http.StatusNotModified:
+		o.counts.renewed.Add(1)
+	}
 	if o.log.Enabled(context.Background(), slog.LevelDebug) {
 		attrs := []any{"robots", clean.Text(a.Robots, maxLog), "served", clean.Text(a.Served, maxLog), "status", a.Status,
 			"hops", len(a.Hops), "took", a.Received.Sub(a.Sent), "next", r.NextTry()}
@@ -147,6 +172,7 @@ func (o *observer) fetched(a policy.Attempt, r *policy.Record) {
 }
 
 func (o *observer) store(op, authority string, err error) {
+	o.counts.storeFailures.Add(1)
 	o.log.Warn("error of the robots.txt store", "op", op, "authority", authority, "error", clean.Text(err.Error(), maxLog))
 	if o.trace.Store != nil {
 		o.runHook("Store", func() { o.trace.Store(op, authority, err) })

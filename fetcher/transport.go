@@ -140,13 +140,6 @@ func (t *Transport) CloseIdleConnections() {
 	t.engine.network.CloseIdle()
 }
 
-// counts are the counters behind Stats.
-type counts struct {
-	allowed, disallowed, deferred              atomic.Int64
-	retrievals, requests, renewed, unreachable atomic.Int64
-	storeHits, storeFailures                   atomic.Int64
-}
-
 // Stats counts what a Transport and its siblings by As have done since New.
 // [Transport.Hosts] says which hosts keep requests waiting.
 type Stats struct {
@@ -171,7 +164,7 @@ type Stats struct {
 
 // Stats returns the counts so far.
 func (t *Transport) Stats() Stats {
-	c := &t.engine.counts
+	c := &t.engine.watch.counts
 	return Stats{
 		Allowed: c.allowed.Load(), Disallowed: c.disallowed.Load(), Deferred: c.deferred.Load(),
 		Retrievals: c.retrievals.Load(), Requests: c.requests.Load(), Renewed: c.renewed.Load(), Unreachable: c.unreachable.Load(),
@@ -186,29 +179,6 @@ func (t *Transport) Stats() Stats {
 // [pace.Pacer.Hosts].
 func (t *Transport) Hosts() iter.Seq[pace.HostStatus] { return t.engine.pacer.Hosts() }
 
-// countDecision counts a decision.
-func (c *counts) countDecision(v policy.Verdict) {
-	switch v {
-	case policy.Allow:
-		c.allowed.Add(1)
-	case policy.Defer:
-		c.deferred.Add(1)
-	default:
-		c.disallowed.Add(1)
-	}
-}
-
-// countFetch counts a fetch, and how it ended.
-func (c *counts) countFetch(a policy.Attempt, rec *policy.Record) {
-	c.retrievals.Add(1)
-	switch access := rec.State(a.Received).Access; {
-	case access == policy.Unreachable:
-		c.unreachable.Add(1)
-	case a.Status == http.StatusNotModified:
-		c.renewed.Add(1)
-	}
-}
-
 // engine is what the Transports of one New share, whatever their token. It owns the memory,
 // the calls of the store, the pacer and the flights.
 type engine struct {
@@ -219,7 +189,6 @@ type engine struct {
 	network  *egress.Network
 	pacer    *pace.Pacer
 	watch    *observer
-	counts   counts
 	flights  singleflight.Group
 	inFlight sync.Map // of *flight by authority: the flights that have not ended
 	fastPath bool     // RoundTrip may allow a request without making a Decision
@@ -246,7 +215,7 @@ func newEngine(agent string, o Options) (*engine, error) {
 	e.memory = newMemory(e.opts.MaxBytes)
 	fleet, _ := o.Store.(cache.Leaser)
 	e.storage = &storage{
-		store: o.Store, fleet: fleet, profile: e.opts.Profile, watch: e.watch, counts: &e.counts, fetchTime: e.opts.Timeout,
+		store: o.Store, fleet: fleet, profile: e.opts.Profile, watch: e.watch, fetchTime: e.opts.Timeout,
 		reads: newBreaker(), writes: newBreaker(), leases: newBreaker(), releases: newBreaker(),
 	}
 	e.network = egress.New(e.opts.Base, egress.Options{

@@ -146,27 +146,15 @@ func (t *Transport) Admit(ctx context.Context, target *url.URL) (*Admission, pol
 	if err != nil {
 		return nil, policy.Decision{}, err
 	}
-	d, err := t.decide(ctx, &v)
+	turn, d, err := t.admit(ctx, &v)
 	if err != nil {
 		return nil, d, err
 	}
-	var turn pace.Turn
-	if d.Allowed() || t.engine.opts.Audit {
-		if turn, err = t.takeTurn(ctx, &v); err != nil {
-			late, err := t.decisionFor(ctx, target, err)
-			if err != nil {
-				return nil, late, err
-			}
-			if d.Allowed() {
-				d = late
-			}
-		}
-	}
 	var a *Admission
-	if d.Allowed() || t.engine.opts.Audit {
+	if t.mayGoOut(d) {
 		a = &Admission{turn: turn, timeout: time.AfterFunc(t.engine.opts.Timeout, turn.Done)}
 	}
-	t.report(ctx, d)
+	t.engine.watch.decided(ctx, d)
 	return a, d, nil
 }
 
