@@ -83,29 +83,29 @@ func triplet(s string, i int) (byte, bool) {
 	if i+2 >= len(s) {
 		return '%', false
 	}
-	h, l := unhex(s[i+1]), unhex(s[i+2])
+	h, l := unhex[s[i+1]], unhex[s[i+2]]
 	if h|l >= 16 {
 		return '%', false
 	}
 	return h<<4 | l, true
 }
 
-// unhex returns the value of a hex digit, or 255.
-func unhex(c byte) byte {
-	switch {
-	case isDigit(c):
-		return c - '0'
-	case 'a' <= c && c <= 'f':
-		return c - 'a' + 10
-	case 'A' <= c && c <= 'F':
-		return c - 'A' + 10
+const hexDigits = "0123456789ABCDEF"
+
+// unhex has the value of every hex digit, and 255 for every other byte.
+var unhex = func() (t [256]uint8) {
+	for c := range t {
+		v := strings.IndexByte(hexDigits, byte(c))
+		if 'a' <= c && c <= 'f' {
+			v = c - 'a' + 10
+		}
+		t[c] = uint8(v) // -1 becomes 255
 	}
-	return 255
-}
+	return t
+}()
 
 // appendTriplet appends the triplet of c.
 func appendTriplet(dst []byte, c byte) []byte {
-	const hexDigits = "0123456789ABCDEF"
 	return append(dst, '%', hexDigits[c>>4], hexDigits[c&15])
 }
 
@@ -130,6 +130,10 @@ func (f form) appendNormal(dst []byte, s string, as role) []byte {
 			continue
 		case p&foreign != 0 && f == rfcForm:
 			dst = appendTriplet(dst, c)
+			for i+1 < len(s) && s[i+1] >= 0x80 { // the rest of a text in one of most languages
+				i++
+				dst = appendTriplet(dst, s[i])
+			}
 			continue
 		}
 		encode, ok := false, false

@@ -24,7 +24,7 @@ func (r *rule) setShape(pattern string) {
 	case anchored:
 		r.shape = endAnchor
 	}
-	if strings.Contains(literal, "*") {
+	if contains(literal, '*') {
 		r.shape |= innerStar
 	}
 }
