@@ -24,6 +24,9 @@ const (
 	// workLimit ends a call that nobody waits for any more. It is longer than any useful Delay, so that a
 	// slow connection is made in the end and serves later calls.
 	workLimit = 5 * time.Second
+	// After a failure no call is made for firstPause. The pause doubles, up to lastPause.
+	firstPause = 100 * time.Millisecond
+	lastPause  = 2 * time.Second
 	// An idle connection is tested this often, and given up if there is no answer for as long.
 	pingEvery = time.Second
 	pingWait  = 2 * time.Second
@@ -174,9 +177,3 @@ func (l *link) close() {
 		client.Close()
 	}
 }
-
-// After a failure no call is made for firstPause. The pause doubles, up to lastPause.
-const (
-	firstPause = 100 * time.Millisecond
-	lastPause  = 2 * time.Second
-)

@@ -46,6 +46,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -104,23 +105,21 @@ type Store struct {
 // Open returns a store on the server that the URL names. It does not wait for the server and does not fail if
 // there is none; the first call connects. An error says what is wrong with the URL, without the password.
 func Open(rawURL string, o *Options) (*Store, error) {
-	if o == nil {
-		o = &Options{}
-	}
+	o = cmp.Or(o, &Options{})
 	client, err := parse(rawURL, o.TLS)
 	if err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
-	}
-	s := &Store{prefix: o.Prefix, slot: o.Slot, bell: bell{period: listenFor, watchers: map[string]watchers{}}}
-	if s.prefix == "" {
-		s.prefix = defaultPrefix
 	}
 	delay := o.Delay
 	if delay <= 0 {
 		delay = defaultDelay
 	}
-	s.link = newLink(client, delay)
-	return s, nil
+	return &Store{
+		link:   newLink(client, delay),
+		prefix: cmp.Or(o.Prefix, defaultPrefix),
+		slot:   o.Slot,
+		bell:   bell{period: listenFor, watchers: map[string]watchers{}},
+	}, nil
 }
 
 // wanted is a URL that parse takes.
@@ -179,18 +178,18 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, keep time.Dur
 // validTTL is a time to live that the server accepts.
 func validTTL(keep time.Duration) time.Duration { return max(min(keep, maxKeep), time.Millisecond) }
 
-// swapScript replaces the string under KEYS[1] by ARGV[3], for ARGV[4] milliseconds, or deletes it if that
-// is 0. It does so only if the string is ARGV[1]; or, if ARGV[1] is empty, only if there is no string that begins
-// with the mark ARGV[2] and is at most ARGV[5] bytes long.
+// swapScript replaces the string under KEYS[1] by ARGV[3], for ARGV[4] milliseconds, or deletes it if that is 0. It
+// does so only if the string is ARGV[1]. A string that Get does not return, because it lacks the mark ARGV[2] or is
+// longer than ARGV[5] bytes, counts as an empty one.
 var swapScript = rueidis.NewLuaScript(`
-local key, old, mark = KEYS[1], ARGV[1], ARGV[2]
-local size = 0
+local key, old = KEYS[1], ""
 if redis.call("TYPE", key).ok == "string" then
-	size = redis.call("STRLEN", key)
+	old = redis.call("GETRANGE", key, 0, ARGV[5])
 end
-if old ~= "" and (size ~= #old or redis.call("GET", key) ~= old) then
-	return 0
-elseif old == "" and size > 0 and size <= tonumber(ARGV[5]) and redis.call("GETRANGE", key, 0, 0) == mark then
+if #old > tonumber(ARGV[5]) or old:sub(1, 1) ~= ARGV[2] then
+	old = ""
+end
+if old ~= ARGV[1] then
 	return 0
 elseif ARGV[4] == "0" then
 	redis.call("DEL", key)
