@@ -46,6 +46,36 @@ func TestTroubleDelaysNobodyAndHeals(t *testing.T) {
 	}
 }
 
+// More calls than a connection's pipeline has places for wait no longer than the delay either. They end when the
+// server is back.
+func TestManyCallsWhilePaused(t *testing.T) {
+	srv := start(t)
+	s := opened(t, srv.url(), &Options{Delay: delay})
+	mustWork(t, s)
+	before := runtime.NumGoroutine()
+	srv.pause()
+	var wg sync.WaitGroup
+	for range 5000 {
+		wg.Go(func() {
+			began := time.Now()
+			if _, err := s.Get(t.Context(), "k"); !errors.Is(err, ErrDown) {
+				t.Errorf("Get while the server is paused: %v, want %v", err, ErrDown)
+			}
+			if took := time.Since(began); took > delay+grace {
+				t.Errorf("Get took %v, want %v at most", took, delay)
+			}
+		})
+	}
+	wg.Wait()
+	srv.resume()
+	heals(t, s)
+	for end := time.Now().Add(grace); runtime.NumGoroutine() > before+10; <-time.After(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d goroutines, before %d", runtime.NumGoroutine(), before)
+		}
+	}
+}
+
 // A server that is not there when the store is opened is one that is down, and comes.
 func TestOpenWithoutServer(t *testing.T) {
 	srv := start(t)

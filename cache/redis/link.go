@@ -18,9 +18,6 @@ import (
 var ErrDown = errors.New("server is down or slow")
 
 const (
-	// maxCalls bounds the calls under way. It is less than the places in one connection's pipeline: a
-	// full pipeline makes the client wait without regard to contexts.
-	maxCalls = 512
 	// workLimit ends a call that nobody waits for any more. It is longer than any useful Delay, so that a
 	// slow connection is made in the end and serves later calls.
 	workLimit = 5 * time.Second
@@ -38,7 +35,6 @@ const (
 type link struct {
 	option  rueidis.ClientOption
 	delay   time.Duration
-	calls   chan struct{} // holds one for each call under way
 	dialing chan struct{} // holds one while a call makes the client
 	breaker bounded.Breaker
 
@@ -61,7 +57,6 @@ func newLink(option rueidis.ClientOption, delay time.Duration) *link {
 	return &link{
 		option:  option,
 		delay:   delay,
-		calls:   make(chan struct{}, maxCalls),
 		dialing: make(chan struct{}, 1),
 		breaker: bounded.Breaker{Failures: 1, First: firstPause, Most: lastPause},
 	}
@@ -82,16 +77,9 @@ func do[T any](ctx context.Context, l *link, command func(context.Context, rueid
 	}
 	wait, cancel := context.WithTimeout(ctx, l.delay)
 	defer cancel()
-	select {
-	case l.calls <- struct{}{}:
-		v, err := bounded.Call(wait, func(context.Context) (T, error) {
-			defer func() { <-l.calls }()
-			return work(wait, l, command)
-		})
-		if wait.Err() == nil || err != wait.Err() {
-			return v, err
-		}
-	case <-wait.Done():
+	v, err := bounded.Call(wait, func(context.Context) (T, error) { return work(wait, l, command) })
+	if wait.Err() == nil || err != wait.Err() {
+		return v, err
 	}
 	if err := ctx.Err(); err != nil {
 		return none, err
