@@ -87,14 +87,9 @@ func (s *Store) Report(ctx context.Context, authority string, r pace.Report) (pa
 	}
 	g, _, err := s.answer(ctx, reportScript, "", []string{authority}, []string{
 		moment(r.Started), health, r.Cause, micros(r.Wait),
-		reasons[r.Why], level, strconv.Itoa(r.Failures), micros(r.Rest), micros(r.RestMax), r.Answered,
+		string(r.Why), level, strconv.Itoa(r.Failures), micros(r.Rest), micros(r.RestMax), r.Answered,
 	})
 	return g.Condition, err
-}
-
-// reasons are the reasons of a rest that the scripts know. Any other is read as a pause.
-var reasons = map[pace.Reason]string{
-	"": "pause", pace.ReasonPause: "pause", pace.ReasonQuota: "quota", pace.ReasonBreaker: "breaker",
 }
 
 // answer runs one of the scripts about an authority and scopes, with arguments after those that all scripts have. way is
