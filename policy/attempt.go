@@ -14,8 +14,7 @@ import (
 	"github.com/rfc9309/polite/internal/origin"
 )
 
-// This file describes a fetch as it ended, and its redirects: RFC 9309, sections 2.3.1 and
-// 2.3.1.2.
+// This file describes a fetch and its redirects: RFC 9309, sections 2.3.1 and 2.3.1.2.
 
 // Attempt is what one fetch of robots.txt produced, after redirects. An attempt that
 // stopped at a redirect has the Status and the Header of that redirect; Hops are
@@ -173,8 +172,7 @@ func (a *Attempt) Location() (*url.URL, error) {
 	return to, nil
 }
 
-// maySwitchTo reports whether a redirect may lead to a URL of the scheme: http, https,
-// or the scheme of Robots.
+// maySwitchTo reports whether a redirect may lead to a URL of the scheme.
 func (a *Attempt) maySwitchTo(scheme string) bool {
 	asked, _, _ := strings.Cut(a.Robots, ":")
 	return scheme == "http" || scheme == "https" || strings.EqualFold(scheme, asked)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -163,14 +164,8 @@ func (d Decision) LogValue() slog.Value {
 		slog.Time("retry_at", d.RetryAt), slog.Time("turn", d.Turn),
 		text("cause", d.Cause), text("pacing", d.Pacing), text("override", d.Override), text("digest", d.Digest),
 	}
+	isZero := func(a slog.Attr) bool { return reflect.ValueOf(a.Value.Any()).IsZero() }
 	return slog.GroupValue(slices.DeleteFunc(attrs, isZero)...)
-}
-
-// isZero reports whether an attribute has the zero value of its type.
-func isZero(a slog.Attr) bool {
-	v := a.Value.Any()
-	t, ok := v.(time.Time)
-	return v == "" || v == int64(0) || v == false || ok && t.IsZero()
 }
 
 // MarshalJSON returns an object with the fields of Decision in snake_case.

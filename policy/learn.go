@@ -18,9 +18,8 @@ import (
 // back with every request.
 const maxValidator = 1 << 10
 
-// Learn returns what is known after one more fetch (RFC 9309, section 2.3.1). It
-// is the whole state machine and a pure function: the result depends on nothing
-// but its arguments. old may be nil. A record of another authority, or of a profile
+// Learn returns what is known after one more fetch. It is the whole state machine and a
+// pure function. old may be nil. A record of another authority, or of a profile
 // of another name, counts as nil: the rules of one authority never govern another.
 //
 // Learn returns old if old is newer than the attempt: see [Record.Merge]. Retries

@@ -14,8 +14,7 @@ import (
 
 // This file follows an outage: RFC 9309, section 2.3.1.4.
 
-// outage is the state of an authority whose robots.txt cannot be fetched (RFC
-// 9309, section 2.3.1.4).
+// outage is the state of an authority whose robots.txt cannot be fetched.
 //
 // The phases of a profile count by lasted, the observed length. Two failed
 // fetches a month apart are no outage of a month: the time between two of them

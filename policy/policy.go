@@ -39,11 +39,8 @@
 //
 //   - Follow at most Profile.Hops redirects, each to [Attempt.Location], and list
 //     them in Hops. A redirect that is not followed is the final answer.
-//   - Read at most Profile.Limit bytes of decoded content; Cut says that there
-//     were more.
 //   - Whatever ends the retrieval before the answer is complete goes into Err: a
-//     file cut by the network must not pass for a whole one. Wrap it in a
-//     [Failure] where its class is known.
+//     file cut by the network must not pass for a whole one.
 //   - A retrieval that its caller gave up is no attempt; do not learn from it.
 //   - Fill in Probe if [Profile.WantsProbe] says so, after everything else.
 //   - Send [Record.Validators] to the URL [Record.Origin], and to no other.
@@ -56,9 +53,8 @@
 //
 // A [Profile] is plain data: numbers and tables. [RFC9309] is the default, [Strict]
 // reads every liberty in the careful direction, and [Google], [Google2019],
-// [Draft2019] and [Koster1996] follow those texts. Each function returns a fresh
-// value that the caller may change before use; [Profile.Check] says whether the
-// result still makes sense.
+// [Draft2019] and [Koster1996] follow those texts. [Profile.Check] says whether a
+// profile that you have changed still makes sense.
 //
 // # Bad input and limits
 //

@@ -1,7 +1,7 @@
 package policy
 
-// This file finds the servers that answer 5xx for whatever they do not have, as Google's
-// documentation describes them: an exception to RFC 9309, section 2.3.1.4.
+// This file finds the servers that answer 5xx for whatever they do not have: an exception
+// to RFC 9309, section 2.3.1.4, from Google's documentation.
 
 // Probe is what a server answered to two more requests, after a 5xx for robots.txt. See
 // [Profile.WantsProbe].
