@@ -2,6 +2,7 @@ package fetcher
 
 import (
 	"bufio"
+	"bytes"
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
@@ -13,19 +14,16 @@ import (
 	"strings"
 
 	"github.com/rfc9309/polite/internal/field"
-	"github.com/rfc9309/polite/policy"
 )
 
 // This file reads the body of a robots.txt: RFC 9309, section 2.5, and RFC 9110, section
 // 8.4.
 
-// content is the body of an answer, decoded.
-type content struct {
-	body []byte
-	cut  bool // there was more than the limit
-}
+// maxBuffer bounds the memory that a declared length takes before the body arrives, in bytes.
+const maxBuffer = 64 << 10
 
-// readBody reads at most limit bytes of decoded content (RFC 9309, section 2.5).
+// readBody reads the decoded content of an answer (RFC 9309, section 2.5), and of a longer one
+// no more than limit + 1 bytes.
 // Content that ends before its announced length, in the middle of a chunk or of
 // its encoding is an error: a file cut by the network must not pass for a whole
 // one. The length is checked here as well as in net/http, for other bases.
@@ -33,23 +31,22 @@ type content struct {
 // The work is bounded: no more raw bytes are read than twice the limit, so an
 // encoded body cannot keep the decoder busy without giving anything. The reader ends
 // soon after ctx, also if the body does not.
-func readBody(ctx context.Context, resp *http.Response, header http.Header, limit int) (content, error) {
+func readBody(ctx context.Context, resp *http.Response, header http.Header, limit int) ([]byte, error) {
 	raw := &rawBody{ctx: ctx, r: resp.Body, left: 2*int64(limit) + 64<<10}
 	r, err := decodedReader(raw, header, resp.Uncompressed)
 	if err != nil {
-		return content{}, err
+		return nil, err
 	}
-	body, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
-	if len(body) > limit {
-		return content{body: body[:limit], cut: true}, nil
+	length := announcedLength(resp, header)
+	body := bytes.NewBuffer(make([]byte, 0, min(length, maxBuffer)+bytes.MinRead))
+	_, err = body.ReadFrom(io.LimitReader(r, int64(limit)+1))
+	if body.Len() > limit {
+		return body.Bytes(), nil
 	}
 	if err == nil {
-		err = raw.checkLength(announcedLength(resp, header))
+		err = raw.checkLength(length)
 	}
-	if err != nil {
-		return content{}, bodyFailure(err)
-	}
-	return content{body: body}, nil
+	return body.Bytes(), err
 }
 
 // announcedLength returns the length of the raw body that an answer declares, 0 if none.
@@ -75,7 +72,7 @@ func decodedReader(r io.Reader, header http.Header, done bool) (io.Reader, error
 		}
 	}
 	if len(codings) > 2 {
-		return nil, undecodable(fmt.Errorf("%d content codings; at most 2 are undone", len(codings)))
+		return nil, fmt.Errorf("%d content codings; at most 2 are undone", len(codings))
 	}
 	for i := len(codings) - 1; i >= 0; i-- {
 		var err error
@@ -105,27 +102,9 @@ func newDecoder(r io.Reader, coding string) (io.Reader, error) {
 			d, err = flate.NewReader(b), nil
 		}
 	default:
-		return nil, undecodable(fmt.Errorf("content coding %.40q is not known", coding))
+		return nil, fmt.Errorf("content coding %.40q is not known", coding)
 	}
-	if err != nil {
-		return nil, bodyFailure(err)
-	}
-	return d, nil
-}
-
-// undecodable returns the failure of a body that no second try makes better.
-func undecodable(err error) error { return &policy.Failure{Class: policy.Body, Err: err} }
-
-// bodyFailure returns the failure for an error while reading a body: an error of the
-// coding is final, an error of the connection may pass.
-func bodyFailure(err error) error {
-	var corrupt flate.CorruptInputError
-	switch {
-	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.Is(err, zlib.ErrHeader),
-		errors.Is(err, zlib.ErrChecksum), errors.As(err, &corrupt), errors.Is(err, errTooMuch):
-		return undecodable(err)
-	}
-	return &policy.Failure{Class: policy.Body, Err: &cutShort{err}}
+	return d, err
 }
 
 // cutShort is the error of a body that the connection broke off.
@@ -139,8 +118,8 @@ var errTooMuch = errors.New("too many bytes for the content they decode to")
 // maxEmpty is the number of reads in a row without a byte that end a body.
 const maxEmpty = 100
 
-// rawBody reads a body as it was sent, and fails if it is longer than permitted. The body
-// stays its caller's, who closes it.
+// rawBody reads a body as it was sent, and fails if it is longer than permitted. An error of the
+// connection is a *cutShort. The body stays its caller's, who closes it.
 type rawBody struct {
 	ctx   context.Context
 	r     io.Reader
@@ -156,13 +135,16 @@ func (b *rawBody) Read(p []byte) (int, error) {
 	case b.left <= 0:
 		return 0, errTooMuch
 	case b.empty >= maxEmpty:
-		return 0, io.ErrNoProgress
+		return 0, &cutShort{io.ErrNoProgress}
 	}
 	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
 	b.read += int64(n)
 	if b.empty++; n > 0 {
 		b.empty = 0
+	}
+	if err != nil && err != io.EOF {
+		err = &cutShort{err}
 	}
 	return n, err
 }

@@ -3,7 +3,6 @@ package fetcher
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -69,12 +68,7 @@ func isTLS(err error) bool {
 	var op *net.OpError
 	var cert *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
-	var alert tls.AlertError
-	var unknown x509.UnknownAuthorityError
-	var host x509.HostnameError
-	var invalid x509.CertificateInvalidError
-	return errors.As(err, &cert) || errors.As(err, &record) || errors.As(err, &alert) || errors.As(err, &unknown) ||
-		errors.As(err, &host) || errors.As(err, &invalid) || errors.As(err, &op) && op.Op == "remote error"
+	return errors.As(err, &cert) || errors.As(err, &record) || errors.As(err, &op) && op.Op == "remote error"
 }
 
 // isTransient reports whether the next try may succeed after this failure.
@@ -86,8 +80,8 @@ func isTransient(f *policy.Failure) bool {
 		return true
 	case policy.DNS:
 		return errors.As(f.Err, &name) && !name.IsNotFound
-	case policy.Body:
-		return errors.As(f.Err, &short)
+	case policy.Body: // an error of the coding is final
+		return errors.As(f.Err, &short) || errors.Is(f.Err, io.ErrUnexpectedEOF)
 	}
 	return false
 }

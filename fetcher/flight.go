@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rfc9309/polite/internal/bounded"
 	"github.com/rfc9309/polite/internal/egress"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
@@ -41,10 +42,10 @@ func (e *engine) joinFlight(ctx context.Context, v *visit, force bool) error {
 		}
 		mine := false
 		// DoChan crashes the program if its function panics, and never delivers
-		// if it ends by Goexit: callBounded turns both into an error.
+		// if it ends by Goexit: bounded.Call turns both into an error.
 		done := e.flights.DoChan(key, func() (any, error) {
 			mine = true
-			return callBounded(context.Background(), e.watch.log, func(context.Context) (any, error) { return e.runFlight(key, force) })
+			return bounded.Call(context.Background(), e.watch.log, func(context.Context) (any, error) { return e.runFlight(key, force) })
 		})
 		select {
 		case <-ctx.Done():
@@ -173,7 +174,7 @@ func (e *engine) learn(f *flight, old *policy.Record, a policy.Attempt) *policy.
 func (e *engine) newTrip(key string) (*egress.Trip, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
 	defer cancel()
-	return callBounded(ctx, e.watch.log, func(ctx context.Context) (*egress.Trip, error) { return e.network.Trip(ctx, robotsURL(key)) })
+	return bounded.Call(ctx, e.watch.log, func(ctx context.Context) (*egress.Trip, error) { return e.network.Trip(ctx, robotsURL(key)) })
 }
 
 // attempt makes the requests of one fetch within Options.Timeout, which begins with
@@ -186,7 +187,7 @@ func (e *engine) attempt(f *flight, old *policy.Record, turn pace.Turn, trip *eg
 	a := policy.Attempt{Robots: f.key + robotsPath, Sent: time.Now()}
 	if err == nil {
 		err = callUser(context.Background(), e.watch.log, func() error {
-			r := &retrieval{engine: e, ctx: ctx, robots: a.Robots, old: old, turn: turn, trip: trip}
+			r := &retrieval{engine: e, ctx: ctx, key: f.key, old: old, turn: turn, trip: trip}
 			r.retrieve(&a)
 			r.probe(&a)
 			return nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/go-retryablehttp"
 
+	"github.com/rfc9309/polite/internal/bounded"
 	"github.com/rfc9309/polite/internal/egress"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
@@ -109,7 +110,7 @@ func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	turn.Done()
 	e.watch.request(Request{
-		Robots: t.retrieval.robots, URL: t.url.String(), Try: t.made, Status: a.Status, Start: start, Took: time.Since(start), Err: a.Err,
+		Robots: t.retrieval.key + robotsPath, URL: t.url.String(), Try: t.made, Status: a.Status, Start: start, Took: time.Since(start), Err: a.Err,
 	})
 	if err != nil {
 		return nil, err
@@ -129,21 +130,26 @@ func (t *tries) try(req *http.Request, turn pace.Turn) error {
 	if err != nil {
 		return err
 	}
-	resp, err := callBounded(ctx, e.watch.log, func(context.Context) (*http.Response, error) { return t.send(req, cancel) })
+	resp, err := bounded.Call(ctx, e.watch.log, func(context.Context) (*http.Response, error) { return t.send(req, cancel) })
 	if err != nil {
 		return unanswered(ctx, classify(whole, err), heard.Load())
 	}
 	turn.Answer(resp.StatusCode, resp.Header)
 	header := resp.Header.Clone()
 	a.Status, a.Header = resp.StatusCode, header
-	c, err := callBounded(whole, e.watch.log, func(ctx context.Context) (content, error) {
+	limit := e.opts.Profile.Limit
+	body, err := bounded.Call(whole, e.watch.log, func(ctx context.Context) ([]byte, error) {
 		defer resp.Body.Close()
 		if t.statusOnly || resp.StatusCode < 200 || resp.StatusCode > 299 {
-			return content{}, nil
+			return nil, nil
 		}
-		return readBody(ctx, resp, header, e.opts.Profile.Limit)
+		body, err := readBody(ctx, resp, header, limit)
+		if err != nil {
+			return nil, &policy.Failure{Class: policy.Body, Err: err}
+		}
+		return body, nil
 	})
-	a.Body, a.Cut = c.body, c.cut
+	a.Body, a.Cut = body[:min(len(body), limit)], len(body) > limit
 	return err
 }
 

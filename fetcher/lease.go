@@ -85,8 +85,7 @@ func (s *storage) giveBack(release func()) {
 	if release == nil {
 		return
 	}
-	_, err := bounded.InTime(context.Background(), &s.releases, storeTime, func(context.Context) (none, error) { release(); return none{}, nil })
-	logPanic(s.watch.log, err)
+	bounded.InTime(context.Background(), s.watch.log, &s.releases, storeTime, func(context.Context) (none, error) { release(); return none{}, nil })
 }
 
 const (

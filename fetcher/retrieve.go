@@ -22,7 +22,7 @@ import (
 type retrieval struct {
 	engine *engine
 	ctx    context.Context // ends with the time for all hops and tries
-	robots string          // URL of the file, at the initial authority
+	key    string          // the initial authority
 	old    *policy.Record  // gives the validators; may be nil
 	turn   pace.Turn       // for the next request; zero if it must wait for its turn
 	trip   *egress.Trip    // sends the requests, and applies the address rule to redirects
@@ -33,7 +33,7 @@ type retrieval struct {
 // the same limit: the loop may end in a file. The rules apply to the initial authority,
 // wherever they were found. Profile.Learn says what the answer means.
 func (r *retrieval) retrieve(a *policy.Attempt) {
-	u := robotsURL(strings.TrimSuffix(r.robots, robotsPath))
+	u := robotsURL(r.key)
 	for {
 		a.Served = u.String()
 		r.hop(u, a)
@@ -127,14 +127,13 @@ func (r *retrieval) probe(a *policy.Attempt) {
 	if !r.engine.opts.Profile.WantsProbe(r.old, *a) {
 		return
 	}
-	site := strings.TrimSuffix(r.robots, robotsPath)
-	root, made := r.status(http.MethodHead, site+"/")
+	root, made := r.status(http.MethodHead, r.key+"/")
 	if !made {
 		return
 	}
 	a.Probe = &policy.Probe{Root: root}
 	if root >= 200 && root <= 399 {
-		a.Probe.Missing, _ = r.status(http.MethodGet, site+missingPath+rand.Text())
+		a.Probe.Missing, _ = r.status(http.MethodGet, r.key+missingPath+rand.Text())
 	}
 }
 

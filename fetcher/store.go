@@ -183,8 +183,7 @@ func (s *storage) forget(ctx context.Context, key string) error {
 // several calls of its kind took longer, inStore fails at once for some time.
 func inStore[T any](ctx context.Context, s *storage, kind *bounded.Breaker, f func(context.Context) (T, error)) (v T, err error) {
 	if err = kind.Enter(time.Now()); err == nil {
-		v, err = bounded.InTime(ctx, kind, storeTime, f)
-		logPanic(s.watch.log, err)
+		v, err = bounded.InTime(ctx, s.watch.log, kind, storeTime, f)
 	}
 	return v, err
 }

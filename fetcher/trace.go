@@ -203,30 +203,14 @@ func (o *observer) delay(authority string, asked, obeyed time.Duration) {
 	}
 }
 
-// callBounded calls f on a goroutine of its own and waits for it no longer than ctx. A panic
-// of f is logged and returned as an error: a hook, a transport or a store of the user's must
-// not end a fetch or the program.
-func callBounded[T any](ctx context.Context, log *slog.Logger, f func(context.Context) (T, error)) (T, error) {
-	v, err := bounded.Call(ctx, f)
-	logPanic(log, err)
-	return v, err
-}
-
-// callUser is callBounded for a function that returns only an error.
+// callUser is bounded.Call for a function that returns only an error.
 func callUser(ctx context.Context, log *slog.Logger, f func() error) error {
-	_, err := callBounded(ctx, log, func(context.Context) (none, error) { return none{}, f() })
+	_, err := bounded.Call(ctx, log, func(context.Context) (none, error) { return none{}, f() })
 	return err
 }
 
 // none is the result of a function that returns only an error.
 type none struct{}
-
-// logPanic logs err if it is a panic.
-func logPanic(log *slog.Logger, err error) {
-	if p, ok := err.(*bounded.PanicError); ok {
-		log.Warn("panic caught", "panic", p.Value, "stack", p.Stack)
-	}
-}
 
 // addressRule returns Options.Egress as a function that never panics; nil if it is not set.
 // net/http may call the rule on a goroutine of its own, where a panic would end the program.

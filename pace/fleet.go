@@ -244,7 +244,7 @@ func (p *Pacer) endWatch(stop func()) {
 		time.AfterFunc(stopRest, func() { p.endWatch(stop) })
 		return
 	}
-	bounded.InTime(context.Background(), &p.fleet.stops, callTime, func(context.Context) (none struct{}, err error) { stop(); return })
+	bounded.InTime(context.Background(), nil, &p.fleet.stops, callTime, func(context.Context) (none struct{}, err error) { stop(); return })
 }
 
 // giveTicket gives the ticket of a line to a flight that starts.
@@ -447,7 +447,7 @@ func callInTime[T any](ctx context.Context, kind *bounded.Breaker, f func(contex
 	if err := kind.Enter(time.Now()); err != nil {
 		return v, err
 	}
-	return bounded.InTime(ctx, kind, callTime, f)
+	return bounded.InTime(ctx, nil, kind, callTime, f)
 }
 
 // callStore makes one call of the store about h and scopes, and reports whether the store

@@ -77,7 +77,7 @@ func do[T any](ctx context.Context, l *link, command func(context.Context, rueid
 	}
 	wait, cancel := context.WithTimeout(ctx, l.delay)
 	defer cancel()
-	v, err := bounded.Call(wait, func(context.Context) (T, error) { return work(wait, l, command) })
+	v, err := bounded.Call(wait, nil, func(context.Context) (T, error) { return work(wait, l, command) })
 	if wait.Err() == nil || err != wait.Err() {
 		return v, err
 	}

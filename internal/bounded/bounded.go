@@ -5,6 +5,7 @@ package bounded
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 
 	"github.com/rfc9309/polite/internal/clean"
@@ -31,11 +32,12 @@ func (p *PanicError) Error() string {
 }
 
 // Call runs f on a goroutine of its own and waits for it no longer than ctx. The
-// error is the error of f, the error of ctx, or a *PanicError.
+// error is the error of f, the error of ctx, or a *PanicError, which is logged unless log
+// is nil.
 //
 // When ctx ends first, the goroutine is left behind: it ends when f returns, and
 // the result is dropped. So f must deliver its result only by returning it.
-func Call[T any](ctx context.Context, f func(ctx context.Context) (T, error)) (T, error) {
+func Call[T any](ctx context.Context, log *slog.Logger, f func(ctx context.Context) (T, error)) (T, error) {
 	type result struct {
 		value T
 		err   error
@@ -53,6 +55,9 @@ func Call[T any](ctx context.Context, f func(ctx context.Context) (T, error)) (T
 	}()
 	select {
 	case r := <-done:
+		if p, ok := r.err.(*PanicError); ok && log != nil {
+			log.Warn("panic caught", "panic", p.Value, "stack", p.Stack)
+		}
 		return r.value, r.err
 	case <-ctx.Done():
 		var none T

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"runtime"
 	"strings"
 	"testing"
@@ -30,7 +31,7 @@ func TestCall(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				began := time.Now()
-				got, err := Call(ctx, tt.f)
+				got, err := Call(ctx, slog.New(slog.DiscardHandler), tt.f)
 				if got != tt.want || err == nil && tt.err != "" || err != nil && err.Error() != tt.err {
 					t.Errorf("got %d, %v; want %d, %q", got, err, tt.want, tt.err)
 				}
@@ -45,7 +46,7 @@ func TestCall(t *testing.T) {
 
 // The stack of a panic leads to its place.
 func TestStack(t *testing.T) {
-	_, err := Call(t.Context(), func(context.Context) (int, error) { return thisPanics() })
+	_, err := Call(t.Context(), nil, func(context.Context) (int, error) { return thisPanics() })
 	var p *PanicError
 	if !errors.As(err, &p) || !strings.Contains(p.Stack, "thisPanics") {
 		t.Errorf("7/stack: %#v, want a PanicError with the stack of thisPanics", err)

@@ -3,6 +3,7 @@ package bounded
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 )
@@ -69,10 +70,10 @@ var ErrHangs = errors.New("the store has not answered in time lately")
 
 // InTime is Call within a limit. Only a call that exceeds the limit is a failure for b:
 // its goroutine stays, for ever if the store hangs.
-func InTime[T any](ctx context.Context, b *Breaker, limit time.Duration, f func(ctx context.Context) (T, error)) (T, error) {
+func InTime[T any](ctx context.Context, log *slog.Logger, b *Breaker, limit time.Duration, f func(ctx context.Context) (T, error)) (T, error) {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	v, err := Call(limited, f)
+	v, err := Call(limited, log, f)
 	switch {
 	case ctx.Err() != nil: // the caller left
 	case limited.Err() != nil:
