@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/url"
 	"os"
 	"syscall"
 
@@ -33,12 +32,7 @@ func classify(ctx context.Context, err error) *policy.Failure {
 	if errors.As(err, &panicked) {
 		return &policy.Failure{Class: policy.Other, Err: panicked}
 	}
-	f = &policy.Failure{Class: class(ctx, err), Err: err}
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) { // the record has the URL already
-		f.Err = wrapped.Err
-	}
-	return f
+	return &policy.Failure{Class: class(ctx, err), Err: err}
 }
 
 // class returns the class of an error of net/http or of the base.

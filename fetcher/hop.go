@@ -54,7 +54,7 @@ func (r *retrieval) hop(u *url.URL, a *policy.Attempt) {
 	if err == nil {
 		req.Header = r.engine.header(u, r.old)
 		client := &retryablehttp.Client{
-			HTTPClient:   &http.Client{Transport: t, CheckRedirect: followNone},
+			HTTPClient:   &http.Client{Transport: t},
 			RetryMax:     r.engine.opts.Attempts - 1,
 			CheckRetry:   t.mayRetry,
 			Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return retryWait },
@@ -66,9 +66,6 @@ func (r *retrieval) hop(u *url.URL, a *policy.Attempt) {
 		a.Err = classify(r.ctx, err)
 	}
 }
-
-// followNone makes http.Client return a redirect as the answer.
-func followNone(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // clear removes an earlier answer from the attempt.
 func (t *tries) clear() {

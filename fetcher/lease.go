@@ -136,9 +136,6 @@ func (w *witness) evidence(key string) (others time.Time, silent int) {
 // lost its network, or cannot sign, must not mark sites as down for its fleet. A store
 // that belongs to this process alone gets every record.
 func (s *storage) mayStore(f *flight) bool {
-	if s.fleet == nil || f.answered && !f.unsigned {
-		return true
-	}
 	others, _ := s.witness.evidence(f.key)
-	return !f.unsigned && time.Since(others) < vouchTime
+	return s.fleet == nil || !f.unsigned && (f.answered || time.Since(others) < vouchTime)
 }

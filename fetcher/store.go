@@ -122,13 +122,9 @@ func (s *storage) save(f *flight, rec *policy.Record) *policy.Record {
 		}
 		rec = s.load(f, rec)
 	}
-	s.watch.store("put", f.key, errReplaced)
+	s.watch.store("put", f.key, errors.New("the store has another record each time"))
 	return rec
 }
-
-// errReplaced is the error of a record that is not written, because the store has another
-// one each time.
-var errReplaced = errors.New("the store has another record than the one read last")
 
 // replace puts a record into the store if the store still has the value that was read last,
 // and reports whether it did. If the server forbade to store the answer, replace removes the

@@ -24,7 +24,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -98,6 +97,9 @@ func New(base http.RoundTripper, o Options) *Network {
 	}
 	dial := dialerOf(t)
 	n.local, n.proxy = o.Resolve || dial == nil, t.Proxy
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
 	n.pages = n.guard(t, dial)
 	n.guarded = shortLived(n.pages.Clone(), o.MaxHeader)
 	n.plain = shortLived(t.Clone(), o.MaxHeader)
@@ -115,10 +117,7 @@ func (n *Network) guard(base *http.Transport, dial dialFunc) *http.Transport {
 	t.Proxy = nil
 	// With a dialer of its own, net/http does not use HTTP/2 unless this is set.
 	t.ForceAttemptHTTP2 = base.TLSNextProto["h2"] != nil
-	t.DialContext = (&net.Dialer{Timeout: dialTime, ControlContext: n.control}).DialContext
-	if dial != nil {
-		t.DialContext = n.checked(dial)
-	}
+	t.DialContext = n.checked(dial)
 	//lint:ignore SA1019 net/http honours it
 	t.DialTLS, t.DialTLSContext = nil, nil
 	return t
@@ -157,15 +156,6 @@ func (n *Network) CloseIdle() {
 		n.guarded.CloseIdleConnections()
 		n.plain.(*http.Transport).CloseIdleConnections()
 	}
-}
-
-// control refuses an address between resolution and connect.
-func (n *Network) control(ctx context.Context, _, address string, _ syscall.RawConn) error {
-	ap, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return &RefusedError{address, err}
-	}
-	return n.check(ctx, ap.Addr())
 }
 
 // checked returns a dialer that resolves names here, checks each address, and gives
