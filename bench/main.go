@@ -1,7 +1,7 @@
 // Command bench compares the matcher with other Go libraries on the same files. It
 // first compares their answers, and then their times in the same run.
 //
-//	go run . [-real FOLDER [-files N]] [-driver 'NAME=command args']...
+//	go run . [-real FOLDER [-files N]] [-only WORDS] [-driver 'NAME=command args']...
 //
 // FOLDER has real robots.txt files. Without it the files are generated, and some of
 // them are hostile. Each time is the shortest of several short samples, so that a
@@ -28,6 +28,7 @@ import (
 func main() {
 	dir := flag.String("real", "", "folder of real robots.txt files")
 	files := flag.Int("files", 1000, "how many of them are used at most, evenly distributed")
+	only := flag.String("only", "", "print only the rows whose title contains these `words`")
 	var programs drivers
 	flag.Var(&programs, "driver", "`NAME=command args` of a program that answers for a library; may be repeated")
 	name := flag.String("answer", "", "be the driver of the Go `library`: polite, temoto, benjaminestes, grobotstxt or echo")
@@ -39,7 +40,7 @@ func main() {
 		}
 		return
 	}
-	b := bench{out: os.Stdout, libraries: libraries()}
+	b := bench{out: os.Stdout, libraries: libraries(), only: *only}
 	silence()
 	if err := b.run(*dir, *files, programs); err != nil {
 		fmt.Fprintln(b.out, err)
