@@ -46,7 +46,7 @@ const (
 //
 // A flying ticket may ask for its next start. Then it is also asking, queued or granted, and
 // stays so when it is passed. admit takes a ticket from state to state until its request
-// starts. Pacer.mu guards the fields. Only asked is set without it, before the first question.
+// starts. Pacer.mu guards the fields.
 type ticket struct {
 	host   *host
 	scopes []*host // of the request
@@ -54,7 +54,6 @@ type ticket struct {
 	stop   func() // ends Store.Watch; does nothing until that has returned; nil before the first question
 
 	cancel   context.CancelFunc // ends the question under way; nil if there is none
-	asked    instant            // when the store was first asked
 	heard    bool               // the store has sent a message since the question
 	granted  bool               // the store has granted start
 	unshared bool               // this process has granted start by itself, since the store did not answer
@@ -122,6 +121,9 @@ func (p *Pacer) ask(t *ticket) {
 		Ahead: min(2*p.fleet.usual, callTime), Parallel: t.host.limits.Parallel, After: t.after,
 	}
 	for _, s := range t.scopes {
+		if !t.known {
+			s.asking++
+		}
 		r.Waited = p.now() - t.host.first().came
 		r.Scopes = append(r.Scopes, ScopeReservation{s.authority, max(s.ownGap, s.adaptive()), s.limits.hold(), s.limits.Parallel})
 	}
@@ -133,8 +135,7 @@ func (p *Pacer) ask(t *ticket) {
 		defer cancel()
 		asked := p.now()
 		if first {
-			t.asked = asked
-			p.watch(t)
+			p.watch(t, asked)
 		}
 		g, ok := callStore(ctx, t.host, t.scopes, &p.fleet.reserves, func(ctx context.Context) (Grant, error) {
 			return p.opts.Shared.Reserve(ctx, t.host.authority, r)
@@ -151,11 +152,16 @@ func (p *Pacer) ask(t *ticket) {
 func (p *Pacer) finishAsk(t *ticket, g Grant, ok bool, asked instant) {
 	t.cancel = nil
 	now := p.now()
+	p.touch(t.host) // before those who wait for its scopes
+	for _, s := range t.scopes {
+		if !t.known {
+			s.asking--
+			p.touch(s)
+		}
+	}
 	switch {
 	case t.ended:
-		go p.releaseTicket(t) // ends with its call
-		// The question was cancelled, and may reach the store after that call.
-		time.AfterFunc(releaseRest, func() { p.giveBack(t, p.now()+ticketLife) })
+		p.pumpAll()
 		return
 	case ok:
 		p.fleet.measureCall(asked, now, g.Clock)
@@ -201,14 +207,14 @@ func (p *Pacer) applyGrant(t *ticket, g Grant, answers bool) {
 	}
 }
 
-// watch makes the store send the messages for a ticket to applyGrant, until unwatch is called. A
-// store that panics or blocks sends none. Then the ticket asks, which only takes longer.
-func (p *Pacer) watch(t *ticket) {
+// watch makes the store send the messages for a ticket to applyGrant, until the ticket has
+// ended. A store that panics or blocks sends none. Then the ticket asks, which only takes longer.
+func (p *Pacer) watch(t *ticket, asked instant) {
 	wake := func(g Grant) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if !t.ended {
-			p.fleet.clock.narrow(t.asked, p.now(), g.Clock)
+			p.fleet.clock.narrow(asked, p.now(), g.Clock)
 			p.applyGrant(t, g, false)
 			p.reschedule(t.host)
 		}
@@ -216,25 +222,16 @@ func (p *Pacer) watch(t *ticket) {
 	callInTime(context.Background(), &p.fleet.watches, func(context.Context) (none struct{}, err error) {
 		stop := p.opts.Shared.Watch(t.name, wake)
 		p.mu.Lock()
-		if stop != nil {
+		defer p.mu.Unlock()
+		switch {
+		case stop == nil:
+		case t.ended: // the store was late
+			go p.endWatch(stop) // ends with its call
+		default:
 			t.stop = stop
-		}
-		ended := t.ended
-		p.mu.Unlock()
-		if ended { // the store was late
-			p.unwatch(t)
 		}
 		return
 	})
-}
-
-// unwatch ends the messages for a ticket that has ended.
-func (p *Pacer) unwatch(t *ticket) {
-	p.mu.Lock()
-	stop := t.stop
-	t.stop = func() {}
-	p.mu.Unlock()
-	p.endWatch(stop)
 }
 
 // endWatch calls the stop of a Store.Watch. After several such calls took too long, it waits and
@@ -339,15 +336,13 @@ func (p *Pacer) releaseTicket(t *ticket) {
 	if t.renew != nil {
 		t.renew.Stop()
 	}
-	asking := t.cancel != nil
-	if asking {
-		t.cancel() // then finishAsk releases it
+	if t.cancel != nil {
+		t.cancel()
+		// The question may reach the store after the call below.
+		time.AfterFunc(releaseRest, func() { p.giveBack(t, p.now()+ticketLife) })
 	}
+	go p.endWatch(t.stop) // ends with its call
 	p.mu.Unlock()
-	if asking {
-		return
-	}
-	go p.unwatch(t) // ends with its call
 	p.giveBack(t, p.now()+ticketLife)
 }
 
@@ -405,21 +400,21 @@ func (f *flight) healthReport(health Health, rest time.Duration) *Report {
 // answerReport returns the report of the answer to a flight, nil if there is nothing to report.
 // level is host.level before the answer.
 func (f *flight) answerReport(rest, level time.Duration) *Report {
-	h, health := f.host, f.health
-	answered := f.ticket != nil && h.breaker.troubled()
-	if health != Failing && !(health == Healthy && answered) {
-		health = Neutral // a success counts at the end
-	}
-	news := rest > 0 || h.level != level
-	if health == Neutral && !news && !answered {
+	h, r := f.host, f.healthReport(f.health, rest)
+	if r == nil {
 		return nil
 	}
-	r := f.healthReport(health, rest)
-	if r != nil && news {
+	if f.ticket != nil && h.breaker.troubled() {
+		r.Answered = f.ticket.name
+	}
+	if r.Health == Overloaded || r.Health == Healthy && r.Answered == "" {
+		r.Health = Neutral // a success counts at the end
+	}
+	if rest > 0 || h.level != level {
 		r.Level = h.level
 	}
-	if answered {
-		r.Answered = f.ticket.name
+	if r.Health != Failing && r.Answered == "" && r.Level < 0 {
+		return nil
 	}
 	return r
 }

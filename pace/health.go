@@ -202,7 +202,6 @@ func (t Turn) Fail(cause string) {
 	f.health = Failing
 	h.fail(f, "no complete answer ("+clean.Text(cause, 100)+")", p.now())
 	p.reschedule(h)
-	p.pump(h)
 	r := f.healthReport(Failing, 0)
 	p.mu.Unlock()
 	p.reportHealth(h, r)

@@ -14,8 +14,8 @@ type host struct {
 	limits    *Limits       // filled
 	ownGap    time.Duration // Limits.Gap, or 0 if FreeLoopback applies
 
-	turns      uint64        // number of turns given
 	last       instant       // start of the last request
+	latest     uint64        // number of the last request
 	delay      time.Duration // Crawl-delay of the last request
 	flying     int           // requests in flight
 	unanswered int           // requests in flight without an answer
@@ -37,7 +37,7 @@ type host struct {
 	guestCount  int       // number of waiters in guests, with all of their classes
 	roomKeptFor *waiter   // room is kept for it, from younger ones; nil if for none
 	newest      uint64    // largest number of a request that started
-	asking      int       // number of waiters that have room here and ask the store for the first time
+	asking      int       // number of tickets that ask the store for the first time and have room here
 
 	line   list.List     // the waiters of this authority, in order of arrival
 	gaps   time.Duration // sum of the gaps of the waiters, so that nobody need walk the line
@@ -52,10 +52,8 @@ type waiter struct {
 	number    uint64        // by arrival
 	scopes    []*host       // beside host
 	class     *class        // nil unless it waits for a scope
-	guestOf   *host         // the scope in whose line it stands; nil if it leads no class
-	spot      *list.Element // in guestOf.guests, or in class.rest
+	spot      *list.Element // in class.waiters
 	overtaken bool          // a younger request has started where it waits, and took what it waited for
-	asking    bool          // it counts in asking of its scopes
 
 	place *list.Element // in host.line
 	delay time.Duration // Crawl-delay, as obeyed

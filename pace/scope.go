@@ -254,112 +254,109 @@ func (w *waiter) blocker(now instant) (in *host, at instant, why Reason) {
 // domain in line a turn then takes a tenth of a millisecond; if all moved from line to line,
 // it would take 4 milliseconds.
 type class struct {
-	name   className
-	leader *waiter
-	rest   list.List // the others, by number
+	name    className
+	waiters list.List     // by number
+	in      *host         // the scope in whose line the oldest stands
+	spot    *list.Element // in in.guests
 }
 
-// A className is the scopes of a class. A request with more of them is a class of its own.
+// A className is the scopes of a class. A request with more of them is a class of its own,
+// with its authority twice as the name.
 type className [4]*host
 
-// size returns the number of requests in the class.
-func (c *class) size() int { return 1 + c.rest.Len() }
+// className returns the name of w's class.
+func (w *waiter) className() (name className) {
+	if copy(name[:], w.scopes) < len(w.scopes) {
+		return className{w.host, w.host}
+	}
+	return name
+}
 
-// joinClass puts w in the line of a scope as the leader of its class, or behind an older
-// leader.
+// oldest returns the oldest request of the class.
+func (c *class) oldest() *waiter { return waiterAt(c.waiters.Front()) }
+
+// joinClass makes w wait in the line of a scope, or behind an older request of its class.
 func (w *waiter) joinClass(in *host) {
 	p := w.host.pacer
-	var name className
-	var c *class
-	if copy(name[:], w.scopes) == len(w.scopes) {
-		c = p.classes[name]
-	}
+	c := p.classes[w.className()]
 	switch {
 	case c == nil:
-		c = &class{name: name}
-		if len(w.scopes) <= len(name) {
-			p.classes[name] = c
-		}
-	case c.leader.number < w.number:
-		w.class, w.spot = c, insertByNumber(&c.rest, w)
-		c.leader.guestOf.guestCount++
-		return
+		c = &class{name: w.className()}
+		p.classes[c.name] = c
+	case c.oldest().number < w.number:
+		c.in.guestCount++
+		in = nil
 	default:
-		l := c.leader
-		l.stopBeingGuest()
-		l.spot = c.rest.PushFront(l)
+		c.leaveLine()
 	}
-	w.class, c.leader = c, w
-	w.becomeGuest(in)
-}
-
-// becomeGuest puts w, the leader of its class, in the line of a scope.
-func (w *waiter) becomeGuest(in *host) {
-	w.guestOf, w.spot = in, insertByNumber(&in.guests, w)
-	in.guestCount += w.class.size()
-	w.keepRoom()
-}
-
-// stopBeingGuest takes w, the leader of its class, out of the line of a scope, and frees the
-// room that is kept for w. It returns the scope.
-func (w *waiter) stopBeingGuest() (from *host) {
-	p := w.host.pacer
-	from = w.guestOf
-	from.guests.Remove(w.spot)
-	from.guestCount -= w.class.size()
-	p.touch(from)
-	w.guestOf, w.spot = nil, nil
-	for _, s := range w.scopes {
-		if s.roomKeptFor == w {
-			s.roomKeptFor = nil
-			p.touch(s)
-		}
+	w.class, w.spot = c, insertByNumber(&c.waiters, w)
+	if in != nil {
+		c.joinLine(in)
 	}
-	return from
 }
 
 // leaveClass takes w out of its class, if it is in one. The next in the class takes its
 // place.
 func (w *waiter) leaveClass() {
 	c := w.class
-	switch {
-	case c == nil:
+	if c == nil {
 		return
-	case c.leader != w:
-		c.rest.Remove(w.spot)
-		c.leader.guestOf.guestCount--
-		w.spot = nil
-	default:
-		from, e := w.stopBeingGuest(), c.rest.Front()
-		if e == nil {
-			if classes := w.host.pacer.classes; classes[c.name] == c {
-				delete(classes, c.name)
-			}
-			break
-		}
-		c.leader = waiterAt(e)
-		c.rest.Remove(e)
-		c.leader.becomeGuest(from)
 	}
+	in, first := c.in, c.oldest() == w
+	if first {
+		c.leaveLine()
+	}
+	c.waiters.Remove(w.spot)
 	w.class = nil
+	switch {
+	case !first:
+		in.guestCount--
+	case c.oldest() == nil:
+		delete(w.host.pacer.classes, c.name)
+	default:
+		c.joinLine(in)
+	}
+}
+
+// joinLine puts the oldest of the class in the line of a scope.
+func (c *class) joinLine(in *host) {
+	c.in, c.spot = in, insertByNumber(&in.guests, c.oldest())
+	in.guestCount += c.waiters.Len()
+	c.keepRoom()
+}
+
+// leaveLine takes the oldest of the class out of the line of its scope, and frees the room
+// that is kept for it.
+func (c *class) leaveLine() {
+	w := c.oldest()
+	c.in.guests.Remove(c.spot)
+	c.in.guestCount -= c.waiters.Len()
+	w.host.pacer.touch(c.in)
+	for _, s := range w.scopes {
+		if s.roomKeptFor == w {
+			s.roomKeptFor = nil
+			w.host.pacer.touch(s)
+		}
+	}
 }
 
 // waitIn makes w, the first in line at its authority, wait in the line of in. If in is the
 // authority, w leaves the line of a scope.
 func (w *waiter) waitIn(in *host, now instant) {
-	switch from := w.guestOf; {
+	switch c := w.class; {
 	case in == w.host:
 		w.leaveClass()
-	case w.class == nil:
+	case c == nil:
 		w.joinClass(in)
-	case in == from:
-		w.keepRoom()
-	case from != nil:
-		if _, why := from.roomFor(w.number, from.ownGap, now); why == ReasonNone && !w.storeDecides() && in.newest > w.number {
+	case c.oldest() != w:
+	case in == c.in:
+		c.keepRoom()
+	default:
+		if _, why := c.in.roomFor(w.number, c.in.ownGap, now); why == ReasonNone && !w.storeDecides() && in.newest > w.number {
 			w.overtaken = true
 		}
-		w.stopBeingGuest()
-		w.becomeGuest(in)
+		c.leaveLine()
+		c.joinLine(in)
 	}
 }
 
@@ -368,7 +365,7 @@ func (w *waiter) waitsIn() *host {
 	if w == nil || w.class == nil {
 		return nil
 	}
-	return w.class.leader.guestOf
+	return w.class.in
 }
 
 // insertByNumber puts w in a line that is ordered by number. It looks for the place from both
@@ -386,15 +383,16 @@ func insertByNumber(line *list.List, w *waiter) *list.Element {
 	return line.PushFront(w)
 }
 
-// keepRoom keeps the scopes before the one that w waits for free of younger requests, if w has
-// been overtaken and is first in line.
-func (w *waiter) keepRoom() {
-	if in := w.guestOf; !w.overtaken || in == nil || in.guests.Front() != w.spot {
+// keepRoom keeps the scopes before the one that the class waits for free of requests younger
+// than its oldest, if that has been overtaken and is first in line.
+func (c *class) keepRoom() {
+	w := c.oldest()
+	if !w.overtaken || c.in.guests.Front() != c.spot {
 		return
 	}
 	for _, s := range w.scopes {
 		switch {
-		case s == w.guestOf:
+		case s == c.in:
 			return
 		case s.roomKeptFor == nil || s.roomKeptFor.number > w.number:
 			s.roomKeptFor = w
@@ -404,7 +402,7 @@ func (w *waiter) keepRoom() {
 
 // In a fleet the store grants starts, in one step at the authority and in all scopes. The
 // lines of a process only choose who asks: of thousands of hosts of a domain the first.
-// While its first question is under way, a request counts as if it had started in its
+// While its first question is under way, a ticket counts as a request that has started in its
 // scopes: else all who wait for a scope would ask for one free place. From the answer on
 // the store alone decides. A request that the store refuses for a scope waits in the line
 // of that scope, so that others of its scopes are not kept from asking.
@@ -414,20 +412,4 @@ func (w *waiter) keepRoom() {
 func (w *waiter) storeDecides() bool {
 	t := w.host.ticket
 	return t != nil && (t.known || t.cancel != nil) && w.host.first() == w
-}
-
-// setAsking makes w count, or no longer count, in its scopes as one that asks the store.
-func (w *waiter) setAsking(asks bool) {
-	if w.asking == asks {
-		return
-	}
-	w.asking = asks
-	for _, s := range w.scopes {
-		if asks {
-			s.asking++
-		} else {
-			s.asking--
-			w.host.pacer.touch(s)
-		}
-	}
 }

@@ -28,36 +28,31 @@ func (t Turn) Traced() bool { return t.traced }
 
 // A flight is the state of one turn. Pacer.mu guards it.
 type flight struct {
-	free        *flight       // next in Pacer.free, once the flight has ended
-	number      uint64        // of the turn; 0 once the flight has ended
-	host        *host         // the authority
-	seats       []seat        // the first is at the authority, the others are in the scopes
-	started     instant       // when the turn was given
-	beforeDelay time.Duration // host.delay before this turn
-	sent        bool          // Sent has been called
-	answered    bool          // Answer has been called
-	health      Health        // outcome, for the breaker; Neutral until it is known
-	ticket      *ticket       // its place in the fleet; nil without one
+	free     *flight // next in Pacer.free, once the flight has ended
+	number   uint64  // of the turn; 0 once the flight has ended
+	host     *host   // the authority
+	seats    []seat  // the first is at the authority, the others are in the scopes
+	started  instant // when the turn was given
+	sent     bool    // Sent has been called
+	answered bool    // Answer has been called
+	health   Health  // outcome, for the breaker; Neutral until it is known
+	ticket   *ticket // its place in the fleet; nil without one
 }
 
 // A seat is the place of a flight at its authority or in a scope.
 type seat struct {
-	host   *host
-	nth    uint64  // number of this turn among the turns of host
-	before instant // host.last before this turn
+	host  *host
+	last  instant       // host.last before this turn
+	delay time.Duration // host.delay before this turn
 }
 
 // takeSeat counts a request with this number as started at h, and returns its seat.
 func (h *host) takeSeat(number uint64, now instant) seat {
-	h.turns++
-	s := seat{h, h.turns, h.last}
-	h.last, h.newest = now, max(h.newest, number)
+	s := seat{h, h.last, h.delay}
+	h.last, h.latest, h.newest = now, number, max(h.newest, number)
 	h.flying++
 	return s
 }
-
-// latest reports whether no other request has started since.
-func (s seat) latest() bool { return s.host.turns == s.nth }
 
 // lockFlight locks the Pacer and returns t's flight. If t has ended, lockFlight returns nil
 // and locks nothing.
@@ -92,11 +87,11 @@ func (t Turn) Sent() {
 		p.reportSent(f)
 	}
 	for _, s := range f.seats {
-		if s.latest() {
+		if s.host.latest == f.number {
 			s.host.last = now
 		}
 	}
-	if f.seats[0].latest() {
+	if f.host.latest == f.number {
 		p.reschedule(f.host)
 	}
 }

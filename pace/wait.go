@@ -172,7 +172,7 @@ func (p *Pacer) startTurn(h *host, scopes []*host, delay time.Duration, number u
 		f = &flight{}
 	}
 	p.free = f.free
-	*f = flight{number: number, host: h, seats: append(f.seats[:0], h.takeSeat(number, now)), started: now, beforeDelay: h.delay}
+	*f = flight{number: number, host: h, seats: append(f.seats[:0], h.takeSeat(number, now)), started: now}
 	for _, s := range scopes {
 		f.seats = append(f.seats, s.takeSeat(number, now))
 	}
@@ -277,7 +277,6 @@ func (p *Pacer) pumpOne(h *host) {
 // the way.
 func (p *Pacer) tryStart(w *waiter, now instant) (in *host) {
 	p.discardUseless(w.host)
-	w.setAsking(false) // it is not in its own way
 	in, at, why := w.blocker(now)
 	switch {
 	case in != nil:
@@ -287,9 +286,7 @@ func (p *Pacer) tryStart(w *waiter, now instant) (in *host) {
 		}
 	case p.opts.Shared != nil && (!w.host.limits.Off || len(w.scopes) > 0):
 		if !p.admit(w.host, now) {
-			t := w.host.ticket
-			in = cmp.Or(t.inTheWay, w.host)
-			w.setAsking(t.cancel != nil && !t.known)
+			in = cmp.Or(w.host.ticket.inTheWay, w.host)
 		}
 	}
 	if in != nil {
@@ -319,9 +316,6 @@ func (p *Pacer) setTimer(h *host, d time.Duration) {
 // reschedule is pump for a change that moves the next start. It also refuses at once all in
 // line whose turn can no longer come in time, with the reason that the first waits for.
 func (p *Pacer) reschedule(h *host) {
-	if h.line.Len() == 0 {
-		return
-	}
 	now, at := p.now(), instant(0)
 	var why Reason
 	slow := h.adaptive()
@@ -344,7 +338,6 @@ func (p *Pacer) reschedule(h *host) {
 
 // leaveLine takes w out of all lines and wakes it.
 func (p *Pacer) leaveLine(w *waiter) {
-	w.setAsking(false)
 	w.leaveClass()
 	w.host.remove(w)
 	p.touch(w.host)
@@ -422,12 +415,9 @@ func (p *Pacer) settleWait(w *waiter, left error) {
 // unless another request has started since. (The first in line took its gap from
 // f. It is due no later for that, since f itself had waited as long.)
 func (p *Pacer) undoTurn(f *flight) {
-	if f.seats[0].latest() {
-		f.host.delay = f.beforeDelay
-	}
 	for _, s := range f.seats {
-		if s.latest() {
-			s.host.last = s.before
+		if s.host.latest == f.number {
+			s.host.last, s.host.delay = s.last, s.delay
 		}
 	}
 	p.stats.Turns--
