@@ -47,7 +47,7 @@ func ExampleNew() {
 	// pace: Limits.Gap is -1s; want a positive duration, or 0 for none
 }
 
-// A Crawl-delay that is not obeyed in full is reported once. Peek shows its effect
+// A Crawl-delay that is not obeyed in full is reported once. Obstacle shows its effect
 // without taking a turn.
 func ExampleOptions() {
 	p, err := pace.New(pace.Limits{Gap: time.Second, DelayCap: 30 * time.Minute}, &pace.Options{
@@ -64,8 +64,8 @@ func ExampleOptions() {
 		panic(err)
 	}
 	turn.Done()
-	at, why := p.Peek("https://example.com", day)
-	fmt.Printf("the next one in %v, because of %s\n", time.Until(at).Round(time.Minute), why)
+	next := p.Obstacle("https://example.com", day)
+	fmt.Printf("the next one in %v, because of %s\n", time.Until(next.RetryAt).Round(time.Minute), next.Reason)
 	// Output:
 	// https://example.com asks for 24h0m0s between requests and gets 30m0s
 	// the next one in 30m0s, because of crawl_delay
@@ -116,12 +116,15 @@ func ExampleTurn_Answer() {
 	turn.Answer(http.StatusServiceUnavailable, http.Header{"Retry-After": {"120"}})
 	turn.Done()
 	for _, authority := range []string{"https://example.com", "https://example.net"} {
-		at, why := p.Peek(authority, 0)
-		fmt.Printf("%s: %v %q\n", authority, max(time.Until(at).Round(time.Minute), 0), why)
+		if o := p.Obstacle(authority, 0); o != nil {
+			fmt.Printf("%s: %v %q\n", authority, time.Until(o.RetryAt).Round(time.Minute), o.Reason)
+		} else {
+			fmt.Printf("%s: free\n", authority)
+		}
 	}
 	// Output:
 	// https://example.com: 2m0s "pause"
-	// https://example.net: 0s ""
+	// https://example.net: free
 }
 
 // A crawl keeps to two requests a second for each registrable domain, whatever its hosts,

@@ -314,8 +314,8 @@ func TestFleetRefusal(t *testing.T) {
 		if got, ok := err.(*RefusedError); !ok || *got != want || time.Since(zero) != 0 {
 			t.Errorf("Wait = %v after %v, want at once %v", err, time.Since(zero), &want)
 		}
-		if at, why := all[1].Peek(host1, 0); why != ReasonPause || !at.Equal(zero.Add(time.Minute)) {
-			t.Errorf("Peek = %v, %q; want the end of the pause", at, why)
+		if at, why := peek(all[1], host1, 0); why != ReasonPause || !at.Equal(zero.Add(time.Minute)) {
+			t.Errorf("peek = %v, %q; want the end of the pause", at, why)
 		}
 		leaving, leave := context.WithCancel(context.Background())
 		time.AfterFunc(10*time.Second, leave)
@@ -542,8 +542,8 @@ func TestFleetRefusesTheLine(t *testing.T) {
 		s.set(nil, 10*ms)
 		r := newTrail()
 		queue(all[0], r, 1)
-		if at, why := all[0].Peek(host1, 0); at.Sub(r.zero) != time.Second || why != ReasonShared {
-			t.Errorf("Peek behind a waiter that asks = %v, %q; want its gap, 1s, %q", at.Sub(r.zero), why, ReasonShared)
+		if at, why := peek(all[0], host1, 0); at.Sub(r.zero) != time.Second || why != ReasonShared {
+			t.Errorf("peek behind a waiter that asks = %v, %q; want its gap, 1s, %q", at.Sub(r.zero), why, ReasonShared)
 		}
 		short, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()

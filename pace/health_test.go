@@ -146,7 +146,7 @@ func TestBreakerRefusal(t *testing.T) {
 			}
 		}
 		refused(10*time.Second, "3 failed requests in a row, the last with status 502; one request tries again at 00:00:10Z")
-		if at, why := p.Peek(host1, 0); time.Until(at) != 10*time.Second || why != ReasonBreaker || !strings.HasPrefix(troubleOf(p, host1), "3 failed") {
+		if at, why := peek(p, host1, 0); time.Until(at) != 10*time.Second || why != ReasonBreaker || !strings.HasPrefix(troubleOf(p, host1), "3 failed") {
 			t.Errorf("6/peek: in %v for %q, %q", time.Until(at), why, troubleOf(p, host1))
 		}
 		time.Sleep(10 * time.Second)
@@ -203,7 +203,7 @@ func TestBreakerIgnoresTheOld(t *testing.T) {
 			for _, turn := range old {
 				outcome(turn, end)
 			}
-			if at, why := p.Peek(host1, 0); time.Until(at) != 10*time.Second || why != ReasonBreaker {
+			if at, why := peek(p, host1, 0); time.Until(at) != 10*time.Second || why != ReasonBreaker {
 				t.Errorf("6/old: the next request waits %v for %q, want the 10s of the first rest", time.Until(at), why)
 			}
 		})
@@ -221,7 +221,7 @@ func TestBodiesThatBreakOff(t *testing.T) {
 			turn.Fail("body")
 			turn.Done()
 		}
-		if _, why := p.Peek(host1, 0); why != ReasonBreaker {
+		if _, why := peek(p, host1, 0); why != ReasonBreaker {
 			t.Errorf("6/bodies: the next request waits for %q, want a rest", why)
 		}
 	})
@@ -236,11 +236,11 @@ func TestLongBodyAfterFailures(t *testing.T) {
 				outcome(take(t, p, host1, 0), 500)
 			}
 			long := take(t, p, host1, 0)
-			if _, why := p.Peek(host1, 0); why != ReasonBreaker {
+			if _, why := peek(p, host1, 0); why != ReasonBreaker {
 				t.Errorf("6/long_body: after %d failures a second request waits for %q; want the breaker", failures, why)
 			}
 			long.Answer(200, nil)
-			if at, why := p.Peek(host1, 0); why != ReasonNone {
+			if at, why := peek(p, host1, 0); why != ReasonNone {
 				t.Errorf("6/long_body: after %d failures and an answer the next waits %v for %q; want a free turn", failures, time.Until(at), why)
 			}
 			long.Done()
@@ -305,7 +305,7 @@ func TestProbeWithoutBody(t *testing.T) {
 			}
 			probe.Answer(200, nil)
 			second := take(t, p, host1, 0)
-			if _, why := p.Peek(host1, 0); why != ReasonBreaker {
+			if _, why := peek(p, host1, 0); why != ReasonBreaker {
 				t.Errorf("6: while the second request has no answer a third waits for %q, want %q", why, ReasonBreaker)
 			}
 			second.Done()

@@ -55,8 +55,8 @@ func TestMemoryBound(t *testing.T) {
 			t.Errorf("%d authorities remembered, %d forgotten; want %d and at least %d", got.Authorities, got.Forgotten, maxHosts, more)
 		}
 		held.Answer(429, later)
-		if _, why := p.Peek(host1, 0); why != ReasonPause {
-			t.Errorf("an authority with a request in flight was forgotten: Peek = %q, want %q", why, ReasonPause)
+		if _, why := peek(p, host1, 0); why != ReasonPause {
+			t.Errorf("an authority with a request in flight was forgotten: peek = %q, want %q", why, ReasonPause)
 		}
 	})
 }
@@ -99,8 +99,8 @@ func TestMemoryKeepsWhatIsInFlight(t *testing.T) {
 		time.Sleep(24 * time.Hour)
 		take(t, p, host2, 0).Done()
 		held.Answer(429, nil)
-		if _, why := p.Peek(host1, 0); why != ReasonPause {
-			t.Errorf("the pause set by an answer after a day: Peek = %q, want %q", why, ReasonPause)
+		if _, why := peek(p, host1, 0); why != ReasonPause {
+			t.Errorf("the pause set by an answer after a day: peek = %q, want %q", why, ReasonPause)
 		}
 	})
 }

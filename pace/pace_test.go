@@ -89,7 +89,7 @@ func TestOff(t *testing.T) {
 		}
 		turn.Answer(429, nil)
 	})
-	if at, why := p.Peek(host1, time.Hour); n != 0 || why != ReasonNone || time.Until(at) > 0 || p.Stats() != (Stats{Off: true}) {
+	if at, why := peek(p, host1, time.Hour); n != 0 || why != ReasonNone || time.Until(at) > 0 || p.Stats() != (Stats{Off: true}) {
 		t.Errorf("6/off: %v allocations, then a turn at %v because of %q, %+v; want none, now, and nothing counted", n, at, why, p.Stats())
 	}
 	gone, cancel := context.WithCancel(ctx)

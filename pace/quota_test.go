@@ -46,7 +46,7 @@ func TestQuota(t *testing.T) {
 				turn := take(t, p, host1, 0)
 				turn.Answer(test.status, test.header)
 				turn.Done()
-				at, why := p.Peek(host1, 0)
+				at, why := peek(p, host1, 0)
 				if got := time.Until(at); got != test.wait || why != test.why {
 					t.Errorf("the next request waits %v for %q; want %v for %q", got, why, test.wait, test.why)
 				}

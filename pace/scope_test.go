@@ -212,8 +212,8 @@ func TestScopesArePausedByNoHost(t *testing.T) {
 			turn.Done()
 		}
 		for authority, want := range map[string]Reason{"a": ReasonPause, "b": ReasonBreaker, "c": ReasonNone} {
-			if _, why := p.Peek(authority, 0, all); why != want {
-				t.Errorf("Peek(%q) = %q, want %q", authority, why, want)
+			if _, why := peek(p, authority, 0, all); why != want {
+				t.Errorf("peek(%q) = %q, want %q", authority, why, want)
 			}
 		}
 		off := Scope{"d", Limits{Off: true}}
@@ -224,8 +224,8 @@ func TestScopesArePausedByNoHost(t *testing.T) {
 		turn.Answer(429, http.Header{"Retry-After": {"600"}})
 		turn.Fail("test")
 		turn.Done()
-		if _, why := p.Peek("d", 0, off); why != ReasonNone {
-			t.Errorf("Peek of a host without pacing = %q after a 429, want %q", why, ReasonNone)
+		if _, why := peek(p, "d", 0, off); why != ReasonNone {
+			t.Errorf("peek of a host without pacing = %q after a 429, want %q", why, ReasonNone)
 		}
 	})
 }
@@ -254,8 +254,8 @@ func TestScopesSentAndLeft(t *testing.T) {
 		p.mu.Lock()
 		p.undoTurn(turn.flight)
 		p.mu.Unlock()
-		if at, why := p.Peek("e", 0, d); at.After(time.Now()) || why != ReasonNone {
-			t.Errorf("Peek after a turn was given back = %v, %q; want a free turn", time.Until(at), why)
+		if at, why := peek(p, "e", 0, d); at.After(time.Now()) || why != ReasonNone {
+			t.Errorf("peek after a turn was given back = %v, %q; want a free turn", time.Until(at), why)
 		}
 		if at := p.hosts.byName["d"].last; at != 300*ms {
 			t.Errorf("the last start in the scope is %v; want that of the first request, 300ms", at)
@@ -299,8 +299,8 @@ func TestManyScopes(t *testing.T) {
 		}
 		full.Done()
 		wg.Wait()
-		if _, why := p.Peek("z", 0, Scope{"rare", l}); why != ReasonScope {
-			t.Errorf("Peek of a scope with a request in flight = %q, want %q", why, ReasonScope)
+		if _, why := peek(p, "z", 0, Scope{"rare", l}); why != ReasonScope {
+			t.Errorf("peek of a scope with a request in flight = %q, want %q", why, ReasonScope)
 		}
 	})
 }

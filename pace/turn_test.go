@@ -148,7 +148,7 @@ func TestNoAnswerMakesAPauseShorter(t *testing.T) {
 		for i, turn := range out {
 			turn.Answer([]int{429, 503, 200, 500}[i%4], nil)
 			turn.Done()
-			at, _ := p.Peek(host1, 0)
+			at, _ := peek(p, host1, 0)
 			if at.Before(until) {
 				t.Errorf("answer %d: the pause ends %v sooner than before", i, until.Sub(at))
 			}
@@ -167,7 +167,7 @@ func TestPauseJitter(t *testing.T) {
 			turn := take(t, p, name, 0)
 			turn.Answer(429, nil)
 			turn.Done()
-			at, _ := p.Peek(name, 0)
+			at, _ := peek(p, name, 0)
 			seen[at] = true
 		}
 		if len(seen) < 10 {
@@ -361,8 +361,8 @@ func TestEndedTurn(t *testing.T) {
 			t.Errorf("Stats() = %+v, want %+v", got, want)
 		}
 		for _, authority := range []string{host1, host2} {
-			if at, why := p.Peek(authority, 0); time.Until(at) != 500*ms || why != ReasonGap {
-				t.Errorf("Peek(%q) = %v from now, %q; want the rest of the gap, 500ms, %q", authority, time.Until(at), why, ReasonGap)
+			if at, why := peek(p, authority, 0); time.Until(at) != 500*ms || why != ReasonGap {
+				t.Errorf("peek(%q) = %v from now, %q; want the rest of the gap, 500ms, %q", authority, time.Until(at), why, ReasonGap)
 			}
 		}
 	})

@@ -459,20 +459,10 @@ func (p *Pacer) endTurn(f *flight) *ticket {
 	return t
 }
 
-// Peek reports when a new request with this Crawl-delay could start at authority,
-// after all that already wait, and what it would wait for. It takes no turn. If
-// requests in flight are in the way, the moment is the earliest possible. [Pacer.Obstacle]
-// says more.
-func (p *Pacer) Peek(authority string, delay time.Duration, scopes ...Scope) (time.Time, Reason) {
-	if o := p.Obstacle(authority, delay, scopes...); o != nil {
-		return o.RetryAt, o.Reason
-	}
-	return time.Now(), ReasonNone
-}
-
-// Obstacle returns what a new request would have to wait for: the error with which one
-// without time to wait would be refused, and in its RetryAt what Peek reports. It is nil
-// if the request could start now. Scopes with an error are not looked at.
+// Obstacle returns what a new request with this Crawl-delay would have to wait for, after all
+// that already wait: the error with which one without time to wait would be refused. It is
+// nil if the request could start now. Obstacle takes no turn. If requests in flight are in
+// the way, RetryAt is the earliest possible moment. Scopes with an error are not looked at.
 func (p *Pacer) Obstacle(authority string, delay time.Duration, scopes ...Scope) *RefusedError {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -39,6 +39,14 @@ func take(t *testing.T, p *Pacer, authority string, delay time.Duration) Turn {
 	return turn
 }
 
+// peek returns when a new request could start, and what it would wait for.
+func peek(p *Pacer, authority string, delay time.Duration, scopes ...Scope) (time.Time, Reason) {
+	if o := p.Obstacle(authority, delay, scopes...); o != nil {
+		return o.RetryAt, o.Reason
+	}
+	return time.Now(), ReasonNone
+}
+
 // A trail collects when things happen, counted from its making.
 type trail struct {
 	zero time.Time
@@ -268,8 +276,8 @@ func TestUndoLate(t *testing.T) {
 		p.mu.Lock()
 		p.undoTurn(b.flight)
 		p.mu.Unlock()
-		if at, why := p.Peek(host1, 0); at.Sub(zero) != 3*time.Second || why != ReasonGap {
-			t.Errorf("Peek = %v, %q; want the gap after the start at 2s, 3s", at.Sub(zero), why)
+		if at, why := peek(p, host1, 0); at.Sub(zero) != 3*time.Second || why != ReasonGap {
+			t.Errorf("peek = %v, %q; want the gap after the start at 2s, 3s", at.Sub(zero), why)
 		}
 	})
 }
@@ -291,8 +299,8 @@ func TestSettleAfterLeaving(t *testing.T) {
 		if w.err != context.Canceled {
 			t.Errorf("the wait ended with %v, want %v", w.err, context.Canceled)
 		}
-		if at, why := p.Peek(host1, 0); !at.Equal(time.Now()) || why != ReasonNone {
-			t.Errorf("Peek = %v from now, %q; want a free turn", time.Until(at), why)
+		if at, why := peek(p, host1, 0); !at.Equal(time.Now()) || why != ReasonNone {
+			t.Errorf("peek = %v from now, %q; want a free turn", time.Until(at), why)
 		}
 		if got, want := p.Stats(), (Stats{Authorities: 1, Turns: 1, Cancelled: 1}); got != want {
 			t.Errorf("Stats() = %+v, want %+v", got, want)
@@ -472,7 +480,7 @@ func TestAWaitThatCannotEndInTimeIsRefusedAtOnce(t *testing.T) {
 				settled()
 				// A refusal consumed nothing: the next turn comes as if it had not been asked.
 				if test.retry > 0 {
-					next, _ := p.Peek(host1, 0)
+					next, _ := peek(p, host1, 0)
 					if got, want := next.Sub(zero), time.Duration(test.waiting+1)*test.limits.Gap; got != want {
 						t.Errorf("the turn after a refusal comes at %v, want %v", got, want)
 					}
@@ -643,15 +651,15 @@ func TestADelayNotObeyedInFullIsReportedOnce(t *testing.T) {
 	}
 }
 
-// Peek foresees the start of a newcomer and takes nothing.
-func TestPeek(t *testing.T) {
+// Obstacle foresees the start of a newcomer and takes nothing.
+func TestObstacle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, zero := pacer(t, Limits{Gap: time.Second, Parallel: 1}, nil), time.Now()
 		check := func(when string, delay, at time.Duration, why Reason) {
 			t.Helper()
-			got, reason := p.Peek(host1, delay)
+			got, reason := peek(p, host1, delay)
 			if !got.Equal(zero.Add(at)) || reason != why {
-				t.Errorf("%s, delay %v: Peek = %v, %q; want %v, %q", when, delay, got.Sub(zero), reason, at, why)
+				t.Errorf("%s, delay %v: peek = %v, %q; want %v, %q", when, delay, got.Sub(zero), reason, at, why)
 			}
 		}
 		check("unknown", 0, 0, ReasonNone)
