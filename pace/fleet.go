@@ -24,7 +24,6 @@ const (
 
 	ticketLife  = 7 * time.Second        // no ticket lives longer without a call of the store
 	releaseRest = 500 * time.Millisecond // the time between two tries to give a ticket back
-	stopRest    = 30 * time.Second       // the time between two tries to end a watch
 
 	countEvery = time.Second      // a busy process registers this often
 	countLife  = 30 * time.Second // a process that makes no requests stays registered for this long
@@ -51,7 +50,8 @@ type ticket struct {
 	host   *host
 	scopes []*host // of the request
 	name   string
-	stop   func() // ends Store.Watch; does nothing until that has returned; nil before the first question
+	asked  bool   // the store has been asked
+	stop   func() // ends Store.Watch; nil until that has returned
 
 	cancel   context.CancelFunc // ends the question under way; nil if there is none
 	heard    bool               // the store has sent a message since the question
@@ -127,10 +127,8 @@ func (p *Pacer) ask(t *ticket) {
 		r.Waited = p.now() - t.host.first().came
 		r.Scopes = append(r.Scopes, ScopeReservation{s.authority, max(s.ownGap, s.adaptive()), s.limits.hold(), s.limits.Parallel})
 	}
-	first := t.stop == nil
-	if first {
-		t.stop = func() {}
-	}
+	first := !t.asked
+	t.asked = true
 	go func() { // ends with the call
 		defer cancel()
 		asked := p.now()
@@ -208,8 +206,12 @@ func (p *Pacer) applyGrant(t *ticket, g Grant, answers bool) {
 }
 
 // watch makes the store send the messages for a ticket to applyGrant, until the ticket has
-// ended. A store that panics or blocks sends none. Then the ticket asks, which only takes longer.
+// ended. A store that panics or blocks sends none, nor does a store whose stop blocks, since that
+// watch would not end. Then the ticket asks, which only takes longer.
 func (p *Pacer) watch(t *ticket, asked instant) {
+	if p.fleet.stops.Enter(time.Now()) != nil {
+		return
+	}
 	wake := func(g Grant) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -234,13 +236,8 @@ func (p *Pacer) watch(t *ticket, asked instant) {
 	})
 }
 
-// endWatch calls the stop of a Store.Watch. After several such calls took too long, it waits and
-// tries again.
+// endWatch calls the stop of a Store.Watch.
 func (p *Pacer) endWatch(stop func()) {
-	if p.fleet.stops.Enter(time.Now()) != nil {
-		time.AfterFunc(stopRest, func() { p.endWatch(stop) })
-		return
-	}
 	bounded.InTime(context.Background(), nil, &p.fleet.stops, callTime, func(context.Context) (none struct{}, err error) { stop(); return })
 }
 
@@ -341,7 +338,9 @@ func (p *Pacer) releaseTicket(t *ticket) {
 		// The question may reach the store after the call below.
 		time.AfterFunc(releaseRest, func() { p.giveBack(t, p.now()+ticketLife) })
 	}
-	go p.endWatch(t.stop) // ends with its call
+	if t.stop != nil {
+		go p.endWatch(t.stop) // ends with its call
+	}
 	p.mu.Unlock()
 	p.giveBack(t, p.now()+ticketLife)
 }

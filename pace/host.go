@@ -77,14 +77,6 @@ func waiterAt(e *list.Element) *waiter {
 	return e.Value.(*waiter)
 }
 
-// whyHeld returns why w, which is first in line and due at its authority, does not start.
-func (w *waiter) whyHeld() Reason {
-	if w.waitsIn() != nil {
-		return ReasonScope
-	}
-	return ReasonShared
-}
-
 func (h *host) enqueue(w *waiter) {
 	h.pending++
 	for _, s := range w.scopes {
@@ -176,21 +168,27 @@ func (h *host) dueAfter(gap time.Duration) (instant, Reason) {
 	return at, ReasonGap
 }
 
-// due returns when the first in line may start, and what it waits for until then.
-func (h *host) due() (instant, Reason) {
-	at, why := h.dueAfter(h.first().gap)
+// next returns when the first in line may start, and what it waits for until then. If
+// something else than time is in the way, the moment is now.
+func (h *host) next(now instant) (instant, Reason) {
+	w, held := h.first(), ReasonShared
+	at, why := h.dueAfter(w.gap)
 	if t := h.ticket; t != nil && t.start > at {
 		at, why = t.start, t.reason()
 		if h.breaker.troubled() {
 			why = ReasonBreaker
 		}
 	}
-	if s := h.first().waitsIn(); s != nil {
+	if s := w.waitsIn(); s != nil {
+		held = ReasonScope
 		if free, _ := s.dueAfter(s.ownGap); free > at {
 			at, why = free, ReasonScope
 		}
 	}
-	return at, why
+	if at > now {
+		return at, why
+	}
+	return now, cmp.Or(h.whyFull(), held)
 }
 
 // arrival returns when a newcomer with this Crawl-delay could start at the earliest, after all
@@ -204,20 +202,10 @@ func (h *host) arrival(delay time.Duration, now instant) (instant, Reason) {
 	if n == 0 {
 		return h.roomFor(h.pacer.arrivals+1, h.gap(h.delay, delay), now)
 	}
-	at, why := h.due()
-	at, why = h.orNow(at, why, h.first().whyHeld(), now)
+	at, why := h.next(now)
 	last := waiterAt(h.line.Back())
 	gaps := h.gaps - h.first().gap + h.gap(last.delay, delay)
 	return at + times(max(gaps, times(h.adaptive(), n)), h.share()), why
-}
-
-// orNow returns at and why, if at is in the future. Otherwise it returns now, and as the
-// reason why requests in flight forbid a further one, or due if they do not.
-func (h *host) orNow(at instant, why, due Reason, now instant) (instant, Reason) {
-	if at > now {
-		return at, why
-	}
-	return now, cmp.Or(h.whyFull(), due)
 }
 
 // times returns n times d without overflow.

@@ -94,8 +94,7 @@ func (h *host) status(now instant, wall time.Time) HostStatus {
 	case w.host != h:
 		next, s.Reason = h.roomFor(w.number, h.ownGap, now)
 	default:
-		next, s.Reason = h.due()
-		next, s.Reason = h.orNow(next, s.Reason, w.whyHeld(), now)
+		next, s.Reason = h.next(now)
 		if s.Reason == ReasonScope {
 			s.Scope = h.obstacleKey()
 		}

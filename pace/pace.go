@@ -57,32 +57,24 @@
 // A request failed if [Turn.Fail] says so, or if the status of its answer says that the
 // host is broken (see [Health]). After three failures in a row the authority rests for
 // ten seconds. Then one request tries, and all others wait for its outcome: a success
-// ends the trouble, and a failure doubles the rest, up to 15 minutes. Limits.Failures,
-// Rest and RestMax change the numbers. A host that is dead gets twelve requests in its
-// first hour, from a whole fleet, too.
+// ends the trouble, and a failure doubles the rest, up to 15 minutes. A host that is dead
+// gets twelve requests in its first hour, from a whole fleet, too.
 //
-// # Scopes
+// # Scopes and fleets
 //
 // A request can keep the limits of several scopes at the same time: all hosts of a
 // domain, all hosts at one address, the crawler as a whole; see [Scope]. Its turn
 // comes when its authority and all scopes have room. While it waits for one of them,
-// others use the rest. Within an authority the order stays that of arrival, whatever the
-// scopes.
+// others use the rest.
 //
-// # Fleets
+// With [Options.Shared] all processes keep the limits and pauses together, by the clock
+// of the store, which gives a request a start at its authority and in all of its scopes in
+// one step. The order is that of arrival within a process, and the first in line of each
+// process waits in the store's queue. A process may send several requests in a row with one
+// place among the requests in flight, for a quarter of a second, or for longer if the store
+// is far away. A process that is killed frees its places after five seconds.
 //
-// With [Options.Shared] the limits and pauses apply to all processes together, by the
-// store's clock. The order is that of arrival within a process, and the first in line
-// of each process waits in the store's queue. A process may send several requests in a
-// row with one place among the requests in flight, for a quarter of a second, or for
-// longer if the store is far away. Then the place goes to the process that has waited
-// longest. A process that is killed frees its places after five seconds.
-//
-// The limits of scopes apply to all processes together, too: the store gives a request a
-// start at its authority and in all of its scopes in one step, the oldest request first,
-// whichever process it is of.
-//
-// With a gap and with Limits.Parallel other than 1, the next start waits for [Turn.Sent],
+// With a store, a gap and Limits.Parallel other than 1, the next start waits for [Turn.Sent],
 // Answer or Done of the turn before, or for a second. So a caller that does not call
 // Sent has a longer gap, and no gap is shorter than a round trip to the store.
 //
@@ -258,36 +250,32 @@ func New(l Limits, o *Options) (*Pacer, error) {
 
 // check refuses values that have no meaning.
 func (l Limits) check() error {
+	filled := l.filled()
 	for _, f := range []struct {
 		name  string
-		value time.Duration
-		zero  string
+		value any
+		wrong bool
+		want  string
 	}{
-		{"Gap", l.Gap, "none"},
-		{"DelayCap", l.DelayCap, "60s"},
-		{"Pause", l.Pause, "15m"},
-		{"MaxWait", l.MaxWait, "the caller's context alone"},
-		{"AdaptMax", l.AdaptMax, "60s"},
-		{"Rest", l.Rest, "10s"},
-		{"RestMax", l.RestMax, "15m"},
+		{"Gap", l.Gap, l.Gap < 0, "a positive duration, or 0 for none"},
+		{"Delay", l.Delay, l.Delay > Honour, "Cap, Ignore or Honour"},
+		{"DelayCap", l.DelayCap, l.DelayCap < 0, "a positive duration, or 0 for 60s"},
+		{"Parallel", l.Parallel, l.Parallel < 0, "a positive number, or 0 for no bound"},
+		{"Pause", l.Pause, l.Pause < 0, "a positive duration, or 0 for 15m"},
+		{"MaxWait", l.MaxWait, l.MaxWait < 0, "a positive duration, or 0 for the caller's context alone"},
+		{"Adapt", l.Adapt, !(l.Adapt >= 0 && l.Adapt <= 1e6), "a factor up to a million, or 0 for off"}, // NaN is wrong, too
+		{"AdaptMax", l.AdaptMax, l.AdaptMax < 0, "a positive duration, or 0 for 60s"},
+		{"Failures", l.Failures, l.Failures < 0, "a positive number, or 0 for 3"},
+		{"Rest", l.Rest, l.Rest < 0, "a positive duration, or 0 for 10s"},
+		{"RestMax", l.RestMax, l.RestMax < 0, "a positive duration, or 0 for 15m"},
+		{"Rest", filled.Rest, filled.Rest > filled.RestMax, "at most RestMax, " + filled.RestMax.String()},
 	} {
-		if f.value < 0 {
-			return fmt.Errorf("pace: Limits.%s is %v; want a positive duration, or 0 for %s", f.name, f.value, f.zero)
+		if f.wrong {
+			return fmt.Errorf("pace: Limits.%s is %v; want %s", f.name, f.value, f.want)
 		}
 	}
-	switch filled := l.filled(); {
-	case l.Off && !reflect.DeepEqual(l, *Unlimited()):
+	if l.Off && !reflect.DeepEqual(l, *Unlimited()) {
 		return errors.New("pace: Limits.Off is set together with other fields; want every other field zero")
-	case l.Delay > Honour:
-		return fmt.Errorf("pace: Limits.Delay is %d; want Cap, Ignore or Honour", l.Delay)
-	case l.Failures < 0:
-		return fmt.Errorf("pace: Limits.Failures is %d; want a positive number, or 0 for 3", l.Failures)
-	case filled.Rest > filled.RestMax:
-		return fmt.Errorf("pace: Limits.Rest is %v; want at most RestMax, %v", filled.Rest, filled.RestMax)
-	case l.Parallel < 0:
-		return fmt.Errorf("pace: Limits.Parallel is %d; want a positive number, or 0 for no bound", l.Parallel)
-	case !(l.Adapt >= 0 && l.Adapt <= 1e6): // NaN fails, too
-		return fmt.Errorf("pace: Limits.Adapt is %v; want a factor up to a million, or 0 for off", l.Adapt)
 	}
 	for status, h := range l.Statuses {
 		if status < 100 || status > 999 || h > Overloaded {

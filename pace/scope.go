@@ -19,29 +19,35 @@ import (
 
 // How a turn with several scopes is given.
 //
-// A scope has room for a request if its gap has passed, fewer than Parallel requests
-// are in flight, and nobody older waits for it. A request starts when its authority and
-// all of its scopes have room, which is checked, and used up, in one step under one
-// lock. A request that waits uses up nothing.
+// A scope has room for a request if its gap has passed, fewer than Parallel requests are in
+// flight, and nobody older waits for it. A request starts when its authority and all of its
+// scopes have room, which is checked, and used up, in one step under one lock. A request that
+// waits uses up nothing.
 //
-// Every request has a number, by arrival. At its authority it waits in line. The first
-// in line looks at its scopes, in the order in which the caller gave them, and waits in
-// the line of the first scope without room. Lines are ordered by number. When that
-// scope has room for it, the request looks at all of them once more: it starts, or moves
-// to the line of another scope. Those behind it do not wait for that. Of several that name
-// the same scopes only the oldest stands in these lines; see class.
+// Every request has a number, by arrival. The first in line at an authority looks at its
+// scopes, in the order in which the caller gave them, and waits in the line of the first
+// scope without room. Lines are ordered by number. When that scope has room for it, the
+// request looks at all of them once more: it starts, or moves to the line of another scope.
+// Those behind it do not wait for that.
 //
 // So a request with two busy scopes could lose for ever: whenever one has room, a
 // younger request has just taken the other. A request that has lost once in this way
 // therefore keeps the scopes that precede the one it waits for free of younger requests,
-// as soon as it is first in line there. It never keeps a later scope free for an earlier
-// one. So the caller's order matters: with the scope of fewer requests first, such as a
-// domain before the whole crawler, what is kept free is small.
+// as soon as it is first in line there. So the caller's order matters: with the scope of
+// fewer requests first, such as a domain before the whole crawler, what is kept free is
+// small.
 //
 // There is no deadlock and no starvation, because only a younger request ever waits for
 // an older one that has not started. The oldest of all waits for nothing but gaps and
 // requests in flight, and both end. It is first in each line it joins, and after at most
 // one loss it passes from scope to scope and starts. Then the next is the oldest.
+//
+// In a fleet the store grants starts, in one step at the authority and in all scopes. The
+// lines of a process only choose who asks: of thousands of hosts of a domain the first.
+// While its first question is under way, a ticket counts as a request that has started in its
+// scopes: else all who wait for a scope would ask for one free place. From the answer on
+// the store alone decides. A request that the store refuses for a scope waits in the line
+// of that scope, so that others of its scopes are not kept from asking.
 
 // A Scope is a further limit that a request keeps, together with all other requests
 // that name its Key: all requests to a domain, to an address, or of the whole crawler.
@@ -194,7 +200,9 @@ func (h *host) obstacleKey() string {
 // is now.
 func (h *host) roomFor(number uint64, gap time.Duration, now instant) (instant, Reason) {
 	at, why := h.dueAfter(gap)
-	at, why = h.orNow(at, why, ReasonNone, now)
+	if at <= now {
+		at, why = now, h.whyFull()
+	}
 	older := h.oldest()
 	if why == ReasonNone && (older != nil && older.number < number || h.keptFrom(number) || gap > 0 && h.asking > 0) {
 		why = ReasonScope
@@ -399,13 +407,6 @@ func (c *class) keepRoom() {
 		}
 	}
 }
-
-// In a fleet the store grants starts, in one step at the authority and in all scopes. The
-// lines of a process only choose who asks: of thousands of hosts of a domain the first.
-// While its first question is under way, a ticket counts as a request that has started in its
-// scopes: else all who wait for a scope would ask for one free place. From the answer on
-// the store alone decides. A request that the store refuses for a scope waits in the line
-// of that scope, so that others of its scopes are not kept from asking.
 
 // storeDecides reports whether w is the first in line at its authority and the store, not this
 // process, decides when there is room in its scopes.

@@ -323,7 +323,7 @@ func (p *Pacer) reschedule(h *host) {
 		next := waiterAt(w.place.Next())
 		mine := at + times(max(w.gap, slow), h.share())
 		if w == h.first() {
-			mine, why = h.due()
+			mine, why = h.next(never) // also if that is over
 		}
 		if mine <= max(w.limit, now) {
 			at = mine
