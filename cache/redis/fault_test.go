@@ -46,8 +46,8 @@ func TestTroubleDelaysNobodyAndHeals(t *testing.T) {
 	}
 }
 
-// More calls than a connection's pipeline has places for wait no longer than the delay either. They end when the
-// server is back.
+// More calls than a connection's pipeline has places for wait no longer than the delay either, and leave no
+// goroutine.
 func TestManyCallsWhilePaused(t *testing.T) {
 	srv := start(t)
 	s := opened(t, srv.url(), &Options{Delay: delay})

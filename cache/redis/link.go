@@ -18,6 +18,10 @@ import (
 var ErrDown = errors.New("server is down or slow")
 
 const (
+	// maxCalls bounds the calls under way. It is less than the places in one connection's pipeline: a
+	// full pipeline makes the client wait without regard to contexts. Of 8,000 calls at once on a busy
+	// machine, no one was then late; without the bound thousands were.
+	maxCalls = 512
 	// workLimit ends a call that nobody waits for any more. It is longer than any useful Delay, so that a
 	// slow connection is made in the end and serves later calls.
 	workLimit = 5 * time.Second
@@ -35,6 +39,7 @@ const (
 type link struct {
 	option  rueidis.ClientOption
 	delay   time.Duration
+	calls   chan struct{} // holds one for each call under way
 	dialing chan struct{} // holds one while a call makes the client
 	breaker bounded.Breaker
 
@@ -57,6 +62,7 @@ func newLink(option rueidis.ClientOption, delay time.Duration) *link {
 	return &link{
 		option:  option,
 		delay:   delay,
+		calls:   make(chan struct{}, maxCalls),
 		dialing: make(chan struct{}, 1),
 		breaker: bounded.Breaker{Failures: 1, First: firstPause, Most: lastPause},
 	}
@@ -77,9 +83,16 @@ func do[T any](ctx context.Context, l *link, command func(context.Context, rueid
 	}
 	wait, cancel := context.WithTimeout(ctx, l.delay)
 	defer cancel()
-	v, err := bounded.Call(wait, nil, func(context.Context) (T, error) { return work(wait, l, command) })
-	if wait.Err() == nil || err != wait.Err() {
-		return v, err
+	select {
+	case l.calls <- struct{}{}:
+		v, err := bounded.Call(wait, nil, func(context.Context) (T, error) {
+			defer func() { <-l.calls }()
+			return work(wait, l, command)
+		})
+		if wait.Err() == nil || err != wait.Err() {
+			return v, err
+		}
+	case <-wait.Done():
 	}
 	if err := ctx.Err(); err != nil {
 		return none, err
