@@ -259,19 +259,19 @@ func (p *Pacer) giveTicket(f *flight) {
 	// flight can be foretold: with the store 20 milliseconds away a fleet gets 95 % of what
 	// its limits permit, and 87 % without it.
 	if len(t.scopes) == 0 && t.gap > 0 && n > 1 && h.took+usual > times(t.gap, n) && h.off < usual {
-		end := f.started + h.took
-		time.AfterFunc(h.took-usual*3/2, func() { p.bookNext(f, end) })
+		number, end := f.number, f.started+h.took
+		time.AfterFunc(h.took-usual*3/2, func() { p.bookNext(f, number, end) })
 	}
 }
 
-// bookNext asks the store, before a flight has ended, for the start of the next request in its
-// place. That start is not before end, when the flight is expected to end. So the next
-// request can start at once, without a call of the store in between.
-func (p *Pacer) bookNext(f *flight, end instant) {
+// bookNext asks the store, before a flight with this number has ended, for the start of the next
+// request in its place. That start is not before end, when the flight is expected to end. So the
+// next request can start at once, without a call of the store in between.
+func (p *Pacer) bookNext(f *flight, number uint64, end instant) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := f.ticket
-	if f.number == 0 || !f.sent && !f.answered || t.cancel != nil || f.host.line.Len() == 0 || end > t.began+2*p.fleet.quantum() {
+	if f.number != number || !f.sent && !f.answered || t.cancel != nil || f.host.line.Len() == 0 || end > t.began+2*p.fleet.quantum() {
 		return
 	}
 	t.after = max(end+p.fleet.clock.ahead(), 1)

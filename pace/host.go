@@ -32,7 +32,7 @@ type host struct {
 
 	usedLately  bool      // used again since the sweep last came by
 	pumping     bool      // in Pacer.todo
-	pending     int       // number of waiters that need a turn here, in line or not
+	pending     int       // number of waiters of other authorities that need a turn here, in line or not
 	guests      list.List // waiters of other authorities that wait for room here, by number; of each class the first
 	guestCount  int       // number of waiters in guests, with all of their classes
 	roomKeptFor *waiter   // room is kept for it, from younger ones; nil if for none
@@ -75,26 +75,6 @@ func waiterAt(e *list.Element) *waiter {
 		return nil
 	}
 	return e.Value.(*waiter)
-}
-
-func (h *host) enqueue(w *waiter) {
-	h.pending++
-	for _, s := range w.scopes {
-		s.pending++
-	}
-	w.place = h.line.PushBack(w)
-	h.updateGap(w)
-}
-
-// remove takes w out of the line, wherever it stands.
-func (h *host) remove(w *waiter) {
-	next := waiterAt(w.place.Next())
-	h.pending--
-	h.line.Remove(w.place)
-	h.gaps -= w.gap
-	if next != nil {
-		h.updateGap(next)
-	}
 }
 
 // updateGap sets w's gap after the waiter before it has changed, and keeps the sum.

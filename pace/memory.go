@@ -113,7 +113,7 @@ func (m *memory) sweep(now instant) {
 
 // busy reports whether a request is in flight or waits for a turn at h, wherever it
 // stands. Then h is never dropped.
-func (h *host) busy() bool { return h.flying > 0 || h.pending > 0 }
+func (h *host) busy() bool { return h.flying > 0 || h.pending > 0 || h.line.Len() > 0 }
 
 // lapsed reports whether forgetting h changes nothing for later callers.
 // A pause's level is remembered as long again as the pause.

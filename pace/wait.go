@@ -159,8 +159,7 @@ func (p *Pacer) enter(ctx context.Context, h *host, scopes []*host, delay, most 
 		host: h, number: p.arrivals, scopes: slices.Clone(scopes),
 		delay: delay, came: now, limit: limit, why: why, ready: make(chan struct{}),
 	}
-	h.enqueue(w)
-	p.stats.Waiting++
+	p.joinLine(w)
 	p.pump(h)
 	return Turn{}, w, nil
 }
@@ -316,7 +315,7 @@ func (p *Pacer) setTimer(h *host, d time.Duration) {
 // reschedule is pump for a change that moves the next start. It also refuses at once all in
 // line whose turn can no longer come in time, with the reason that the first waits for.
 func (p *Pacer) reschedule(h *host) {
-	now, at := p.now(), instant(0)
+	var at instant
 	var why Reason
 	slow := h.adaptive()
 	for w := h.first(); w != nil; {
@@ -325,10 +324,10 @@ func (p *Pacer) reschedule(h *host) {
 		if w == h.first() {
 			mine, why = h.next(never) // also if that is over
 		}
-		if mine <= max(w.limit, now) {
+		if mine <= w.limit || mine <= p.now() {
 			at = mine
 		} else {
-			w.why, w.err = why, p.refuse(h, nil, mine, why, now)
+			w.why, w.err = why, p.refuse(h, nil, mine, why, p.now())
 			p.leaveLine(w)
 		}
 		w = next
@@ -336,11 +335,26 @@ func (p *Pacer) reschedule(h *host) {
 	p.pump(h)
 }
 
+// joinLine puts w at the end of the line of its authority.
+func (p *Pacer) joinLine(w *waiter) {
+	w.place = w.host.line.PushBack(w)
+	w.host.updateGap(w)
+	for _, s := range w.scopes {
+		s.pending++
+	}
+	p.stats.Waiting++
+}
+
 // leaveLine takes w out of all lines and wakes it.
 func (p *Pacer) leaveLine(w *waiter) {
 	w.leaveClass()
-	w.host.remove(w)
-	p.touch(w.host)
+	h, next := w.host, waiterAt(w.place.Next())
+	h.line.Remove(w.place)
+	h.gaps -= w.gap
+	if next != nil {
+		h.updateGap(next)
+	}
+	p.touch(h)
 	for _, s := range w.scopes {
 		s.pending--
 		p.touch(s)
@@ -451,10 +465,7 @@ func (p *Pacer) endTurn(f *flight) *ticket {
 		}
 		h.ticket, t = t, nil
 	}
-	f.number = 0
-	if p.opts.Shared == nil { // else a timer may have it
-		f.free, p.free = p.free, f
-	}
+	f.number, f.free, p.free = 0, p.free, f
 	p.pumpAll()
 	return t
 }
