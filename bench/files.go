@@ -89,7 +89,7 @@ func threeBytes(i int) string {
 
 // hostile returns files of 500 KiB and targets of 2 KiB that are costly to match.
 func hostile() []job {
-	long := func(s string) string { return "/" + strings.Repeat(s, 2048/len(s))[:2047] }
+	long := func(s string) string { return "/" + strings.Repeat(s, 2048/len(s)+1)[:2047] }
 	var grams strings.Builder
 	for i := 0; grams.Len() < 2040; i++ {
 		grams.WriteString(threeBytes(i))
@@ -120,6 +120,15 @@ func hostile() []job {
 		{"1,000 stars at random", fileOf500KiB(starRules(1000, "ab", "*~")), []string{long("ab")}},
 		{"100 stars at random", fileOf500KiB(starRules(100, "ab", "*~")), []string{long("ab"), "/?%2F" + repeat("ab", 1000)}},
 		{"15 stars at random", fileOf500KiB(starRules(15, "abcd", "*~")), []string{long("abcd")}},
+		{"150 stars, many short rules", fileOf500KiB(func(i int) string {
+			if i%3 == 0 {
+				return "Disallow: /" + repeat("*a", 150)
+			}
+			return "Disallow: /*" + threeBytes(i)
+		}), []string{long("*$")}},
+		{"pieces of 150 bytes", fileOf500KiB(func(i int) string {
+			return "Allow: /*" + target[1:130] + threeBytes(i)
+		}), []string{long("*" + target[1:130]), long("*" + target[1:4])}},
 		{"300 pieces of the target", fileOf500KiB(pieceRules(300, target)), []string{target}},
 		{"100 pieces of the target", fileOf500KiB(pieceRules(100, target)), []string{target}},
 		{"10 pieces of the target", fileOf500KiB(pieceRules(10, target)), []string{target}},

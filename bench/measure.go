@@ -55,13 +55,21 @@ func (b *bench) row(title, goal string, jobs []job, t task) {
 	if goal != "" {
 		fmt.Fprintf(b.out, "    goal: %s\n", goal)
 	}
-	ours := make([]time.Duration, len(jobs))
-	for i, j := range jobs {
-		ours[i] = b.fastest(t(b.libraries[0], j))
+	times := make([][]time.Duration, len(b.libraries)) // by library and job; 0: left out
+	for i := range times {
+		times[i] = make([]time.Duration, len(jobs))
 	}
-	b.printOurs(jobs, t, ours)
-	for _, l := range b.libraries[1:] {
-		b.printPeer(l, jobs, t, ours)
+	for i, j := range jobs {
+		ours := answers(b.libraries[0], j)
+		for k, l := range b.libraries { // one after another, so that a busy machine slows all of them
+			if slices.Equal(answers(l, j), ours) {
+				times[k][i] = b.fastest(t(l, j))
+			}
+		}
+	}
+	b.printOurs(jobs, t, times[0])
+	for k, l := range b.libraries[1:] {
+		b.printPeer(l.name, times[k+1], times[0])
 	}
 	fmt.Fprintln(b.out)
 }
@@ -77,25 +85,23 @@ func (b *bench) printOurs(jobs []job, t task, times []time.Duration) {
 
 // printPeer prints how many times longer a peer takes, for the jobs where its
 // answers are the same as ours.
-func (b *bench) printPeer(l library, jobs []job, t task, ours []time.Duration) {
+func (b *bench) printPeer(name string, times, ours []time.Duration) {
 	var mine, theirs time.Duration
 	compared := 0
-	for i, j := range jobs {
-		if !slices.Equal(answers(l, j), answers(b.libraries[0], j)) {
-			continue
+	for i, d := range times {
+		if d > 0 {
+			compared++
+			mine += ours[i]
+			theirs += d
 		}
-		compared++
-		mine += ours[i]
-		theirs += b.fastest(t(l, j))
 	}
 	if compared == 0 {
-		fmt.Fprintf(b.out, "    %-14s left out: it fails or answers differently\n", l.name)
+		fmt.Fprintf(b.out, "    %-14s left out: it fails or answers differently\n", name)
 		return
 	}
-	ratio := float64(theirs) / float64(mine)
-	fmt.Fprintf(b.out, "    %-14s %10.1fx", l.name, ratio)
-	if compared < len(jobs) {
-		fmt.Fprintf(b.out, "   left out because it fails or answers differently: %d of %d files", len(jobs)-compared, len(jobs))
+	fmt.Fprintf(b.out, "    %-14s %10.1fx", name, float64(theirs)/float64(mine))
+	if compared < len(times) {
+		fmt.Fprintf(b.out, "   left out because it fails or answers differently: %d of %d files", len(times)-compared, len(times))
 	}
 	fmt.Fprintln(b.out)
 }

@@ -209,7 +209,7 @@ func (g *Group) decide(t, q string) Match {
 		return m
 	}
 	best := int32(-1)
-	if x := g.readyIndex(); x != nil {
+	if x := g.readyIndex(len(t)); x != nil {
 		best = x.best(t, q)
 	} else {
 		best = g.rules.best(t, q)
@@ -222,17 +222,18 @@ func (g *Group) decide(t, q string) Match {
 }
 
 // A group of more than fewRules rules gets an index for its second match: to build the index
-// takes as long as many matches. A group of more than manyRules gets it for the first match,
-// which would take longer without it if the rules have stars.
+// takes as long as many matches. It gets the index for the first match if that match could look
+// at more than manySteps bytes, which takes 1 ns for each: every rule can look at the whole target.
 const (
 	fewRules  = 64
-	manyRules = 4000
+	manySteps = 6 << 20
 )
 
-// readyIndex returns the index of the rules, nil if there is none yet.
-func (g *Group) readyIndex() *index {
-	x := g.index.Load()
-	if x != nil || len(g.rules.list) <= fewRules || !g.asked.Swap(true) && len(g.rules.list) <= manyRules {
+// readyIndex returns the index of the rules, for a match with a target of size bytes. It returns
+// nil if there is no index yet.
+func (g *Group) readyIndex(size int) *index {
+	x, n := g.index.Load(), len(g.rules.list)
+	if x != nil || n <= fewRules || !g.asked.Swap(true) && int64(n)*int64(size) <= manySteps {
 		return x
 	}
 	g.index.CompareAndSwap(nil, newIndex(&g.rules, fewCandidates))

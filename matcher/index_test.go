@@ -3,6 +3,7 @@ package matcher
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -81,18 +82,20 @@ func TestIndexIsMade(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		rules int
+		size  int // bytes of the target
 		match int // 0 if there is never an index
 	}{
-		{"house/few_rules", fewRules, 0},
-		{"house/many_rules", fewRules + 1, 2},
-		{"house/most_for_the_second_match", manyRules, 2},
-		{"house/more", manyRules + 1, 1},
+		{"house/few_rules", fewRules, 2, 0},
+		{"house/few_rules_and_a_long_target", fewRules, manySteps, 0},
+		{"house/many_rules", fewRules + 1, 2, 2},
+		{"house/most_steps_for_the_second_match", 1 << 10, manySteps >> 10, 2},
+		{"house/more_steps", 1 << 10, manySteps>>10 + 1, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := Parse([]byte("user-agent: *\n"+lines(c.rules, "disallow: /%d")), Dialect{}).Group("ExampleBot")
 			var made *index
 			for match := 1; match <= 4; match++ {
-				g.Match("/a")
+				g.Match("/" + strings.Repeat("a", c.size-1))
 				x := g.index.Load()
 				if want := c.match > 0 && match >= c.match; (x != nil) != want || made != nil && x != made {
 					t.Errorf("%d rules, match %d\ngot index %v, new %v\nwant %v, made once", c.rules, match, x != nil, x != made, want)
