@@ -148,7 +148,8 @@ func TestRedirectsOfRobotsWaitForTheirTurn(t *testing.T) {
 }
 
 // TestTheEndOfAWait checks that a request which waits for robots.txt or for its
-// turn ends with its context, whose cause is in the error.
+// turn ends with its context, whose cause is in the error, and with its Cancel
+// channel.
 func TestTheEndOfAWait(t *testing.T) {
 	errStop := errors.New("the operator stopped the crawl")
 	for name, tt := range map[string]struct {
@@ -168,6 +169,12 @@ func TestTheEndOfAWait(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(req.Context())
 				time.AfterFunc(5*time.Second, func() { cancel(fmt.Errorf("%w: %w", errStop, context.Canceled)) })
 				return req.WithContext(ctx), errStop
+			},
+			"cancel": func(req *http.Request) (*http.Request, error) {
+				ended := make(chan struct{})
+				time.AfterFunc(5*time.Second, func() { close(ended) })
+				req.Cancel = ended //lint:ignore SA1019 net/http honours it as well
+				return req, context.Canceled
 			},
 		} {
 			t.Run("7/"+name+"_"+how, func(t *testing.T) {

@@ -51,7 +51,9 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	default:
 		v.key = string(key)
 	}
-	turn, d, err := t.admit(req.Context(), &v)
+	ctx, stop := waitContext(req)
+	defer stop()
+	turn, d, err := t.admit(ctx, &v)
 	if err == nil && t.mayGoOut(d) {
 		return t.sendPage(req, &v, turn, d)
 	}
@@ -101,6 +103,28 @@ func targetOf(req *http.Request) *url.URL {
 	u := *req.URL
 	u.Host = req.Host
 	return &u
+}
+
+// errCancel is why a wait ended when Request.Cancel was closed.
+var errCancel = fmt.Errorf("%w: Request.Cancel is closed", context.Canceled)
+
+// waitContext returns the context of a request while it waits. It also ends when the
+// deprecated Request.Cancel is closed.
+func waitContext(req *http.Request) (_ context.Context, stop func()) {
+	//lint:ignore SA1019 net/http honours it as well
+	gaveUp := req.Cancel
+	if gaveUp == nil {
+		return req.Context(), func() {}
+	}
+	ctx, cancel := context.WithCancelCause(req.Context())
+	go func() { // ends with the wait, by stop
+		select {
+		case <-gaveUp:
+			cancel(errCancel)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
 }
 
 // contextError returns why ctx ended: its cause, and ctx.Err() if that is not in the chain
