@@ -115,17 +115,13 @@ func (c *cutShort) Unwrap() error { return c.err }
 
 var errTooMuch = errors.New("too many bytes for the content they decode to")
 
-// maxEmpty is the number of reads in a row without a byte that end a body.
-const maxEmpty = 100
-
 // rawBody reads a body as it was sent, and fails if it is longer than permitted. An error of the
 // connection is a *cutShort. The body stays its caller's, who closes it.
 type rawBody struct {
-	ctx   context.Context
-	r     io.Reader
-	left  int64 // bytes that may still be read
-	read  int64 // bytes that were read
-	empty int   // reads in a row without a byte
+	ctx  context.Context
+	r    io.Reader
+	left int64 // bytes that may still be read
+	read int64 // bytes that were read
 }
 
 func (b *rawBody) Read(p []byte) (int, error) {
@@ -134,15 +130,10 @@ func (b *rawBody) Read(p []byte) (int, error) {
 		return 0, b.ctx.Err()
 	case b.left <= 0:
 		return 0, errTooMuch
-	case b.empty >= maxEmpty:
-		return 0, &cutShort{io.ErrNoProgress}
 	}
 	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
 	b.read += int64(n)
-	if b.empty++; n > 0 {
-		b.empty = 0
-	}
 	if err != nil && err != io.EOF {
 		err = &cutShort{err}
 	}

@@ -24,23 +24,21 @@ func classify(ctx context.Context, err error) *policy.Failure {
 	if errors.As(err, &f) && f != nil && (f.Class != policy.Body || ctx.Err() == nil) {
 		return f
 	}
-	var refused *egress.RefusedError
-	if errors.As(err, &refused) {
-		return &policy.Failure{Class: policy.Egress, Err: refused}
-	}
-	var panicked *bounded.PanicError
-	if errors.As(err, &panicked) {
-		return &policy.Failure{Class: policy.Other, Err: panicked}
-	}
 	return &policy.Failure{Class: class(ctx, err), Err: err}
 }
 
-// class returns the class of an error of net/http or of the base.
+// class returns the class of an error of net/http, of the base, or of a function of the options.
 func class(ctx context.Context, err error) policy.Class {
+	var refused *egress.RefusedError
+	var panicked *bounded.PanicError
 	var name *net.DNSError
 	var op *net.OpError
 	var timeout net.Error
 	switch {
+	case errors.As(err, &refused):
+		return policy.Egress
+	case errors.As(err, &panicked):
+		return policy.Other
 	case ctx.Err() != nil:
 		return policy.Timeout
 	case errors.As(err, &name):

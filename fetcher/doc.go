@@ -67,9 +67,8 @@
 //
 // # Restarts, fleets and pace
 //
-// The zero Options suit one process that runs once. A longer crawl wants a store,
-// so that a restart fetches no file again and remembers since when a site is
-// down. It may want another pace than the default:
+// The zero Options suit one process that runs once. A longer crawl wants a store, which
+// keeps the files, and since when a site is down. It may want another pace than the default:
 //
 //	store, err := disk.Open("robots.db", nil) // or redis.Open(url, nil) for a fleet
 //	if err != nil {
@@ -82,24 +81,20 @@
 //	})
 //
 // With the store of cache/redis all processes that share it fetch each robots.txt
-// once and keep one pace. Options.Scopes adds limits that hosts share, such as those of
-// a domain or of the whole crawl. A store that fails, is slow or returns the wrong thing is a
-// miss and is reported through [Trace]; it never changes a decision. Trace has hooks
-// for metrics and traces, Options.Logger takes a log/slog logger, [Transport.Stats]
-// has counts, [Transport.Hosts] lists the hosts that keep requests waiting, and package
-// inspect is a page for operators.
+// once and keep one pace. A store that fails, is slow or returns the wrong thing is a
+// miss and is reported; it never changes a decision. [Trace] has hooks for metrics and
+// traces, Options.Logger takes a log/slog logger, [Transport.Stats] has counts,
+// [Transport.Hosts] lists the hosts that keep requests waiting, and package inspect is a
+// page for operators.
 //
 // Unless Options.Pace is pace.Unlimited(), every request to a host waits for its turn
 // there: pages, robots.txt, and each redirect and second try of robots.txt. Turns come
 // in order of arrival and at least the gap apart, counted from when the request was
-// written. The first page waits the gap, or the Crawl-delay, after its
-// robots.txt. A page is in flight until its body is closed or read to its end.
-// Decision.Turn is when an allowed page would have its turn, and Decision.Pacing
-// says why. Package pace has the numbers.
-//
-// A host that fails is left alone: after three failed requests in a row, pages and
-// robots.txt together, it rests, and then one request at a time tries. Decision.Pacing
-// says which answer came last, how often, and when the next request tries.
+// written. A page is in flight until its body is closed or read to its end. After three
+// failed requests in a row, pages and robots.txt together, a host rests, and then one
+// request at a time tries. Decision.Turn is when an allowed page would have its turn, and
+// Decision.Pacing says why. Package pace has the numbers. Options.Scopes adds limits that
+// hosts share, such as those of a domain or of the whole crawl.
 //
 // A turn that cannot come before the caller's deadline, or within
 // Limits.MaxWait, is refused at once with Defer and RetryAt, so that a worker can
@@ -143,10 +138,9 @@
 // too, and to the robots.txt of every authority, whatever led there.
 //
 // With an *http.Transport as base every address is checked before a connection is
-// made to it. Where that transport has a dialer of its own, as http.DefaultTransport
-// has, names are resolved here and the dialer is given literal addresses. A TLS dialer makes no connection
-// under the rule, because it would not know the name to verify: the plain dialer
-// makes it, and net/http does TLS with TLSClientConfig.
+// made to it: names are resolved here, and its dialer is given literal addresses. A TLS
+// dialer makes no connection under the rule, because it would not know the name to verify:
+// the plain dialer makes it, and net/http does TLS with TLSClientConfig.
 //
 // Through a proxy, or with another kind of RoundTripper, the host of a redirect
 // is checked before the request: a literal address, or the addresses that this machine

@@ -95,12 +95,12 @@ func (e *engine) findOrFetch(f *flight, force bool) (*policy.Record, error) {
 		e.watch.counts.storeHits.Add(1)
 	}
 	if !force && !known.Due(time.Now()) {
-		return e.memory.remember(f.key, known), nil
+		return e.memory.remember(known), nil
 	}
 	known, release := e.storage.lease(f, known, force)
 	if release == nil { // another process has just learnt known
 		f.requested = true
-		return e.memory.remember(f.key, known), nil
+		return e.memory.remember(known), nil
 	}
 	defer release()
 	return e.fetchFile(f, known)
@@ -129,7 +129,7 @@ func (e *engine) fetchFile(f *flight, rec *policy.Record) (*policy.Record, error
 			if known := e.storage.load(f, rec); !known.Due(time.Now()) && differs(rec, known) {
 				turn.Done()
 				e.watch.counts.storeHits.Add(1)
-				rec = e.memory.remember(f.key, known)
+				rec = e.memory.remember(known)
 				break
 			}
 		}
@@ -143,7 +143,7 @@ func (e *engine) fetchFile(f *flight, rec *policy.Record) (*policy.Record, error
 		}
 	}
 	if merged := e.storage.save(f, rec); merged != rec {
-		rec = e.memory.remember(f.key, merged)
+		rec = e.memory.remember(merged)
 	}
 	return rec, nil
 }
@@ -162,7 +162,7 @@ func (e *engine) learn(f *flight, old *policy.Record, a policy.Attempt) *policy.
 		a.Body, a.Err = nil, &policy.Failure{Class: policy.Body, Err: err}
 		rec = e.opts.Profile.Learn(old, a)
 	}
-	rec = e.memory.remember(f.key, rec)
+	rec = e.memory.remember(rec)
 	e.watch.fetched(a, rec)
 	return rec
 }

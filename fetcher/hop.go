@@ -13,7 +13,6 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/rfc9309/polite/internal/bounded"
-	"github.com/rfc9309/polite/internal/egress"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
@@ -129,7 +128,14 @@ func (t *tries) try(req *http.Request, turn pace.Turn) error {
 	}
 	resp, err := bounded.Call(ctx, e.watch.log, func(context.Context) (*http.Response, error) { return t.send(req, cancel) })
 	if err != nil {
-		return unanswered(ctx, classify(whole, err), heard.Load())
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		f := classify(whole, err)
+		if f.Class == policy.Protocol && !heard.Load() && err != errRefusing {
+			return &policy.Failure{Class: policy.Connect, Err: f.Err} // the connection ended before the first byte of an answer
+		}
+		return f
 	}
 	turn.Answer(resp.StatusCode, resp.Header)
 	header := resp.Header.Clone()
@@ -193,22 +199,6 @@ func (t *tries) trace(turn pace.Turn, heard *atomic.Bool, cancel context.CancelC
 		WroteRequest:         func(httptrace.WroteRequestInfo) { turn.Sent() },
 		GotFirstResponseByte: func() { heard.Store(true) },
 	}
-}
-
-// unanswered corrects the failure of a try by what net/http reported of it. A try that
-// was canceled failed for the reason of its cancellation. A failure before the first
-// byte of an answer is a failure of the connection.
-func unanswered(ctx context.Context, f *policy.Failure, heard bool) error {
-	var refused *egress.RefusedError
-	switch cause := context.Cause(ctx); {
-	case cause == errRefusing:
-		return errRefusing
-	case errors.As(cause, &refused):
-		return &policy.Failure{Class: policy.Egress, Err: refused}
-	case f.Class == policy.Protocol && !heard:
-		return &policy.Failure{Class: policy.Connect, Err: f.Err}
-	}
-	return f
 }
 
 // headerSize is about the number of bytes a header took on the wire.

@@ -110,11 +110,8 @@ func (m *memory) size(text *policy.Text) int64 {
 
 // remember keeps the record and returns it. If another authority has the same text,
 // the record returned shares it.
-func (m *memory) remember(key string, rec *policy.Record) *policy.Record {
-	// The cache keeps the key. A part of the record's own URL takes no further memory.
-	if own := authorityOf(rec); own == key {
-		key = own
-	}
+func (m *memory) remember(rec *policy.Record) *policy.Record {
+	key := authorityOf(rec) // a part of the record's own URL, which takes no further memory
 	cost, part := int64(rec.Size()), (*lru.Part[*policy.Text])(nil)
 	if text := rec.Text(); text != nil {
 		hash := m.records.Hash(text.Digest())

@@ -68,7 +68,7 @@ func (c crowd) fill(n int, bodies [][]byte) *memory {
 	target, _ := url.Parse("https://www.example.com/articles/2025/index.html?page=2")
 	for i := range n {
 		body := (i - i/3) / c.shares
-		rec := m.remember(authority(i), c.learn(p, i, bodies[body*7919%len(bodies)]))
+		rec := m.remember(c.learn(p, i, bodies[body*7919%len(bodies)]))
 		for range 2 {
 			if c.asked {
 				rec.Decide("ExampleBot", target, time.Now())
@@ -153,7 +153,7 @@ func TestTextsOfOneHash(t *testing.T) {
 	second := c.learn(policy.RFC9309(), 2, []byte("User-agent: *\nDisallow: /second\n"))
 	m.records.Put(authority(1), first, 1, m.records.Share(m.records.Hash(second.Text().Digest()), first.Text(), 1)) // the hash is the second's
 
-	got := m.remember(authority(2), second)
+	got := m.remember(second)
 	if kept, ok := m.records.Get(authority(2)); !ok || kept != got || got.Text() != second.Text() {
 		t.Errorf("the second authority has the text %v, want its own", got.Text())
 	}
@@ -172,7 +172,7 @@ func TestEveryTokenCounts(t *testing.T) {
 			m.registerToken(fmt.Sprintf("bot%c", 'a'+i))
 			m.registerToken("bota") // registered before
 		}
-		m.remember(authority(1), crowd{shares: 1}.learn(policy.RFC9309(), 1, []byte(robots.String())))
+		m.remember(crowd{shares: 1}.learn(policy.RFC9309(), 1, []byte(robots.String())))
 		return m.records.Bytes()
 	}
 	for n := range 20 {

@@ -149,7 +149,8 @@ func dialerOf(t *http.Transport) dialFunc {
 	return func(_ context.Context, network, addr string) (net.Conn, error) { return old(network, addr) }
 }
 
-// CloseIdle closes the idle connections of all transports but the base.
+// CloseIdle closes the idle connections of all transports but the base, and ends their dials
+// for requests that have ended.
 func (n *Network) CloseIdle() {
 	if n.IsTransport() {
 		n.pages.CloseIdleConnections()
