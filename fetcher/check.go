@@ -45,7 +45,7 @@ func (t *Transport) Check(ctx context.Context, target *url.URL) (d policy.Decisi
 		d, err = t.decide(ctx, &v)
 	}
 	if err == nil {
-		t.engine.watch.decided(ctx, d)
+		t.engine.watch.decided(ctx, &d)
 	}
 	return d, err
 }

@@ -194,6 +194,21 @@ func TestTheEndOfAWait(t *testing.T) {
 	}
 }
 
+// The Timeout of an http.Client ends a wait, too: net/http sets it as the deadline of the request.
+func TestTheTimeoutOfAClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := newTransport(t, &fetcher.Options{Base: sites(t).Transport()})
+		client := &http.Client{Transport: tr, Timeout: 5 * time.Second}
+		began := time.Now()
+		err := get(client, "http://mute.test/")
+		var failed interface{ Timeout() bool }
+		if took := time.Since(began); !errors.As(err, &failed) || !failed.Timeout() || took != 5*time.Second {
+			t.Errorf("7/timeout_of_the_client: got %v after %v, want a timeout after 5s", err, took)
+		}
+		time.Sleep(time.Minute) // the retrieval that the caller left ends by itself
+	})
+}
+
 // TestACrawlOverAShortLifetimeEnds uses a robots.txt that expires before the
 // Crawl-delay is over, so that each page needs another fetch. The request that
 // fetched it waits for its own turn, too, although that is later than MaxWait.

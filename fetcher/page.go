@@ -18,49 +18,59 @@ import (
 // turn how it went.
 
 // sendPage reports the decision on a request that may go out, and makes the request in its
-// turn, which is zero if requests are not paced. Under Options.PageEgress the decision is known
-// only when the address is. The turn ends with the answer's body, or with the request if there
-// is no body to read. The next gap counts from when the request is written, however long the
-// connection took. Where no gap is kept, the request goes out as it is: a copy with a trace
-// costs more than the turn.
-func (t *Transport) sendPage(req *http.Request, v *visit, turn pace.Turn, d policy.Decision) (*http.Response, error) {
-	var unread io.Closer = req.Body // closed if the hook Decided ends the goroutine
-	reading := false
+// turn. Under Options.PageEgress the decision is known only when the address is. If the hook
+// Decided ends the goroutine, or the base panics, sendPage closes what it holds.
+func (t *Transport) sendPage(req *http.Request, v *visit, turn pace.Turn, d *policy.Decision) (*http.Response, error) {
+	returned, held := false, io.Closer(req.Body)
 	defer func() {
-		if unread != nil {
-			unread.Close()
-		}
-		if !reading {
+		if !returned {
 			turn.Done()
+			if held != nil {
+				held.Close()
+			}
 		}
 	}()
 	watch, strict := t.engine.watch, t.engine.opts.PageEgress
 	if !strict {
 		watch.decided(req.Context(), d)
 	}
-	began, out := time.Now(), req
-	newPage := func() *page { return &page{turn: turn, caller: req, rec: v.rec, began: began} }
-	var p *page
-	if turn.Traced() {
-		p = newPage()
-		out = p.traced()
-	}
-	unread = nil
-	resp, err := t.send(req, out, v.key)
+	held = nil
+	resp, err := t.sendInTurn(req, v, turn)
 	if strict {
 		if refused, unknown := t.decisionFor(req.Context(), v.target, err); err != nil && unknown == nil {
 			return t.refuse(req, refused)
 		}
 		if err == nil {
-			unread = resp.Body
+			held = resp.Body
 		}
 		watch.decided(req.Context(), d)
-		unread = nil
 	}
+	returned = true
+	return resp, err
+}
+
+// sendInTurn is send with a turn, which is zero if requests are not paced. The turn ends with
+// the answer's body, or with the request if there is no body to read. The next gap counts from
+// when the request is written, however long the connection took. Where no gap is kept, the
+// request goes out as it is: a copy with a trace costs more than the turn.
+func (t *Transport) sendInTurn(req *http.Request, v *visit, turn pace.Turn) (*http.Response, error) {
+	var began time.Time
+	if _, ok := req.Context().Deadline(); ok {
+		began = time.Now()
+	}
+	newPage := func() *page { return &page{turn: turn, caller: req, rec: v.rec, began: began} }
+	var p *page
+	sent := req
+	if turn.Traced() {
+		p = newPage()
+		sent = p.traced()
+	}
+	resp, err := t.send(req, sent, v.key)
 	if err == nil {
 		turn.Answer(resp.StatusCode, resp.Header)
 		// The body of a 101 is a connection, not an answer.
 		if turn == (pace.Turn{}) || resp.Body == nil || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
+			turn.Done()
 			return resp, nil
 		}
 	}
@@ -69,9 +79,9 @@ func (t *Transport) sendPage(req *http.Request, v *visit, turn pace.Turn, d poli
 	}
 	if err != nil {
 		p.fail(err)
+		turn.Done()
 		return nil, err
 	}
-	reading = true
 	p.body, resp.Body = resp.Body, p
 	return resp, nil
 }
@@ -83,7 +93,7 @@ type page struct {
 	turn    pace.Turn
 	caller  *http.Request         // the request as RoundTrip got it
 	rec     *policy.Record        // governs the request; nil if none was needed
-	began   time.Time             // when it was sent
+	began   time.Time             // when it was sent; zero if the caller has no deadline
 	request http.Request          // the copy that goes out, if the request is traced
 	trace   httptrace.ClientTrace // of the copy: reports that it is written
 	body    io.ReadCloser         // of the answer

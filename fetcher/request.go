@@ -55,7 +55,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	defer stop()
 	turn, d, err := t.admit(ctx, &v)
 	if err == nil && t.mayGoOut(d) {
-		return t.sendPage(req, &v, turn, d)
+		return t.sendPage(req, &v, turn, &d)
 	}
 	closeBody(req)
 	if err != nil {
@@ -249,7 +249,7 @@ func (e *DeniedError) Is(target error) bool {
 // *DeniedError, or with AsResponse a 403 with the Decision. A Defer is a 403, too: the
 // clients that AsResponse is for would try again at once after a 503.
 func (t *Transport) refuse(req *http.Request, d policy.Decision) (*http.Response, error) {
-	t.engine.watch.decided(req.Context(), d)
+	t.engine.watch.decided(req.Context(), &d)
 	if !t.engine.opts.AsResponse {
 		return nil, &DeniedError{Decision: d}
 	}

@@ -115,9 +115,9 @@ func (o *observer) runHook(hook string, f func()) {
 	}
 }
 
-// decided calls the hook on the goroutine of the caller, which the hook may end. A panic
-// is caught.
-func (o *observer) decided(ctx context.Context, d policy.Decision) {
+// decided counts a decision, and calls the hook on the goroutine of the caller, which the hook
+// may end. A panic is caught.
+func (o *observer) decided(ctx context.Context, d *policy.Decision) {
 	switch d.Verdict {
 	case policy.Allow:
 		o.counts.allowed.Add(1)
@@ -134,7 +134,7 @@ func (o *observer) decided(ctx context.Context, d policy.Decision) {
 			o.log.Warn("a hook did not return", "hook", "Decided", "error", clean.Text(fmt.Sprint(x), maxLog))
 		}
 	}()
-	o.trace.Decided(ctx, d)
+	o.trace.Decided(ctx, *d)
 }
 
 func (o *observer) foreignAgent(sent, token string) {

@@ -154,7 +154,7 @@ func (t *Transport) Admit(ctx context.Context, target *url.URL) (*Admission, pol
 	if t.mayGoOut(d) {
 		a = &Admission{turn: turn, timeout: time.AfterFunc(t.engine.opts.Timeout, turn.Done)}
 	}
-	t.engine.watch.decided(ctx, d)
+	t.engine.watch.decided(ctx, &d)
 	return a, d, nil
 }
 
