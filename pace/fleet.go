@@ -50,7 +50,6 @@ type ticket struct {
 	host   *host
 	scopes []*host // of the request
 	name   string
-	asked  bool   // the store has been asked
 	stop   func() // ends Store.Watch; nil until that has returned
 
 	cancel   context.CancelFunc // ends the question under way; nil if there is none
@@ -73,12 +72,12 @@ type ticket struct {
 // admit reports whether the fleet lets the first in h's line start now. If it does not, admit
 // asks the store, or sets a timer for the next question, unless one of the two is under way.
 func (p *Pacer) admit(h *host, now instant) bool {
-	if h.ticket == nil {
-		p.fleet.tickets++
-		h.ticket = &ticket{host: h, scopes: h.first().scopes, name: p.fleet.name + "." + strconv.FormatUint(p.fleet.tickets, 36)}
-	}
 	t := h.ticket
 	switch {
+	case t == nil:
+		p.fleet.tickets++
+		h.ticket = &ticket{host: h, scopes: h.first().scopes, name: p.fleet.name + "." + strconv.FormatUint(p.fleet.tickets, 36)}
+		p.ask(h.ticket, true)
 	case t.renew != nil && t.after == 0: // passed on
 		return true
 	case t.cancel != nil:
@@ -90,7 +89,7 @@ func (p *Pacer) admit(h *host, now instant) bool {
 	case (t.granted || t.unshared) && now-t.start <= lateness:
 		return true
 	default:
-		p.ask(t)
+		p.ask(t, false)
 	}
 	return false
 }
@@ -111,8 +110,8 @@ func (t *ticket) keys() (keys []string) {
 	return keys
 }
 
-// ask asks the store for a start.
-func (p *Pacer) ask(t *ticket) {
+// ask asks the store for a start. If first is true, it asks for the messages for t before that.
+func (p *Pacer) ask(t *ticket, first bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t.cancel, t.heard, t.granted, t.unshared = cancel, false, false, false
 	t.gap = max(t.host.ownGap, t.host.first().delay, t.host.adaptive())
@@ -127,8 +126,6 @@ func (p *Pacer) ask(t *ticket) {
 		r.Waited = p.now() - t.host.first().came
 		r.Scopes = append(r.Scopes, ScopeReservation{s.authority, max(s.ownGap, s.adaptive()), s.limits.hold(), s.limits.Parallel})
 	}
-	first := !t.asked
-	t.asked = true
 	go func() { // ends with the call
 		defer cancel()
 		asked := p.now()
@@ -275,7 +272,7 @@ func (p *Pacer) bookNext(f *flight, number uint64, end instant) {
 		return
 	}
 	t.after = max(end+p.fleet.clock.ahead(), 1)
-	p.ask(t)
+	p.ask(t, false)
 }
 
 // discardTicket ends the ticket of a line.
