@@ -22,8 +22,8 @@ const (
 	minAskGap = 2 * time.Millisecond // and it asks at most this often
 	placeLife = 5 * time.Second      // a place stays taken for this long after its process has died
 
-	ticketLife  = 7 * time.Second        // no ticket lives longer without a call of the store
-	releaseRest = 500 * time.Millisecond // the time between two tries to give a ticket back
+	ticketLife    = 7 * time.Second        // no ticket lives longer without a call of the store
+	giveBackEvery = 500 * time.Millisecond // a process tries this often to give a ticket back
 
 	countEvery = time.Second      // a busy process registers this often
 	countLife  = 30 * time.Second // a process that makes no requests stays registered for this long
@@ -65,7 +65,7 @@ type ticket struct {
 	after time.Duration // by the store's clock: the next start asked for is not before this; 0 if none is
 	began instant       // when this process got the place
 	sent  instant       // when the latest request was sent
-	renew *time.Timer   // calls hold three times in a life; nil until the first flight
+	renew *time.Timer   // calls holdTicket three times in a life; nil until a flight has the ticket
 	ended bool
 }
 
@@ -78,7 +78,7 @@ func (p *Pacer) admit(h *host, now instant) bool {
 		p.fleet.tickets++
 		h.ticket = &ticket{host: h, scopes: h.first().scopes, name: p.fleet.name + "." + strconv.FormatUint(p.fleet.tickets, 36)}
 		p.ask(h.ticket, true)
-	case t.renew != nil && t.after == 0: // passed on
+	case t.renew != nil && t.after == 0: // passed, with no start to ask for
 		return true
 	case t.cancel != nil:
 	case now < t.next:
@@ -116,7 +116,7 @@ func (p *Pacer) ask(t *ticket, first bool) {
 	t.cancel, t.heard, t.granted, t.unshared = cancel, false, false, false
 	t.gap = max(t.host.ownGap, t.host.first().delay, t.host.adaptive())
 	r := Reservation{
-		Ticket: t.name, Gap: t.gap, Keep: t.host.limits.hold(), Life: placeLife,
+		Ticket: t.name, Gap: t.gap, Keep: t.host.limits.keep(), Life: placeLife,
 		Ahead: min(2*p.fleet.usual, callTime), Parallel: t.host.limits.Parallel, After: t.after,
 	}
 	for _, s := range t.scopes {
@@ -124,7 +124,7 @@ func (p *Pacer) ask(t *ticket, first bool) {
 			s.asking++
 		}
 		r.Waited = p.now() - t.host.first().came
-		r.Scopes = append(r.Scopes, ScopeReservation{s.authority, max(s.ownGap, s.adaptive()), s.limits.hold(), s.limits.Parallel})
+		r.Scopes = append(r.Scopes, ScopeReservation{s.authority, max(s.ownGap, s.adaptive()), s.limits.keep(), s.limits.Parallel})
 	}
 	go func() { // ends with the call
 		defer cancel()
@@ -178,17 +178,17 @@ func (p *Pacer) finishAsk(t *ticket, g Grant, ok bool, asked instant) {
 	p.reschedule(t.host)
 }
 
-// applyGrant updates a ticket by an answer of the store, or by a message. A message may
-// overtake an answer that was written before it, so the earlier moment counts.
-func (p *Pacer) applyGrant(t *ticket, g Grant, answers bool) {
+// applyGrant updates a ticket by an answer of the store, or by a message if answer is false. A
+// message may overtake an answer that was written before it, so the earlier moment counts.
+func (p *Pacer) applyGrant(t *ticket, g Grant, answer bool) {
 	if t.granted || g.Granted && g.Start < t.after {
 		return // the ticket has a start already, or used this one
 	}
 	now := p.now()
 	if g.Granted {
-		g.Probe = 0 // it is the start granted
+		g.Probe = 0 // the probe is this very request, and not in its way
 	}
-	if g.Scope == "" || answers {
+	if g.Scope == "" || answer {
 		t.host.adoptCondition(g.Condition)
 	}
 	start := min(g.Start-p.fleet.clock.ahead(), now+maxSpan)
@@ -251,19 +251,22 @@ func (p *Pacer) giveTicket(f *flight) {
 		t.began = f.started
 		t.renew = time.AfterFunc(placeLife/3, func() { p.holdTicket(t, placeLife) })
 	}
-	h, n, usual := f.host, t.host.limits.Parallel, p.fleet.usual
-	// It saves time only if places are the limit and not the gap, and if the end of the
-	// flight can be foretold: with the store 20 milliseconds away a fleet gets 95 % of what
-	// its limits permit, and 87 % without it.
-	if len(t.scopes) == 0 && t.gap > 0 && n > 1 && h.took+usual > times(t.gap, n) && h.off < usual {
+	h, n, usual := t.host, t.host.limits.Parallel, p.fleet.usual
+	// To book the next start saves time only if places are the limit and not the gap, and if
+	// the end of the flight can be foretold: with the store 20 milliseconds away a fleet gets
+	// 95 % of what its limits permit, and 87 % without a booking.
+	if len(t.scopes) == 0 && t.gap > 0 && n > 1 && h.took+usual > times(t.gap, n) && h.spread < usual {
 		number, end := f.number, f.started+h.took
+		// A call takes usual, and half as much is to spare.
 		time.AfterFunc(h.took-usual*3/2, func() { p.bookNext(f, number, end) })
 	}
 }
 
 // bookNext asks the store, before a flight with this number has ended, for the start of the next
 // request in its place. That start is not before end, when the flight is expected to end. So the
-// next request can start at once, without a call of the store in between.
+// next request can start at once, without a call of the store in between. bookNext
+// asks only if the request in flight is known to be sent, since from then on Hold speaks of the
+// start that was booked.
 func (p *Pacer) bookNext(f *flight, number uint64, end instant) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -286,7 +289,9 @@ func (p *Pacer) discardUseless(h *host) {
 	t, w := h.ticket, h.first()
 	switch {
 	case t == nil:
-	case w == nil, !slices.Equal(t.scopes, w.scopes), t.renew == nil && w.delay > t.gap, t.renew != nil && !p.mayPassOn(t):
+	case w == nil, !slices.Equal(t.scopes, w.scopes),
+		t.renew == nil && w.delay > t.gap, // it asks for too short a gap
+		t.renew != nil && !p.mayPassOn(t): // it was passed, and must go back
 		p.discardTicket(t)
 	}
 }
@@ -314,12 +319,12 @@ func (p *Pacer) mayPassOn(t *ticket) bool {
 }
 
 // reportSent reports to the store when the request of a flight was sent, and does not wait for
-// the call. If there is only one place, or no gap, the release of the ticket reports it early
-// enough.
+// the call. If the authority has only one place, and each scope one place or no gap, the release
+// of the ticket reports it early enough.
 func (p *Pacer) reportSent(f *flight) {
 	matters := func(s *host) bool { return s.limits.Parallel != 1 && s.ownGap+s.adaptive() > 0 }
 	if t := f.ticket; t != nil && (f.host.limits.Parallel != 1 || slices.ContainsFunc(t.scopes, matters)) {
-		go p.holdTicket(f.ticket, placeLife) // ends with its call
+		go p.holdTicket(t, placeLife) // ends with its call
 	}
 }
 
@@ -333,7 +338,7 @@ func (p *Pacer) releaseTicket(t *ticket) {
 	if t.cancel != nil {
 		t.cancel()
 		// The question may reach the store after the call below.
-		time.AfterFunc(releaseRest, func() { p.giveBack(t, p.now()+ticketLife) })
+		time.AfterFunc(giveBackEvery, func() { p.giveBack(t, p.now()+ticketLife) })
 	}
 	if t.stop != nil {
 		go p.endWatch(t.stop) // ends with its call
@@ -346,28 +351,28 @@ func (p *Pacer) releaseTicket(t *ticket) {
 // ticket has ended by itself. Until then the ticket delays the other processes.
 func (p *Pacer) giveBack(t *ticket, until instant) {
 	if !p.holdTicket(t, 0) && p.now() < until {
-		time.AfterFunc(releaseRest, func() { p.giveBack(t, until) })
+		time.AfterFunc(giveBackEvery, func() { p.giveBack(t, until) })
 	}
 }
 
-// holdTicket keeps a ticket in flight for keep from now, sets the timer for the next time, and
-// learns the condition of the host. A keep of 0 ends the ticket. The call does not use the
+// holdTicket keeps a ticket in flight for life from now, sets the timer for the next time, and
+// learns the condition of the host. A life of 0 ends the ticket. The call does not use the
 // context of the caller, because the place must become free even if the caller has left. ok
 // reports whether the store answered.
-func (p *Pacer) holdTicket(t *ticket, keep time.Duration) (ok bool) {
+func (p *Pacer) holdTicket(t *ticket, life time.Duration) (ok bool) {
 	p.mu.Lock()
 	var sent time.Duration
-	if t.renew != nil && t.after == 0 {
+	if t.renew != nil && t.after == 0 { // the latest start has been used
 		sent = max(t.sent+p.fleet.clock.ahead(), 1)
 	}
 	p.mu.Unlock()
 	c, ok := callStore(context.Background(), t.host, t.scopes, &p.fleet.holds, func(ctx context.Context) (Condition, error) {
-		return p.opts.Shared.Hold(ctx, t.host.authority, Holding{t.name, keep, sent, t.keys()})
+		return p.opts.Shared.Hold(ctx, t.host.authority, Holding{t.name, life, sent, t.keys()})
 	})
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if keep > 0 && !t.ended {
-		t.renew.Reset(keep / 3)
+	if life > 0 && !t.ended {
+		t.renew.Reset(life / 3)
 	}
 	if ok {
 		t.host.adoptCondition(c)
@@ -432,7 +437,7 @@ func (p *Pacer) reportHealth(h *host, r *Report) {
 	}
 }
 
-// callInTime makes one call of the store within callTime. After several calls of its kind took
+// callInTime makes one call of the store within callTime. After three calls of its kind took
 // longer, it fails at once for some time.
 func callInTime[T any](ctx context.Context, kind *bounded.Breaker, f func(context.Context) (T, error)) (v T, err error) {
 	if err := kind.Enter(time.Now()); err != nil {
@@ -487,6 +492,7 @@ type fleet struct {
 	reserves, holds, reports, watches, stops, counts bounded.Breaker // for each kind of call
 }
 
+// newFleet returns a fleet of which nothing is known.
 func newFleet() *fleet {
 	f := &fleet{name: rand.Text(), counted: -countEvery}
 	for _, kind := range []*bounded.Breaker{&f.reserves, &f.holds, &f.reports, &f.watches, &f.stops, &f.counts} {
@@ -534,18 +540,18 @@ func (h *host) afterLast(gap time.Duration) instant {
 		// Less than one request in flight: this gap keeps to it on average.
 		wait = max(wait, times(h.took, n)/time.Duration(most))
 	}
-	// While no call at all is answered, the first of them counts.
+	// If no call at all is answered, the store was lost with the first that failed, for any host.
 	return max(h.last, min(h.outage.lost, h.pacer.fleet.outage.lost)) + wait
 }
 
-// measureFlight updates the means by the time that a request was in flight.
+// measureFlight updates took and spread by the time that a request was in flight.
 func (h *host) measureFlight(took time.Duration) {
 	if h.took == 0 {
 		h.took = took
 	}
 	off := took - h.took
 	h.took += off / 4
-	h.off += (max(off, -off) - h.off) / 4
+	h.spread += (max(off, -off) - h.spread) / 4
 }
 
 // quantum is how long a process may pass a place on from request to request. To hand
@@ -592,15 +598,15 @@ type clock struct {
 
 // narrow narrows the estimate by an answer with the store's time. An answer that
 // contradicts the estimate comes from another server or a clock that was set: the
-// estimate starts again.
+// estimate starts again. Since the answer before it, the clocks may have drifted apart by one
+// part in ten thousand.
 func (c *clock) narrow(asked, heard instant, store time.Duration) {
 	drift := (heard - c.at) / 10_000
 	low, high := store-heard, store-asked
-	narrow := clock{max(low, c.low-drift), min(high, c.high+drift), heard}
-	if narrow.low > narrow.high {
-		narrow = clock{low, high, heard}
+	*c = clock{max(low, c.low-drift), min(high, c.high+drift), heard}
+	if c.low > c.high {
+		*c = clock{low, high, heard}
 	}
-	*c = narrow
 }
 
 // ahead returns by how much the store's clock is ahead of ours.

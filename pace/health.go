@@ -28,7 +28,7 @@ var statuses = []struct {
 	{500, 500, Failing}, {502, 502, Failing}, {504, 504, Failing}, {507, 507, Failing}, {520, 529, Failing},
 }
 
-// health is what a status says.
+// health returns what a status says of the host.
 func (l *Limits) health(status int) Health {
 	if h, ok := l.Statuses[status]; ok || l.Off {
 		return h
@@ -51,8 +51,8 @@ func (l *Limits) health(status int) Health {
 // long. A probe whose answer begins well closes the breaker, so that nobody waits for a
 // long body. But the count stays until a request has succeeded to its end, so one failure
 // opens the breaker again. A probe without an outcome leaves its place to the next request
-// in line. Requests that began before the latest rest say nothing: they failed of what that
-// rest is for.
+// in line. Requests that began before the latest rest say nothing: what made them fail is what
+// that rest is for.
 //
 // In a fleet the store counts. Each process counts as well, for the time in which the
 // store is away, and takes over what the store answers.
@@ -86,12 +86,24 @@ func (h *host) fail(f *flight, cause string, now instant) {
 	}
 }
 
+// succeed counts a request of h that succeeded.
+func (h *host) succeed(f *flight) {
+	b := h.breaker
+	if b == nil || f.started <= b.opened {
+		return
+	}
+	b.failures, b.open, b.probe = 0, false, nil
+	if b.rest /= 2; b.rest < h.limits.Rest {
+		b.rest = 0
+	}
+}
+
 // adoptCondition takes over what the store knows of h.
 func (h *host) adoptCondition(c Condition) {
 	now, ahead := h.pacer.now(), h.pacer.fleet.clock.ahead()
 	h.level = min(max(c.Level, 0), h.limits.Pause)
 	if c.Until > c.Clock {
-		// The answer was under way, so what remains is less.
+		// The answer has been on its way since Clock, so less remains now.
 		h.restUntil(min(c.Until-ahead, now+min(c.Until-c.Clock, maxSpan)), c.Why)
 	}
 	b := h.breaker
@@ -113,18 +125,6 @@ func (h *host) adoptCondition(c Condition) {
 
 // troubled reports whether the next failure may begin a rest.
 func (b *breaker) troubled() bool { return b != nil && (b.open || b.failures > 0) }
-
-// succeed counts a request of h that succeeded.
-func (h *host) succeed(f *flight) {
-	b := h.breaker
-	if b == nil || f.started <= b.opened {
-		return
-	}
-	b.failures, b.open, b.probe = 0, false, nil
-	if b.rest /= 2; b.rest < h.limits.Rest {
-		b.rest = 0
-	}
-}
 
 // crowded reports whether the requests without an answer are all that the breaker
 // permits: one probe, or as many as are left to fail before it opens.
@@ -159,7 +159,8 @@ func (b *breaker) probeDue() instant {
 }
 
 // matters reports whether the breaker of a host may change what its next request does.
-// What is known of a host in trouble is forgotten RestMax after its last request.
+// What is known of a host in trouble is forgotten RestMax after its last request, or after the end
+// of its last rest.
 func (b *breaker) matters(h *host, now instant) bool {
 	return b != nil && (b.troubled() || b.rest > 0) && now < max(h.last, h.until)+h.limits.RestMax
 }
@@ -182,8 +183,8 @@ func (h *host) trouble(now instant) string {
 	return fmt.Sprintf("%d failed %s in a row, the last with %s; %s", b.failures, noun, b.cause, next)
 }
 
-// clockTime is the time of day at a moment from now.
-func clockTime(from time.Duration) string { return time.Now().Add(from).UTC().Format("15:04:05Z") }
+// clockTime returns the time of day d from now.
+func clockTime(d time.Duration) string { return time.Now().Add(d).UTC().Format("15:04:05Z") }
 
 // Fail reports that the request got no answer, or no complete one, for a reason that
 // lies with the host or with the way to it: a timeout, a refused connection. cause names

@@ -15,7 +15,7 @@ type host struct {
 	ownGap    time.Duration // Limits.Gap, or 0 if FreeLoopback applies
 
 	last       instant       // start of the last request
-	latest     uint64        // number of the last request
+	lastNumber uint64        // number of the last request
 	delay      time.Duration // Crawl-delay of the last request
 	flying     int           // requests in flight
 	unanswered int           // requests in flight without an answer
@@ -28,16 +28,16 @@ type host struct {
 	level       time.Duration // length that the next pause starts from; 0 without trouble
 	mean        time.Duration // recent answer time
 	took        time.Duration // time in flight, the mean of recent requests
-	off         time.Duration // by how much they differ from it, the mean
+	spread      time.Duration // by how much a time in flight differs from took, on average
 
 	usedLately  bool      // used again since the sweep last came by
 	pumping     bool      // in Pacer.todo
-	pending     int       // number of waiters of other authorities that need a turn here, in line or not
+	pending     int       // number of waiters of other authorities that need a turn here, guests or not
 	guests      list.List // waiters of other authorities that wait for room here, by number; of each class the first
 	guestCount  int       // number of waiters in guests, with all of their classes
 	roomKeptFor *waiter   // room is kept for it, from younger ones; nil if for none
-	newest      uint64    // largest number of a request that started
-	asking      int       // number of tickets that ask the store for the first time and have room here
+	youngest    uint64    // number of the youngest request that has started
+	asking      int       // number of tickets that await their first answer of the store, and count as in flight here
 
 	line   list.List     // the waiters of this authority, in order of arrival
 	gaps   time.Duration // sum of the gaps of the waiters, so that nobody need walk the line
@@ -52,15 +52,15 @@ type waiter struct {
 	number    uint64        // by arrival
 	scopes    []*host       // beside host
 	class     *class        // nil unless it waits for a scope
-	spot      *list.Element // in class.waiters
+	inClass   *list.Element // in class.waiters
 	overtaken bool          // a younger request has started where it waits, and took what it waited for
 
-	place *list.Element // in host.line
-	delay time.Duration // Crawl-delay, as obeyed
-	gap   time.Duration // from the start before to its own, without Limits.Adapt
-	came  instant
-	limit instant // the last moment at which a turn is of use
-	why   Reason  // what it waited for last
+	inLine   *list.Element // in host.line
+	delay    time.Duration // Crawl-delay, as obeyed
+	gap      time.Duration // from the start before to its own, without Limits.Adapt
+	came     instant
+	deadline instant // the last moment at which a turn is of use
+	why      Reason  // what it waited for last
 
 	ready chan struct{} // closed once turn or err is set
 	turn  Turn
@@ -70,6 +70,7 @@ type waiter struct {
 // first returns the first waiter in line, or nil.
 func (h *host) first() *waiter { return waiterAt(h.line.Front()) }
 
+// waiterAt returns the waiter of an element, nil for no element.
 func waiterAt(e *list.Element) *waiter {
 	if e == nil {
 		return nil
@@ -80,7 +81,7 @@ func waiterAt(e *list.Element) *waiter {
 // updateGap sets w's gap after the waiter before it has changed, and keeps the sum.
 func (h *host) updateGap(w *waiter) {
 	before := h.delay
-	if prev := waiterAt(w.place.Prev()); prev != nil {
+	if prev := waiterAt(w.inLine.Prev()); prev != nil {
 		before = prev.delay
 	}
 	h.gaps -= w.gap
@@ -151,7 +152,7 @@ func (h *host) dueAfter(gap time.Duration) (instant, Reason) {
 // next returns when the first in line may start, and what it waits for until then. If
 // something else than time is in the way, the moment is now.
 func (h *host) next(now instant) (instant, Reason) {
-	w, held := h.first(), ReasonShared
+	w, blocked := h.first(), ReasonShared
 	at, why := h.dueAfter(w.gap)
 	if t := h.ticket; t != nil && t.start > at {
 		at, why = t.start, t.reason()
@@ -159,8 +160,8 @@ func (h *host) next(now instant) (instant, Reason) {
 			why = ReasonBreaker
 		}
 	}
-	if s := w.waitsIn(); s != nil {
-		held = ReasonScope
+	if s := w.guestOf(); s != nil {
+		blocked = ReasonScope
 		if free, _ := s.dueAfter(s.ownGap); free > at {
 			at, why = free, ReasonScope
 		}
@@ -168,7 +169,7 @@ func (h *host) next(now instant) (instant, Reason) {
 	if at > now {
 		return at, why
 	}
-	return now, cmp.Or(h.whyFull(), held)
+	return now, cmp.Or(h.whyFull(), blocked)
 }
 
 // arrival returns when a newcomer with this Crawl-delay could start at the earliest, after all

@@ -13,9 +13,9 @@ const (
 	// maxHosts bounds the authorities remembered at rest.
 	maxHosts = 1 << 18
 
-	// honourHold is how long a start is remembered in mode Honour, for a
+	// honourKeep is how long a start is remembered in mode Honour, for a
 	// Crawl-delay that only the next request knows.
-	honourHold = time.Hour
+	honourKeep = time.Hour
 
 	// maxReported bounds the authorities whose Crawl-delay has been reported.
 	maxReported = 1 << 16
@@ -36,13 +36,13 @@ type memory struct {
 	forgotten uint64  // hosts dropped before their limits had lapsed
 }
 
-// hold returns how long a start can matter to callers that come later.
-func (l *Limits) hold() time.Duration {
+// keep returns how long a start can matter to callers that come later.
+func (l *Limits) keep() time.Duration {
 	switch l.Delay {
 	case Cap:
 		return max(l.Gap, l.DelayCap)
 	case Honour:
-		return max(l.Gap, honourHold)
+		return max(l.Gap, honourKeep)
 	}
 	return l.Gap
 }
@@ -116,9 +116,9 @@ func (m *memory) sweep(now instant) {
 func (h *host) busy() bool { return h.flying > 0 || h.pending > 0 || h.line.Len() > 0 }
 
 // lapsed reports whether forgetting h changes nothing for later callers.
-// A pause's level is remembered as long again as the pause.
+// After a pause its level is remembered for as long as the level itself.
 func (h *host) lapsed(now instant) bool {
-	rest := max(h.limits.hold(), h.delay, h.adaptive())
+	rest := max(h.limits.keep(), h.delay, h.adaptive())
 	return now >= h.last+rest && now >= h.until+h.level && !h.breaker.matters(h, now)
 }
 

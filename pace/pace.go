@@ -204,8 +204,8 @@ type Options struct {
 	// of eight processes at the last count, each has an eighth of Parallel in flight
 	// and keeps eight times the gap. If its share of Parallel is less than one, it
 	// sends one request at a time, with a longer gap. A process that has never reached
-	// Shared keeps all the limits alone. At the store, requests in flight count for
-	// five seconds more.
+	// Shared keeps all the limits alone. The store goes on counting the requests that were
+	// in flight when it failed, for five seconds.
 	OnShared func(err error)
 }
 
@@ -226,8 +226,7 @@ const (
 )
 
 const (
-	// firstPause is where doubling starts, and the level under which
-	// halving ends a pause's memory.
+	// firstPause is the level that doubling starts from. A level that is halved to less is 0.
 	firstPause = time.Second
 
 	// maxSpan is the longest span in use, 36 years. Longer spans are cut to it, so that
@@ -245,7 +244,10 @@ func New(l Limits, o *Options) (*Pacer, error) {
 		o = &Options{}
 	}
 	l = l.filled()
-	return &Pacer{limits: l, opts: *o, base: time.Now(), hosts: memory{byName: make(map[string]*host)}, classes: make(map[className]*class), fleet: newFleet()}, nil
+	return &Pacer{
+		limits: l, opts: *o, base: time.Now(), hosts: memory{byName: make(map[string]*host)},
+		classes: make(map[className]*class), fleet: newFleet(),
+	}, nil
 }
 
 // check refuses values that have no meaning.

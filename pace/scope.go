@@ -173,7 +173,7 @@ func (l *Limits) equal(m *Limits) bool {
 		l.Off == m.Off && maps.Equal(l.Statuses, m.Statuses)
 }
 
-// oldest returns the oldest waiter in the two lines of h, or nil.
+// oldest returns the oldest waiter in the line of h and among its guests, or nil.
 func (h *host) oldest() *waiter {
 	own, guest := h.first(), waiterAt(h.guests.Front())
 	if own == nil || guest != nil && guest.number < own.number {
@@ -185,7 +185,7 @@ func (h *host) oldest() *waiter {
 // obstacleKey returns the Key of the scope that the first in h's line waits for, "" if it
 // waits for none.
 func (h *host) obstacleKey() string {
-	s := h.first().waitsIn()
+	s := h.first().guestOf()
 	if t := h.ticket; t != nil && t.inTheWay != nil {
 		s = t.inTheWay
 	}
@@ -195,9 +195,10 @@ func (h *host) obstacleKey() string {
 	return s.authority
 }
 
-// roomFor reports when h has room for the request with this number that keeps this gap, and what is
+// roomFor returns when h has room for the request with this number that keeps this gap, and what is
 // in the way: ReasonNone if there is room now. If something else than time is in the way, the moment
-// is now.
+// is now. A ticket that awaits its first answer of the store takes a place here. With a gap nobody
+// starts beside it, since its start is not known.
 func (h *host) roomFor(number uint64, gap time.Duration, now instant) (instant, Reason) {
 	at, why := h.dueAfter(gap)
 	if at <= now {
@@ -220,12 +221,12 @@ func (h *host) keptFrom(number uint64) bool {
 }
 
 // obstacle returns when a newcomer at h with this Crawl-delay and these scopes could start, and
-// what it waits for until then: ReasonNone if it may start now. in is the scope in the way, nil
-// if the authority or its line is.
-func (h *host) obstacle(scopes []*host, delay time.Duration, now instant) (at instant, why Reason, in *host) {
+// what it waits for until then: ReasonNone if it may start now. scope is the scope in the way,
+// nil if the authority or its line is.
+func (h *host) obstacle(scopes []*host, delay time.Duration, now instant) (at instant, why Reason, scope *host) {
 	at, why = h.arrival(delay, now)
 	if why == ReasonScope && h.line.Len() == 0 {
-		in = h
+		scope = h
 	}
 	for _, s := range scopes {
 		free, full := s.roomFor(h.pacer.arrivals+1, s.ownGap, now)
@@ -233,14 +234,15 @@ func (h *host) obstacle(scopes []*host, delay time.Duration, now instant) (at in
 			free, full = free+times(s.ownGap, n*s.share()), ReasonScope
 		}
 		if full != ReasonNone && (why == ReasonNone || free > at) {
-			at, why, in = free, ReasonScope, s
+			at, why, scope = free, ReasonScope, s
 		}
 	}
-	return at, why, in
+	return at, why, scope
 }
 
-// blocker returns the first of w's authority and scopes that has no room for it, nil if
-// all have room. at is when there will be room, if only time is in the way.
+// blocker returns the first of w's authority and scopes that has no room for it, nil if all
+// have room. at is when there will be room, or now if something else than time is in the way.
+// The scopes are not looked at if the store decides about them.
 func (w *waiter) blocker(now instant) (in *host, at instant, why Reason) {
 	if at, why = w.host.roomFor(w.number, w.gap, now); why != ReasonNone {
 		return w.host, at, why
@@ -262,14 +264,14 @@ func (w *waiter) blocker(now instant) (in *host, at instant, why Reason) {
 // domain in line a turn then takes a tenth of a millisecond; if all moved from line to line,
 // it would take 4 milliseconds.
 type class struct {
-	name    className
-	waiters list.List     // by number
-	in      *host         // the scope in whose line the oldest stands
-	spot    *list.Element // in in.guests
+	name     className
+	waiters  list.List     // by number
+	in       *host         // the scope in whose line the oldest stands
+	inGuests *list.Element // of the oldest, in the guests of in
 }
 
-// A className is the scopes of a class. A request with more of them is a class of its own,
-// with its authority twice as the name.
+// A className is the scopes of a class. A request with more than four scopes is a class of its
+// own, with its authority twice as the name, since no request names a scope twice.
 type className [4]*host
 
 // className returns the name of w's class.
@@ -294,10 +296,10 @@ func (w *waiter) joinClass(in *host) {
 	case c.oldest().number < w.number:
 		c.in.guestCount++
 		in = nil
-	default:
+	default: // w takes the place of the oldest
 		c.leaveLine()
 	}
-	w.class, w.spot = c, insertByNumber(&c.waiters, w)
+	w.class, w.inClass = c, insertByNumber(&c.waiters, w)
 	if in != nil {
 		c.joinLine(in)
 	}
@@ -314,7 +316,7 @@ func (w *waiter) leaveClass() {
 	if first {
 		c.leaveLine()
 	}
-	c.waiters.Remove(w.spot)
+	c.waiters.Remove(w.inClass)
 	w.class = nil
 	switch {
 	case !first:
@@ -328,7 +330,7 @@ func (w *waiter) leaveClass() {
 
 // joinLine puts the oldest of the class in the line of a scope.
 func (c *class) joinLine(in *host) {
-	c.in, c.spot = in, insertByNumber(&in.guests, c.oldest())
+	c.in, c.inGuests = in, insertByNumber(&in.guests, c.oldest())
 	in.guestCount += c.waiters.Len()
 	c.keepRoom()
 }
@@ -337,7 +339,7 @@ func (c *class) joinLine(in *host) {
 // that is kept for it.
 func (c *class) leaveLine() {
 	w := c.oldest()
-	c.in.guests.Remove(c.spot)
+	c.in.guests.Remove(c.inGuests)
 	c.in.guestCount -= c.waiters.Len()
 	w.host.pacer.touch(c.in)
 	for _, s := range w.scopes {
@@ -360,7 +362,9 @@ func (w *waiter) waitIn(in *host, now instant) {
 	case in == c.in:
 		c.keepRoom()
 	default:
-		if _, why := c.in.roomFor(w.number, c.in.ownGap, now); why == ReasonNone && !w.storeDecides() && in.newest > w.number {
+		// The scope that w waited for has room now, and the next has none, since a younger
+		// request has started there. In a fleet the store looks for that.
+		if _, why := c.in.roomFor(w.number, c.in.ownGap, now); why == ReasonNone && !w.storeDecides() && in.youngest > w.number {
 			w.overtaken = true
 		}
 		c.leaveLine()
@@ -368,8 +372,9 @@ func (w *waiter) waitIn(in *host, now instant) {
 	}
 }
 
-// waitsIn returns the scope in whose line w or its class stands, nil if there is none.
-func (w *waiter) waitsIn() *host {
+// guestOf returns the scope in whose line w or its class stands. It is nil if there is
+// none, or if w is nil.
+func (w *waiter) guestOf() *host {
 	if w == nil || w.class == nil {
 		return nil
 	}
@@ -395,7 +400,7 @@ func insertByNumber(line *list.List, w *waiter) *list.Element {
 // than its oldest, if that has been overtaken and is first in line.
 func (c *class) keepRoom() {
 	w := c.oldest()
-	if !w.overtaken || c.in.guests.Front() != c.spot {
+	if !w.overtaken || c.in.guests.Front() != c.inGuests {
 		return
 	}
 	for _, s := range w.scopes {

@@ -22,8 +22,8 @@ type Turn struct {
 
 // Traced reports whether the request should be followed with net/http/httptrace, which
 // costs a copy of the request. It is true if Sent can move the next start, since there is
-// a gap or a fleet, and if the last request at the authority ended without an answer: then
-// it helps to know whether this one is written.
+// a gap or a fleet. It is also true if the last request at the authority ended without an
+// answer, since then it helps to know whether this one is written.
 func (t Turn) Traced() bool { return t.traced }
 
 // A flight is the state of one turn. Pacer.mu guards it.
@@ -49,7 +49,7 @@ type seat struct {
 // takeSeat counts a request with this number as started at h, and returns its seat.
 func (h *host) takeSeat(number uint64, now instant) seat {
 	s := seat{h, h.last, h.delay}
-	h.last, h.latest, h.newest = now, number, max(h.newest, number)
+	h.last, h.lastNumber, h.youngest = now, number, max(h.youngest, number)
 	h.flying++
 	return s
 }
@@ -87,11 +87,11 @@ func (t Turn) Sent() {
 		p.reportSent(f)
 	}
 	for _, s := range f.seats {
-		if s.host.latest == f.number {
+		if s.host.lastNumber == f.number {
 			s.host.last = now
 		}
 	}
-	if f.host.latest == f.number {
+	if f.host.lastNumber == f.number {
 		p.reschedule(f.host)
 	}
 }
@@ -204,7 +204,7 @@ func (t Turn) Done() {
 // is the Retry-After, 0 if there is none.
 //
 // Requests that were already out when a pause began bring more such answers of
-// the same moment; only an answer to a later request doubles it again. The
+// the same moment; only an answer to a later request doubles the pause again. The
 // level never falls here and until never moves back, so an error answer makes
 // no pause shorter.
 func (h *host) pause(started, now instant, wait time.Duration) {

@@ -143,21 +143,21 @@ func (p *Pacer) enter(ctx context.Context, h *host, scopes []*host, delay, most 
 	}
 	p.pumpAll()
 	p.arrivals++
-	at, why, in := h.obstacle(scopes, delay, now)
+	at, why, scope := h.obstacle(scopes, delay, now)
 	if why == ReasonNone && (p.opts.Shared == nil || h.limits.Off && len(scopes) == 0) {
 		return p.startTurn(h, scopes, delay, p.arrivals, now), nil, nil
 	}
-	limit := now + most
-	if deadline, ok := ctx.Deadline(); ok {
+	deadline := now + most
+	if d, ok := ctx.Deadline(); ok {
 		// A turn exactly at the deadline is of no use.
-		limit = min(limit, now+min(time.Until(deadline), maxSpan)-1)
+		deadline = min(deadline, now+min(time.Until(d), maxSpan)-1)
 	}
-	if at > limit {
-		return Turn{}, nil, p.refuse(h, in, at, why, now)
+	if at > deadline {
+		return Turn{}, nil, p.refuse(h, scope, at, why, now)
 	}
 	w := &waiter{
 		host: h, number: p.arrivals, scopes: slices.Clone(scopes),
-		delay: delay, came: now, limit: limit, why: why, ready: make(chan struct{}),
+		delay: delay, came: now, deadline: deadline, why: why, ready: make(chan struct{}),
 	}
 	p.joinLine(w)
 	p.pump(h)
@@ -192,10 +192,10 @@ func (p *Pacer) startTurn(h *host, scopes []*host, delay time.Duration, number u
 	return Turn{p, f, number, h.limits, traced}
 }
 
-// refuse counts a refusal at h and returns its error. in is as in refusedError.
-func (p *Pacer) refuse(h, in *host, at instant, why Reason, now instant) error {
+// refuse counts a refusal at h and returns its error. scope is as in refusedError.
+func (p *Pacer) refuse(h, scope *host, at instant, why Reason, now instant) error {
 	p.stats.Refused++
-	if at <= now {
+	if at <= now { // no moment is known
 		at = now + time.Second
 		switch {
 		case why == ReasonBreaker && h.breaker != nil && h.breaker.probe != nil:
@@ -204,16 +204,16 @@ func (p *Pacer) refuse(h, in *host, at instant, why Reason, now instant) error {
 			why = ReasonParallel
 		}
 	}
-	return h.refusedError(in, at, why, now)
+	return h.refusedError(scope, at, why, now)
 }
 
-// refusedError returns the error of a request at h that waits until at. With ReasonScope in is the
-// scope in the way, nil for the scope that the first in line waits for.
-func (h *host) refusedError(in *host, at instant, why Reason, now instant) *RefusedError {
+// refusedError returns the error of a request at h that waits until at. If why is ReasonScope, scope
+// is the scope in the way, nil for the one that the first in line waits for.
+func (h *host) refusedError(scope *host, at instant, why Reason, now instant) *RefusedError {
 	e := &RefusedError{Authority: h.authority, RetryAt: time.Now().Add(at - now).Round(0), Reason: why}
 	switch {
-	case why == ReasonScope && in != nil:
-		e.Scope = in.authority
+	case why == ReasonScope && scope != nil:
+		e.Scope = scope.authority
 	case why == ReasonScope:
 		e.Scope = h.obstacleKey()
 	case why == ReasonBreaker && h.breaker.troubled():
@@ -232,7 +232,7 @@ func (p *Pacer) pump(h *host) {
 	p.pumpAll()
 }
 
-// touch makes the next pumpAll look at h.
+// touch makes the next pumpAll look at h, unless there is nothing to look at.
 func (p *Pacer) touch(h *host) {
 	if !h.pumping && (h.line.Len() > 0 || h.guests.Len() > 0 || h.ticket != nil || h.timer != nil) {
 		h.pumping = true
@@ -262,11 +262,12 @@ func (p *Pacer) pumpOne(h *host) {
 		p.tryStart(w, now) // the guests before it do not keep it from asking again
 	}
 	for w := h.oldest(); w != nil; w = h.oldest() {
+		// Go on after a start, and after a guest that now waits elsewhere.
 		if in := p.tryStart(w, now); in == h || in != nil && w.host == h {
 			return
 		}
 	}
-	if h.timer != nil {
+	if h.timer != nil { // nobody waits
 		h.timer.Stop()
 	}
 }
@@ -319,12 +320,12 @@ func (p *Pacer) reschedule(h *host) {
 	var why Reason
 	slow := h.adaptive()
 	for w := h.first(); w != nil; {
-		next := waiterAt(w.place.Next())
+		next := waiterAt(w.inLine.Next())
 		mine := at + times(max(w.gap, slow), h.share())
 		if w == h.first() {
-			mine, why = h.next(never) // also if that is over
+			mine, why = h.next(never) // a moment that is over, too
 		}
-		if mine <= w.limit || mine <= p.now() {
+		if mine <= w.deadline || mine <= p.now() {
 			at = mine
 		} else {
 			w.why, w.err = why, p.refuse(h, nil, mine, why, p.now())
@@ -337,7 +338,7 @@ func (p *Pacer) reschedule(h *host) {
 
 // joinLine puts w at the end of the line of its authority.
 func (p *Pacer) joinLine(w *waiter) {
-	w.place = w.host.line.PushBack(w)
+	w.inLine = w.host.line.PushBack(w)
 	w.host.updateGap(w)
 	for _, s := range w.scopes {
 		s.pending++
@@ -348,8 +349,8 @@ func (p *Pacer) joinLine(w *waiter) {
 // leaveLine takes w out of all lines and wakes it.
 func (p *Pacer) leaveLine(w *waiter) {
 	w.leaveClass()
-	h, next := w.host, waiterAt(w.place.Next())
-	h.line.Remove(w.place)
+	h, next := w.host, waiterAt(w.inLine.Next())
+	h.line.Remove(w.inLine)
 	h.gaps -= w.gap
 	if next != nil {
 		h.updateGap(next)
@@ -395,11 +396,11 @@ func (p *Pacer) await(ctx context.Context, w *waiter, most time.Duration) (Turn,
 // settleWait decides how w's wait ended. A caller that left at the moment of its turn
 // gives the turn back. A caller whose time ran out at that moment keeps it.
 func (p *Pacer) settleWait(w *waiter, left error) {
-	h, in := w.host, w.waitsIn()
+	h, scope := w.host, w.guestOf()
 	if left == nil { // its turn may be due at this moment
 		p.touch(h)
-		if in != nil {
-			p.touch(in)
+		if scope != nil {
+			p.touch(scope)
 		}
 		p.pumpAll()
 	}
@@ -411,7 +412,7 @@ func (p *Pacer) settleWait(w *waiter, left error) {
 		p.pump(h)
 		now := p.now()
 		at, _ := h.arrival(w.delay, now)
-		w.err = p.refuse(h, in, at, w.why, now)
+		w.err = p.refuse(h, scope, at, w.why, now)
 	default:
 		p.stats.Cancelled++
 		w.err = left
@@ -426,11 +427,11 @@ func (p *Pacer) settleWait(w *waiter, left error) {
 }
 
 // undoTurn takes back a turn whose request was never sent, and the gap behind it
-// unless another request has started since. (The first in line took its gap from
-// f. It is due no later for that, since f itself had waited as long.)
+// unless another request has started since. The gap of the first in line may still count
+// the Crawl-delay of f. That makes nobody later, since f has waited that long itself.
 func (p *Pacer) undoTurn(f *flight) {
 	for _, s := range f.seats {
-		if s.host.latest == f.number {
+		if s.host.lastNumber == f.number {
 			s.host.last, s.host.delay = s.last, s.delay
 		}
 	}
@@ -488,11 +489,11 @@ func (p *Pacer) Obstacle(authority string, delay time.Duration, scopes ...Scope)
 		}
 	}
 	now := p.now()
-	at, why, in := h.obstacle(p.scopes, h.limits.Obeyed(delay), now)
+	at, why, scope := h.obstacle(p.scopes, h.limits.Obeyed(delay), now)
 	if why == ReasonNone {
 		return nil
 	}
-	return h.refusedError(in, at, why, now)
+	return h.refusedError(scope, at, why, now)
 }
 
 // Stats counts what a Pacer did since New.

@@ -7,7 +7,7 @@ import (
 	"github.com/rfc9309/polite/pace"
 )
 
-// same fails the test unless a condition is as the next answers say it is.
+// same fails the test unless Hold says the same of the host as c, but for Clock and Probe.
 func (d *desk) same(c pace.Condition, ticket string) {
 	d.Helper()
 	held := d.hold(ticket, time.Hour, 1)

@@ -183,7 +183,7 @@ func (d *desk) keptScope() {
 	d.blocked(both, "right", "q.b has the place of right")
 	d.at("http://c").refused(in(ask("q.c", 0, 1), left), "p.both was overtaken in right, so left is kept free for it")
 	d.at("http://b").hold("q.b", 0, b.Start, "right")
-	both2 := d.granted(both, "both scopes have room for it")
-	d.hold("p.both", 0, both2.Start, "left", "right")
+	start := d.granted(both, "both scopes have room for it")
+	d.hold("p.both", 0, start.Start, "left", "right")
 	d.at("http://c").granted(in(ask("q.c", 0, 1), left), "left is kept no longer")
 }
