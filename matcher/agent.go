@@ -22,8 +22,8 @@ type choice struct {
 	// The group being read.
 	rank    int    // lowest rank of a name of the group; noRank if there is none
 	value   string // first user-agent value with the name of that rank
-	start   int    // where its lines begin in obeyed.lines
-	decided bool   // the crawler obeys the group, or it does not: see obeys
+	start   int    // where the lines of the group begin in obeyed.lines, until decide is called
+	decided bool   // decide was called, so obeys is known
 	obeys   bool   // the crawler obeys the group
 }
 
@@ -60,8 +60,8 @@ func (d *Dialect) appendTokens(tokens []string, list string) []string {
 }
 
 // add adds the record that the scanner has read, if the crawler obeys its group. When a rule
-// is read, all names of its group are known. An other record can come before a name, so add
-// keeps it until decide is called.
+// is read, all names of its group are known. A record that is no rule can come before a name, so
+// add keeps it until decide is called.
 func (c *choice) add(s *scanner) {
 	switch {
 	case s.kind == agent:
@@ -73,7 +73,7 @@ func (c *choice) add(s *scanner) {
 		}
 	case s.kind == blank:
 		c.endGroup()
-	case !s.grouped:
+	case !s.grouped: // outside any group
 	case s.kind.isRule():
 		if !c.decided {
 			c.decide(true)
@@ -113,7 +113,8 @@ func (c *choice) decide(hasRule bool) {
 	c.obeys = true
 }
 
-// rankOf returns the rank of the name in a user-agent value.
+// rankOf returns the rank of the name in a user-agent value. It finds the end of the name last,
+// since most values begin with none of the tokens.
 func (c *choice) rankOf(value string) int {
 	for i, t := range c.tokens {
 		if len(t) <= len(value) && equalFold(value[:len(t)], t) && len(c.dialect.token(value)) == len(t) {
@@ -126,8 +127,8 @@ func (c *choice) rankOf(value string) int {
 	return noRank
 }
 
-// token returns what a user-agent line with this value names: the product
-// token it begins with, or "*".
+// token returns what a user-agent line with this value names: "*", or the product token that
+// the value begins with, or with Dialect.wholeName the whole value.
 func (d *Dialect) token(value string) string {
 	switch {
 	case d.isDefault(value):
@@ -148,6 +149,3 @@ func (d *Dialect) token(value string) string {
 func (d *Dialect) isDefault(value string) bool {
 	return value != "" && value[0] == '*' && (len(value) == 1 || d.isSpace(value[1]))
 }
-
-// isDigit reports whether c is a decimal digit.
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }

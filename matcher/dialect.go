@@ -6,7 +6,7 @@ package matcher
 type Dialect struct {
 	// How a line is read.
 	lineMax     uint16 // bytes of a line that count; 0: all of them
-	nulEnds     bool   // a NUL byte ends its line
+	nulEnds     bool   // a NUL byte ends its line, or a target
 	wideSpace   bool   // vertical tab and form feed are white space too
 	halfBOM     bool   // any leading part of a UTF-8 byte order mark is skipped, and UTF-16 is not decoded
 	twoWords    bool   // two words without a colon are a record
@@ -26,7 +26,7 @@ type Dialect struct {
 	inOrder   bool // the first rule that matches decides
 	indexHTML bool // "allow: /x/index.html" allows /x/ too
 	noExempt  bool // /robots.txt is a path like any other
-	loose     bool // control bytes are data
+	controls  bool // a pattern with control bytes is a rule like any other
 	hostFirst bool // a target without a leading slash begins with a host
 }
 
@@ -36,9 +36,10 @@ type Dialect struct {
 // forgiven, and /robots.txt has no exemption.
 func Google() Dialect {
 	return Dialect{
-		lineMax: 8*2083 - 1, nulEnds: true, wideSpace: true, halfBOM: true,
+		lineMax: 8*2083 - 1, // its buffer holds eight URLs of the longest kind, of 2083 bytes, and a NUL byte
+		nulEnds: true, wideSpace: true, halfBOM: true,
 		twoWords: true, prefixNames: true, lettersOnly: true,
-		form: googleForm, indexHTML: true, noExempt: true, loose: true, hostFirst: true,
+		form: googleForm, indexHTML: true, noExempt: true, controls: true, hostFirst: true,
 	}
 }
 
@@ -56,6 +57,6 @@ func Draft2019() Dialect {
 func Koster1996() Dialect {
 	return Dialect{
 		exactNames: true, blankEnds: true, wholeName: true, firstGroup: true,
-		form: decodedForm, literal: true, inOrder: true, noExempt: true, loose: true,
+		form: decodedForm, literal: true, inOrder: true, noExempt: true, controls: true,
 	}
 }

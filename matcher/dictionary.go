@@ -15,12 +15,12 @@ import (
 type dictionary struct {
 	word   func(number int32) string // returns a word
 	shared int                       // how many bytes all words begin with alike
-	keys   []uint64                  // of the words 0, 8, 16, ...: the key of what follows the shared bytes
+	keys   []uint64                  // of the words 0, keyEvery, 2*keyEvery, ...: the key of what follows the shared bytes
 	prefix []int32                   // by number of the word: number of the longest other word that it begins with, or -1
 	jumps  []int32                   // by number of the word: number of a word further up, which skips some, or of its prefix
 
 	// The first two bytes of the words: starts[c%64] is a set of the second bytes, modulo 16, of
-	// the words that begin with c.
+	// the words that begin with c. A word of one byte begins with all of them.
 	starts [64]uint16
 }
 
@@ -40,7 +40,7 @@ func (k span) in(text string) string { return text[k.begin:k.end] }
 func sortSpans(text string, list, spare []span, size int32) {
 	for len(list) > 24 {
 		rest := 0           // bytes after the first size of each span
-		var ends [257]int32 // by the next byte plus one, or 0 at the end of a span
+		var ends [257]int32 // by the next byte plus one, or 0 at the end of a span: first a count, then where the spans end
 		next := func(k span) int {
 			if k.begin+size == k.end {
 				return 0
@@ -65,6 +65,7 @@ func sortSpans(text string, list, spare []span, size int32) {
 		for c, n := range ends {
 			ends[c], sum = sum, sum+n
 		}
+		// Now ends says where the spans with each byte begin. The loop moves it to where they end.
 		for _, k := range spare[:copy(spare, list)] {
 			c := next(k)
 			list[ends[c]] = k
@@ -90,6 +91,7 @@ func newDictionary(n int, word func(number int32) string) dictionary {
 	}
 	for i := range d.prefix {
 		w, up := word(int32(i)), int32(i-1)
+		// The words are sorted, so the prefix is the word before, or further up from that.
 		for up >= 0 && !strings.HasPrefix(w, word(up)) {
 			up = d.prefix[up]
 		}
@@ -97,7 +99,6 @@ func newDictionary(n int, word func(number int32) string) dictionary {
 		if i%keyEvery == 0 {
 			d.keys = append(d.keys, key(w[d.shared:]))
 		}
-		d.addStart(w)
 	}
 	return d
 }
@@ -118,22 +119,19 @@ func key(s string) uint64 {
 	return binary.BigEndian.Uint64(b[:])
 }
 
-// addStart adds the first two bytes of a word to starts.
-func (d *dictionary) addStart(w string) {
-	switch len(w) {
-	case 0:
-		for c := range d.starts {
-			d.starts[c] = math.MaxUint16
+// setStarts sets starts. No word may be empty.
+func (d *dictionary) setStarts() {
+	for i := range d.prefix {
+		if w := d.word(int32(i)); len(w) == 1 {
+			d.starts[w[0]%64] = math.MaxUint16
+		} else {
+			d.starts[w[0]%64] |= 1 << (w[1] % 16)
 		}
-	case 1:
-		d.starts[w[0]%64] = math.MaxUint16
-	default:
-		d.starts[w[0]%64] |= 1 << (w[1] % 16)
 	}
 }
 
-// mayBegin reports whether a word can begin with the bytes c and next, or be shorter. Nearly
-// always it reports false.
+// mayBegin reports whether a word can begin with the bytes c and next, or be c alone. Nearly
+// always mayBegin reports false. starts must be set.
 func (d *dictionary) mayBegin(c, next byte) bool { return d.starts[c%64]>>(next%16)&1 != 0 }
 
 // setJumps sets the pointers that skip words (skew-binary jump pointers, Myers 1983). The
@@ -219,5 +217,5 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// size returns the memory of the list in bytes.
+// size returns the memory of the lists in bytes.
 func (d *dictionary) size() int { return bytesOf(d.keys) + bytesOf(d.prefix) + bytesOf(d.jumps) }

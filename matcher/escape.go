@@ -13,9 +13,9 @@ import (
 type form uint8
 
 const (
-	// rfcForm: triplets are upper-case. Unreserved bytes and reserved bytes that are
-	// no delimiters are decoded. Bytes that cannot stand in a URI are encoded, and
-	// so are "*" and "$" as literals.
+	// rfcForm: triplets are upper-case. Unreserved bytes are decoded, and so are reserved
+	// bytes but for "/", "?", "#", "*" and "$". Bytes that cannot stand in a URI are encoded,
+	// and so are "*" and "$" as literals.
 	rfcForm form = iota
 	// googleForm: in patterns, triplets are upper-case and bytes outside ASCII are
 	// encoded. Targets stay as they are.
@@ -27,13 +27,13 @@ const (
 
 // A byte has some of these properties.
 const (
-	decoded         = 1 << iota // its triplet is decoded: it is unreserved, or reserved and no delimiter
-	foreign                     // it cannot stand in a URI
-	control                     // it is a control byte and no tab
-	star                        // it is "*"
-	question                    // it is "?"
-	altered                     // some normal form changes it in a pattern
-	alteredInTarget             // some normal form changes it in a target, or net/url writes a triplet for it in a path
+	decoded      = 1 << iota // rfcForm decodes its triplet
+	foreign                  // it cannot stand in a URI
+	control                  // it is a control byte and no tab
+	star                     // it is "*"
+	question                 // it is "?"
+	altered                  // some normal form changes it in a pattern, or it is "#", which ends a target
+	changedInURL             // some normal form changes it in a target, or net/url writes a triplet for it in a path
 )
 
 // properties holds the properties of every byte: RFC 3986, sections 2.2 and 2.3.
@@ -44,7 +44,7 @@ var properties = func() (t [256]uint8) {
 			t[i] = decoded
 		case c <= ' ' || c >= 0x7F || contains("\"<>\\^`{|}", c):
 			t[i] = foreign | altered
-		case !contains("/*?", c):
+		case !contains("/*?", c): // "#", "$" and "%"
 			t[i] = altered
 		}
 		if i < ' ' && i != '\t' {
@@ -54,7 +54,7 @@ var properties = func() (t [256]uint8) {
 	t['*'], t['?'] = star, question
 	for i := range t {
 		if t[i]&(altered|star) != 0 || contains("?!'()[]", byte(i)) {
-			t[i] |= alteredInTarget
+			t[i] |= changedInURL
 		}
 	}
 	return t
@@ -130,7 +130,7 @@ func (f form) appendNormal(dst []byte, s string, as role) []byte {
 			continue
 		case p&foreign != 0 && f == rfcForm:
 			dst = appendTriplet(dst, c)
-			for i+1 < len(s) && s[i+1] >= 0x80 { // the rest of a text in one of most languages
+			for i+1 < len(s) && s[i+1] >= 0x80 { // a word of most languages is a run of such bytes
 				i++
 				dst = appendTriplet(dst, s[i])
 			}
@@ -147,7 +147,7 @@ func (f form) appendNormal(dst []byte, s string, as role) []byte {
 			encode = c == '%' || ok && c == '/'
 		case f == googleForm:
 			encode = ok || c >= 0x80
-		case ok:
+		case ok: // rfcForm, as below
 			encode = properties[c]&decoded == 0 && !(inQuery && as != asTarget && (c == '/' || c == '?'))
 		case c == '*' || c == '$':
 			encode = as != asPattern || c == '$' && i+1 < len(s)

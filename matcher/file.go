@@ -77,12 +77,12 @@ func (f *File) Size() int {
 	}
 	n := int(unsafe.Sizeof(*f)) + len(f.text)
 	counted := map[*Group]bool{}
-	for a := f.groups.Load(); a != nil; a = a.older {
-		n += int(unsafe.Sizeof(*a)) + len(a.token)
-		if !counted[a.group] {
-			n += a.group.Size()
+	for k := f.groups.Load(); k != nil; k = k.older {
+		n += int(unsafe.Sizeof(*k)) + len(k.token)
+		if !counted[k.group] {
+			n += k.group.Size()
 		}
-		counted[a.group] = true
+		counted[k.group] = true
 	}
 	return n
 }
@@ -94,9 +94,9 @@ func (f *File) Group(token string) *Group {
 	if f == nil {
 		return noGroup
 	}
-	for a := f.groups.Load(); a != nil; a = a.older {
-		if a.token == token {
-			return a.group
+	for k := f.groups.Load(); k != nil; k = k.older {
+		if k.token == token {
+			return k.group
 		}
 	}
 	return f.keepGroup(&keptGroup{token: token, group: f.choose(token)})
@@ -106,21 +106,22 @@ func (f *File) Group(token string) *Group {
 var noGroup = new(Group)
 
 // keepGroup keeps the group of a token and returns it. If the File has the same group for
-// another token already, keepGroup keeps and returns that one.
-func (f *File) keepGroup(a *keptGroup) *Group {
+// another token already, keepGroup keeps and returns the group it has. Two groups of one File
+// are the same if they have the same user-agent value; "" can mean a group or none.
+func (f *File) keepGroup(k *keptGroup) *Group {
 	for {
 		newest, count := f.groups.Load(), 1
 		for o := newest; o != nil; o = o.older {
 			count++
-			if o.group.agent == a.group.agent && a.group.agent != "" {
-				a.group = o.group // in one file, the same user-agent value means the same group
+			if o.group.agent == k.group.agent && k.group.agent != "" {
+				k.group = o.group
 			}
 		}
-		if a.older = newest; count > maxGroups {
-			a.older = nil
+		if k.older = newest; count > maxGroups {
+			k.older = nil
 		}
-		if f.groups.CompareAndSwap(newest, a) {
-			return a.group
+		if f.groups.CompareAndSwap(newest, k) {
+			return k.group
 		}
 	}
 }
@@ -149,13 +150,17 @@ func (f *File) Lines() iter.Seq2[int, string] {
 			return
 		}
 		s := f.scan()
-		for start, end, ok := s.nextLine(); ok && yield(int(s.line), s.text[start:end]); start, end, ok = s.nextLine() {
+		for {
+			start, end, ok := s.nextLine()
+			if !ok || !yield(int(s.line), s.text[start:end]) {
+				return
+			}
 		}
 	}
 }
 
-// list yields the lines of the records for which show returns true, and the text
-// that it returns.
+// list yields the line number of each record for which show returns true, and the text that
+// show returns.
 func (f *File) list(show func(*scanner) (text string, ok bool)) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		if f == nil {

@@ -4,31 +4,6 @@ import "strings"
 
 // This file compares one pattern with a target: RFC 9309, section 2.2.3.
 
-// setPair sets pair of r for a pattern in normal form: the last two bytes that are no "*" and
-// no "$".
-func (r *rule) setPair(pattern string) {
-	for i := len(pattern) - 1; i > 0 && r.pair == 0; i-- {
-		if a, b := pattern[i-1], pattern[i]; a != '*' && b != '*' && b != '$' {
-			r.pair = pairOf(a, b)
-		}
-	}
-}
-
-// setShape sets shape of r for a pattern in normal form.
-func (r *rule) setShape(pattern string) {
-	short, anchored := strings.CutSuffix(pattern, "$")
-	literal := strings.TrimRight(short, "*")
-	switch {
-	case len(literal) < len(short):
-		r.shape = endStars
-	case anchored:
-		r.shape = endAnchor
-	}
-	if contains(literal, '*') {
-		r.shape |= innerStar
-	}
-}
-
 // matchStars reports whether the literal p matches a beginning of t, or all of t
 // if anchored is set. p has a star, but not at its end.
 //

@@ -23,7 +23,7 @@ type Group struct {
 	delay    time.Duration // the crawl-delay
 	hasDelay bool          // there is a crawl-delay
 	rules    rules
-	asked    atomic.Bool           // Match has been called
+	asked    atomic.Bool           // a target was matched with more than fewRules rules
 	index    atomic.Pointer[index] // nil if the rules are tried one after another
 }
 
@@ -48,7 +48,7 @@ type line struct {
 // first match in a file with 1,000 rules takes three quarters of the time.
 var builders = sync.Pool{New: func() any { return new(builder) }}
 
-// reset removes all records.
+// reset removes all records and sets the dialect.
 func (b *builder) reset(d *Dialect) {
 	*b = builder{d, b.rules[:0], b.patterns[:0], b.lines[:0], b.written[:0]}
 }
@@ -60,7 +60,8 @@ func (b *builder) cutLines(n int) {
 	}
 }
 
-// removeGroups removes the rules and the first n lines.
+// removeGroups removes the groups before the one being read, which has no rules yet: all rules
+// and the first n lines.
 func (b *builder) removeGroups(n int) {
 	b.rules, b.patterns = b.rules[:0], b.patterns[:0]
 	begin := int32(len(b.written))
@@ -118,7 +119,7 @@ func (b *builder) addRule(s *scanner) {
 func (b *builder) addPattern(s *scanner, pattern string) {
 	body, anchored := strings.CutSuffix(pattern, "$")
 	props := propertiesOf(body)
-	if props&control != 0 && !b.dialect.loose {
+	if props&control != 0 && !b.dialect.controls {
 		return
 	}
 	r := rule{begin: int32(len(b.patterns)), line: s.line, allow: s.kind == allow, query: props&question != 0}
@@ -128,12 +129,15 @@ func (b *builder) addPattern(s *scanner, pattern string) {
 		b.patterns = b.dialect.form.appendNormal(b.patterns, pattern, asPattern)
 	}
 	normal := view(b.patterns[r.begin:])
-	if r.setPair(normal); (anchored || props&star != 0) && !b.dialect.literal {
+	r.setPair(normal)
+	if (anchored || props&star != 0) && !b.dialect.literal {
 		r.setShape(normal)
 	}
 	b.rules = append(b.rules, r)
+	// The value is kept as written if the rule has another text: in normal form, or for the folder
+	// of an index page.
 	if value := s.value(); props&altered != 0 && normal != value || len(pattern) != len(value) {
-		if n := len(b.lines); n == 0 || b.lines[n-1].number != s.line { // not yet
+		if n := len(b.lines); n == 0 || b.lines[n-1].number != s.line { // the other rule of the line kept none
 			b.addLine(s, value)
 		}
 	}
@@ -146,7 +150,7 @@ func (g *Group) Agent() string { return g.agent }
 // Rules returns the rules that can match something, in the order of the file.
 func (g *Group) Rules() iter.Seq[Rule] {
 	return func(yield func(Rule) bool) {
-		last := int32(0)
+		last := int32(0) // a line with an index page makes two rules
 		for i, r := range g.rules.list {
 			if r.line != last && !yield(g.asWritten(int32(i))) {
 				return
@@ -159,7 +163,7 @@ func (g *Group) Rules() iter.Seq[Rule] {
 // asWritten returns rule i as it is written in the file.
 func (g *Group) asWritten(i int32) Rule {
 	r := &g.rules.list[i]
-	n := sort.Search(len(g.lines), func(i int) bool { return g.lines[i].number >= r.line })
+	n := sort.Search(len(g.lines), func(n int) bool { return g.lines[n].number >= r.line })
 	if n == len(g.lines) || g.lines[n].number != r.line {
 		return Rule{int(r.line), r.allow, g.rules.pattern(i)}
 	}
@@ -183,6 +187,7 @@ func (g *Group) Match(target string) Match {
 		return g.decide(target, target)
 	}
 	target = g.dialect.originForm(target)
+	// googleForm changes no target.
 	if g.dialect.form == googleForm || propertiesOf(target)&(altered|star) == 0 {
 		return g.decide(target, target)
 	}

@@ -10,7 +10,7 @@ import (
 // their number: RFC 9309, section 2.2.2.
 //
 // A pattern is cut at its stars into a head, which begins the target, and pieces, each
-// of which stands somewhere after the part before. A rule without pieces is found by its
+// of which stands somewhere after the part before it. A rule without pieces is found by its
 // literal: see dictionary. A rule with pieces can only match if the target has all of them.
 // So it is filed under its rarest piece, and is a candidate only if the target has that piece
 // and begins with the head.
@@ -26,7 +26,7 @@ type lookup struct {
 	literals   dictionary  // the literals of the rules without pieces
 	plain      []int32     // by number of the literal: number of the rule
 	pieces     dictionary  // the different pieces of all rules
-	parts      []span      // by number of the piece: where it stands
+	spans      []span      // by number of the piece: where it stands in the text of the rules
 	firstFiled []int32     // by number of the piece: the first of the rules that are filed under it, or -1
 	pieceOf    []int32     // the numbers of the pieces of each rule in filed, rule after rule
 	filed      []filedRule // the rules with pieces
@@ -53,22 +53,22 @@ func newIndex(s *rules, few int) *index {
 // addRules adds the rules with a query, or the rules without one.
 func (x *lookup) addRules(query bool) {
 	s := x.rules
-	var heads, pieces []span
+	var literals, pieces []span
 	for i := range s.list {
 		r := &s.list[i]
 		if r.query != query {
 			continue
 		}
 		rest, begin := s.literal(int32(i)), r.begin
-		switch {
-		case !r.starred():
-			heads = append(heads, span{begin, begin + int32(len(rest)), int32(i)})
+		if !r.starred() {
+			literals = append(literals, span{begin, begin + int32(len(rest)), int32(i)})
 			continue
-		case pieces == nil:
-			pieces = make([]span, 0, strings.Count(s.text[r.begin:], "*"))
+		}
+		if pieces == nil {
+			pieces = make([]span, 0, strings.Count(s.text[begin:], "*")) // each piece follows a star
 		}
 		part := until(rest, '*')
-		filed := filedRule{int32(i), int32(len(part)), int32(len(pieces)), 0, -1}
+		filed := filedRule{number: int32(i), head: int32(len(part)), from: int32(len(pieces))}
 		for len(part) < len(rest) {
 			begin, rest = begin+int32(len(part))+1, rest[len(part)+1:]
 			if part = until(rest, '*'); part != "" {
@@ -78,13 +78,13 @@ func (x *lookup) addRules(query bool) {
 		filed.to = int32(len(pieces))
 		x.filed = append(x.filed, filed)
 	}
-	x.filed = slices.Clone(x.filed)
-	sortSpans(s.text, heads, make([]span, len(heads)), 0)
-	x.plain = make([]int32, len(heads))
-	for i, k := range heads {
+	x.filed = slices.Clone(x.filed) // without spare memory
+	sortSpans(s.text, literals, make([]span, len(literals)), 0)
+	x.plain = make([]int32, len(literals))
+	for i, k := range literals {
 		x.plain[i] = k.number
 	}
-	x.literals = newDictionary(len(heads), func(i int32) string { return s.literal(x.plain[i]) })
+	x.literals = newDictionary(len(literals), func(i int32) string { return s.literal(x.plain[i]) })
 	if len(pieces) > 0 {
 		x.addPieces(pieces)
 		x.fileRules()
@@ -103,14 +103,15 @@ func (x *lookup) addPieces(list []span) {
 		}
 		x.pieceOf[k.number] = int32(len(different) - 1)
 	}
-	x.parts = slices.Clone(different)
-	x.pieces = newDictionary(len(x.parts), func(i int32) string { return x.parts[i].in(s.text) })
+	x.spans = slices.Clone(different)
+	x.pieces = newDictionary(len(x.spans), func(i int32) string { return x.spans[i].in(s.text) })
+	x.pieces.setStarts()
 	x.pieces.setJumps()
 }
 
 // fileRules files each rule with pieces under its rarest piece.
 func (x *lookup) fileRules() {
-	uses := make([]int32, len(x.pieces.prefix)) // by number of the piece: how often it stands in rules
+	uses := make([]int32, len(x.spans)) // by number of the piece: how often it stands in rules
 	for _, p := range x.pieceOf {
 		uses[p]++
 	}
@@ -164,8 +165,8 @@ func (x *lookup) bestFiled(t string, best int32) int32 {
 	candidates := candidatesBuf[:0]
 	last := int32(-1) // the piece found before
 	for _, f := range found {
-		// Between a prefix of f.piece and f.piece sort only pieces with that prefix. So if the
-		// prefix does not sort after last, it is a prefix of last, or last itself, and was tried.
+		// All pieces that sort between f.piece and a prefix of f.piece have that prefix, too. So if
+		// the prefix does not sort after last, it is last or a prefix of last, and was tried.
 		for i := f.piece; i > last; i = x.pieces.prefix[i] {
 			candidates = x.appendFiled(candidates, i, t, best)
 		}
@@ -173,7 +174,7 @@ func (x *lookup) bestFiled(t string, best int32) int32 {
 	}
 	var p *places
 	if len(candidates) > x.few {
-		p = newPlaces(x, slices.Clone(found), len(t))
+		p = newPlaces(x, slices.Clone(found), len(t)) // the clone lets foundBuf stay on the stack
 	}
 	for _, c := range candidates {
 		r := &x.filed[c]
@@ -203,7 +204,7 @@ func (d *dictionary) appendFound(found []foundPiece, t string) []foundPiece {
 }
 
 // fewCandidates is the number of candidates up to which their pieces are searched for
-// one by one, without memory.
+// one by one, without allocating.
 const fewCandidates = 64
 
 // appendFiled appends the rules that are filed under a piece, outrank best, and have a
@@ -227,7 +228,7 @@ func (x *lookup) matches(r *filedRule, t string, p *places) bool {
 		return x.rules.matches(r.number, t)
 	}
 	pieces := x.pieceOf[r.from:r.to]
-	for _, i := range slices.Backward(pieces) {
+	for _, i := range slices.Backward(pieces) { // before any place is searched for: most rules lack a piece
 		if !p.has(i) {
 			return false
 		}
@@ -258,14 +259,14 @@ func (s *rules) size(x *index) int {
 		n += int(unsafe.Sizeof(*x))
 		for i := range x {
 			l := &x[i]
-			n += l.literals.size() + bytesOf(l.plain) + l.pieces.size() + bytesOf(l.parts) + bytesOf(l.firstFiled) + bytesOf(l.pieceOf) + bytesOf(l.filed)
+			n += l.literals.size() + bytesOf(l.plain) + l.pieces.size() + bytesOf(l.spans) + bytesOf(l.firstFiled) + bytesOf(l.pieceOf) + bytesOf(l.filed)
 		}
 	case len(s.list) > fewRules:
 		n += int(unsafe.Sizeof(*x))
 		for i := range s.list {
 			n += 8/keyEvery + 4 + 4  // key, prefix, plain or firstFiled
 			if s.list[i].starred() { // most of them have one piece
-				n += int(unsafe.Sizeof(filedRule{})+unsafe.Sizeof(span{})) + 8
+				n += int(unsafe.Sizeof(filedRule{})+unsafe.Sizeof(span{})) + 4 + 4 // jumps and pieceOf, too
 			}
 		}
 	}

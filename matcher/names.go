@@ -22,8 +22,8 @@ const (
 var names = [...]string{agent: "user-agent", disallow: "disallow", allow: "allow", sitemap: "sitemap", delay: "crawl-delay"}
 
 // misspellings lists misspelled names met in real files ("accept common
-// misspellings of the record", RFC 9309, section 2.2.4). House rule: the three
-// records of the protocol are read as generously as others.
+// misspellings of the record", RFC 9309, section 2.2.4). The section speaks of other records.
+// House rule: misspelled user-agent, allow and disallow records are accepted, too.
 var misspellings = map[string]kind{
 	"user agent": agent, "useragent": agent, "user_agent": agent, "user-agents": agent,
 	"users-agent": agent, "user-agnet": agent, "user-agen": agent, "uuser-agent": agent,
@@ -82,8 +82,8 @@ func (d *Dialect) kindOf(name string) (k kind, misspelled bool) {
 // isRule reports whether records of this kind are rules.
 func (k kind) isRule() bool { return k == allow || k == disallow }
 
-// isOther reports whether records of this kind are neither rules nor user-agent lines
-// (RFC 9309, section 2.2.4).
+// isOther reports whether this is a kind of the other records of RFC 9309, section 2.2.4, which
+// are neither rules nor user-agent lines.
 func (k kind) isOther() bool { return k == other || k == sitemap || k == delay }
 
 // reason returns why the record has no effect, or that its misspelling is accepted; ""
@@ -116,7 +116,7 @@ func (s *scanner) idleReason() string {
 		return "rule outside any group"
 	case pattern == "":
 		return "empty pattern"
-	case !d.loose && propertiesOf(pattern)&control != 0:
+	case !d.controls && propertiesOf(pattern)&control != 0:
 		return "control bytes in the pattern"
 	case !d.canBegin(pattern):
 		return "rule that can never match: its pattern begins with neither / nor *"
@@ -124,7 +124,7 @@ func (s *scanner) idleReason() string {
 	return ""
 }
 
-// canBegin reports whether a pattern can match a path by its first byte.
+// canBegin reports whether the first byte of a pattern can match that of a path, which is "/".
 func (d *Dialect) canBegin(pattern string) bool {
 	return pattern != "" && (pattern[0] == '/' || pattern[0] == '*' && !d.literal)
 }

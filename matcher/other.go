@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// This file returns the other records of a group, and reads the crawl-delay: RFC
-// 9309, section 2.2.4.
+// This file lists the records of a group that RFC 9309, section 2.2.4, calls other records, and
+// reads the crawl-delay.
 
 // Other is as [File.Other] for the records that stand in the groups of the
 // crawler. Sitemap records stand in no group (RFC 9309, section 2.2.4).
@@ -29,11 +29,12 @@ func (g *Group) Other(field string) iter.Seq2[int, string] {
 // of a Duration are its maximum.
 func (g *Group) CrawlDelay() (d time.Duration, ok bool) { return g.delay, g.hasDelay }
 
-// parseSeconds reads a decimal number of seconds, zero or more.
+// parseSeconds reads a decimal number of seconds, zero or more. ParseFloat takes more than
+// that: hexadecimal numbers, which have an "x", "Inf" and "NaN", and underscores.
 func parseSeconds(s string) (time.Duration, bool) {
 	v, err := strconv.ParseFloat(s, 64)
 	switch {
-	case s == "" || strings.ContainsAny(s, "xXpPiInN_"), err != nil && !math.IsInf(v, 1), !(v >= 0):
+	case strings.ContainsAny(s, "xXnN_"), err != nil && !math.IsInf(v, 1), v < 0:
 		return 0, false
 	case v >= math.MaxInt64/float64(time.Second):
 		return math.MaxInt64, true

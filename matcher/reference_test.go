@@ -180,7 +180,7 @@ func (d Dialect) refTarget(target string) string {
 
 // refLength returns the length of the rule if it matches the target, or -1.
 func (d Dialect) refLength(r refRule, target string) int {
-	if r.pattern == "" || !d.loose && strings.ContainsFunc(r.pattern, func(c rune) bool { return c < ' ' && c != '\t' }) {
+	if r.pattern == "" || !d.controls && strings.ContainsFunc(r.pattern, func(c rune) bool { return c < ' ' && c != '\t' }) {
 		return -1
 	}
 	if d.literal {

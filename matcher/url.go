@@ -9,7 +9,7 @@ import (
 // 3986, section 3.
 
 // MatchURL is as [File.Match] on the request target that net/http sends for u. A
-// path without a leading slash gets one. Once the group of the token is compiled, it
+// path without a leading slash gets one. Once f has the group of the token, MatchURL
 // allocates nothing unless net/url has to decode or encode the path, or the target is
 // very long.
 func (f *File) MatchURL(token string, u *url.URL) Match { return f.Group(token).MatchURL(u) }
@@ -21,7 +21,7 @@ func (g *Group) MatchURL(u *url.URL) Match {
 		return g.Match(u.RequestURI())
 	}
 	target := u.Path
-	normal := u.RawPath == "" && propertiesOf(target)&alteredInTarget == 0 && strings.HasPrefix(target, "/")
+	normal := u.RawPath == "" && propertiesOf(target)&changedInURL == 0 && strings.HasPrefix(target, "/")
 	if !normal {
 		if target = u.EscapedPath(); !strings.HasPrefix(target, "/") {
 			target = "/" + target
@@ -62,14 +62,18 @@ func (d *Dialect) originForm(target string) string {
 func isScheme(s string) bool {
 	for i := range len(s) {
 		c := s[i]
-		if l := c | 0x20; !('a' <= l && l <= 'z' || i > 0 && (isDigit(c) || c == '+' || c == '-' || c == '.')) {
+		if l := lower(c); !('a' <= l && l <= 'z' || i > 0 && (isDigit(c) || c == '+' || c == '-' || c == '.')) {
 			return false
 		}
 	}
 	return s != ""
 }
 
-// pathStart returns where the authority that begins at s[i] ends.
+// isDigit reports whether c is a decimal digit.
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// pathStart returns where the authority that begins at s[i] ends. A ";" ends it, too, as in
+// google/robotstxt.
 func pathStart(s string, i int) int {
 	for i < len(s) && s[i] != '/' && s[i] != '?' && s[i] != ';' {
 		i++
