@@ -42,6 +42,7 @@ func TestSkipped(t *testing.T) {
 		{"google/three_words", Google(), group + "disallow /a b", "not a record: no name before a colon"},
 		{"google/long_line", Google(), group + "disallow: /" + long, "past the limit: what follows here is not read"},
 		{"google/line_of_the_limit", Google(), group + "disallow: /" + long[:8*2083-1-len("disallow: /")], ""},
+		{"google/long_line_that_begins_blank", Google(), group + strings.Repeat(" ", 17000) + "x", "past the limit: what follows here is not read"},
 		{"google/line_of_one_byte_more", Google(), group + "disallow: /" + long[:8*2083-len("disallow: /")], "past the limit: what follows here is not read"},
 		{"2.5/long_line", Dialect{}, group + "disallow: /" + long, ""},
 		{"1996/agent_and_blank_line", Koster1996(), "user-agent: *\ndisallow: /a\n\ndisallow: /b", "rule outside any group"},

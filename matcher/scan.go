@@ -60,13 +60,13 @@ func (s *scanner) value() string { return s.text[s.valueAt:s.to] }
 
 // next reads the next record and reports whether there is one.
 func (s *scanner) next() bool {
-	if s.cut {
-		s.cut = false
-		s.record = record{kind: tooLong, line: s.line, grouped: s.grouped}
-		return true
-	}
 	d := s.dialect
 	for {
+		if s.cut {
+			s.cut = false
+			s.record = record{kind: tooLong, line: s.line, grouped: s.grouped}
+			return true
+		}
 		start, end, ok := s.nextLine()
 		if !ok {
 			return false
