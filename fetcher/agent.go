@@ -11,8 +11,9 @@ import (
 // This file handles the name of the crawler (RFC 9309, section 2.2.1): the agent that
 // requests carry, and the product tokens that groups are looked up by.
 
-// productTokens returns the tokens to look up groups by: those given, each of
-// which must be part of the agent, or else the one that the agent begins with.
+// productTokens checks the agent, and returns the tokens to look up groups by: those
+// given, each of which must be part of the agent, or else the one that the agent
+// begins with.
 func productTokens(agent, given string) (string, error) {
 	if strings.TrimSpace(agent) == "" {
 		return "", errors.New(`fetcher: the agent is empty; want a User-Agent such as "ExampleBot/0.1 (+https://example.com/bot)"`)
@@ -96,6 +97,6 @@ func (t *Transport) checkAgent(sent string) {
 		}
 	}
 	if t.reported.CompareAndSwap(false, true) {
-		t.engine.watch.foreignAgent(sent, t.token)
+		t.engine.watch.agent(sent, t.token)
 	}
 }

@@ -22,15 +22,14 @@ import (
 // maxBuffer bounds the memory that a declared length takes before the body arrives, in bytes.
 const maxBuffer = 64 << 10
 
-// readBody reads the decoded content of an answer (RFC 9309, section 2.5), and of a longer one
-// no more than limit + 1 bytes.
-// Content that ends before its announced length, in the middle of a chunk or of
-// its encoding is an error: a file cut by the network must not pass for a whole
-// one. The length is checked here as well as in net/http, for other bases.
+// readBody returns the decoded content of an answer (RFC 9309, section 2.5), or the first
+// limit + 1 bytes of it. Content that ends before its announced length, in the middle of a
+// chunk or of its encoding is an error: a file cut by the network must not pass for a
+// whole one. The length is checked here as well as in net/http, for other bases.
 //
-// The work is bounded: no more raw bytes are read than twice the limit, so an
-// encoded body cannot keep the decoder busy without giving anything. The reader ends
-// soon after ctx, also if the body does not.
+// The work is bounded: no more raw bytes are read than twice the limit and 64 KiB, so
+// an encoded body cannot keep the decoder busy without giving anything. The reader
+// ends soon after ctx, also if the body does not.
 func readBody(ctx context.Context, resp *http.Response, header http.Header, limit int) ([]byte, error) {
 	raw := &rawBody{ctx: ctx, r: resp.Body, left: 2*int64(limit) + 64<<10}
 	r, err := decodedReader(raw, header, resp.Uncompressed)

@@ -15,16 +15,17 @@ import (
 
 // A visit is one URL on its way to a decision and to a turn. It belongs to one call.
 type visit struct {
-	target     *url.URL
-	key        string         // the authority of target
-	rec        *policy.Record // governs target; before the decision the record in memory, nil if that is due
-	delay      time.Duration  // Crawl-delay of the group that the crawler obeys
-	fetched    bool           // this visit began the fetch of rec, and did not join another one
-	redirected bool           // a redirect led to target
-	allowed    bool           // rec allows target, and no option needs the whole decision
+	target      *url.URL
+	key         string         // the authority of target
+	rec         *policy.Record // governs target; before the decision the record in memory, nil if that is due
+	delay       time.Duration  // Crawl-delay of the group that the crawler obeys
+	beganFlight bool           // this visit began the flight that found rec, and did not join another one
+	redirected  bool           // a redirect led to target
+	allowed     bool           // rec allows target, and no option needs the whole decision
 }
 
-// visit begins a visit of a URL.
+// visit begins a visit of a URL: it fills in the authority, and the record in memory unless that
+// is due.
 func (e *engine) visit(target *url.URL) (v visit, err error) {
 	v.target = target
 	if v.key, err = e.authority(target); err == nil {
@@ -69,6 +70,18 @@ func (t *Transport) decide(ctx context.Context, v *visit) (policy.Decision, erro
 	return t.decideBy(v), nil
 }
 
+// sleepUntil waits until at, or until ctx ends. If ctx has a deadline that is not after at, it
+// does not wait and returns false.
+func sleepUntil(ctx context.Context, at time.Time) bool {
+	if deadline, ok := ctx.Deadline(); ok && !at.Before(deadline) {
+		return false
+	}
+	until, cancel := context.WithDeadline(ctx, at)
+	defer cancel()
+	<-until.Done()
+	return true
+}
+
 // decideBy decides on a URL by v.rec.
 func (t *Transport) decideBy(v *visit) policy.Decision {
 	v.delay, _ = v.rec.File().Group(t.token).CrawlDelay()
@@ -88,7 +101,7 @@ func (t *Transport) withoutRecord(v *visit) (policy.Decision, bool) {
 		d.Profile = t.engine.opts.Profile.Name
 		d = t.withTurn(d, v)
 	}
-	v.rec = nil
+	v.rec = nil // which did not govern the URL
 	return d, true
 }
 
@@ -118,7 +131,7 @@ func (t *Transport) houseDecision(v policy.Verdict, target *url.URL) policy.Deci
 // decisionFor returns the decision that an error stands for: a turn comes too late, or
 // Options.PageEgress refuses an address. Any other error is returned. If ctx has ended, its
 // cause is the error, even if that says that another URL has no turn in time.
-func (t *Transport) decisionFor(ctx context.Context, target *url.URL, err error) (d policy.Decision, unknown error) {
+func (t *Transport) decisionFor(ctx context.Context, target *url.URL, err error) (d policy.Decision, other error) {
 	var late *pace.RefusedError
 	var forbidden *egress.RefusedError
 	switch {

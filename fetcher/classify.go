@@ -55,7 +55,8 @@ func class(ctx context.Context, err error) policy.Class {
 	return policy.Protocol
 }
 
-// isTLS reports whether err is a failure of the handshake or of a certificate.
+// isTLS reports whether err is a failure of the handshake or of a certificate. An alert that the
+// server sent is a *net.OpError whose Op is "remote error".
 func isTLS(err error) bool {
 	var op *net.OpError
 	var cert *tls.CertificateVerificationError

@@ -23,7 +23,7 @@ type Options struct {
 	// section 2.2.1), or several, separated by commas, the most specific first:
 	// with "ExampleBot-Image, ExampleBot" the first that has a group is obeyed,
 	// and "*" only if none has. Each must be part of the agent. Empty takes it
-	// from the agent: the part before the first "/" or space, as in
+	// from the agent: the part before the first "/", "(" or space, as in
 	// "ExampleBot/0.1 (+https://example.com/bot)". It must be set when the agent
 	// begins with something else, such as "Mozilla/5.0".
 	Token string

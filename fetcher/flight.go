@@ -26,12 +26,12 @@ type flight struct {
 	unsigned    bool        // Options.Sign failed
 	stored      []byte      // the value in the store when it was last read; nil if there was none
 
-	rec       *policy.Record // for the callers, when the flight has ended
-	requested bool           // the file was fetched during the flight, by this process or another of the fleet
+	rec     *policy.Record // for the callers, when the flight has ended
+	fetched bool           // the file was fetched during the flight, by this process or another of the fleet
 }
 
 // joinFlight joins the flight of v's authority, or begins one, and waits for it no longer
-// than ctx. It fills in v.rec and v.fetched. The flight goes on when a caller leaves. With
+// than ctx. It fills in v.rec and v.beganFlight. The flight goes on when a caller leaves. With
 // force, joinFlight waits until a flight has fetched the file: a record from memory or from
 // the store is not enough.
 func (e *engine) joinFlight(ctx context.Context, v *visit, force bool) error {
@@ -50,12 +50,12 @@ func (e *engine) joinFlight(ctx context.Context, v *visit, force bool) error {
 		select {
 		case <-ctx.Done():
 			return contextError(ctx)
-		case d := <-done:
-			if d.Err != nil {
-				return fmt.Errorf("fetcher: fetching robots.txt of %s: %w", key, d.Err)
+		case r := <-done:
+			if r.Err != nil {
+				return fmt.Errorf("fetcher: fetching robots.txt of %s: %w", key, r.Err)
 			}
-			if f := d.Val.(*flight); f.requested || !force {
-				v.rec, v.fetched = f.rec, mine
+			if f := r.Val.(*flight); f.fetched || !force {
+				v.rec, v.beganFlight = f.rec, mine
 				return nil
 			}
 		}
@@ -99,7 +99,7 @@ func (e *engine) findOrFetch(f *flight, force bool) (*policy.Record, error) {
 	}
 	known, release := e.storage.lease(f, known, force)
 	if release == nil { // another process has just learnt known
-		f.requested = true
+		f.fetched = true
 		return e.memory.remember(known), nil
 	}
 	defer release()
@@ -110,10 +110,10 @@ func (e *engine) findOrFetch(f *flight, force bool) (*policy.Record, error) {
 // record before any waiter gets it. If the record is due at once, since the server refused
 // the validators or confirmed another file, fetchFile fetches once more. Then it saves the
 // record, and returns the record in force, which is another one if the store has a newer
-// record. An error means that no request was made, so that there is nothing to learn: the
-// turn would come too late, or Options.PageEgress refuses the address.
+// record. An error says why a request was not made, which teaches nothing: its turn would
+// come too late, or Options.PageEgress refuses the address.
 func (e *engine) fetchFile(f *flight, rec *policy.Record) (*policy.Record, error) {
-	f.requested = true
+	f.fetched = true
 	for again := range 2 {
 		trip, failed := e.newTrip(f.key)
 		var refused *egress.RefusedError
@@ -157,7 +157,7 @@ func (e *engine) learn(f *flight, old *policy.Record, a policy.Attempt) *policy.
 	e.storage.witness.noteFetch(f.key, answered, a.Received)
 	// The file is hostile input: if Learn ever panics, the fetch counts as failed.
 	var rec *policy.Record
-	err := callUser(context.Background(), e.watch.log, func() error { rec = e.opts.Profile.Learn(old, a); return nil })
+	err := callBounded(context.Background(), e.watch.log, func() error { rec = e.opts.Profile.Learn(old, a); return nil })
 	if err != nil {
 		a.Body, a.Err = nil, &policy.Failure{Class: policy.Body, Err: err}
 		rec = e.opts.Profile.Learn(old, a)
@@ -186,7 +186,7 @@ func (e *engine) attempt(f *flight, old *policy.Record, turn pace.Turn, trip *eg
 	defer cancel()
 	a := policy.Attempt{Robots: f.key + robotsPath, Sent: time.Now()}
 	if err == nil {
-		err = callUser(context.Background(), e.watch.log, func() error {
+		err = callBounded(context.Background(), e.watch.log, func() error {
 			r := &retrieval{engine: e, ctx: ctx, key: f.key, old: old, turn: turn, trip: trip}
 			r.retrieve(&a)
 			r.probe(&a)

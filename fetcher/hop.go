@@ -31,9 +31,8 @@ const (
 )
 
 // tries are the tries to request one URL. They belong to one hop, and are the
-// http.RoundTripper below go-retryablehttp. It has no CloseIdleConnections, which
-// go-retryablehttp would call after each failure, so that the connections for pages stay
-// open.
+// http.RoundTripper below go-retryablehttp. They have no method CloseIdleConnections:
+// go-retryablehttp would call it after each failure, and close the connections for pages.
 type tries struct {
 	retrieval  *retrieval
 	url        *url.URL
@@ -94,7 +93,7 @@ func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
 		t.late = true
 		return nil, err
 	}
-	defer turn.Done() // if the error of a base panics when it is looked at
+	defer turn.Done() // if a method of the base's error panics
 	t.made++
 	e.watch.counts.requests.Add(1)
 	start := time.Now()

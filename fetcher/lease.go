@@ -66,7 +66,8 @@ func (s *storage) lease(f *flight, old *policy.Record, force bool) (known *polic
 // old. Records are compared by the time of their next fetch.
 func differs(old, known *policy.Record) bool { return !known.NextTry().Equal(old.NextTry()) }
 
-// tryLease takes the lease if it is free. While releases hang, it takes none.
+// tryLease takes the lease if it is free. While releases hang, it takes none: it could not give
+// the lease back.
 func (s *storage) tryLease(key string) (release func(), err error) {
 	if err := s.releases.Enter(time.Now()); err != nil {
 		return nil, err

@@ -81,8 +81,8 @@ type memory struct {
 // a text is taken. A program has one, or one for each of its crawlers.
 const maxTokens = 8
 
-// changesBytes bounds the changes that are remembered: about 1,800, for Usage of an answer
-// that arrived not long ago.
+// changesBytes bounds the memory for changes, in bytes. About 1,800 fit, enough for Usage of
+// an answer that arrived not long ago.
 const changesBytes = 256 << 10
 
 // newMemory returns an empty memory of at most maxBytes bytes.
@@ -116,7 +116,7 @@ func (m *memory) remember(rec *policy.Record) *policy.Record {
 	if text := rec.Text(); text != nil {
 		hash := m.records.Hash(text.Digest())
 		if part = m.records.Find(hash); part == nil {
-			part = m.records.Share(hash, text, m.size(text)) // deflates it
+			part = m.records.Share(hash, text, m.size(text)) // size deflates the text
 		}
 		if rec = rec.Share(part.Value()); rec.Text() != part.Value() { // another text with the same hash
 			m.records.Drop(part)

@@ -34,14 +34,13 @@ func (t *Transport) sendPage(req *http.Request, v *visit, turn pace.Turn, d *pol
 	if !strict {
 		watch.decided(req.Context(), d)
 	}
-	held = nil
+	held = nil // send closes the body, or leaves that to the base
 	resp, err := t.sendInTurn(req, v, turn)
 	if strict {
-		if refused, unknown := t.decisionFor(req.Context(), v.target, err); err != nil && unknown == nil {
-			return t.refuse(req, refused)
-		}
 		if err == nil {
 			held = resp.Body
+		} else if refused, other := t.decisionFor(req.Context(), v.target, err); other == nil {
+			return t.refuse(req, refused)
 		}
 		watch.decided(req.Context(), d)
 	}
@@ -51,13 +50,14 @@ func (t *Transport) sendPage(req *http.Request, v *visit, turn pace.Turn, d *pol
 
 // sendInTurn is send with a turn, which is zero if requests are not paced. The turn ends with
 // the answer's body, or with the request if there is no body to read. The next gap counts from
-// when the request is written, however long the connection took. Where no gap is kept, the
-// request goes out as it is: a copy with a trace costs more than the turn.
+// when the request is written, however long the connection took. If the turn need not know
+// when that is, the request goes out as it is: a copy with a trace costs more than the turn.
 func (t *Transport) sendInTurn(req *http.Request, v *visit, turn pace.Turn) (*http.Response, error) {
 	var began time.Time
 	if _, ok := req.Context().Deadline(); ok {
 		began = time.Now()
 	}
+	// Without a trace, a page is only made for an answer with a body, or for a failure.
 	newPage := func() *page { return &page{turn: turn, caller: req, rec: v.rec, began: began} }
 	var p *page
 	sent := req
@@ -86,9 +86,9 @@ func (t *Transport) sendInTurn(req *http.Request, v *visit, turn pace.Turn) (*ht
 	return resp, nil
 }
 
-// A page is a page request that has been sent in its turn. It owns the turn, and the copy of
-// the request that goes out if it matters when that is written. It is also the body of the
-// answer, whose end, or Close, ends the turn.
+// A page is a request for a page in its turn, and the body of the answer. The end of the body,
+// or Close, ends the turn. If the turn must know when the request is written, the page has
+// the copy that goes out and reports that.
 type page struct {
 	turn    pace.Turn
 	caller  *http.Request         // the request as RoundTrip got it
@@ -134,9 +134,8 @@ func (p *page) Close() error {
 // to count as a timeout of the host.
 const slowAfter = time.Second
 
-// fail reports a failed page to its turn, if the host or the way to it is the reason. It
-// reports nothing if the caller left, or if the request is one that cannot be sent, such as one
-// whose body cannot be read.
+// fail reports a failed page to its turn, as failTurn does. It reports nothing if the caller
+// left, or if the request is one that cannot be sent, such as one whose body cannot be read.
 func (p *page) fail(err error) {
 	ctx := p.caller.Context()
 	switch {
@@ -149,7 +148,7 @@ func (p *page) fail(err error) {
 		return
 	}
 	f := classify(context.Background(), err)
-	if f.Class != policy.Protocol || p.wrote.Load() {
+	if f.Class != policy.Protocol || p.wrote.Load() { // before it is written, the request itself may be wrong
 		failTurn(p.turn, f)
 	}
 }
@@ -200,7 +199,7 @@ func (t *Transport) Usage(resp *http.Response) usage.Set {
 		rec = p.rec
 	} else {
 		rec, _ = t.engine.memory.records.Get(key)
-		if resp.Body != nil { // else no client has returned resp, which is a question about the present
+		if resp.Body != nil { // no client returns a nil Body: such a resp asks what the site says now
 			changed, _ = t.engine.memory.changes.Get(key)
 		}
 	}

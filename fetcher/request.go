@@ -32,6 +32,7 @@ import (
 // request for /robots.txt itself is allowed.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	e, v := t.engine, visit{target: targetOf(req), redirected: req.Response != nil}
+	// Most requests need the authority only for a look-up: it stays in buf and is not allocated.
 	var buf [origin.Size]byte
 	key, err := e.appendAuthority(buf[:0], v.target)
 	if err != nil {
@@ -75,7 +76,7 @@ func (t *Transport) ungoverned(req *http.Request, why error) (*http.Response, er
 }
 
 // admit decides on a URL, and waits for the turn of its request if that may go out. The turn
-// is zero if requests are not paced.
+// is zero if requests are not paced, and in an audit if it comes too late.
 func (t *Transport) admit(ctx context.Context, v *visit) (turn pace.Turn, d policy.Decision, err error) {
 	if v.allowed {
 		d.Verdict = policy.Allow
@@ -85,7 +86,7 @@ func (t *Transport) admit(ctx context.Context, v *visit) (turn pace.Turn, d poli
 	}
 	if turn, err = t.takeTurn(ctx, v); err != nil {
 		var late policy.Decision
-		if late, err = t.decisionFor(ctx, v.target, err); d.Allowed() {
+		if late, err = t.decisionFor(ctx, v.target, err); d.Allowed() { // else it is an audit, and the URL was refused before
 			d = late
 		}
 	}
@@ -127,26 +128,14 @@ func waitContext(req *http.Request) (_ context.Context, stop func()) {
 	return ctx, func() { cancel(nil) }
 }
 
-// contextError returns why ctx ended: its cause, and ctx.Err() if that is not in the chain
-// of the cause.
+// contextError returns why ctx ended: its cause, wrapped together with ctx.Err() if that is
+// not in the chain of the cause.
 func contextError(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {
 		return cause
 	}
 	return fmt.Errorf("%w: %w", err, cause)
-}
-
-// sleepUntil waits until at or until ctx ends. If ctx has a deadline that is not after at,
-// it returns false at once.
-func sleepUntil(ctx context.Context, at time.Time) bool {
-	if deadline, ok := ctx.Deadline(); ok && !at.Before(deadline) {
-		return false
-	}
-	until, cancel := context.WithDeadline(ctx, at)
-	defer cancel()
-	<-until.Done()
-	return true
 }
 
 // errNoAnswer is the failure of a base that breaks the contract of
@@ -185,7 +174,7 @@ func (t *Transport) send(req, sent *http.Request, key string) (*http.Response, e
 	case resp.Request == sent:
 		resp.Request = req
 	}
-	if e.storage.fleet != nil && key != "" {
+	if e.storage.fleet != nil && key != "" { // the answer to a page, too, shows that the process has a network
 		e.storage.witness.noteFetch(key, true, time.Now())
 	}
 	return resp, nil
@@ -198,17 +187,17 @@ func (e *engine) signed(req *http.Request) (*http.Request, error) {
 	if e.opts.Sign == nil {
 		return req, nil
 	}
-	mine := req.Clone(req.Context())
-	if mine.Header == nil {
-		mine.Header = http.Header{}
+	toSign := req.Clone(req.Context())
+	if toSign.Header == nil {
+		toSign.Header = http.Header{}
 	}
-	mine.Body, mine.GetBody = nil, nil // reading it would take it from the server
-	if err := callUser(req.Context(), e.watch.log, func() error { return e.opts.Sign(mine) }); err != nil {
+	toSign.Body, toSign.GetBody = nil, nil // if Sign read the body, the server would not get it
+	if err := callBounded(req.Context(), e.watch.log, func() error { return e.opts.Sign(toSign) }); err != nil {
 		return nil, &policy.Failure{Class: policy.Sign, Err: err}
 	}
-	// A signature cannot lead the request elsewhere, past the robots.txt that was asked.
+	// Only the header is taken: with another URL the request could go where robots.txt forbids it.
 	out := *req
-	out.Header = mine.Header
+	out.Header = toSign.Header
 	return &out, nil
 }
 

@@ -14,9 +14,9 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// This file fetches a robots.txt with its redirects: RFC 9309, section 2.3.1.2. Where the
-// profile wants it, it also asks whether the server answers 5xx for whatever it does not
-// have; see policy.Profile.Probe.
+// This file fetches a robots.txt with its redirects: RFC 9309, section 2.3.1.2. If the profile
+// wants a probe, the fetch also finds out whether the server answers 5xx for whatever the
+// server does not have; see policy.Profile.Probe.
 
 // retrieval is one fetch of a robots.txt, with all its hops. It belongs to one flight.
 type retrieval struct {
@@ -44,7 +44,7 @@ func (r *retrieval) retrieve(a *policy.Attempt) {
 		if err != nil {
 			return // Learn finds the same error
 		}
-		if err := callUser(r.ctx, r.engine.watch.log, func() error { return r.follow(u, to) }); err != nil {
+		if err := callBounded(r.ctx, r.engine.watch.log, func() error { return r.follow(u, to) }); err != nil {
 			a.Err = classify(r.ctx, err)
 			return
 		}

@@ -143,7 +143,7 @@ func (s *storage) replace(f *flight, rec *policy.Record) (done bool, err error) 
 	}
 	w, swaps := s.store.(swapper)
 	if !swaps {
-		if now, err := s.get(f.key); err != nil || !bytes.Equal(now, f.stored) {
+		if current, err := s.get(f.key); err != nil || !bytes.Equal(current, f.stored) {
 			return false, err
 		}
 	}

@@ -14,8 +14,7 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// This file reports what happens, to hooks and to a log, and calls other code of the user's,
-// which may panic or block.
+// This file reports what happens, to hooks and to a log, and calls code that may panic or block.
 
 // Trace has hooks that a Transport calls. A nil hook costs nothing. A panic in a
 // hook is caught and logged.
@@ -80,8 +79,8 @@ type Request struct {
 // maxLog bounds text of a server in the log, in bytes.
 const maxLog = 300
 
-// observer counts what happens, writes the log and calls the hooks. Each of its methods is for
-// the hook that it calls.
+// observer counts what happens, writes the log and calls the hooks. Each of its methods is
+// named after the hook that it calls.
 type observer struct {
 	trace  Trace
 	log    *slog.Logger
@@ -110,7 +109,7 @@ func newObserver(t *Trace, l *slog.Logger) *observer {
 // runHook runs a hook on a goroutine of its own, and waits for it. A panic or Goexit is
 // caught and logged.
 func (o *observer) runHook(hook string, f func()) {
-	if err := callUser(context.Background(), o.log, func() error { f(); return nil }); err != nil {
+	if err := callBounded(context.Background(), o.log, func() error { f(); return nil }); err != nil {
 		o.log.Warn("a hook did not return", "hook", hook, "error", clean.Text(err.Error(), maxLog))
 	}
 }
@@ -137,7 +136,7 @@ func (o *observer) decided(ctx context.Context, d *policy.Decision) {
 	o.trace.Decided(ctx, *d)
 }
 
-func (o *observer) foreignAgent(sent, token string) {
+func (o *observer) agent(sent, token string) {
 	o.log.Warn("the User-Agent sent does not contain the product token", "sent", clean.Text(sent, maxLog), "token", token)
 	if o.trace.Agent != nil {
 		o.runHook("Agent", func() { o.trace.Agent(sent) })
@@ -203,8 +202,8 @@ func (o *observer) delay(authority string, asked, obeyed time.Duration) {
 	}
 }
 
-// callUser is bounded.Call for a function that returns only an error.
-func callUser(ctx context.Context, log *slog.Logger, f func() error) error {
+// callBounded is bounded.Call for a function that returns only an error.
+func callBounded(ctx context.Context, log *slog.Logger, f func() error) error {
 	_, err := bounded.Call(ctx, log, func(context.Context) (none, error) { return none{}, f() })
 	return err
 }
@@ -219,6 +218,6 @@ func addressRule(log *slog.Logger, rule func(netip.Addr) error) func(context.Con
 		return nil
 	}
 	return func(ctx context.Context, addr netip.Addr) error {
-		return callUser(ctx, log, func() error { return rule(addr) })
+		return callBounded(ctx, log, func() error { return rule(addr) })
 	}
 }

@@ -103,8 +103,8 @@ const prefetches = 16
 
 // Prefetch fetches the robots.txt of every target whose record is due, a few
 // authorities at a time, each at its own pace. It returns when all are done or
-// ctx has ended. The error is ctx's error, or else the first about a target that is
-// no http or https URL; the other targets are fetched nevertheless.
+// ctx has ended. The error is ctx's error, or else the first about a target that no
+// robots.txt governs ([ErrURL]); the other targets are fetched nevertheless.
 func (t *Transport) Prefetch(ctx context.Context, targets iter.Seq[*url.URL]) error {
 	var g errgroup.Group
 	g.SetLimit(prefetches)
@@ -118,8 +118,7 @@ func (t *Transport) Prefetch(ctx context.Context, targets iter.Seq[*url.URL]) er
 		if err != nil || v.rec != nil {
 			continue
 		}
-		// It ends with the fetch, or with ctx.
-		g.Go(func() error {
+		g.Go(func() error { // the goroutine ends with the fetch, or with ctx
 			t.engine.joinFlight(ctx, &v, false) // a failure is in the record, and in ctx
 			return nil
 		})

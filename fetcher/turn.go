@@ -86,12 +86,12 @@ func (t *Transport) takeTurn(ctx context.Context, v *visit) (turn pace.Turn, err
 		var refused *pace.RefusedError
 		switch {
 		case errors.As(err, &refused):
-			if follow || !v.fetched || !v.rec.Due(refused.RetryAt.Add(returnDelay)) {
+			if follow || !v.beganFlight || !v.rec.Due(refused.RetryAt.Add(returnDelay)) {
 				return turn, err
 			}
 		case ctx.Err() != nil:
 			return turn, contextError(ctx)
-		default: // Options.Scopes
+		default: // Options.Scopes has returned a Scope without a meaning
 			return turn, fmt.Errorf("fetcher: %w", err)
 		}
 	}

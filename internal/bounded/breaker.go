@@ -30,7 +30,8 @@ type Breaker struct {
 	until time.Time     // end of that rest
 }
 
-// Enter returns nil if a call may be made now, and else the last error.
+// Enter returns nil if a call may be made now, and else the last error. A call that it lets
+// through as a test begins the next rest, which ends at once if the call succeeds.
 func (b *Breaker) Enter(now time.Time) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -68,8 +69,8 @@ func (b *Breaker) beginRest(now time.Time) {
 // answered.
 var ErrHangs = errors.New("the store has not answered in time lately")
 
-// InTime is Call within a limit. Only a call that exceeds the limit is a failure for b:
-// its goroutine stays, for ever if the store hangs.
+// InTime is Call within a limit, and tells b how the call ended. Only a call that exceeds the
+// limit is a failure for b: its goroutine stays, for ever if the store hangs.
 func InTime[T any](ctx context.Context, log *slog.Logger, b *Breaker, limit time.Duration, f func(ctx context.Context) (T, error)) (T, error) {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -71,15 +71,15 @@ type Network struct {
 	// Lookup resolves names as net.Resolver.LookupNetIP does. Only tests change it.
 	Lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
 
-	rule    func(context.Context, netip.Addr) error
-	always  bool                                  // the rule binds redirects within a private network, too
-	strict  bool                                  // Options.Pages
-	local   bool                                  // the base connects only to addresses that names have on this machine
-	proxy   func(*http.Request) (*url.URL, error) // of the base; nil without one
-	base    http.RoundTripper                     // makes page requests
-	plain   http.RoundTripper                     // makes the requests of trips that the rule does not bind
-	guarded *http.Transport                       // makes the requests of trips that the rule binds; nil if the base is no *http.Transport
-	pages   *http.Transport                       // makes page requests that the rule binds; nil if the base is no *http.Transport
+	rule        func(context.Context, netip.Addr) error
+	always      bool                                  // the rule binds redirects within a private network, too
+	strict      bool                                  // Options.Pages
+	resolvesAll bool                                  // a name is never left to the dialer of the base
+	proxy       func(*http.Request) (*url.URL, error) // of the base; nil without one
+	base        http.RoundTripper                     // makes page requests
+	plain       http.RoundTripper                     // makes the requests of trips that the rule does not bind
+	guarded     *http.Transport                       // makes the requests of trips that the rule binds; nil if the base is no *http.Transport
+	pages       *http.Transport                       // makes page requests that the rule binds; nil if the base is no *http.Transport
 }
 
 // New returns the network of a base.
@@ -96,7 +96,7 @@ func New(base http.RoundTripper, o Options) *Network {
 		return n
 	}
 	dial := dialerOf(t)
-	n.local, n.proxy = o.Resolve || dial == nil, t.Proxy
+	n.resolvesAll, n.proxy = o.Resolve || dial == nil, t.Proxy
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
 	}
@@ -170,12 +170,12 @@ func (n *Network) checked(dial dialFunc) dialFunc {
 			return nil, err
 		}
 		limit := lookupTime
-		if n.local {
+		if n.resolvesAll {
 			limit = dialTime
 		}
 		addrs, err := n.resolve(ctx, limit, network, host)
 		switch {
-		case err != nil && n.local:
+		case err != nil && n.resolvesAll:
 			return nil, err
 		case err != nil:
 			conn, err := dial(ctx, network, addr)
@@ -205,7 +205,8 @@ func dialFor(ctx context.Context, limit time.Duration, dial dialFunc, network, a
 	return dial(ctx, network, addr)
 }
 
-// checkConn closes a connection to an address that is refused.
+// checkConn returns what a dialer has returned, unless that is a connection to a refused
+// address: it closes that.
 func (n *Network) checkConn(ctx context.Context, conn net.Conn, err error) (net.Conn, error) {
 	if err != nil {
 		return nil, err
@@ -264,14 +265,14 @@ func (n *Network) dials(req *http.Request) bool {
 // another scheme it has a RoundTripper that was registered with it, which its clones lack.
 func isWeb(u *url.URL) bool { return u.Scheme == "http" || u.Scheme == "https" }
 
-// permits checks the host of a URL that is about to be requested, as far as that can
-// be done without a connection. Unless the base dials, the name is resolved here; the
-// other side may resolve it differently. A name of a local network that this machine
-// cannot resolve is refused unless it is trusted.
-func (n *Network) permits(ctx context.Context, to *url.URL, dialled bool, trusted string) error {
+// checkHost checks the host of a URL that is about to be requested, as far as that can
+// be done without a connection. If the base does not dial, the name is resolved here,
+// although the other side may resolve it differently. A name of a local network that this
+// machine cannot resolve is refused, unless it is the trusted one.
+func (n *Network) checkHost(ctx context.Context, to *url.URL, dialled bool, trusted string) error {
 	host := canonical(to.Hostname())
 	_, known := literal(host)
-	if dialled && !known && (n.local || !specialUse(host)) {
+	if dialled && !known && (n.resolvesAll || !specialUse(host)) {
 		return nil // its addresses are checked when they are connected to
 	}
 	addrs, err := n.resolve(ctx, lookupTime, "ip", host)
@@ -298,7 +299,7 @@ func (n *Network) Page(req *http.Request) (*http.Response, error) {
 	case n.dials(req):
 		return n.pages.RoundTrip(req)
 	}
-	if err := n.permits(req.Context(), req.URL, false, ""); err != nil {
+	if err := n.checkHost(req.Context(), req.URL, false, ""); err != nil {
 		if req.Body != nil {
 			req.Body.Close()
 		}

@@ -21,9 +21,9 @@ var special = prefixes(
 )
 
 var (
-	unicast6 = netip.MustParsePrefix("2000::/3") // all that is public of IPv6
-	to4      = netip.MustParsePrefix("2002::/16")
-	nat64    = netip.MustParsePrefix("64:ff9b::/96")
+	unicast6  = netip.MustParsePrefix("2000::/3") // all that is public of IPv6
+	sixToFour = netip.MustParsePrefix("2002::/16")
+	nat64     = netip.MustParsePrefix("64:ff9b::/96")
 )
 
 // prefixes parses a list of prefixes.
@@ -47,7 +47,7 @@ func publicOnly(addr netip.Addr) error {
 	}
 	b := addr.As16()
 	switch {
-	case to4.Contains(addr):
+	case sixToFour.Contains(addr):
 		return publicOnly(netip.AddrFrom4([4]byte(b[2:6])))
 	case nat64.Contains(addr):
 		return publicOnly(netip.AddrFrom4([4]byte(b[12:16])))

@@ -45,7 +45,7 @@ func (n *Network) Trip(ctx context.Context, first *url.URL) (*Trip, error) {
 // who makes its connection.
 func (t *Trip) permit(ctx context.Context, to *url.URL) error {
 	t.dialled = t.network.dials(&http.Request{Method: http.MethodGet, URL: to, Header: http.Header{}})
-	return t.network.permits(ctx, to, t.dialled, t.trusted)
+	return t.network.checkHost(ctx, to, t.dialled, t.trusted)
 }
 
 // RoundTrip makes one request. It calls cancel, which must end the context of the
@@ -139,7 +139,7 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(canonical(u.Hostname()), port)
 }
 
-// addrOf is the IP address of a peer, if it has one.
+// addrOf returns the IP address and the port of a peer, if it has an IP address.
 func addrOf(a net.Addr) (netip.AddrPort, bool) {
 	if a == nil {
 		return netip.AddrPort{}, false
