@@ -3,6 +3,7 @@ package fetcher
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -55,13 +56,19 @@ func class(ctx context.Context, err error) policy.Class {
 	return policy.Protocol
 }
 
-// isTLS reports whether err is a failure of the handshake or of a certificate. An alert that the
-// server sent is a *net.OpError whose Op is "remote error".
+// isTLS reports whether err is a failure of the handshake or of a certificate, which a function
+// of the tls.Config may have checked. An alert that the server sent is a *net.OpError whose Op
+// is "remote error", and a tls.AlertError over QUIC.
 func isTLS(err error) bool {
 	var op *net.OpError
 	var cert *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
-	return errors.As(err, &cert) || errors.As(err, &record) || errors.As(err, &op) && op.Op == "remote error"
+	var alert tls.AlertError
+	var unknown x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	return errors.As(err, &cert) || errors.As(err, &record) || errors.As(err, &alert) || errors.As(err, &unknown) ||
+		errors.As(err, &host) || errors.As(err, &invalid) || errors.As(err, &op) && op.Op == "remote error"
 }
 
 // isTransient reports whether the next try may succeed after this failure.

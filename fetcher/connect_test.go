@@ -79,6 +79,26 @@ func TestConnections(t *testing.T) {
 	}
 }
 
+// A certificate that a function of the tls.Config refuses is a failure of TLS as well, and is
+// not asked for again: crypto/tls does not wrap the error of that function.
+func TestCertificateThatTheBaseRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site(secure).Robots(text)
+		base := web.Transport()
+		base.TLSClientConfig = &tls.Config{InsecureSkipVerify: true, VerifyConnection: func(state tls.ConnectionState) error {
+			_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: x509.NewCertPool()})
+			return err
+		}}
+		tr := newTransport(t, &fetcher.Options{Base: base})
+		trial{want: down}.hold(t, tr, secure)
+		d, _ := tr.Peek(must(secure))
+		if n := len(web.Dials()); !strings.HasPrefix(d.Cause, policy.TLS.String()+": ") || n != 1 {
+			t.Errorf("2.3.1.4/certificate_refused_by_the_base: got %q after %d dials, want class %v after 1", d.Cause, n, policy.TLS)
+		}
+	})
+}
+
 // wire returns a transport whose connections are served by a function, byte by
 // byte, and counts them. The function must return when the connection ends.
 func wire(serve func(net.Conn)) (base *http.Transport, dials *atomic.Int32) {

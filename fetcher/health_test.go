@@ -2,6 +2,8 @@ package fetcher_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -72,6 +74,8 @@ func TestPagesThatFail(t *testing.T) {
 		{name: "dns", base: fails(&net.DNSError{}), want: "no complete answer (dns)"},
 		{name: "refused", base: fails(refused), want: "no complete answer (connect)"},
 		{name: "reset", base: fails(syscall.ECONNRESET), want: "no complete answer (connect)"},
+		{name: "certificate", base: fails(x509.UnknownAuthorityError{}), want: "no complete answer (tls)"},
+		{name: "alert", base: fails(tls.AlertError(40)), want: "no complete answer (tls)"},
 		{name: "timeout", base: fails(os.ErrDeadlineExceeded), want: "no complete answer (timeout)"},
 		{name: "body", base: answers(200, brokenBody{io.ErrUnexpectedEOF}), want: "no complete answer (body)"},
 		{name: "status", base: answers(502, http.NoBody), want: "status 502"},
@@ -81,6 +85,7 @@ func TestPagesThatFail(t *testing.T) {
 		{name: "caller_left_by_its_base", base: fails(context.Canceled)},
 		{name: "bad_request", base: fails(errors.New("net/http: invalid header field value"))},
 		{name: "body_of_the_caller", base: uploads, body: brokenBody{errors.New("the disk is full")}},
+		{name: "body_of_the_caller_from_the_network", base: uploads, body: brokenBody{refused}},
 		{name: "upload_refused", base: fails(refused), body: strings.NewReader("x"), want: "no complete answer (connect)"},
 		{name: "neutral_status", base: answers(403, http.NoBody)},
 	} {

@@ -61,7 +61,7 @@ func (t *Transport) sendInTurn(req *http.Request, v *visit, turn pace.Turn) (*ht
 	newPage := func() *page { return &page{turn: turn, caller: req, rec: v.rec, began: began} }
 	var p *page
 	sent := req
-	if turn.Traced() {
+	if turn.Traced() || req.Body != nil && req.Body != http.NoBody {
 		p = newPage()
 		sent = p.traced()
 	}
@@ -98,18 +98,37 @@ type page struct {
 	trace   httptrace.ClientTrace // of the copy: reports that it is written
 	body    io.ReadCloser         // of the answer
 
-	wrote  atomic.Bool // the copy was written, with its whole body
-	closed atomic.Bool // the caller wants no more of the answer
+	wrote      atomic.Bool // the copy was written
+	unreadable atomic.Bool // the body of the request could not be read
+	closed     atomic.Bool // the caller wants no more of the answer
 }
 
 // traced returns the copy of the request that reports to the turn when it is written.
 func (p *page) traced() *http.Request {
-	p.trace.WroteRequest = func(info httptrace.WroteRequestInfo) {
-		p.wrote.Store(info.Err == nil)
+	p.trace.WroteRequest = func(httptrace.WroteRequestInfo) {
+		p.wrote.Store(true)
 		p.turn.Sent()
 	}
 	p.request = *p.caller.WithContext(httptrace.WithClientTrace(p.caller.Context(), &p.trace))
+	if body := p.caller.Body; body != nil && body != http.NoBody {
+		p.request.Body = upload{body, p}
+	}
 	return &p.request
+}
+
+// An upload is the body of a page request. It notes in the page if reading it fails: the error
+// can be one of the network, too, and is then not the host's.
+type upload struct {
+	io.ReadCloser
+	page *page
+}
+
+func (u upload) Read(b []byte) (int, error) {
+	n, err := u.ReadCloser.Read(b)
+	if err != nil && err != io.EOF {
+		u.page.unreadable.Store(true)
+	}
+	return n, err
 }
 
 func (p *page) Read(b []byte) (int, error) {
@@ -135,7 +154,8 @@ func (p *page) Close() error {
 const slowAfter = time.Second
 
 // fail reports a failed page to its turn, as failTurn does. It reports nothing if the caller
-// left, or if the request is one that cannot be sent, such as one whose body cannot be read.
+// left, if the body of the request could not be read, or if the request is one that cannot be
+// sent.
 func (p *page) fail(err error) {
 	ctx := p.caller.Context()
 	switch {
@@ -144,7 +164,7 @@ func (p *page) fail(err error) {
 			p.turn.Fail(policy.Timeout.String())
 		}
 		return
-	case ctx.Err() != nil, errors.Is(err, context.Canceled), canceled(p.caller):
+	case ctx.Err() != nil, errors.Is(err, context.Canceled), canceled(p.caller), p.unreadable.Load():
 		return
 	}
 	f := classify(context.Background(), err)
