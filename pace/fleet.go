@@ -438,8 +438,12 @@ func (p *Pacer) reportHealth(h *host, r *Report) {
 }
 
 // callInTime makes one call of the store within callTime. After three calls of its kind took
-// longer, it fails at once for some time.
+// longer, it fails at once for some time. A call that was cancelled before is not made: it would
+// come after the one that gives its ticket back.
 func callInTime[T any](ctx context.Context, kind *bounded.Breaker, f func(context.Context) (T, error)) (v T, err error) {
+	if err := ctx.Err(); err != nil {
+		return v, err
+	}
 	if err := kind.Enter(time.Now()); err != nil {
 		return v, err
 	}

@@ -1023,6 +1023,32 @@ func TestFleetOfAStoreThatIsLate(t *testing.T) {
 	}
 }
 
+// A caller that leaves while the store is slow to watch its ticket leaves no ticket behind: the
+// question, whose context the store does not heed, would come after the ticket was given back.
+func TestFleetOfALateWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &misbehaving{newLedger(), "Watch", func() { time.Sleep(900 * ms) }}
+		p := pacer(t, Limits{Parallel: 1}, &Options{Shared: heedless{s}})
+		ctx, leave := context.WithCancel(t.Context())
+		time.AfterFunc(100*ms, leave)
+		if _, err := p.Wait(ctx, host1, 0); err != context.Canceled {
+			t.Fatalf("Wait = %v, want %v", err, context.Canceled)
+		}
+		time.Sleep(3 * time.Second)
+		if n := s.tally().flying; n > 0 {
+			t.Errorf("7/late_watch: the store holds %d tickets 3s after their caller left, want none", n)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+// heedless is a store whose Reserve does not end with its context.
+type heedless struct{ *misbehaving }
+
+func (s heedless) Reserve(_ context.Context, authority string, r Reservation) (Grant, error) {
+	return s.misbehaving.Reserve(context.Background(), authority, r)
+}
+
 // A store that neither grants a start nor says when to ask again is not asked more
 // often than every two milliseconds.
 func TestFleetOfAStoreThatGrantsNothing(t *testing.T) {
