@@ -53,6 +53,9 @@ func (t *Transport) sendPage(req *http.Request, v *visit, turn pace.Turn, d *pol
 // when the request is written, however long the connection took. If the turn need not know
 // when that is, the request goes out as it is: a copy with a trace costs more than the turn.
 func (t *Transport) sendInTurn(req *http.Request, v *visit, turn pace.Turn) (*http.Response, error) {
+	if turn == (pace.Turn{}) {
+		return t.send(req, req, v.key)
+	}
 	var began time.Time
 	if _, ok := req.Context().Deadline(); ok {
 		began = time.Now()
@@ -69,7 +72,7 @@ func (t *Transport) sendInTurn(req *http.Request, v *visit, turn pace.Turn) (*ht
 	if err == nil {
 		turn.Answer(resp.StatusCode, resp.Header)
 		// The body of a 101 is a connection, not an answer.
-		if turn == (pace.Turn{}) || resp.Body == nil || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
+		if resp.Body == nil || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
 			turn.Done()
 			return resp, nil
 		}
