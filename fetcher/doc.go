@@ -94,7 +94,7 @@
 // failed requests in a row, pages and robots.txt together, a host rests, and then one
 // request at a time tries. Decision.Turn is when an allowed page would have its turn, and
 // Decision.Pacing says why. Package pace has the numbers. Options.Scopes adds limits that
-// hosts share, such as those of a domain or of the whole crawl.
+// hosts share, such as the limits of a domain or of the whole crawl.
 //
 // A turn that cannot come before the caller's deadline, or within
 // Limits.MaxWait, is refused at once with Defer and RetryAt, so that a worker can
