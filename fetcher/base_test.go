@@ -131,6 +131,7 @@ func TestBodyWithoutProgress(t *testing.T) {
 	}{
 		"drip":  {&slowBody{pause: time.Second, n: 1}, "timeout: "},
 		"never": {&slowBody{pause: time.Second}, "timeout: "},
+		"spins": {&slowBody{pause: time.Millisecond}, "body: "},
 	} {
 		t.Run("house/"+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -114,13 +114,17 @@ func (c *cutShort) Unwrap() error { return c.err }
 
 var errTooMuch = errors.New("too many bytes for the content they decode to")
 
+// maxEmptyReads is how many reads in a row may return nothing, as in package bufio.
+const maxEmptyReads = 100
+
 // rawBody reads a body as it was sent, and fails if it is longer than permitted. An error of the
 // connection is a *cutShort. The body stays its caller's, who closes it.
 type rawBody struct {
-	ctx  context.Context
-	r    io.Reader
-	left int64 // bytes that may still be read
-	read int64 // bytes that were read
+	ctx   context.Context
+	r     io.Reader
+	left  int64 // bytes that may still be read
+	read  int64 // bytes that were read
+	empty int   // number of reads in a row that returned nothing
 }
 
 func (b *rawBody) Read(p []byte) (int, error) {
@@ -133,6 +137,12 @@ func (b *rawBody) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
 	b.read += int64(n)
+	if b.empty++; n > 0 {
+		b.empty = 0
+	}
+	if err == nil && b.empty >= maxEmptyReads {
+		err = io.ErrNoProgress
+	}
 	if err != nil && err != io.EOF {
 		err = &cutShort{err}
 	}
