@@ -29,12 +29,12 @@ func TestReadmePace(t *testing.T) {
 		want       time.Duration
 		says       string // in the README
 	}{
-		{"one_host", []string{"http://a.example"}, 1, "", nil, 50 * time.Second, "So 100 pages\nof one host take 50 seconds"},
+		{"one_host", []string{"http://a.example"}, 1, "", nil, 50 * time.Second, "So 100 pages of one host take 50 seconds"},
 		{"many_goroutines", []string{"http://a.example"}, 8, "", nil, 50 * time.Second, "however many goroutines you use"},
 		{"two_hosts", []string{"http://a.example", "http://b.example"}, 1, "", nil, 50 * time.Second, "Hosts do not wait for each other."},
 		{"a_crawl_delay", []string{"http://a.example"}, 4, "User-agent: *\nCrawl-delay: 10\n", nil, 1000 * time.Second, "with 10 seconds, 100 pages take 17 minutes"},
-		{"longest_crawl_delay", []string{"http://a.example"}, 4, "User-agent: *\nCrawl-delay: 100\n", nil, 6000 * time.Second, "A Crawl-delay up to a minute\nis obeyed"},
-		{"this_machine", []string{"http://127.0.0.1:8080"}, 1, "", nil, 0, "Hosts of this machine have no gap."},
+		{"longest_crawl_delay", []string{"http://a.example"}, 4, "User-agent: *\nCrawl-delay: 100\n", nil, 6000 * time.Second, "A\nCrawl-delay is obeyed up to a minute"},
+		{"this_machine", []string{"http://127.0.0.1:8080"}, 1, "", nil, 0, "Hosts of this machine have no gap"},
 		{"another_gap", []string{"http://a.example"}, 1, "", slower, 100 * time.Second, "limits.Gap = time.Second"},
 		{"off", []string{"http://a.example"}, 1, "", pace.Unlimited(), 0, "`pace.Unlimited()` turns pacing off"},
 	} {
