@@ -36,14 +36,14 @@ func (c *cli) agentCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agent [flags] URL",
 		Short: "Check the page on which a crawler presents itself",
-		Long: `Agent fetches the page that a crawler's User-Agent points to, and says what the
-draft "Crawler best practices" asks for and the page does not have: the product
-token, an example robots.txt that blocks the crawler, a contact address, and a
-link to the list of addresses that the crawler comes from. With --agent the
-product token is taken from this User-Agent, which must have the page's URL.
+		Long: `Agent fetches the page that a crawler's User-Agent links to, and checks it for
+what the draft "Crawler best practices" asks for: the product token, an example
+robots.txt that blocks the crawler, a contact address, and a link to the list of
+addresses that the crawler comes from. With --agent it takes the product token
+from this User-Agent, and checks that the User-Agent has the URL of the page.
 
-A redirect or a link of the page to a private address is not followed, unless
-the page itself is at one.
+Redirects and links to private addresses are not followed, unless the page
+itself is at a private address.
 
 Whether the page explains the use of the data is for a person to judge.
 

@@ -44,8 +44,8 @@ func (c *cli) checkCommand() *cobra.Command {
 		Long: `Check fetches the robots.txt of each URL's site once. For each URL it says
 whether the URL may be fetched, which rule or answer decided, and when the next
 fetch of robots.txt is due. It fetches no pages. A second request to a host,
-such as a redirect of its robots.txt, waits half a second. If a host pauses, or
-rests because it failed, for longer than --timeout, its URLs are deferred.
+such as a redirect of its robots.txt, waits half a second. If a host pauses for
+longer than --timeout, for instance after a 503, its URLs are deferred.
 
 A URL without a scheme, such as example.com/a, is taken as https, or as http for
 a host of this machine.
@@ -69,9 +69,9 @@ with exit code 2, because the other URLs have no decision.
 	k.storeFlag(cmd)
 	f := cmd.Flags()
 	f.StringVar(&k.from, "from", "", "read URLs from this `file`; - is standard input")
-	f.BoolVar(&k.explain, "explain", false, "explain each decision in full; sites are checked one after another")
-	f.StringVar(&k.evidence, "evidence", "", "write all that was fetched and decided to this `file`, for polite replay")
-	f.IntVar(&k.parallel, "parallel", 64, "how many `sites` are checked at the same time")
+	f.BoolVar(&k.explain, "explain", false, "explain each decision in full; check one site after another")
+	f.StringVar(&k.evidence, "evidence", "", "log everything that was fetched and decided in this `file`, for polite replay")
+	f.IntVar(&k.parallel, "parallel", 64, "check this many `sites` at the same time")
 	return cmd
 }
 

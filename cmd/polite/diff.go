@@ -28,7 +28,7 @@ names, and for all others (*), it lists the rules that are only in the old file
 (-) or only in the new one (+), and the paths whose verdict differs (>). The
 order of the rules, and how crawlers share groups, make no difference.
 
-It tries the paths that the rules are made for, or the lines of --urls.
+It tries paths that it makes from the rules, or the paths and URLs of --urls.
 
 The exit code is 0 if no rule and no verdict differs, 1 if one does, and 2 if a
 file cannot be read.`,

@@ -180,7 +180,7 @@ func (t *storeErrors) report(c *cli, times int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.first != "" {
-		c.warn("the store failed %s; the first error: %s", display.Count(times, "time", "times"), t.first)
+		c.warn("the store failed %s, which changed no decision; the first error: %s", display.Count(times, "time", "times"), t.first)
 	}
 }
 

@@ -44,7 +44,8 @@ func (c *cli) getCommand() *cobra.Command {
 		Long: `Get fetches pages one after another and writes them to standard output or a
 file. It follows a redirect only if the robots.txt of the new site allows it.
 Between two requests to one site it waits --gap, or the site's Crawl-delay up to
-a minute. After an answer 429 or 503 it waits as long as Retry-After says.
+a minute. After a 429 or 503 it waits as long as Retry-After says, up to 15
+minutes.
 
 The reason for a refused page is printed on standard error. With --json,
 standard output gets one object for each URL, and pages are written only to the
@@ -55,8 +56,9 @@ Its status is printed on standard error, and the exit code stays 0. With --fail
 such a page is not written, and the exit code is 2.
 
 With --usage, standard error gets what the site says about the use of each page,
-in robots.txt and in the header of the page. It is experimental: reported, never
-enforced. The objects of --json have it always.
+such as the training of a model, in robots.txt and in the header of the page.
+This is experimental, and nothing is enforced. With --json the objects have it
+without --usage, too.
 
 ` + exitCodes,
 		Example: `  polite get https://example.com/

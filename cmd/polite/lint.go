@@ -44,11 +44,12 @@ site's robots.txt is fetched. There are three kinds of remarks:
   warning  the line does nothing, or not the same for all crawlers
   note     the line may be meant
 
-With --profile all the file is read as each profile reads it. A remark that is
-not about all of them names the profiles that it is about, and lines on which
-they do not agree get a remark.
+With --profile all the file is read as each profile reads it. A remark that
+concerns only some profiles names them, and a line that the profiles decide
+about differently gets a remark.
 
-A sitemap of another site is found if the site is known, from the URL or --site.
+To find sitemaps of other sites, lint must know the site: give its URL, or name
+the site of a local file with --site.
 
 The exit code is 0, or 2 if no file was read. With --exit-code it is 1 if there
 are errors or warnings.`,
@@ -59,7 +60,7 @@ are errors or warnings.`,
 		Args: between(1, 1, "one robots.txt file or URL"),
 		RunE: func(cmd *cobra.Command, args []string) error { return l.run(cmd.Context(), args[0]) },
 	}
-	l.flags(cmd, "show only remarks about the groups that the crawler with this product `token` obeys")
+	l.flags(cmd, "show only remarks on the groups that the crawler with this product `token` obeys")
 	f := cmd.Flags()
 	f.Lookup("profile").Usage += ", or all"
 	f.BoolVar(&l.remarksOnly, "remarks", false, "show only the lines with a remark")

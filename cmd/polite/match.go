@@ -56,7 +56,7 @@ and writes one answer per line, in the same order:
 The agent is a product token. A case may have robots_b64, the file in base64,
 instead of robots. Line 0 means that no rule matched. If a line cannot be read,
 its number is reported, the other lines are answered, and the exit code is 2.
-Otherwise the exit code is 0.`,
+Otherwise the exit code is 0, whatever the answers are.`,
 		Example: `  polite match --token ExampleBot robots.txt https://example.com/private /public
   polite match --from urls.txt robots.txt
   polite match --profile google --cases < cases.jsonl > answers.jsonl`,

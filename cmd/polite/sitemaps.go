@@ -19,7 +19,7 @@ func (c *cli) sitemapsCommand() *cobra.Command {
 line, in the order of the file (RFC 9309, section 2.2.4). It does not fetch
 them. Characters that may not appear in a URL are percent-encoded. A relative
 URL, which crawlers may ignore, is completed and reported on standard error.
-With --json it is in the field relative as it is written.
+With --json the field relative has the URL as the file has it.
 
 The exit code is 0 if robots.txt was fetched or does not exist, and 3 if it
 could not be fetched.`,

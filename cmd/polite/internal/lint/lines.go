@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -12,17 +13,18 @@ import (
 
 // This file checks one line at a time.
 
-// skipped maps the reasons of package matcher to checks.
-var skipped = map[string]string{
-	"past the limit: what follows here is not read":                      "past-limit",
-	"not a record: no name before a colon":                               "no-record",
-	"unknown record":                                                     "unknown-record",
-	"user-agent line that names no crawler":                              "no-crawler",
-	"rule outside any group":                                             "no-group",
-	"empty pattern":                                                      "empty-rule",
-	"control bytes in the pattern":                                       "never-matches",
-	"rule that can never match: its pattern begins with neither / nor *": "never-matches",
-	"misspelling accepted":                                               "misspelled",
+// skipped maps the reasons of package matcher to checks, and to remarks where the reason
+// does not say what to do.
+var skipped = map[string]struct{ check, remark string }{
+	"past the limit: what follows here is not read":                      {check: "past-limit"},
+	"not a record: no name before a colon":                               {"no-record", "not a record, so it is ignored; want a name, a colon and a value"},
+	"unknown record":                                                     {"unknown-record", "unknown record, so it is ignored"},
+	"user-agent line that names no crawler":                              {check: "no-crawler"},
+	"rule outside any group":                                             {"no-group", "rule outside any group, so it is ignored; want a user-agent line before it"},
+	"empty pattern":                                                      {"empty-rule", "empty pattern, so the rule matches nothing"},
+	"control bytes in the pattern":                                       {check: "never-matches"},
+	"rule that can never match: its pattern begins with neither / nor *": {check: "never-matches"},
+	"misspelling accepted":                                               {"misspelled", "misspelled record: some crawlers ignore it"},
 }
 
 // extensions are records that are no part of RFC 9309, in lower case.
@@ -45,7 +47,7 @@ func (r *reading) checkSkipped() {
 		case why == "unknown record" && slices.Contains(extensions, name):
 			r.add(n, "extension", "not a record of RFC 9309: only some crawlers read it")
 		default:
-			r.add(n, skipped[why], "%s", why)
+			r.add(n, skipped[why].check, "%s", cmp.Or(skipped[why].remark, why))
 		}
 	}
 	for n := 1; n <= r.last; n++ {
@@ -108,7 +110,7 @@ func (r *reading) checkDelays() {
 		_, ok := matcher.Parse([]byte("User-agent: *\nCrawl-delay: "+value+"\nDisallow: /\n"), r.dialect).CrawlDelay("*")
 		switch {
 		case n < first:
-			r.add(n, "no-group", "crawl-delay outside any group")
+			r.add(n, "no-group", "crawl-delay outside any group, so it is ignored; want a user-agent line before it")
 		case !ok:
 			r.add(n, "crawl-delay", "crawl-delay that is no number of seconds, so it is ignored")
 		}
@@ -126,7 +128,7 @@ func (r *reading) checkSitemaps() {
 		case value == "":
 			r.add(n, "relative-sitemap", "sitemap without a URL")
 		case err != nil:
-			r.add(n, "relative-sitemap", "sitemap that is not a full URL")
+			r.add(n, "relative-sitemap", "sitemap that is not a full URL; want one such as https://example.com/sitemap.xml")
 		case r.Site != "" && pace.Domain(u.Host) != pace.Domain(r.Site):
 			r.add(n, "foreign-sitemap", "sitemap of another site than %s: not all crawlers read it", r.Site)
 		}

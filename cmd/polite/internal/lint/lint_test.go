@@ -135,7 +135,7 @@ func TestReasons(t *testing.T) {
 	seen := map[string]bool{}
 	for _, d := range []matcher.Dialect{{}, matcher.Google()} {
 		for _, why := range matcher.Parse([]byte(text), d).Skipped() {
-			if seen[why] = true; levels[skipped[why]] == "" {
+			if seen[why] = true; levels[skipped[why].check] == "" {
 				t.Errorf("%q belongs to no check", why)
 			}
 		}
