@@ -13,8 +13,8 @@ const practicesHead = `# Best practices of crawlers
 This page is written by ` + "`go test ./internal/conformance -update`" + `. Do not edit it.
 
 The draft "Crawler best practices" (draft-illyes-webbotauth-cbcp, an independent submission in progress) says what is asked
-of a crawler beside RFC 9309. A line of a table has a sentence of the draft in its own words, what Polite does about it,
-and what remains for you, who run the crawler. ` + "`polite agent URL`" + ` checks your crawler's page.
+of a crawler beside RFC 9309. Each row quotes a sentence of the draft, and says what Polite does about it and what remains
+for you, the operator of the crawler. ` + "`polite agent URL`" + ` checks your crawler's page.
 `
 
 // A practice is a sentence of the draft.
@@ -37,12 +37,12 @@ func practices() []practiceSection {
 	return []practiceSection{
 		{"Recommended best practices", []practice{
 			{"MUST", "Crawlers MUST support and respect the Robots Exclusion Protocol.",
-				"asks robots.txt before each request, and sends none that is not allowed", "", []string{"vectors/2.1/group"}},
+				"checks robots.txt before each request, and sends none that is not allowed", "", []string{"vectors/2.1/group"}},
 			{"MUST", "Crawlers MUST be easily identifiable through their user agent string.",
-				"refuses an agent without a product token, and sends it with each request that has no User-Agent",
+				"refuses an agent without a product token, and sends the agent with each request that has no User-Agent",
 				"choose the agent, and do not set another one on your requests", []string{"fetcher/house/a_browsers_name_is_no_crawlers"}},
 			{"MUST", "Crawlers MUST not interfere with the regular operation of a site.",
-				"keeps half a second between two requests to a host, obeys Crawl-delay up to a minute, and leaves a host alone that fails or asks for it",
+				"keeps half a second between two requests to a host, obeys Crawl-delay up to a minute, and lets a host rest that fails or asks for a pause",
 				"use `pace.Unlimited` for your own hosts only", []string{"fetcher/6/rules_and_gap"}},
 			{"MUST", "Crawlers MUST support caching directives.",
 				"keeps robots.txt as RFC 9111 says, and revalidates it", "pages need a cache of their own, above or below the Transport", nil},
