@@ -36,7 +36,7 @@ type Attempt struct {
 	Received time.Time
 	// Err is the transport or protocol failure, nil for a complete answer. A
 	// *Failure in its chain gives the class; without one the class is Other.
-	// Profile.Failures says what the class means. Body is then not read.
+	// Profile.Failures says what the class means. Body counts only if Err is nil.
 	Err error
 	// Probe is what two more requests showed. Nil means that they were not made.
 	Probe *Probe
@@ -189,7 +189,7 @@ func (a *Attempt) missingBytes(limit int) int64 {
 }
 
 // exhausted reports whether the redirects are used up (RFC 9309, section
-// 2.3.1.2): the attempt stopped at a redirect after so many hops, or at a redirect
+// 2.3.1.2): the attempt stopped at a redirect after that many hops, or at a redirect
 // to a URL already seen.
 func (a *Attempt) exhausted(hops int) bool {
 	return a.redirects() && (len(a.Hops) >= hops || a.isLoop())

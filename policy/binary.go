@@ -22,7 +22,8 @@ const (
 )
 
 // fields returns pointers to what is stored of a record besides the text of its copy:
-// the numbers, each of a fixed size, and the strings.
+// the numbers, each of a fixed size, and the strings. Without a copy the last two strings
+// are empty.
 func (r *Record) fields(profile *string) (numbers []any, texts []*string) {
 	a, o, c := r.answer, r.outage, cmp.Or(r.copy, &cachedCopy{})
 	numbers = []any{&r.learnt, &r.next, &a.status, (*uint8)(&a.access), &a.noStore}

@@ -16,10 +16,11 @@ import (
 // file must be fetched first: the verdict is Defer. A nil Record gives the same. The
 // URL /robots.txt is always allowed (RFC 9309, section 2.2.2).
 func (r *Record) Decide(token string, target *url.URL, now time.Time) Decision {
-	d, b := r.State(now), r.basisAt(nanos(now))
+	at := nanos(now)
+	d, b := r.State(now), r.basisAt(at)
 	d.URL, d.Verdict, d.Clause = target.Redacted(), b.verdict, b.clause
 	if !r.blank() {
-		d.At = unix(nanos(now))
+		d.At = unix(at)
 	}
 	switch {
 	case robotsTxt(target):
@@ -29,7 +30,7 @@ func (r *Record) Decide(token string, target *url.URL, now time.Time) Decision {
 		r.applyRules(&d, token, target)
 	}
 	if d.Verdict == Defer {
-		d.RetryAt = unix(max(r.dueAt(nanos(now)), nanos(now)))
+		d.RetryAt = unix(max(r.dueAt(at), at))
 	}
 	return d
 }
@@ -99,8 +100,9 @@ type basis struct {
 	clause  string  // "" if it depends on the match of the URL
 }
 
-// basisAt returns the copy until it expires, then the phase of the outage, or the
-// access result of the last answer.
+// basisAt returns the basis at now: the copy until it expires, then the phase of the outage
+// or, until the next fetch is due, the access result of the last answer. After that the
+// file must be fetched first.
 func (r *Record) basisAt(now int64) basis {
 	switch {
 	case r.blank():

@@ -109,7 +109,7 @@ func (d Decision) reason() string {
 		return "by order of the operator: " + clean.Text(d.Override, maxWords)
 	case d.paced():
 		return clean.Text(d.Pacing, maxWords)
-	case d.Cause != "" && d.Robots == "":
+	case d.Cause != "" && d.Robots == "": // Options.PageEgress of package fetcher refused the address
 		return clean.Text(d.Cause, maxWords)
 	case d.Match.Rule.Line != 0:
 		return fmt.Sprintf("%s of %s", d.Rule(), robots)

@@ -75,7 +75,7 @@ func (s *step) nextRecord() *Record {
 		return s.withoutValidators(s.keptCopy()) // the answer says nothing about the file
 	case s.insteadOf404():
 		cause := fmt.Sprintf("%s, as for a path that cannot exist; / answers %d", s.cause(), s.a.Probe.Root)
-		s.a.Header = nil // it does not matter, as in an outage
+		s.a.Header = nil // as in an outage, its no-store does not count
 		return s.noFile(StatusRule{Access: Unavailable, Clause: "house", Again: s.p.statusRule(http.StatusNotFound).Again}, cause)
 	}
 	rule := s.p.statusRule(s.a.Status)

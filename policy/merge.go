@@ -11,12 +11,11 @@ import (
 // profile, for instance one in memory and one in a store. Either may be nil. The
 // order of the two makes no difference.
 //
-// Of two answers the one that was learnt later is used. A failed fetch counts
-// only if it began after the last answer was learnt, and then it has the copy of
-// that answer. Two failed fetches are one outage: it began
-// with the first, and has lasted for the longer of the two observations. A
-// record from the future, which a clock that was set back leaves behind, loses
-// against one that is not.
+// Of two answers the one that was learnt later is used. A failed fetch counts only
+// if it began after the last answer was learnt, and then it has the copy of that
+// answer. Two failed fetches are one outage: it began with the first, and has lasted
+// for the longer of the two observations. A record from the future, which a clock
+// that was set back leaves behind, loses against one that is not.
 func (r *Record) Merge(other *Record, now time.Time) *Record {
 	switch {
 	case r.blank():

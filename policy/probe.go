@@ -20,11 +20,11 @@ type Probe struct {
 // 5xx, no copy is known, and there was no Probe in the last 24 hours of this outage.
 func (p *Profile) WantsProbe(old *Record, a Attempt) bool {
 	s := p.newStep(old, &a)
-	if !s.mayProbe() || s.old == nil || s.old.outage == nil {
+	if s.old == nil || s.old.outage == nil {
 		return s.mayProbe()
 	}
 	last := s.old.outage.probed
-	return s.now >= addSpan(last, day) || p.future(last, s.now)
+	return s.mayProbe() && (s.now >= addSpan(last, day) || p.future(last, s.now))
 }
 
 // mayProbe reports whether a Probe could show that there is no file.

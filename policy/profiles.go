@@ -46,8 +46,8 @@ func statuses(clientErrors ...[]StatusRule) []StatusRule {
 	})
 }
 
-// absentRules read any client error as: there is no file, or none for us. The arguments are
-// the Keep of 404 and 410, and the Keep of the other statuses.
+// absentRules say that a client error means no file, or none for us. The arguments are the
+// Keep of 404 and 410, and the Keep of the other statuses.
 func absentRules(gone, denied time.Duration) []StatusRule {
 	return []StatusRule{
 		{From: 404, To: 404, Access: Unavailable, Clause: "2.3.1.3", Again: day, Keep: gone},

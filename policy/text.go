@@ -22,7 +22,7 @@ import (
 // deflated, to about a fifth, and beside it are the compiled groups of the crawlers that
 // asked. It is safe for concurrent use, and records may share it: see [Record.Share].
 type Text struct {
-	profile *Profile
+	profile *Profile                     // its Dialect is how the text was read
 	digest  [sha256.Size]byte            // of the text in use, after the cut at the limit
 	file    atomic.Pointer[matcher.File] // keeps the groups; packed once
 }
@@ -34,9 +34,8 @@ func newText(p *Profile, body []byte) *Text {
 	return t
 }
 
-// packed deflates the text, unless that was done before, and returns the file. Nobody
-// deflates a text that another record has already, and nobody inflates it for a group that
-// was compiled before.
+// packed deflates the text, unless that was done before, and returns the file. A text that
+// records share is deflated once, and a group that was compiled before is still there.
 func (t *Text) packed() *matcher.File {
 	if f := t.file.Load(); f.Packed() == "" {
 		t.pack(deflate(f.Text()))
