@@ -29,11 +29,11 @@ func Open(path string, o *Options) (*Store, error) {
 // openWith is Open with options for the database, which tests set.
 func openWith(path string, o *Options, base bbolt.Options) (*Store, error) {
 	end := time.Now().Add(cmp.Or(o, &Options{}).Wait)
-	err := inspect(path, end)
+	err := checkFile(path, end)
 	var db *bbolt.DB
 	if err == nil {
-		base.FreelistType = bbolt.FreelistMapType
-		db, err = lock(path, end, &base)
+		base.FreelistType = bbolt.FreelistMapType // faster in a large file with many free pages
+		db, err = openDB(path, end, &base)
 	}
 	if err == nil {
 		err = prepare(db)
@@ -59,8 +59,8 @@ func openWith(path string, o *Options, base bbolt.Options) (*Store, error) {
 	return s, nil
 }
 
-// inspect checks the file while a read lock keeps writers out. An absent or empty file is valid.
-func inspect(path string, end time.Time) error {
+// checkFile checks the file while a read lock keeps writers out. An absent or empty file is valid.
+func checkFile(path string, end time.Time) error {
 	switch info, err := os.Stat(path); {
 	case err != nil:
 		return nil // if err is not absence, opening the file will return it
@@ -70,7 +70,7 @@ func inspect(path string, end time.Time) error {
 		return nil
 	}
 	var file *os.File
-	db, err := lock(path, end, &bbolt.Options{
+	db, err := openDB(path, end, &bbolt.Options{
 		ReadOnly: true,
 		OpenFile: func(name string, flag int, mode os.FileMode) (_ *os.File, err error) {
 			file, err = os.OpenFile(name, flag, mode)
@@ -84,8 +84,8 @@ func inspect(path string, end time.Time) error {
 	return errors.Join(err, db.Close())
 }
 
-// lock opens the database. It waits until end for another process to close the file.
-func lock(path string, end time.Time, o *bbolt.Options) (*bbolt.DB, error) {
+// openDB opens the database, which locks its file. It waits until end for another process to close the file.
+func openDB(path string, end time.Time, o *bbolt.Options) (*bbolt.DB, error) {
 	o.Timeout = max(time.Until(end), 1) // zero would mean no limit
 	o.PageSize, o.NoStatistics = pageSize, true
 	db, err := bbolt.Open(path, 0o600, o)

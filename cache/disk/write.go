@@ -94,7 +94,7 @@ func (s *Store) flush() {
 		return
 	}
 	start := time.Now()
-	if !errors.Is(err, ErrDamaged) {
+	if !errors.Is(err, ErrDamaged) { // Close sets fs.ErrClosed before the last transaction
 		err = s.guard(func() error { return s.commit(entries) })
 	}
 	took := time.Since(start)
@@ -103,8 +103,8 @@ func (s *Store) flush() {
 	close(s.room)
 	s.room, s.failed = make(chan struct{}), err
 	if err != nil {
-		s.limit = maxPending
-		signal(s.wake) // try again
+		s.limit = maxPending // while the disk fails, memory has the new values
+		signal(s.wake)       // try again
 		return
 	}
 	written := 0
