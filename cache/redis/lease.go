@@ -14,8 +14,8 @@ import (
 	"github.com/rfc9309/polite/cache"
 )
 
-// takeScript sets the lease to the holder's token if nobody has it. A lease without a time to live, or with one
-// that no holder sets, gets ttl.
+// takeScript sets the lease to the holder's token if nobody has it. An earlier lease that has no time to live, or
+// more than ttl left, gets ttl, so that it ends.
 var takeScript = rueidis.NewLuaScript(`
 if redis.call("SET", KEYS[1], ARGV[1], "NX", "PX", ARGV[2]) then
 	return 1

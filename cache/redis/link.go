@@ -20,7 +20,7 @@ var ErrDown = errors.New("server is down or slow")
 const (
 	// maxCalls bounds the calls under way. It is less than the places in one connection's pipeline: a
 	// full pipeline makes the client wait without regard to contexts. Of 8,000 calls at once on a busy
-	// machine, no one was then late; without the bound thousands were.
+	// machine none was late with the bound, and thousands were without it.
 	maxCalls = 512
 	// workLimit ends a call that nobody waits for any more. It is longer than any useful Delay, so that a
 	// slow connection is made in the end and serves later calls.
@@ -28,10 +28,11 @@ const (
 	// After a failure no call is made for firstPause. The pause doubles, up to lastPause.
 	firstPause = 100 * time.Millisecond
 	lastPause  = 2 * time.Second
-	// An idle connection is tested this often, and given up if there is no answer for as long.
+	// An idle connection is tested every pingEvery, and closed if there is no answer within pingWait.
 	pingEvery = time.Second
 	pingWait  = 2 * time.Second
-	buffer    = 64 << 10
+	// buffer is the size of the two buffers of a connection, in bytes.
+	buffer = 64 << 10
 )
 
 // A link runs commands on the server and bounds the time that a caller waits. All commands of this package go
@@ -39,8 +40,8 @@ const (
 type link struct {
 	option  rueidis.ClientOption
 	delay   time.Duration
-	calls   chan struct{} // holds one for each call under way
-	dialing chan struct{} // holds one while a call makes the client
+	calls   chan struct{} // holds an element for each call under way
+	dialing chan struct{} // holds an element while a call makes the client
 	breaker bounded.Breaker
 
 	mu     sync.Mutex
@@ -89,7 +90,7 @@ func do[T any](ctx context.Context, l *link, command func(context.Context, rueid
 			defer func() { <-l.calls }()
 			return work(wait, l, command)
 		})
-		if wait.Err() == nil || err != wait.Err() {
+		if wait.Err() == nil || err != wait.Err() { // otherwise bounded.Call has given up
 			return v, err
 		}
 	case <-wait.Done():
@@ -130,7 +131,7 @@ func work[T any](wait context.Context, l *link, command func(context.Context, ru
 	return v, err
 }
 
-// connect returns the client, and makes it if there is none yet. One call at a time does so.
+// connect returns the client, and makes it if there is none yet. One call at a time makes it.
 func (l *link) connect(ctx context.Context) (rueidis.Client, error) {
 	if client, err := l.ready(); client != nil || err != nil {
 		return client, err

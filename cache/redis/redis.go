@@ -18,9 +18,9 @@
 //	redis://crawler:secret@node1:6379?addr=node2:6379&addr=node3:6379
 //	redis://crawler:secret@sentinel1:26379?addr=sentinel2:26379&addr=sentinel3:26379&master_set=name
 //
-// The second names some nodes of a cluster, which name the others. The third names sentinels and the primary
-// that they watch. User and password are sent to the primary alone, so the sentinels must not need any. They are
-// reached over TLS if the scheme is rediss.
+// The second URL names some nodes of a cluster, which name the others. The third names sentinels and the primary
+// that they watch. User and password are sent to the primary alone, so the sentinels must not need any. The
+// sentinels are reached over TLS if the scheme is rediss.
 //
 // # When the server is down or slow
 //
@@ -63,7 +63,7 @@ import (
 // Options adjust a [Store]. Nil means the zero Options.
 type Options struct {
 	// Prefix begins every key on the server. Empty means "polite". Fleets that do not share their copies
-	// need two.
+	// need different ones.
 	Prefix string
 
 	// Delay is the longest time that a call takes. Zero means 300 ms; that is too little for a
@@ -74,11 +74,11 @@ type Options struct {
 	// means the system's roots.
 	TLS *tls.Config
 
-	// Slot says what a cluster places the pace of an authority or of a scope by: names with one result
-	// are on one slot, so on one master. All names that a request uses must have the same: for scopes of
-	// domains the domain, for a scope of the whole crawler a constant. Nil places each by itself. Then,
-	// on a cluster, each process keeps its share of the limits of requests with scopes. A single server
-	// does not need it. All processes of a fleet need the same.
+	// Slot returns the text by which a cluster places what it knows of an authority or a scope. Names with
+	// the same text are on one slot, so on one master. All names of a request need the same text: with
+	// scopes of domains the domain, with a scope of the whole crawler a constant. Nil places each name by
+	// itself. Then, on a cluster, each process keeps its share of the limits of requests with scopes. A
+	// single server does not need Slot. All processes of a fleet need the same function.
 	Slot func(name string) string
 }
 
@@ -106,7 +106,7 @@ type Store struct {
 // there is none; the first call connects. An error says what is wrong with the URL, without the password.
 func Open(rawURL string, o *Options) (*Store, error) {
 	o = cmp.Or(o, &Options{})
-	client, err := parse(rawURL, o.TLS)
+	option, err := parseURL(rawURL, o.TLS)
 	if err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
@@ -115,18 +115,18 @@ func Open(rawURL string, o *Options) (*Store, error) {
 		delay = defaultDelay
 	}
 	return &Store{
-		link:   newLink(client, delay),
+		link:   newLink(option, delay),
 		prefix: cmp.Or(o.Prefix, defaultPrefix),
 		slot:   o.Slot,
 		bell:   bell{period: listenFor, watchers: map[string]watchers{}},
 	}, nil
 }
 
-// wanted is a URL that parse takes.
+// wanted is a URL that parseURL takes.
 const wanted = "one such as redis://user:password@host:6379/0"
 
-// parse reads the URL. Its errors quote no part of it: it holds a password.
-func parse(rawURL string, config *tls.Config) (rueidis.ClientOption, error) {
+// parseURL reads the URL. Its errors quote no part of it: it holds a password.
+func parseURL(rawURL string, config *tls.Config) (rueidis.ClientOption, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
 		return rueidis.ClientOption{}, errors.New("URL is malformed; want " + wanted)

@@ -99,7 +99,7 @@ func (s *Store) answer(ctx context.Context, script *rueidis.Lua, ticket string, 
 	head := append([]string{s.wakeChannel(""), ticket, micros(placePoll), micros(sendTime), micros(patience)}, names...)
 	text, err := do(ctx, s.link, func(ctx context.Context, c rueidis.Client) (string, error) {
 		if slots > 1 && c.Mode() == rueidis.ClientModeCluster {
-			return "", nil
+			return "", nil // no script answers with an empty text
 		}
 		return execute(ctx, c, script, keys, append(head, args...)).ToString()
 	})
@@ -112,7 +112,7 @@ func (s *Store) answer(ctx context.Context, script *rueidis.Lua, ticket string, 
 	return parseAnswer(text)
 }
 
-// parseAnswer reads the words of a script.
+// parseAnswer reads the words of a script: see words in shared.lua.
 func parseAnswer(text string) (g pace.Grant, way int, err error) {
 	words := strings.SplitN(text, " ", 12)
 	if len(words) != 12 {
@@ -121,7 +121,7 @@ func parseAnswer(text string) (g pace.Grant, way int, err error) {
 	var n [11]time.Duration
 	for i := range n {
 		if i == 5 {
-			continue // the reason
+			continue // why
 		}
 		number, err := strconv.ParseInt(words[i], 10, 64)
 		if err != nil {

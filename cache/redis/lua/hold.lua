@@ -1,9 +1,9 @@
 -- This script moves the end of a ticket in flight and records when its request was sent, or ends any ticket and takes
--- back a start that was not used.
+-- back a start that was not used. keep is 0 to end the ticket, and started is 0 if no request was sent.
 
 local keep, started = tonumber(arg(1)), tonumber(arg(2))
 for _, n in ipairs(names) do
-	local news = keep == 0
+	local news = keep == 0 -- whether others may start now
 	local order = tonumber(redis.call("ZSCORE", n.line, ticket) or 0)
 	if order <= 0 and redis.call("ZSCORE", n.alive, ticket) then
 		local sent = math.min(started, now)

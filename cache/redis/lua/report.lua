@@ -1,7 +1,7 @@
 -- This script counts a failure or a success, and makes a pause or a rest longer, never shorter. The level rises with
--- a pause and falls without one.
+-- a pause and falls without one. The arguments are the fields of a Report.
 
-local started, health, wait, new = tonumber(arg(1)), arg(2), tonumber(arg(4)), tonumber(arg(6))
+local started, health, wait, level = tonumber(arg(1)), arg(2), tonumber(arg(4)), tonumber(arg(6))
 local least, longest, answered = tonumber(arg(8)), tonumber(arg(9)), arg(10)
 local function forbid(span, reason)
 	if now + span > own.paused then
@@ -22,9 +22,9 @@ elseif health == "healthy" and answered == "" and started > own.opened then
 end
 if wait > 0 then
 	forbid(wait, arg(5))
-	own.level = math.max(own.level, new)
-elseif new >= 0 then
-	own.level = math.min(own.level, new)
+	own.level = math.max(own.level, level)
+elseif level >= 0 then
+	own.level = math.min(own.level, level)
 end
 if answered ~= "" and (own.open == 0 or health == "healthy") then
 	local left = ""

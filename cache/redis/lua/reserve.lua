@@ -1,6 +1,7 @@
 -- This script puts a ticket in the queue and answers with its start, or with the moment to ask again. Behind
 -- others that is an estimate. A ticket that lets its start pass unused comes before the queue, as does one in flight
--- that asks for one more start.
+-- that asks for one more start. Its arguments are those of a Reservation, and late: how long after its start a ticket
+-- that asks again gets the same answer.
 
 -- wait_in puts the ticket in the queue of the scope with the index way, takes it out of the queues of all others, and
 -- returns the number of tickets before it. An index of less than 2 is no scope.
@@ -30,14 +31,14 @@ end
 -- start_in_all returns when it asks again and the index of the scope. If it was overtaken there, and is the head, it
 -- keeps the scopes before that one free.
 local function start_in_all(ask)
-	local way, again, start, latest, from, kind = 0, 0, 0, 1, nil, ask.kind
+	local way, again, start, latest, stood, kind = 0, 0, 0, 1, nil, ask.kind -- stood is the scope that it waited in
 	for i, n in ipairs(names) do
 		local who, first = queue_head(n)
 		local behind = who and who ~= ticket and (first < ask.order or first == ask.order and who < ticket)
 		ask.gap = n.wanted
 		if i > 1 then
 			ask.kind, ask.holds = 3, not n.stands and redis.call("ZSCORE", n.alive, ticket)
-			from = n.stands and n or from
+			stood = n.stands and n or stood
 		end
 		n.start, n.base, n.again = room(n, ask, behind)
 		if n.again and n.again > again then
@@ -65,7 +66,7 @@ local function start_in_all(ask)
 		end
 		return
 	end
-	if kind == 1 and from and from ~= names[way] and not from.again and names[way].newest > ask.order then
+	if kind == 1 and stood and stood ~= names[way] and not stood.again and names[way].newest > ask.order then -- overtaken
 		kind = 2
 		write_request(own, ask.ahead, 0, kind)
 	end
@@ -74,7 +75,7 @@ local function start_in_all(ask)
 		local n = names[i]
 		if kind == 2 and place == 0 and (n.kept == "" or n.keptorder > ask.order) then
 			n.kept, n.keptorder, n.keptdue = ticket, ask.order, names[way].start
-			n.keptuntil = math.min(again, now + patience) + 2000000
+			n.keptuntil = math.min(again, now + patience) + grace
 		end
 	end
 	return again, way
@@ -115,7 +116,7 @@ if order or not ends or start + late < now then
 		if place > 0 then
 			start = math.max(start, own.last + math.max(own.wanted, own.gap), own.paused) + place * math.max(own.wanted, 5000)
 		end
-		local dies = math.min(start, now + patience) + 2000000
+		local dies = math.min(start, now + patience) + grace
 		redis.call("ZADD", own.alive, after > 0 and order < 0 and now + own.life or dies, ticket)
 		if way and way > 1 then
 			redis.call("ZADD", names[way].alive, dies, ticket)

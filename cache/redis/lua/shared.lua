@@ -1,4 +1,5 @@
--- This file begins each of the scripts but count.lua.
+-- This file begins each of the scripts but count.lua. The type Store of package pace says what
+-- they promise, and its other types what their arguments and their answers mean.
 --
 -- The scripts keep three keys of each name, which is an authority or a scope. Times are in
 -- microseconds of the server's clock. Keys that are not used expire.
@@ -53,6 +54,7 @@ local fields = {"last", "gap", "unsent", "prior", "priorgap", "paused", "level",
 	"open", "opened", "rest", "probe", "keptorder", "keptdue", "keptuntil", "latest", "why", "head", "cause", "tries", "kept"}
 local t = redis.call("TIME")
 local now = t[1] * 1000000 + t[2]
+local grace = 2000000 -- how long a ticket in the queue lives after the moment at which it should have asked
 
 -- forget removes a ticket from n, wherever it is.
 local function forget(n, who)
@@ -70,7 +72,7 @@ for i = 1, #KEYS / 3 do
 		n.was[j] = j > numbers and (n.was[j] or "") or tonumber(n.was[j]) or 0
 		n[fields[j]] = n.was[j]
 	end
-	n.last = n.last > now + 2000000 and now or n.last -- the clock was set back
+	n.last = n.last > now + 2000000 and now or n.last -- no start is so far ahead: the clock was set back
 	if n.keptuntil <= now or n.keptuntil > now + 2 * patience then
 		n.kept = ""
 	end
@@ -120,14 +122,17 @@ local function trying(n)
 	return count
 end
 
--- words are an answer or a message. in_the_way is the index of the scope in the way, 0 if none is.
+-- words are an answer or a message: whether a start is granted, the start or the moment to ask again, level, now, the
+-- end of a pause or a rest, why, failures, open, rest, the start of the probe, the index of the scope in the way or 0,
+-- and the cause.
 local function words(n, granted, start, in_the_way)
 	local probing = n.open == 1 and trying(n) > 0 and n.probe or 0
 	return string.format("%d %.0f %.0f %.0f %.0f %s %d %d %.0f %.0f %d %s", granted, math.ceil(start), n.level, now, n.paused,
 		n.why ~= "" and n.why or "pause", n.failures, n.open, n.rest, probing, in_the_way, n.cause)
 end
 
--- tell sends a message, which for a ticket of another authority says nothing of its host.
+-- tell sends a message. One to a ticket of another authority says nothing of the host: its first word is 2, and its last
+-- one is the scope.
 local function tell(n, who, granted, start, kind)
 	if who ~= ticket then
 		local text = kind == 3 and string.format("2 %.0f 0 %.0f 0 scope 0 0 0 0 0 %s", math.ceil(start), now, n.name) or words(n, granted, start, 0)
@@ -148,11 +153,11 @@ end
 
 -- asks is when a ticket in the queue of n asks again.
 local function asks(n, who)
-	return (tonumber(redis.call("ZSCORE", n.alive, who)) or now) - 2000000
+	return (tonumber(redis.call("ZSCORE", n.alive, who)) or now) - grace
 end
 
--- room returns when a ticket can start at n, 0 if something else than time is in the way, and the start that its gap
--- counts from, and when to look again if it cannot start now. behind says that there is an older one in the queue.
+-- room returns when a ticket can start at n, or 0 if something else than time is in the way; the start from which its gap
+-- counts; and when to look again, nil if a start can be granted now. behind says that an older ticket is in the queue.
 local function room(n, ask, behind)
 	local flying = redis.call("ZCARD", n.alive) - redis.call("ZCARD", n.line) - (ask.holds and 1 or 0)
 	local stuck = behind or n.parallel > 0 and flying >= n.parallel
@@ -160,13 +165,13 @@ local function room(n, ask, behind)
 		stuck = stuck or trying(n) >= (n.open == 1 and 1 or math.max(n.most - n.failures, 1))
 	end
 	local apart, base, start = math.max(ask.gap, n.gap), n.last, now
-	if apart > 0 and ask.kind == 3 then -- it is used on time
+	if apart > 0 and ask.kind == 3 then -- so far ahead that the request is sent on time
 		start = now + ask.ahead / 2
-	elseif apart > 0 and n.unsent == 1 and now < n.last + sending then -- it may be sent as late as this
+	elseif apart > 0 and n.unsent == 1 and now < n.last + sending then -- the request before may be sent as late as this
 		base = n.last + sending
 	end
 	start = math.max(base + apart, n.paused, start, ask.after)
-	if n.kept ~= "" and n.kept ~= ask.ticket and n.keptorder < ask.order then -- there may be a place or time beside it
+	if n.kept ~= "" and n.kept ~= ask.ticket and n.keptorder < ask.order then -- only what that one does not need is free
 		stuck = stuck or apart > 0 and start + apart > n.keptdue or n.parallel > 0 and flying + 1 >= n.parallel
 	end
 	local again = start - ask.ahead
