@@ -40,11 +40,11 @@ type question struct {
 	view   askView
 }
 
-// question reads a query or a form. The view has a Problem if the URL is invalid. A
+// readQuestion reads a query or a form. The view has a Problem if the URL is invalid. A
 // URL without a scheme gets https, but only if its first part looks like a host. A
 // URL with characters that do not print is refused, because the page could not show
 // it as it is.
-func (k *handler) question(q url.Values) question {
+func (k *handler) readQuestion(q url.Values) question {
 	written := strings.TrimSpace(q.Get("url"))
 	asked := question{view: askView{URL: text(written), As: text(q.Get("as"))}}
 	switch {
@@ -82,7 +82,7 @@ func (k *handler) question(q url.Values) question {
 // ask answers from memory alone. It never fetches, because anybody can make a link
 // to this page.
 func (k *handler) ask(ctx context.Context, q url.Values) reply {
-	asked := k.question(q)
+	asked := k.readQuestion(q)
 	if asked.view.Problem == "" {
 		if d, ok := asked.t.Peek(asked.target); ok {
 			k.explain(ctx, &asked, d)
@@ -143,7 +143,7 @@ func (k *handler) act(w http.ResponseWriter, r *http.Request) reply {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), maxWait)
 	defer cancel()
-	asked := k.question(r.PostForm)
+	asked := k.readQuestion(r.PostForm)
 	if asked.view.Problem != "" {
 		return failed(http.StatusBadRequest, asked.view.Problem)
 	}

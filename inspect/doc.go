@@ -60,9 +60,10 @@
 //	POLITE_MILLION=1 go test -run '^$' -bench Million ./inspect
 //
 // Only one request at a time reads the records. It locks one part of the memory at a time,
-// only to copy the list of that part, and it stops if the request is cancelled. The list of waiting hosts takes about 20 milliseconds for 262,144 hosts,
-// and delays no turn by more than about a quarter of a millisecond. The cost of the other
-// pages does not depend on the number of records.
+// only to copy the list of that part, and it stops if the request is cancelled. The list of
+// waiting hosts takes about 20 milliseconds for 262,144 hosts, and delays no turn by more
+// than about a quarter of a millisecond. The cost of the other pages does not depend on the
+// number of records.
 //
 // The history takes at most about 5 KiB for each of the [Options.Recent] decisions
 // and 23 KiB for each of the retrievals. Nearly all of this is URLs of redirects, so

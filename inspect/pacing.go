@@ -77,8 +77,8 @@ func byWait(a, b hostRow) int {
 	return cmp.Or(cmp.Compare(sortKey(a.Since), sortKey(b.Since)), a.Next.Compare(b.Next), strings.Compare(a.Authority, b.Authority))
 }
 
-// pacing returns the page of the hosts, with all reasons or with one. Like the list of
-// authorities it looks at all hosts and describes only these.
+// pacing returns the page of the hosts, with all reasons or with one. It looks at all hosts
+// and shows the first of them.
 func (k *handler) pacing(ctx context.Context, q url.Values) reply {
 	if err := k.acquireWalk(ctx); err != nil {
 		return failed(http.StatusServiceUnavailable, err.Error())

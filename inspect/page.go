@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"html/template"
 	"net/http"
@@ -37,16 +38,10 @@ type Page struct {
 
 // New returns a Page. Nil options mean a zero Options.
 func New(o *Options) *Page {
-	if o == nil {
-		o = &Options{}
-	}
-	recent := o.Recent
-	if recent == 0 {
-		recent = defaultRecent
-	}
+	o = cmp.Or(o, &Options{})
 	return &Page{
 		actions: o.Actions,
-		history: newHistory(max(recent, 0)),
+		history: newHistory(max(cmp.Or(o.Recent, defaultRecent), 0)),
 		guard:   http.NewCrossOriginProtection(),
 		html:    parse(),
 		style:   template.CSS(styleSheet),

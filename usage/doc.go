@@ -52,8 +52,8 @@
 //
 // A dictionary that cannot be parsed (RFC 9651, section 4.2) counts as absent. In
 // robots.txt its record counts as absent, and the next longest pattern decides.
-// [Set.Skipped] lists it with the reason. A value that is neither of the two words, such as "train-ai=maybe",
-// is Unknown and no error.
+// [Set.Skipped] lists it with the reason. A value that is neither of the two words, such
+// as "train-ai=maybe", is Unknown and no error.
 //
 // A record is read up to 64 KiB, and so is a header field, or each line of one whose
 // lines are separate values: X-Robots-Tag, Link and the single values. A longer one is

@@ -1,5 +1,5 @@
-// Package bounded calls code of the user's, such as a store, a transport or a hook,
-// which may panic, block or end its goroutine.
+// Package bounded calls code that the user has written, such as a store, a transport or
+// a hook, which may panic, block or end its goroutine.
 package bounded
 
 import (

@@ -50,8 +50,8 @@ func (e *RefusedError) Unwrap() error { return e.why }
 // Options are the choices of a Network.
 type Options struct {
 	// Rule is the address rule. Its error refuses an address. It must not panic, and
-	// must return when the context ends.
-	// Nil refuses what is not a public address, and then only after a public one.
+	// must return when the context ends. Nil refuses addresses that are not public, but
+	// without Pages only once a trip has met a public one.
 	Rule func(context.Context, netip.Addr) error
 
 	// Pages applies the rule to pages, and to the first request of every trip.

@@ -8,9 +8,9 @@ import (
 
 // A shard is a hash table with its own lock.
 //
-// Invariants while mu is not locked: the list from head to tail has each slot in use, in descending order of
-// the stamps; the index has each slot in use once; last describes the tail; size is the sum of the costs of
-// the slots, the index and the entries.
+// Invariants while mu is not locked: the list from head to tail has each slot in use once, the last used first;
+// the index has each slot in use once; last describes the tail; size is the sum of the costs of the slots, the
+// index and the entries. The stamps of the list descend, except where a Put overtook the promotion of a hit.
 type shard[V, S any] struct {
 	mu      sync.RWMutex
 	index   []uint32      // 0, or a slot number plus 1; the length is 0 or a power of two
@@ -105,7 +105,7 @@ func (s *shard[V, S]) set(id uint32, key string, value V, cost uint32, part *Par
 func (s *shard[V, S]) promote(hash uint32, key string, stamp uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Another reader may have promoted it already, and a Put may have come after this use.
+	// The slot is at the front already if another reader promoted it, or if a Put replaced its value.
 	if id, ok := s.find(hash, key); ok && id != s.head {
 		s.unlink(id)
 		s.pushFront(id, stamp)

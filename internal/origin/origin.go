@@ -71,7 +71,7 @@ func appendFull(b []byte, u *url.URL) ([]byte, error) {
 	case u.Opaque != "" && u.Opaque[0] != '/':
 		return b, ErrURL
 	}
-	if DefaultPort(scheme) == 0 || u.Host == "" {
+	if DefaultPort(scheme) == 0 || u.Host == "" { // net/http needs u.Host for an opaque URL, too
 		return b, ErrURL
 	}
 	host, err := Host(authority.Hostname())
