@@ -16,7 +16,7 @@ items and %d lists; all agree.`
 
 	aboutScrapyParsers = `The tests that every parser of Scrapy must pass: decisions, Crawl-delay and bytes that are not UTF-8.`
 
-	aboutScrapy = `The tests of Scrapy's middleware for robots.txt. The last one has no question.`
+	aboutScrapy = `The tests of Scrapy's middleware for robots.txt.`
 
 	aboutNutch = `The tests of Nutch's parser: three crawlers, six URLs and Crawl-delay.`
 
