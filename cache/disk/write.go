@@ -104,7 +104,9 @@ func (s *Store) flush() {
 	s.room, s.failed = make(chan struct{}), err
 	if err != nil {
 		s.limit = maxPending // while the disk fails, memory has the new values
-		signal(s.wake)       // try again
+		if !errors.Is(err, ErrDamaged) {
+			signal(s.wake) // try again
+		}
 		return
 	}
 	written := 0

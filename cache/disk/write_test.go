@@ -206,3 +206,16 @@ func TestDamageWhilePutWaits(t *testing.T) {
 		t.Errorf("Close: %v, want %v", err, ErrDamaged)
 	}
 }
+
+// TestDamageIsNotTriedAgain checks that the writer rests after the file turned out to be damaged: nothing can be
+// written any more.
+func TestDamageIsNotTriedAgain(t *testing.T) {
+	for _, broken := range []error{nil, ErrDamaged} {
+		s := &Store{wake: make(chan struct{}, 1), room: make(chan struct{}), pending: map[string][]byte{"a": nil}, broken: broken}
+		s.commit = func(map[string][]byte) error { return errors.New("no space left") }
+		s.flush()
+		if tries := len(s.wake) > 0; tries != (broken == nil) {
+			t.Errorf("house/damage_is_final: the writer tries again after %v: %v, want it only after an error that may pass", s.failed, tries)
+		}
+	}
+}
