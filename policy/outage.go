@@ -100,31 +100,31 @@ func (s *step) nextOutage() *outage {
 }
 
 // timeToNextFetch returns the time to the next fetch: what the phase says, or else the rule, or
-// else a step that doubles. It is at least the server's Retry-After and Fresh.Least.
+// else backoff. It is at least the server's Retry-After and Fresh.Least.
 func (s *step) timeToNextFetch(rule StatusRule, r *Record) time.Duration {
 	ph := s.p.phase(r.outage.lasted)
 	every := ph.EveryBare
 	if ph.UseCopy && r.copy != nil {
 		every = ph.Every
 	}
-	pause := cmp.Or(every, rule.Again, s.backoff(r.outage))
+	wait := cmp.Or(every, rule.Again, s.backoff(r.outage))
 	asked, _ := retry.After(s.a.Header, time.Unix(0, s.now), s.p.Retry.After)
-	return max(pause, asked, s.p.Fresh.Least)
+	return max(wait, asked, s.p.Fresh.Least)
 }
 
-// backoff returns a step that doubles with each failed fetch, drawn from its upper half
-// by a hash of the URL and the time, which keeps Learn pure.
+// backoff returns a time that doubles with each failed fetch, drawn from its upper half by a
+// hash of the URL and the time, which keeps Learn pure.
 func (s *step) backoff(o *outage) time.Duration {
 	most := s.p.Retry.Day
 	if s.now-o.first >= int64(day) {
 		most = s.p.Retry.Later
 	}
-	step := s.p.Retry.First
-	for fails := o.fails; fails > 0 && step < most; fails-- {
-		step = min(step, most/2) * 2 // no overflow, whatever the profile says
+	wait := s.p.Retry.First
+	for fails := o.fails; fails > 0 && wait < most; fails-- {
+		wait = min(wait, most/2) * 2 // no overflow, whatever the profile says
 	}
-	step = min(step, most)
+	wait = min(wait, most)
 	h := fnv.New64a()
 	h.Write(binary.LittleEndian.AppendUint64([]byte(s.a.Robots), uint64(s.now)))
-	return step - time.Duration(h.Sum64()%uint64(step/2+1))
+	return wait - time.Duration(h.Sum64()%uint64(wait/2+1))
 }

@@ -89,8 +89,8 @@ type Fresh struct {
 // Retry bounds the time to the next fetch after an answer that is not a file.
 type Retry struct {
 	First   time.Duration // after the first failure; doubles with each further one
-	Day     time.Duration // the longest step within the first day of an outage
-	Later   time.Duration // the longest step after that
+	Day     time.Duration // the longest time that doubling reaches within the first day of an outage
+	Later   time.Duration // the longest time that doubling reaches after that day
 	After   time.Duration // the longest Retry-After that is obeyed
 	Beyond  time.Duration // after too many redirects
 	Refused time.Duration // after a redirect to an address or host that is refused
