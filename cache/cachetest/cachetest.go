@@ -57,7 +57,7 @@ func Run(t *testing.T, open func(t *testing.T) cache.Store) {
 		{"keep_nothing", keepNothing},
 		{"keep_forever", keepForever},
 		{"keep_ends", keepEnds},
-		{"context", ended},
+		{"context", endedContext},
 		{"concurrent", concurrent},
 		{"lease", lease},
 		{"lease_lasts", leaseLasts},
@@ -239,7 +239,7 @@ func keepEnds(t *testing.T, s cache.Store) {
 	mustGet(t, s, "renewed", []byte("rules"), "a value expires after the keep of its last Put")
 }
 
-func ended(t *testing.T, s cache.Store) {
+func endedContext(t *testing.T, s cache.Store) {
 	mustPut(t, s, key, []byte("rules"), long)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

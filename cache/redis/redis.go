@@ -131,7 +131,7 @@ func parseURL(rawURL string, config *tls.Config) (rueidis.ClientOption, error) {
 	if err != nil {
 		return rueidis.ClientOption{}, errors.New("URL is malformed; want " + wanted)
 	}
-	if u.Path == "/" {
+	if u.Path == "/" { // rueidis wants a number after the slash
 		u.Path = ""
 	}
 	o, err := rueidis.ParseURL(u.String())

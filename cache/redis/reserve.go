@@ -52,8 +52,6 @@ const (
 )
 
 // Reserve implements [pace.Store]. One atomic script decides, by the server's clock.
-//
-// Two starts are at least the larger of their gaps apart.
 func (s *Store) Reserve(ctx context.Context, authority string, r pace.Reservation) (pace.Grant, error) {
 	args := []string{
 		micros(r.Ahead), micros(sendTime / 2), moment(r.After), micros(r.Waited), micros(r.Life),

@@ -65,9 +65,9 @@ func (b *Breaker) beginRest(now time.Time) {
 	b.until = now.Add(b.rest)
 }
 
-// ErrHangs is the error of a call that is not made because earlier ones were not
+// errHangs is the error of a call that is not made because earlier ones were not
 // answered.
-var ErrHangs = errors.New("the store has not answered in time lately")
+var errHangs = errors.New("the store has not answered in time lately")
 
 // InTime is Call within a limit, and tells b how the call ended. Only a call that exceeds the
 // limit is a failure for b: its goroutine stays, for ever if the store hangs.
@@ -78,7 +78,7 @@ func InTime[T any](ctx context.Context, log *slog.Logger, b *Breaker, limit time
 	switch {
 	case ctx.Err() != nil: // the caller left
 	case limited.Err() != nil:
-		b.Leave(time.Now(), ErrHangs)
+		b.Leave(time.Now(), errHangs)
 	default:
 		b.Leave(time.Now(), nil)
 	}
