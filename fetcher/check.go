@@ -37,9 +37,9 @@ func (e *engine) visit(target *url.URL) (v visit, err error) {
 // Check decides on a URL and fetches its robots.txt first if that is due. It
 // waits no longer than ctx. It takes no turn for the URL: Decision.Turn says when a
 // request would have one, and [Transport.Admit] waits for it. A site that is down has a
-// decision, too: the error is not nil only if ctx ended, whose cause it then has in its
-// chain, or if the URL has no host or is not one of http, https and Options.Schemes
-// ([ErrURL]).
+// decision, too. The error is nil unless ctx ended, whose cause is then in the chain of
+// the error, or the URL has no host or another scheme than http, https and
+// Options.Schemes ([ErrURL]).
 func (t *Transport) Check(ctx context.Context, target *url.URL) (d policy.Decision, err error) {
 	v, err := t.engine.visit(target)
 	if err == nil {

@@ -31,12 +31,12 @@
 // robots.txt has a deadline of its own, Options.Timeout, and goes on for other
 // callers when one leaves.
 //
-// Every request names the crawler: robots.txt is fetched with the agent, and so
-// is a page whose request has no User-Agent. Such a request is copied, which costs
-// less than a microsecond. A User-Agent of the request's own is left alone, an
-// empty one too, with which net/http sends none. One that does not contain the
-// product token is reported once, to the Logger and Trace.Agent: the webmaster
-// who sees it cannot know which group to write.
+// Requests name the crawler: the agent is the User-Agent of requests for robots.txt,
+// and of pages whose request has none. To add it, the request is copied, which
+// takes less than a microsecond. A User-Agent that the request has is kept, even an
+// empty one, for which net/http sends no field. The first one without the product
+// token is reported to the Logger and Trace.Agent: webmasters who see it cannot
+// know which group to write.
 //
 // The answer to a page is returned whatever it is, and no page is requested
 // twice. After a 429 or 503 Options.Pace makes the host's next request wait, so a
@@ -51,24 +51,25 @@
 //
 //   - 2xx: the rules in it, for as long as its header says, between a minute and
 //     a day. Everything is allowed if there is none.
-//   - 301, 302, 303, 307, 308: the rules at the end of up to five redirects. A
-//     sixth counts as 404, in a loop as well.
+//   - 301, 302, 303, 307, 308: the rules at the end of up to five redirects. With
+//     more redirects, or in a loop, everything is allowed.
 //   - 404 and 410: no file, everything is allowed.
-//   - every other 4xx but 407, 408, 421, 425 and 429: the cached copy until it
-//     expires, then everything is allowed.
-//   - the 4xx just named, 5xx, no answer, a broken or unreadable one: the cached
-//     copy governs, even after it has expired. Without a copy everything is
-//     deferred; after 30 days it is allowed if the server answers at all.
+//   - 407, 408, 421, 425, 429, 5xx, no answer, or a broken or unreadable answer: the
+//     cached copy governs, even after it has expired. Without a copy everything is
+//     deferred. After 30 days everything is allowed if the server answers, but not
+//     while it answers 429.
+//   - every other 4xx: the cached copy until it expires, then everything is allowed.
 //
 // Nothing that a site sends is an error. Bodies over the limit are cut at a line
-// end, broken ones count as failures, headers are bounded at 64 KiB, and a fetch as
-// a whole by Options.Timeout. A body that ends with the connection, without a
-// length, and was cut on the way cannot be told from a whole one.
+// end, broken bodies count as failures, headers are bounded at 64 KiB, and a fetch
+// as a whole by Options.Timeout. If an answer declares no length and ends with its
+// connection, nobody can tell whether it was cut on the way.
 //
 // # Restarts, fleets and pace
 //
 // The zero Options suit one process that runs once. A longer crawl wants a store, which
-// keeps the files, and since when a site is down. It may want another pace than the default:
+// keeps the files and remembers since when a site is down. It may want another pace than the
+// default:
 //
 //	store, err := disk.Open("robots.db", nil) // or redis.Open(url, nil) for a fleet
 //	if err != nil {
@@ -99,11 +100,10 @@
 // A turn that cannot come before the caller's deadline, or within
 // Limits.MaxWait, is refused at once with Defer and RetryAt, so that a worker can
 // visit another host. RetryAt applies to the whole host: reschedule the host, not
-// just this URL. MaxWait does not apply to a redirect, which http.Client marks by
-// Request.Response: it continues a request that was let in, and would begin again
-// from its first hop. Nor does it apply to a page whose request fetched a robots.txt
-// that expires before the page's turn: the next request would have to fetch it
-// again, without end.
+// just this URL. MaxWait does not apply in two cases. A redirect, which http.Client
+// marks by Request.Response, would have to begin again from its first hop. And if the
+// request for a page fetched a robots.txt that expires before the page's turn, every
+// further request would have to fetch it again.
 //
 // # Under and over other clients
 //
@@ -113,8 +113,8 @@
 // Under http.Client, every redirect of a page is checked against the robots.txt
 // of the authority that it leads to. Under Colly, set its UserAgent. Under
 // go-retryablehttp, let CheckRetry treat a refusal as final, or it tries again,
-// which costs no request but time. Options.AsResponse is for clients that cannot
-// be configured so:
+// which costs time but no request. Options.AsResponse is for clients that have no
+// such function:
 //
 //	rc.CheckRetry = func(ctx context.Context, resp *http.Response, err error) (bool, error) {
 //		if errors.Is(err, fetcher.ErrDisallowed) || errors.Is(err, fetcher.ErrDeferred) {
@@ -125,8 +125,8 @@
 //
 // Another client as Options.Base must not follow redirects by itself, or it requests
 // pages that were never checked. It must not retry for longer than Options.Timeout. Give
-// go-retryablehttp an HTTPClient whose CheckRedirect returns
-// http.ErrUseLastResponse, and PassthroughErrorHandler; New refuses one without a
+// a go-retryablehttp client an HTTPClient whose CheckRedirect returns
+// http.ErrUseLastResponse, and PassthroughErrorHandler; New refuses a client without a
 // CheckRedirect.
 //
 // # Redirects to private addresses
@@ -147,7 +147,8 @@
 // resolves a name to. A name that it cannot resolve is refused if it is one of a local
 // network: a single label, or one under .local, .internal, .localhost, .home.arpa or
 // .onion. A base built on net/http reports its connections, too, so that a request over
-// a refused connection is ended before it is written. Three things remain unseen: where
-// a proxy connects to; where a base connects to that does not report it; and, until it
-// is connected, the address of a name that only the base's own dialer can resolve.
+// a refused connection is ended before it is written. Three things remain unseen: the
+// address that a proxy connects to; the address that a base connects to without reporting
+// it; and, until it is connected, the address of a name that only the base's dialer can
+// resolve.
 package fetcher

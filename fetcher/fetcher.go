@@ -50,9 +50,9 @@ type Options struct {
 	Base http.RoundTripper
 
 	// Schemes are the schemes that are fetched beside http and https (RFC 9309,
-	// section 2.3). The one that can be named is "ftp", and Base must serve it, by
-	// package fetcher/ftp for instance. Nil is none: URLs of other schemes are an
-	// error ([ErrURL]).
+	// section 2.3). Only "ftp" is possible, and Base must serve it, for instance by
+	// package fetcher/ftp. Nil is none: URLs of other schemes are an error
+	// ([ErrURL]).
 	Schemes []string
 
 	// MaxBytes bounds the private memory, in bytes. Zero is 64 MiB.

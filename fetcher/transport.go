@@ -156,7 +156,7 @@ type Stats struct {
 	StoreFailures int64 `json:"store_failures"` // calls of the store that failed
 
 	Authorities int   `json:"authorities"` // held in memory now
-	Bytes       int64 `json:"bytes"`       // of memory in use for them: at most MaxBytes, but for a moment when one is put in
+	Bytes       int64 `json:"bytes"`       // of memory in use for authorities: at most MaxBytes, or a little more while one is added
 
 	Pace pace.Stats `json:"pace"` // what pacing did
 }

@@ -133,14 +133,14 @@ type Admission struct {
 }
 
 // Admit decides on a URL as RoundTrip does and waits for its turn, and leaves the
-// request to the caller: the rules, the limits and the fleet are the same. The
-// Admission is nil with an error, which is as [Transport.Check] has it, and with a
-// decision that does not allow the URL. Under Options.Audit only an error makes it nil.
+// request to the caller: the rules, the limits and the fleet are the same. The errors
+// are the errors of [Transport.Check]. The Admission is nil if there is an error, and if
+// the decision does not allow the URL. Under Options.Audit only an error makes it nil.
 //
 // The turn is held until the Admission ends, or for Options.Timeout at most. The caller
-// sends the agent as User-Agent, and asks for each redirect and each resource of a page
-// before it is requested, as each may be at another authority. Options.PageEgress covers
-// robots.txt alone here, since the caller makes the connection.
+// sends the agent as User-Agent, and calls Admit for each redirect and each resource of a
+// page before it requests them, as each may be at another authority. Options.PageEgress
+// covers robots.txt alone here, since the caller makes the connection.
 func (t *Transport) Admit(ctx context.Context, target *url.URL) (*Admission, policy.Decision, error) {
 	v, err := t.engine.visit(target)
 	if err != nil {

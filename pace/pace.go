@@ -3,8 +3,8 @@
 //
 // # Use
 //
-// A [Pacer] hands out turns. Ask for one before each request, report the answer
-// to it, and end the turn when the body has been read or closed:
+// A [Pacer] hands out turns. Wait for one before each request, report the answer
+// to the request, and end the turn when the body has been read or closed:
 //
 //	p, err := pace.New(pace.Limits{Gap: time.Second, Parallel: 2}, nil)
 //	...
@@ -35,8 +35,8 @@
 // waits longer than its context, and a wait that is known to end too late is refused
 // at once with a [RefusedError].
 //
-// A turn that is never ended keeps its place in [Limits.Parallel] for ever. Do not
-// wait for a second turn of an authority while holding one when Parallel is 1.
+// A turn that is never ended keeps its place in [Limits.Parallel] for ever. If Parallel
+// is 1, end a turn before you wait for the next one of the same authority.
 //
 // # Pauses
 //
@@ -44,28 +44,28 @@
 // up to [Limits.Pause]. Without a Retry-After that can be read the pause is one second,
 // doubled by each further such answer, with up to a quarter more drawn at random, so that
 // several crawlers do not come back together. One success halves what the next pause
-// starts from. No answer makes a running pause shorter, and no error answer makes the
-// next one shorter (house rules; RFC 9309 is silent on pacing).
+// starts from. No answer shortens a running pause, and only a success shortens the next
+// one (house rules; RFC 9309 is silent on pacing).
 //
-// Any answer may say that no request is left of a quota, with RateLimit, or else with
-// RateLimit-Remaining and RateLimit-Reset or with X-RateLimit-Remaining and
-// X-RateLimit-Reset. Then the authority rests until the reset, up to [Limits.Pause]. A
-// Retry-After of a 429 or 503 counts instead. The fields never make a crawler faster.
+// Any answer may say that no request is left of a quota, in the field RateLimit, or else
+// in RateLimit-Remaining and RateLimit-Reset, or in X-RateLimit-Remaining and
+// X-RateLimit-Reset. Then the authority rests until the reset, up to [Limits.Pause]. If a
+// 429 or 503 has a Retry-After, that counts instead. The fields never make a crawler faster.
 //
 // # Hosts that fail
 //
 // A request failed if [Turn.Fail] says so, or if the status of its answer says that the
 // host is broken (see [Health]). After three failures in a row the authority rests for
 // ten seconds. Then one request tries, and all others wait for its outcome: a success
-// ends the trouble, and a failure doubles the rest, up to 15 minutes. A host that is dead
-// gets twelve requests in its first hour, from a whole fleet, too.
+// ends the trouble, and a failure doubles the rest, up to 15 minutes. A dead host gets
+// twelve requests in its first hour, even from a whole fleet.
 //
 // # Scopes and fleets
 //
 // A request can keep the limits of several scopes at the same time: all hosts of a
 // domain, all hosts at one address, the crawler as a whole; see [Scope]. Its turn
-// comes when its authority and all scopes have room. While it waits for one of them,
-// others use the rest.
+// comes when its authority and all scopes have room. While it waits for one of them, it
+// uses up nothing of the others.
 //
 // With [Options.Shared] all processes keep the limits and pauses together, by the clock
 // of the store, which gives a request a start at its authority and in all of its scopes in
@@ -80,11 +80,11 @@
 //
 // # Limits
 //
-// An authority or a scope takes about 350 bytes while its limits can matter. About 262,144
-// at rest are remembered; [Stats.Forgotten] counts those that were forgotten
-// early. There is no goroutine and no timer for an authority that nobody waits for. A
-// turn that is free costs a third of a microsecond and no allocation, and with three
-// scopes two thirds. The clock is the monotonic one: steps of the wall clock do not matter.
+// An authority or a scope takes about 350 bytes while its limits can matter. A Pacer
+// remembers about 262,144 of them that nobody uses; [Stats.Forgotten] counts those that were
+// forgotten early. An authority that nobody waits for has no goroutine and no timer. A
+// free turn costs a third of a microsecond and no allocation, and with three scopes two
+// thirds. The clock is the monotonic one: steps of the wall clock do not matter.
 package pace
 
 import (
@@ -101,8 +101,8 @@ import (
 // minute, pauses after 429 and 503, and rests after three failures in a row.
 type Limits struct {
 	// Gap is the shortest time between the starts of two requests. Zero
-	// is no gap of our own, which is not wise for a crawl of any length:
-	// most robots.txt files state no Crawl-delay.
+	// sets no gap, which is not wise for a crawl of any length: most
+	// robots.txt files state no Crawl-delay.
 	Gap time.Duration
 
 	// FreeLoopback lifts Gap from the hosts of this machine: localhost and its
@@ -185,8 +185,8 @@ const (
 // lock held, on the goroutine of the caller they concern, and may call the Pacer;
 // several may run at once. A nil hook costs nothing.
 type Options struct {
-	// OnWait is called after each wait, however it ended: how long it took and what
-	// it waited for last. Free turns and refusals at once are not waits.
+	// OnWait is called after each wait, however the wait ended: how long it took and what
+	// the caller waited for last. Free turns and refusals at once are not waits.
 	OnWait func(authority string, wait time.Duration, why Reason)
 
 	// OnDelay is called once per authority when its Crawl-delay is not obeyed in

@@ -57,10 +57,11 @@ import (
 // Scope that is Off limits nothing. A Scope whose Key is the authority of
 // the request is no further limit: its Limits replace the Limits of the Pacer for this
 // authority, all of them, until a call gives others. All who use one Key should give the
-// same Limits; if they differ, those given last count for all.
+// same Limits; if they differ, the last ones count for all.
 //
-// Put the Scope with the fewest requests first. A request that has lost its turn to
-// younger ones keeps the scopes before the one it waits for free.
+// List the Scope with the fewest requests first. If a younger request has overtaken a
+// request that waits for a Scope, no younger request may use the scopes listed before
+// that one.
 type Scope struct {
 	// Key names the scope. It must not be empty, and a request names each Key
 	// once. Keys and authorities are the same set of names: with the Key
@@ -74,7 +75,7 @@ type Scope struct {
 // Domain returns the registrable domain of a host as the Key of a [Scope]:
 // "example.co.uk" for "www.example.co.uk", by the public suffix list. The host may have
 // a port, which does not count. An address, and a host that is itself a public suffix,
-// is returned in canonical form. Another Key for a host by its name needs a prefix, such
+// is returned in canonical form. Another Key that is the name of a host needs a prefix, such
 // as "host ", since a domain may be a host, too.
 func Domain(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {

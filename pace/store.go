@@ -154,14 +154,14 @@ type Holding struct {
 // A Grant is the answer to a Reservation, at once or later.
 type Grant struct {
 	// Granted says that the request may start at Start. Otherwise the ticket
-	// stays where it is and asks again at Start or after five seconds, whichever
-	// is sooner, or loses its place.
+	// stays where it is, and loses its place unless it calls Reserve again at Start
+	// or after five seconds, whichever is sooner.
 	Granted bool
-	// Start is the start granted or the moment of the next question.
+	// Start is the start granted, or the moment of the next Reserve.
 	Start time.Duration
-	// Scope is the Key of the scope in the way of a start that is not granted, empty if
-	// it is the authority. A message that names a Scope says nothing of the Condition but
-	// the Clock.
+	// Scope is the Key of the scope that a start not granted waits for, empty if it
+	// waits for the authority. A message that names a Scope has only the Clock of the
+	// Condition.
 	Scope string
 	// Condition is the condition of the host. The Cause may be missing later.
 	Condition
@@ -216,10 +216,10 @@ type Condition struct {
 	Level time.Duration
 	// Failures is the number of failed requests in a row.
 	Failures int
-	// Cause is what the last of them was.
+	// Cause is what failed last.
 	Cause string
-	// Open says that there were so many that only a probe may start. A success
-	// ends that, or a probe whose answer begins well.
+	// Open says that so many requests have failed that only a probe may start. A
+	// success ends this, or a probe whose answer begins well.
 	Open bool
 	// Rest is the length of the latest rest, halved by each success since.
 	Rest time.Duration

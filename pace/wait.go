@@ -37,13 +37,13 @@ func (p *Pacer) now() instant { return time.Since(p.base) }
 // of the caller's context, or not within Limits.MaxWait. Nothing was consumed.
 type RefusedError struct {
 	Authority string
-	// Scope is the Key of the Scope that stands in the way, with ReasonScope.
+	// Scope is the Key of the Scope that is in the way, with ReasonScope.
 	Scope string
-	// RetryAt is the earliest moment at which asking again can succeed, as
-	// far as is known. Where only requests in flight are in the way nobody
-	// knows, and it is one second from the refusal.
+	// RetryAt is the earliest moment at which a new request can succeed, as
+	// far as is known. If only requests in flight are in the way, nobody knows,
+	// and RetryAt is one second after the refusal.
 	RetryAt time.Time
-	Reason  Reason // what stands in the way
+	Reason  Reason // what is in the way
 	// Trouble says with ReasonBreaker what failed, how often, and when the next
 	// request tries, in words fit for a log.
 	Trouble string
@@ -503,7 +503,7 @@ type Stats struct {
 	Waiting     int           `json:"waiting"`     // callers in line now
 	InFlight    int           `json:"in_flight"`   // turns not yet ended
 	Turns       uint64        `json:"turns"`       // handed out
-	Waits       uint64        `json:"waits"`       // callers that had to wait, however it ended
+	Waits       uint64        `json:"waits"`       // callers that had to wait, however the wait ended
 	Waited      time.Duration `json:"waited_ns"`   // by all of them together
 	Refused     uint64        `json:"refused"`     // callers refused
 	Cancelled   uint64        `json:"cancelled"`   // callers that left the line
