@@ -32,10 +32,10 @@ func baseProfile(name string, d matcher.Dialect) *Profile {
 	}
 }
 
-// statuses returns a table with the given rules for 4xx. The last of them must cover
+// statusTable returns a table with the given rules for 4xx. The last of them must cover
 // all 4xx. All profiles have the other rules: part of a file (206) counts as a broken
 // connection; a final 1xx, and a redirect that cannot be followed, as a server error.
-func statuses(clientErrors ...[]StatusRule) []StatusRule {
+func statusTable(clientErrors ...[]StatusRule) []StatusRule {
 	return slices.Concat([]StatusRule{
 		{From: 202, To: 202, Access: Successful, NeedRules: true, Answers: true, Clause: "2.3.1.4"},
 		{From: 204, To: 204, Access: Successful, Empty: true},
@@ -86,7 +86,7 @@ func deferring(until, every time.Duration) Phase {
 // outage although it is a 4xx: a house rule.
 func RFC9309() *Profile {
 	p := baseProfile("rfc9309", matcher.Dialect{})
-	p.Status = statuses(notNowRules(), absentRules(0, Lifetime))
+	p.Status = statusTable(notNowRules(), absentRules(0, Lifetime))
 	p.Outage = []Phase{
 		{Until: patience, UseCopy: true, CopyClause: "2.4", Otherwise: Defer},
 		{UseCopy: true, CopyClause: "2.3.1.4", Otherwise: Allow, Answering: true, Clause: "2.3.1.4", Every: day, EveryBare: time.Hour},
@@ -100,7 +100,7 @@ func RFC9309() *Profile {
 func Strict() *Profile {
 	p := baseProfile("strict", matcher.Dialect{})
 	p.Beyond = Unreachable
-	p.Status = statuses(notNowRules(), []StatusRule{holding(400), holding(401), holding(403)}, absentRules(0, Lifetime))
+	p.Status = statusTable(notNowRules(), []StatusRule{holding(400), holding(401), holding(403)}, absentRules(0, Lifetime))
 	return p
 }
 
@@ -113,7 +113,7 @@ func Google() *Profile {
 	p.Conditional, p.Probe = false, true
 	p.Fresh.Most = 7 * day // "increase or decrease" by max-age
 	busy := []StatusRule{{From: 429, To: 429, Clause: "house", Answers: true}}
-	p.Status = statuses(busy, absentRules(0, Lifetime))
+	p.Status = statusTable(busy, absentRules(0, Lifetime))
 	p.Outage = []Phase{
 		deferring(12*time.Hour, 0),
 		{Until: patience, UseCopy: true, CopyClause: "house", Otherwise: Allow, Clause: "house"},
@@ -128,7 +128,7 @@ func Google() *Profile {
 // found out.
 func Google2019() *Profile {
 	p := Google()
-	p.Name, p.Status = "google2019", statuses(absentRules(0, 0))
+	p.Name, p.Status = "google2019", statusTable(absentRules(0, 0))
 	p.Outage = []Phase{
 		deferring(patience, 0),
 		{UseCopy: true, CopyClause: "2.3.1.4", Otherwise: Allow, Clause: "2.3.1.4", Every: day, EveryBare: time.Hour},
@@ -142,7 +142,7 @@ func Google2019() *Profile {
 func Draft2019() *Profile {
 	p := RFC9309()
 	p.Name, p.Dialect = "draft2019", matcher.Draft2019()
-	p.Status = statuses(notNowRules(), absentRules(day, day))
+	p.Status = statusTable(notNowRules(), absentRules(day, day))
 	return p
 }
 
@@ -152,7 +152,7 @@ func Draft2019() *Profile {
 func Koster1996() *Profile {
 	p := baseProfile("koster1996", matcher.Koster1996())
 	p.Hops, p.Beyond = 10, Unreachable
-	p.Status = statuses([]StatusRule{
+	p.Status = statusTable([]StatusRule{
 		{From: 404, To: 404, Access: Unavailable, Clause: "2.3.1.3", Again: day},
 		{From: 401, To: 401, Access: Restricted, Clause: "house", Again: day},
 		{From: 403, To: 403, Access: Restricted, Clause: "house", Again: day},

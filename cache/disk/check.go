@@ -63,6 +63,7 @@ func check(file io.ReaderAt, tx *bbolt.Tx) (err error) {
 	return nil
 }
 
+// must panics with the fault unless ok.
 func must(ok bool, fault string) {
 	if !ok {
 		panic(fault)

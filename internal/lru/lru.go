@@ -88,7 +88,7 @@ func (c *Cache[V, S]) Get(key string) (value V, ok bool) {
 		return value, false
 	}
 	e, now := &s.entries[id], c.now()
-	value, old := e.value, now-e.stamp > c.fresh(s)
+	value, old := e.value, now-e.stamp > c.freshAge(s)
 	s.mu.RUnlock()
 	if old {
 		s.promote(hash, key, now)
@@ -106,9 +106,9 @@ func (c *Cache[V, S]) GetBytes(key []byte) (V, bool) {
 // next Put. Only Put advances the clock, so that readers share its cache line.
 func (c *Cache[V, S]) now() uint32 { return c.clock.Load() + 1 }
 
-// fresh returns the age up to which an entry of s is among the newest, in ticks of the clock. It uses the
+// freshAge returns the age up to which an entry of s is among the newest, in ticks of the clock. It uses the
 // length of this shard in place of the mean of all shards, so that no shared counter is read.
-func (c *Cache[V, S]) fresh(s *shard[V, S]) uint32 {
+func (c *Cache[V, S]) freshAge(s *shard[V, S]) uint32 {
 	return uint32(2 * (uint64(s.used) * uint64(len(c.shards)) >> freshBits))
 }
 

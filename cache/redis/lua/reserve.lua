@@ -93,7 +93,7 @@ if after > 0 then -- the start before may be renewed, and is no answer
 	start = own.unsent == 1 and own.latest == ticket and own.last >= after and own.last or 0
 end
 if order or not ends or start + late < now then
-	if not order then
+	if not order then -- in flight: before all that are not; otherwise by when the request came
 		local back = redis.call("ZRANGE", own.line, -1, -1, "WITHSCORES")
 		order = ends and math.max(after, now) - 1e16 or waited > 0 and math.max(now - waited, 1) or math.max(now, (back[2] or 0) + 1)
 		redis.call("ZADD", own.line, order, ticket)
