@@ -118,9 +118,9 @@ func TestAnotherAgentIsReportedOnce(t *testing.T) {
 	}
 }
 
-// TestNamedRequestsCostNothing measures requests that a robots.txt in memory
-// allows. A request with a User-Agent allocates nothing. A request without one
-// costs its copy, and so does one that keeps a gap.
+// TestNamedRequestsCostNothing measures requests that a robots.txt in memory allows. A
+// request with a User-Agent allocates nothing. A request without one is copied, and a
+// request that keeps a gap, too.
 func TestNamedRequestsCostNothing(t *testing.T) {
 	named := http.Header{"User-Agent": {agent}}
 	for _, tt := range []struct {

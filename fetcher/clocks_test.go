@@ -112,7 +112,8 @@ func TestRestarts(t *testing.T) {
 		if allowed < 30*day || allowed > 30*day+6*time.Hour {
 			t.Errorf("got  the first allow after %v\nwant it after 30 days", allowed)
 		}
-		// An hour's steps in the first day, six hours' later, an hour's after 30 days.
+		// The time between fetches is an hour on the first day, then six hours, and an
+		// hour after 30 days.
 		if asked < 300 || asked > 24+29*8+10*24 {
 			t.Errorf("got  %d requests in 40 days, want between 300 and %d", asked, 24+29*8+10*24)
 		}

@@ -79,8 +79,8 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// A certificate that a function of the tls.Config refuses is a failure of TLS as well, and is
-// not asked for again: crypto/tls does not wrap the error of that function.
+// A certificate that a function of the tls.Config refuses is a failure of TLS as well, and
+// is not tried again: crypto/tls does not wrap the error of that function.
 func TestCertificateThatTheBaseRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)

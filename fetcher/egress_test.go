@@ -600,7 +600,7 @@ func TestRuleThatBlocks(t *testing.T) {
 	}
 }
 
-// A rule on addresses that does not return keeps no page and no fetch beyond its time.
+// A rule on addresses that does not return delays no page and no fetch beyond its time.
 func TestPageRuleThatBlocks(t *testing.T) {
 	for _, name := range []string{"dial_context", "proxy"} {
 		for _, fetched := range []bool{false, true} {

@@ -164,8 +164,7 @@ func trouble(t *testing.T, p *process) (all []string) {
 	return all
 }
 
-// keptGap fails the test if any of the requests came sooner after a moment than the
-// gap permits for as many.
+// keptGap fails the test if, counted from since, the nth request came sooner than n gaps.
 func keptGap(t *testing.T, log []arrival, since time.Time, gap time.Duration) {
 	t.Helper()
 	for i, a := range log {

@@ -266,7 +266,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	if testing.Short() {
 		many = 2_000
 	}
-	// Each worker may be about to put a record in, before another goes for it.
+	// Each worker may add a record before another record is removed for it.
 	const workers, bound = 8, 256 << 10
 	const slack = workers * 8 << 10
 	line := strings.Repeat("Disallow: /x*y$\nSitemap: http://example.com/"+strings.Repeat("s", 200)+"\n", 4)

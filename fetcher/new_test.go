@@ -13,7 +13,7 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// New says which argument cannot be meant, and what was expected.
+// New says which argument is wrong, and what was expected.
 func TestNew(t *testing.T) {
 	lost := policy.RFC9309()
 	lost.Limit = -1

@@ -98,8 +98,8 @@ var (
 	delayed = func(value string) httptest.Step { return httptest.Text("User-agent: *\nCrawl-delay: " + value + "\n") }
 )
 
-// A crawler that says nothing of its pace is paced: half a second between requests,
-// but for hosts of this machine. Unlimited is another word for none.
+// A crawler that says nothing of its pace is paced: half a second between requests, but
+// for hosts of this machine. With Unlimited it is not paced.
 func TestPacedByDefault(t *testing.T) {
 	for _, test := range []struct {
 		name string

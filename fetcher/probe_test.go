@@ -100,7 +100,7 @@ func (p *paced) asked(s *httptest.Site) string {
 	return strings.Join(all, ", ")
 }
 
-// No profile but those of Google's documentation asks.
+// Only the profiles of Google's documentation make these requests.
 func TestProbeOfProfiles(t *testing.T) {
 	for name, profiles := range map[string][]*policy.Profile{
 		"2.3.1.4/profiles_without_a_probe": {policy.RFC9309(), policy.Strict(), policy.Draft2019(), policy.Koster1996()},

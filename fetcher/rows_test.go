@@ -116,7 +116,8 @@ func redirectRows() []row {
 		{name: "2.3.1.2/five_redirects", robots: away(301, "http://b.test/0"), also: chain(4), asked: []question{
 			{at: 0, url: private, want: "disallow 2.2.2", requests: 6, next: exactly(day)},
 			{at: 0, url: public, want: "allow 2.2.2", requests: 6},
-			// Not the rules found at b.test, and what was found there is not b.test's.
+			// The rules of http://b.test/robots.txt differ from the rules that the
+			// redirect led to.
 			{at: 0, url: "http://b.test/private", want: "allow 2.2.2", requests: 7},
 			{at: 0, url: "http://b.test/b", want: "disallow 2.2.2", requests: 7},
 		}},
@@ -194,7 +195,7 @@ func missingRows() []row {
 			{at: 0, url: private, want: "allow 2.3.1.3", requests: 1, next: exactly(time.Hour)},
 		}}, row{name: fmt.Sprintf("2.3.1.3/%d_after_a_copy", code), robots: steps(text, httptest.Status(code)), asked: []question{
 			{at: 0, url: private, want: "disallow 2.2.2", requests: 1},
-			// The copy governs to its end, and is fetched every hour.
+			// The copy governs until it expires, and robots.txt is fetched every hour.
 			{at: 22*time.Hour + 30*time.Minute, url: private, want: "disallow 2.2.2", requests: 2, next: exactly(time.Hour), do: refresh},
 			{at: 23*time.Hour + 30*time.Minute, url: private, want: "disallow 2.2.2", requests: 3, next: exactly(30 * time.Minute)},
 			{at: day, url: private, want: "allow 2.3.1.3", requests: 4, next: exactly(time.Hour)},

@@ -98,7 +98,7 @@ func TestScopesInDecisions(t *testing.T) {
 	})
 }
 
-// A Crawl-delay is printed as the own limits of its host obey it.
+// A decision says how far a Crawl-delay is obeyed under the host's own limits.
 func TestScopesInDecisionsOwnLimits(t *testing.T) {
 	own := func(*url.URL) []pace.Scope {
 		return []pace.Scope{{Key: site, Limits: pace.Limits{DelayCap: 2 * time.Second}}}

@@ -225,8 +225,8 @@ func TestSignOfAPageFails(t *testing.T) {
 	}
 }
 
-// However long a crawler has no signatures, no outage of the site goes on meanwhile, which
-// would end in leave to fetch all: nothing is sent, so nothing is observed.
+// The time for which a crawler has no signatures is no part of an outage of the site,
+// which would allow everything in the end: nothing is sent, so nothing is observed.
 func TestSignFailsForLong(t *testing.T) {
 	for _, p := range []*policy.Profile{policy.RFC9309(), policy.Strict(), policy.Google(), policy.Google2019(), policy.Draft2019(), policy.Koster1996()} {
 		for name, sign := range withoutSignature {

@@ -130,8 +130,9 @@ func (s *noting) Put(ctx context.Context, key string, value []byte, keep time.Du
 	return s.Memory.Put(ctx, key, value, keep)
 }
 
-// Every fetch changes the record, if only its next fetch, and is written before the
-// decision is returned. It is kept for as long as an outage can make use of it.
+// Every fetch changes the record, at least in the time of the next fetch, and the record
+// is written before the decision is returned. It is kept for as long as an outage can make
+// use of it.
 func TestStoreIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)

@@ -31,7 +31,8 @@ func nextTry(t *testing.T, answer httptest.Step) (next time.Duration, ruled stri
 			t.Fatal(err)
 		}
 		next, ruled = time.Until(d.Expires), short(d)
-		// What a Decision says is what happens: no request before, one then.
+		// There is no request before the time that the Decision names, and one at that
+		// time.
 		for _, at := range []struct {
 			wait     time.Duration
 			requests int64

@@ -11,7 +11,7 @@ import (
 	"github.com/rfc9309/polite/internal/httptest"
 )
 
-// What the private and the public page come to.
+// The decisions on the private and the public page.
 const (
 	obeyed  = "disallow, allow" // the rules are there
 	nothing = "allow, allow"    // there is no rule, or no file
@@ -33,9 +33,9 @@ func raw(name, answer, want string, requests int) trial {
 	return trial{name: name, answer: httptest.Raw(answer), want: want, requests: requests}
 }
 
-// run tries it, and checks of every trial what is true of all: a decision
-// comes within the budget, nothing keeps running (or the bubble fails the test),
-// and the words of the Decision can be printed as they are.
+// run runs a trial, and checks what must be true of every trial: a decision comes within
+// the budget, nothing keeps running (or the bubble fails the test), and the words of the
+// Decision can be printed as they are.
 func (tt trial) run(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// One turn of an authority that nobody else asks for.
+// One turn of an authority that nobody else uses.
 func BenchmarkUncontended(b *testing.B) {
 	p, _ := New(Limits{Parallel: 4}, nil)
 	ctx := context.Background()

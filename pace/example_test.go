@@ -71,8 +71,8 @@ func ExampleOptions() {
 	// the next one in 30m0s, because of crawl_delay
 }
 
-// The gap counts from when the request was written, however long the connection
-// took, if the turn is told of it.
+// With Turn.Sent the gap counts from when the request was written, however long the
+// connection took.
 func ExampleTurn_Sent() {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()

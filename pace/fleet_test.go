@@ -226,7 +226,7 @@ func TestFleetGap(t *testing.T) {
 	})
 }
 
-// The larger Crawl-delay of two neighbours holds across processes too.
+// The larger Crawl-delay of two neighbours counts across processes, too.
 func TestFleetDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all, _ := fleetOf(t, 2, Limits{Gap: time.Second}, Options{})
@@ -298,7 +298,7 @@ func TestFleetPause(t *testing.T) {
 }
 
 // When the first in line learns of a pause that another process has met, all waiters
-// who have not the time for it are refused.
+// without the time for it are refused.
 func TestFleetRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all, s := fleetOf(t, 2, Limits{Gap: time.Second}, Options{})
@@ -533,8 +533,8 @@ func TestFleetPauseWhileAsking(t *testing.T) {
 	}
 }
 
-// When the answer to the first waiter tells of a pause, the waiters behind it that
-// have not the time are refused, and so are newcomers from then on.
+// When the store's answer to the first waiter names a pause, the waiters behind it without
+// the time for it are refused, and newcomers as well.
 func TestFleetRefusesTheLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all, s := fleetOf(t, 1, Limits{Gap: time.Second}, Options{})
@@ -584,8 +584,8 @@ func TestFleetMaxWait(t *testing.T) {
 	})
 }
 
-// It is the fleet that is in the way also when MaxWait ends at the very moment at
-// which the next question is due.
+// If MaxWait ends at the moment of the next call of the store, the reason is the fleet,
+// too.
 func TestFleetMaxWaitAtTheAsking(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
@@ -600,7 +600,7 @@ func TestFleetMaxWaitAtTheAsking(t *testing.T) {
 	}
 }
 
-// A turn that is free is no wait, though the store was asked for it.
+// A free turn is not reported as a wait, although the store was called for it.
 func TestFleetFreeTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all, s := fleetOf(t, 1, Limits{}, Options{OnWait: func(string, time.Duration, Reason) { t.Error("OnWait, want no call") }})
@@ -672,8 +672,8 @@ func TestFleetAges(t *testing.T) {
 	})
 }
 
-// The gap behind a request counts from Sent in the fleet, too, and what Done says
-// does not take that back.
+// The gap behind a request counts from Sent in the fleet, too, and Done does not undo
+// that.
 func TestFleetSent(t *testing.T) {
 	for _, parallel := range []int{0, 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -740,8 +740,8 @@ func TestFleetWoken(t *testing.T) {
 	}
 }
 
-// A message may come before the first answer of the store, which would have told how
-// far its clock is ahead.
+// A message may come before the first answer of the store, from which a process learns how
+// far the store's clock is ahead.
 func TestFleetMessageBeforeAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all, s := fleetOf(t, 2, Limits{Gap: time.Second}, Options{})
@@ -756,8 +756,8 @@ func TestFleetMessageBeforeAnswer(t *testing.T) {
 	})
 }
 
-// A process passes its place on from request to request without asking the store,
-// and gives it back after a while though it has more requests.
+// A process passes its place on from request to request without a call of the store, and
+// gives it back after a while though it has more requests.
 func TestFleetPassesPlaces(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -1023,8 +1023,9 @@ func TestFleetOfAStoreThatIsLate(t *testing.T) {
 	}
 }
 
-// A caller that leaves while the store is slow to watch its ticket leaves no ticket behind: the
-// question, whose context the store does not heed, would come after the ticket was given back.
+// A caller that leaves while the store is slow to watch its ticket leaves no ticket
+// behind, although the store ignores the context of Reserve and may place the ticket after
+// it was given back.
 func TestFleetOfALateWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &misbehaving{newLedger(), "Watch", func() { time.Sleep(900 * ms) }}
@@ -1049,8 +1050,8 @@ func (s heedless) Reserve(_ context.Context, authority string, r Reservation) (G
 	return s.misbehaving.Reserve(context.Background(), authority, r)
 }
 
-// A store that neither grants a start nor says when to ask again is not asked more
-// often than every two milliseconds.
+// A store that neither grants a start nor says when to call again is not called more often
+// than every two milliseconds.
 func TestFleetOfAStoreThatGrantsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
@@ -1124,7 +1125,8 @@ func TestFleetLeavesAStart(t *testing.T) {
 	})
 }
 
-// A slowpoke is a store that a question of a caller that leaves reaches only after the call that ends its ticket.
+// A slowpoke is a store that gets the Reserve of a caller that leaves only after the Hold
+// that ends its ticket.
 type slowpoke struct{ *ledger }
 
 func (s slowpoke) Reserve(ctx context.Context, authority string, r Reservation) (Grant, error) {
@@ -1132,7 +1134,7 @@ func (s slowpoke) Reserve(ctx context.Context, authority string, r Reservation) 
 	return s.ledger.Reserve(context.WithoutCancel(ctx), authority, r)
 }
 
-// A place that a question took after its caller had left is free soon.
+// A place that a late Reserve took after its caller had left is free soon.
 func TestFleetLeavesBeforeItsQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := slowpoke{newLedger()}
@@ -1150,7 +1152,8 @@ func TestFleetLeavesBeforeItsQuestion(t *testing.T) {
 	})
 }
 
-// A store that tells of a rest and of no failure refuses callers, and breaks nothing.
+// If a store reports a rest without a failure, callers are refused, and nothing else
+// breaks.
 func TestFleetOfAStoreWithARestWithoutFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pacer(t, Limits{MaxWait: time.Second}, &Options{Shared: resting{newLedger()}})
@@ -1162,7 +1165,7 @@ func TestFleetOfAStoreWithARestWithoutFailures(t *testing.T) {
 	})
 }
 
-// resting is a store that always tells of a rest.
+// resting is a store that always reports a rest.
 type resting struct{ *ledger }
 
 func (resting) Reserve(context.Context, string, Reservation) (Grant, error) {

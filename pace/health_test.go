@@ -129,8 +129,8 @@ func TestDeadHost(t *testing.T) {
 	}
 }
 
-// A rest is told with its cause, and refused within MaxWait. Whoever comes while the
-// probe is under way waits for it.
+// A caller that would wait for a rest longer than MaxWait is refused with the cause of the
+// rest. A caller that comes while the probe is under way waits for it.
 func TestBreakerRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pacer(t, Limits{MaxWait: 5 * time.Second}, nil)
@@ -285,9 +285,9 @@ type tester struct {
 	probes   int // under way
 }
 
-// The head of an answer does not end what its body may yet fail of. The probe whose answer
-// begins well lets other requests start, but one that fails before any has succeeded begins
-// the next rest.
+// A good head of an answer does not end the count of failures, because the body may still
+// fail. The probe whose answer begins well lets other requests start, but one that fails
+// before any has succeeded begins the next rest.
 func TestProbeWithoutBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pacer(t, Limits{}, nil)

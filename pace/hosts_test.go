@@ -11,7 +11,7 @@ import (
 )
 
 // TestHosts checks that the list says who waits, until when and for what, and leaves out
-// authorities that keep nobody.
+// authorities that keep nobody waiting.
 func TestHosts(t *testing.T) {
 	const idle = "https://idle.example"
 	for _, test := range []struct {

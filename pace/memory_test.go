@@ -37,8 +37,8 @@ func TestAMillionAuthoritiesSeen(t *testing.T) {
 	})
 }
 
-// However many authorities ask for long pauses, the number remembered is
-// bounded, and what was given up for it is counted.
+// However many authorities ask for long pauses, the number remembered is bounded, and the
+// authorities that were forgotten early are counted.
 func TestMemoryBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pacer(t, Limits{}, nil)

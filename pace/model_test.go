@@ -124,7 +124,7 @@ func (c *crowd) judge() {
 	}
 }
 
-// TestCrowd holds every promise of Wait against random crowds.
+// TestCrowd checks every promise of Wait with random crowds.
 func TestCrowd(t *testing.T) {
 	for seed := range uint64(30) {
 		t.Run("house/"+strconv.FormatUint(seed, 10), func(t *testing.T) {

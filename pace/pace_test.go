@@ -99,7 +99,7 @@ func TestOff(t *testing.T) {
 	}
 }
 
-// Each zero is what its field says it is.
+// A field that is zero means what its comment says.
 func TestZeroLimits(t *testing.T) {
 	want := Limits{
 		Delay: Cap, DelayCap: time.Minute, Pause: 15 * time.Minute, MaxWait: maxSpan, AdaptMax: time.Minute,

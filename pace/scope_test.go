@@ -153,7 +153,7 @@ func TestScopeErrors(t *testing.T) {
 	}
 }
 
-// A refusal names the scope that is in the way, and so does Obstacle.
+// A refusal and Obstacle name the scope that is in the way.
 func TestScopeRefusals(t *testing.T) {
 	gap, full := Scope{"d", Limits{Gap: time.Minute, MaxWait: 30 * time.Second}}, Scope{"all", Limits{Parallel: 1}}
 	for _, test := range []struct {
@@ -376,8 +376,8 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// A scopeCrowd is many workers that ask again and again, each time for a random host and
-// random scopes in random order. It compares each turn with the limits alone.
+// A scopeCrowd is many workers that take one turn after another, each at a random host and
+// with random scopes in random order. It compares each turn with the limits alone.
 type scopeCrowd struct {
 	t      *testing.T
 	p      *Pacer
@@ -518,7 +518,7 @@ func TestScopeModel(t *testing.T) {
 }
 
 // A request with two scopes, each of which is busy with requests that have one scope
-// alone, waits little longer than those, whatever the order of its scopes.
+// alone, waits little longer than such a request, whatever the order of its scopes.
 func TestScopesDoNotStarve(t *testing.T) {
 	const callers = 50
 	busy := []Limits{{Gap: 20 * ms}, {Gap: 35 * ms}, {Parallel: 1}, {Parallel: 3}}
@@ -634,8 +634,8 @@ func TestNestedScopesCostNoSpeed(t *testing.T) {
 	}
 }
 
-// What a request in line waits for is told of its authority, to those behind it, and of
-// the scope.
+// If the first in line waits for a scope, then Obstacle, a refusal behind it and Hosts
+// name the scope.
 func TestScopesOfThoseInLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, d, zero := pacer(t, Limits{}, nil), Scope{"d", Limits{Gap: time.Minute}}, time.Now()
@@ -696,7 +696,8 @@ func TestAPauseWhileWaitingForAScope(t *testing.T) {
 	})
 }
 
-// Room in a scope goes to the oldest request, also to one behind another of its authority.
+// Room in a scope goes to the oldest request, even if that is behind another request of
+// its authority.
 func TestRoomGoesToTheOldest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, r, all := pacer(t, Limits{Parallel: 1}, nil), newTrail(), Scope{"all", Limits{Parallel: 1}}
@@ -789,8 +790,8 @@ func (s stuck) Reserve(ctx context.Context, authority string, r Reservation) (Gr
 	return g, err
 }
 
-// A request that the store refuses for a scope waits in the line of that scope, which is told as the scope in the way.
-// It keeps nobody out of its other scopes.
+// A request that the store refuses for a scope waits in the line of that scope, which is
+// reported as the scope in the way. It keeps nobody out of its other scopes.
 func TestFleetScopeInTheWay(t *testing.T) {
 	for _, fullFirst := range []bool{false, true} {
 		t.Run(fmt.Sprintf("6/%t", fullFirst), func(t *testing.T) {

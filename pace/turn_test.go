@@ -271,7 +271,7 @@ func TestTraced(t *testing.T) {
 	}
 	t.Run("6/fleet", func(t *testing.T) {
 		if turn := take(t, pacer(t, Limits{}, &Options{Shared: newLedger()}), host1, 0); !turn.Traced() {
-			t.Error("Traced = false; want true, since the store is told")
+			t.Error("Traced = false; want true, since Sent is reported to the store")
 		}
 	})
 	t.Run("6/after_no_answer", func(t *testing.T) {

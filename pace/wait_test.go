@@ -478,7 +478,8 @@ func TestAWaitThatCannotEndInTimeIsRefusedAtOnce(t *testing.T) {
 					t.Errorf("%+v, %d in line, delay %v, %v left: Wait = %v, want %v", test.limits, test.waiting, test.delay, test.left, err, want)
 				}
 				settled()
-				// A refusal consumed nothing: the next turn comes as if it had not been asked.
+				// A refusal uses up nothing: the next turn comes as if there had been no
+				// refusal.
 				if test.retry > 0 {
 					next, _ := peek(p, host1, 0)
 					if got, want := next.Sub(zero), time.Duration(test.waiting+1)*test.limits.Gap; got != want {
