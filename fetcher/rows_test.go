@@ -350,7 +350,7 @@ func cachingRows() []row {
 			{at: 0, url: private, want: "disallow 2.2.2", requests: 1},
 			{at: day, url: private, want: "disallow 2.2.2", requests: 2, next: exactly(day)},
 		}},
-		row{name: "2.4/304_of_another_file_is_asked_again", robots: steps(tagged, httptest.Status(304).Header("ETag", `"b"`), httptest.Text("User-agent: *\nDisallow: /b\n")), asked: []question{
+		row{name: "2.4/304_of_another_file_is_fetched_again", robots: steps(tagged, httptest.Status(304).Header("ETag", `"b"`), httptest.Text("User-agent: *\nDisallow: /b\n")), asked: []question{
 			{at: 0, url: private, want: "disallow 2.2.2", requests: 1},
 			{at: day, url: private, want: "allow 2.2.2", requests: 3, next: exactly(day)},
 		}},
