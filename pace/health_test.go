@@ -196,7 +196,7 @@ func TestBreakerIgnoresTheOld(t *testing.T) {
 			time.Sleep(time.Second)
 			for range 3 {
 				p.mu.Lock()
-				f := &flight{host: p.hosts.byName[host1], started: p.now()}
+				f := &flight{flightState: flightState{host: p.hosts.byName[host1], started: p.now()}}
 				f.host.fail(f, "test", p.now())
 				p.mu.Unlock()
 			}

@@ -13,7 +13,6 @@ import (
 // are the same turn. Its methods may be called from any goroutine. On a turn that
 // has ended, and on the zero Turn, they do nothing.
 type Turn struct {
-	pacer  *Pacer
 	flight *flight
 	number uint64  // of the flight, which may since be another turn's
 	limits *Limits // of the authority when the turn was given
@@ -26,8 +25,14 @@ type Turn struct {
 // answer, since then it helps to know whether this one is written.
 func (t Turn) Traced() bool { return t.traced }
 
-// A flight is the state of one turn. Pacer.mu guards it.
+// A flight is one turn, and then another one.
 type flight struct {
+	pacer *Pacer // never changes
+	flightState
+}
+
+// A flightState is the state of a turn. Pacer.mu guards it.
+type flightState struct {
 	free     *flight // next in Pacer.free, once the flight has ended
 	number   uint64  // of the turn; 0 once the flight has ended
 	host     *host   // the authority
@@ -60,12 +65,13 @@ func (t Turn) lockFlight() (*Pacer, *flight) {
 	if t.flight == nil {
 		return nil, nil
 	}
-	t.pacer.mu.Lock()
+	p := t.flight.pacer
+	p.mu.Lock()
 	if t.flight.number != t.number {
-		t.pacer.mu.Unlock()
+		p.mu.Unlock()
 		return nil, nil
 	}
-	return t.pacer, t.flight
+	return p, t.flight
 }
 
 // Sent reports that the request has only now been written to its connection:

@@ -168,13 +168,14 @@ func (p *Pacer) enter(ctx context.Context, h *host, scopes []*host, delay, most 
 func (p *Pacer) startTurn(h *host, scopes []*host, delay time.Duration, number uint64, now instant) Turn {
 	f := p.free
 	if f == nil {
-		f = &flight{}
+		f = &flight{pacer: p}
 	}
 	p.free = f.free
-	*f = flight{number: number, host: h, seats: append(f.seats[:0], h.takeSeat(number, now)), started: now}
+	seats := append(f.seats[:0], h.takeSeat(number, now))
 	for _, s := range scopes {
-		f.seats = append(f.seats, s.takeSeat(number, now))
+		seats = append(seats, s.takeSeat(number, now))
 	}
+	f.flightState = flightState{number: number, host: h, seats: seats, started: now}
 	h.delay = delay
 	h.unanswered++
 	if h.breaker != nil && h.breaker.open {
@@ -189,7 +190,7 @@ func (p *Pacer) startTurn(h *host, scopes []*host, delay time.Duration, number u
 	for _, s := range f.seats {
 		traced = traced || s.host.ownGap > 0 || s.host.limits.Adapt > 0
 	}
-	return Turn{p, f, number, h.limits, traced}
+	return Turn{f, number, h.limits, traced}
 }
 
 // refuse counts a refusal at h and returns its error. scope is as in refusedError.
