@@ -21,7 +21,6 @@ type visit struct {
 	delay       time.Duration  // Crawl-delay of the group that the crawler obeys
 	beganFlight bool           // this visit began the flight that found rec, and did not join another one
 	redirected  bool           // a redirect led to target
-	allowed     bool           // rec allows target, and no option needs the whole decision
 }
 
 // visit begins a visit of a URL: it fills in the authority, and the record in memory unless that

@@ -56,6 +56,12 @@ func (t *Transport) sendInTurn(req *http.Request, v *visit, turn pace.Turn) (*ht
 	if turn == (pace.Turn{}) {
 		return t.send(req, req, v.key)
 	}
+	inBody := false // the body of the answer ends the turn
+	defer func() {
+		if !inBody {
+			turn.Done()
+		}
+	}()
 	var began time.Time
 	if _, ok := req.Context().Deadline(); ok {
 		began = time.Now()
@@ -73,7 +79,6 @@ func (t *Transport) sendInTurn(req *http.Request, v *visit, turn pace.Turn) (*ht
 		turn.Answer(resp.StatusCode, resp.Header)
 		// The body of a 101 is a connection, not an answer.
 		if resp.Body == nil || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
-			turn.Done()
 			return resp, nil
 		}
 	}
@@ -82,10 +87,9 @@ func (t *Transport) sendInTurn(req *http.Request, v *visit, turn pace.Turn) (*ht
 	}
 	if err != nil {
 		p.fail(err)
-		turn.Done()
 		return nil, err
 	}
-	p.body, resp.Body = resp.Body, p
+	p.body, resp.Body, inBody = resp.Body, p, true
 	return resp, nil
 }
 

@@ -42,27 +42,45 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if rec, _ := e.memory.records.GetBytes(key); !rec.Due(now) {
 		v.rec = rec
 	}
-	v.allowed = e.fastPath && v.rec != nil && v.rec.Allows(t.token, v.target, now)
-	switch {
-	case v.allowed && !e.paced:
-		e.watch.counts.allowed.Add(1)
-		return t.send(req, req, authorityOf(v.rec))
-	case v.allowed:
-		v.key = authorityOf(v.rec)
-	default:
-		v.key = string(key)
+	if e.fastPath && v.rec != nil && v.rec.Allows(t.token, v.target, now) {
+		return t.sendAllowed(req, &v)
 	}
+	v.key = string(key)
 	ctx, stop := waitContext(req)
 	defer stop()
 	turn, d, err := t.admit(ctx, &v)
-	if err == nil && t.mayGoOut(d) {
-		return t.sendPage(req, &v, turn, &d)
+	return t.sendOrRefuse(req, &v, turn, &d, err)
+}
+
+// sendAllowed makes a request that v.rec allows, without a Decision unless the turn comes too late.
+func (t *Transport) sendAllowed(req *http.Request, v *visit) (*http.Response, error) {
+	var turn pace.Turn
+	v.key = authorityOf(v.rec)
+	if t.engine.paced {
+		ctx, stop := waitContext(req)
+		defer stop()
+		var err error
+		v.delay, _ = v.rec.File().Group(t.token).CrawlDelay()
+		if turn, err = t.takeTurn(ctx, v); err != nil {
+			d, err := t.decisionFor(ctx, v.target, err)
+			return t.sendOrRefuse(req, v, turn, &d, err)
+		}
+	}
+	t.engine.watch.counts.allowed.Add(1)
+	return t.sendInTurn(req, v, turn)
+}
+
+// sendOrRefuse ends what RoundTrip does: with the decision on the request and its turn, or with the
+// reason why there is no decision.
+func (t *Transport) sendOrRefuse(req *http.Request, v *visit, turn pace.Turn, d *policy.Decision, err error) (*http.Response, error) {
+	if err == nil && t.mayGoOut(*d) {
+		return t.sendPage(req, v, turn, d)
 	}
 	closeBody(req)
 	if err != nil {
 		return nil, err
 	}
-	return t.refuse(req, d)
+	return t.refuse(req, *d)
 }
 
 // ungoverned answers a request for a URL that no robots.txt governs. In audit it
@@ -78,10 +96,7 @@ func (t *Transport) ungoverned(req *http.Request, why error) (*http.Response, er
 // admit decides on a URL, and waits for the turn of its request if that may go out. The turn
 // is zero if requests are not paced, and in an audit if it comes too late.
 func (t *Transport) admit(ctx context.Context, v *visit) (turn pace.Turn, d policy.Decision, err error) {
-	if v.allowed {
-		d.Verdict = policy.Allow
-		v.delay, _ = v.rec.File().Group(t.token).CrawlDelay()
-	} else if d, err = t.decide(ctx, v); err != nil || !t.mayGoOut(d) {
+	if d, err = t.decide(ctx, v); err != nil || !t.mayGoOut(d) {
 		return turn, d, err
 	}
 	if turn, err = t.takeTurn(ctx, v); err != nil {
