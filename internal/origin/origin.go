@@ -99,34 +99,35 @@ func appendPlain(b []byte, u *url.URL) ([]byte, bool) {
 	if u.Scheme != "https" && u.Scheme != "http" || u.Opaque != "" {
 		return b, false
 	}
-	host, port, ported := strings.Cut(u.Host, ":")
-	if !plainHost(host) || ported && !plainPort(u.Scheme, port) {
+	n := plainHost(u.Host)
+	if n == 0 || n < len(u.Host) && !plainPort(u.Scheme, u.Host[n+1:]) {
 		return b, false
 	}
 	return append(append(append(b, u.Scheme...), "://"...), u.Host...), true
 }
 
-// plainHost reports whether a host is certainly canonical. It reports false for a
-// double hyphen, because the label may be an IDN that must be checked.
-func plainHost(h string) bool {
-	if h == "" || len(h) > maxHost {
-		return false
-	}
-	letters := false
-	for i := range len(h) {
-		switch c := h[i]; {
+// plainHost returns the length of the host in "host:port" or "host". It is 0 unless the host is
+// certainly canonical: with a double hyphen, for one, the label may be an IDN that must be checked.
+func plainHost(h string) int {
+	n, letters := 0, false
+	for ; n < len(h) && h[n] != ':'; n++ {
+		switch c := h[n]; {
 		case 'a' <= c && c <= 'z':
 			letters = true
 		case '0' <= c && c <= '9':
-		case c != '.' && c != '-', i == 0, c == h[i-1]:
-			return false
+		case c != '.' && c != '-', n == 0, c == h[n-1]:
+			return 0
 		}
 	}
-	if !letters {
-		addr, err := netip.ParseAddr(h)
-		return err == nil && addr.Is4()
+	if n == 0 || n > maxHost || h[n-1] == '.' {
+		return 0
 	}
-	return h[len(h)-1] != '.'
+	if !letters {
+		if addr, err := netip.ParseAddr(h[:n]); err != nil || !addr.Is4() {
+			return 0
+		}
+	}
+	return n
 }
 
 // plainPort reports whether a port is canonical, and not the scheme's own.
