@@ -179,7 +179,19 @@ func (g *Group) text(i int) string {
 }
 
 // Match is as [File.Match], for the crawler the group was made for.
-func (g *Group) Match(target string) Match {
+func (g *Group) Match(target string) Match { return g.match(g.ruleFor(target)) }
+
+// match returns the verdict of rule i, or the verdict without a rule if i is -1.
+func (g *Group) match(i int32) Match {
+	if i < 0 {
+		return Match{Allowed: true, Agent: g.agent}
+	}
+	r := g.asWritten(i)
+	return Match{r.Allow, g.agent, r}
+}
+
+// ruleFor returns the number of the rule that decides on a target, -1 if none does.
+func (g *Group) ruleFor(target string) int32 {
 	if props := propertiesOf(target); props&(altered|star) == 0 && strings.HasPrefix(target, "/") {
 		if props&question == 0 {
 			return g.decide(target, "")
@@ -206,24 +218,16 @@ const usualTarget = 512
 // view returns b as a string that must not outlive the next change of b.
 func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// decide returns the verdict on a target in normal form. Rules with a query see it as q,
-// which can be "" if the target has no query.
-func (g *Group) decide(t, q string) Match {
-	m := Match{Allowed: true, Agent: g.agent}
+// decide is ruleFor for a target in normal form. Rules with a query see it as q, which can be ""
+// if the target has no query.
+func (g *Group) decide(t, q string) int32 {
 	if len(g.rules.list) == 0 || !g.dialect.noExempt && t == "/robots.txt" {
-		return m
+		return -1
 	}
-	best := int32(-1)
 	if x := g.readyIndex(len(t)); x != nil {
-		best = x.best(t, q)
-	} else {
-		best = g.rules.best(t, q)
+		return x.best(t, q)
 	}
-	if best >= 0 {
-		m.Rule = g.asWritten(best)
-		m.Allowed = m.Rule.Allow
-	}
-	return m
+	return g.rules.best(t, q)
 }
 
 // A group of more than fewRules rules gets an index for its second match: to build the index

@@ -16,9 +16,12 @@ func (f *File) MatchURL(token string, u *url.URL) Match { return f.Group(token).
 
 // MatchURL is as [Group.Match] on the request target that net/http sends for u. A
 // path without a leading slash gets one.
-func (g *Group) MatchURL(u *url.URL) Match {
+func (g *Group) MatchURL(u *url.URL) Match { return g.match(g.ruleForURL(u)) }
+
+// ruleForURL is ruleFor for the request target of u.
+func (g *Group) ruleForURL(u *url.URL) int32 {
 	if u.Opaque != "" {
-		return g.Match(u.RequestURI())
+		return g.ruleFor(u.RequestURI())
 	}
 	target := u.Path
 	normal := u.RawPath == "" && propertiesOf(target)&changedInURL == 0 && strings.HasPrefix(target, "/")
@@ -27,14 +30,17 @@ func (g *Group) MatchURL(u *url.URL) Match {
 			target = "/" + target
 		}
 	}
-	if u.ForceQuery || u.RawQuery != "" {
+	switch {
+	case u.ForceQuery || u.RawQuery != "":
 		var buf [usualTarget]byte
-		return g.Match(view(append(append(append(buf[:0], target...), '?'), u.RawQuery...)))
-	}
-	if normal {
+		target = view(append(append(append(buf[:0], target...), '?'), u.RawQuery...))
+		if normal && propertiesOf(u.RawQuery)&(altered|star) == 0 {
+			return g.decide(target, target)
+		}
+	case normal:
 		return g.decide(target, "")
 	}
-	return g.Match(target)
+	return g.ruleFor(target)
 }
 
 // originForm returns the path and query of a target, at least "/".
