@@ -1,11 +1,11 @@
 //go:build !js
 
 // Play builds the playground: a static page that tries a robots.txt and explains decisions,
-// with the matcher and the policy as WebAssembly. It needs no server but one for files.
+// with the matcher and the policy as WebAssembly. Browsers load it from a server for files.
 //
-//	go run ./docs/play -o DIR
+//	go run ./docs/play -o DIR -serve localhost:8080
 //
-// The page is then DIR/index.html. With -serve the command also serves DIR on loopback.
+// The command writes the page to DIR and serves it. Without -serve it only writes it.
 package main
 
 import (
