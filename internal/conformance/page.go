@@ -11,9 +11,9 @@ const pageHead = `# Conformance
 
 This page is written by ` + "`go test ./internal/conformance -update`" + `. Do not edit it.
 
-This page has a part for each text, and each part a table for each section. Each row quotes a sentence of
-the text, names a case to which the sentence applies, and says what each profile does in this case. "yes" means that the profile does what
-the sentence says, "**no**" that it does not. A number after "no" links to the reason in [deviations.md](deviations.md).
+This page has a part for each text, and each part a table for each section. Each row quotes a sentence of the text,
+names a case to which the sentence applies, and says what each profile does in this case. "yes" means that the profile does
+what the sentence says, "**no**" that it does not. A number after "no" links to the reason in [deviations.md](deviations.md).
 "defer" is complete disallow until the file can be fetched. "disallow" is what the site says.
 
 Under each table are the tests that prove its rows, as folder and subtest. ` + "`vectors`" + ` are topics of
