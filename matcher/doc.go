@@ -32,15 +32,15 @@
 // allowed ([RFC 9309, section 2.2.1]). A group that names the crawler and
 // has no rules allows everything.
 //
-// Of the rules it obeys, the one with the longest pattern that matches decides,
-// and of two equally long ones the one that allows (section 2.2.2). Without a
-// match, the target is allowed, and /robots.txt always is.
+// Of the rules that match, the one with the longest pattern decides. If an allow rule and
+// a disallow rule are equally long, the allow rule decides (section 2.2.2). Without a
+// match the target is allowed, and /robots.txt is always allowed.
 //
-// A pattern matches from the beginning of the target on. "*" stands for any run
-// of bytes, a "$" at the end for the end of the target. Both sides are brought
-// to one normal form first: %7E is "~", %3A is ":", "ä" is %C3%A4, %2f is %2F, but
-// never "/". Only in a query, as Figure 4 of the RFC has it, "/" and "?" and their
-// triplets are one, in rules with a "?".
+// A pattern matches from the beginning of the target on. "*" stands for any run of bytes,
+// a "$" at the end for the end of the target. Both sides are brought to one normal form
+// first: %7E is "~", %3A is ":", "ä" is %C3%A4, %2f is %2F, but never "/". Exception: in a
+// query, rules with a "?" match "/" and "?" and their triplets alike, as Figure 4 of the
+// RFC asks.
 //
 // # What is done with bad input
 //
@@ -53,9 +53,9 @@
 //
 // # Dialects
 //
-// The zero [Dialect] is RFC 9309. [Google] is the open-source parser of that
-// name as it behaves, [Draft2019] and [Koster1996] are the older texts. A dialect
-// is data; one program can use all of them.
+// The zero [Dialect] is RFC 9309. [Google] is the parser at github.com/google/robotstxt as
+// it behaves, [Draft2019] and [Koster1996] are the older texts. A dialect is data; one
+// program can use all of them.
 //
 // # Time and memory
 //
@@ -64,12 +64,11 @@
 // Group holds no part of the text, so a program with one crawler can keep the Group
 // and drop the File. See [File.Size] and [Group.Size].
 //
-// To read a file takes time in proportion to its bytes, whatever they are. A match
-// allocates nothing for targets of up to 512 bytes. The first or second match in a
-// group of many rules sorts them, which takes as long as many matches. From then on a
-// match takes hardly longer than in a small group. Hostile patterns cannot make it
-// slow: a match in the worst file of 500 KiB takes a few milliseconds for a target of
-// 2 KiB.
+// Reading a file takes time in proportion to its bytes, whatever they are. A match
+// allocates nothing for targets of up to 512 bytes. The first or second match in a group
+// of many rules sorts them, which takes as long as many matches. From then on a match
+// takes hardly longer than in a small group. Hostile patterns cannot make it slow: a match
+// in the worst file of 500 KiB takes a few milliseconds for a target of 2 KiB.
 //
 // Files and groups are immutable and safe for concurrent use.
 //

@@ -17,16 +17,15 @@
 //
 // # What you need to think about
 //
-// A [Record] is all that is remembered of one authority: one scheme, host and
-// port. It is immutable: [Profile.Learn] returns the next one. Keep one Record for
-// each authority, for instance under the key that fetcher.Authority returns, and
-// never ask it about a URL of another.
+// A [Record] is all that is remembered of one authority: one scheme, host and port. It is
+// immutable: [Profile.Learn] returns the next one. Keep one Record for each authority, for
+// instance under the key that fetcher.Authority returns, and use it for the URLs of this
+// authority alone.
 //
-// Three verdicts, not two. [Disallow] is the site's word and final; [Defer]
-// means that there is no decision yet, because robots.txt could not be fetched:
-// ask again at RetryAt. A frontier may drop a disallowed URL and must keep a
-// deferred one. RetryAt applies to the whole host: reschedule the host, not only
-// this URL.
+// There are three verdicts, not two. [Disallow] is the site's answer and final. [Defer]
+// means that there is no decision yet, because robots.txt could not be fetched: try again
+// at RetryAt. A frontier may drop a disallowed URL and must keep a deferred one. RetryAt
+// applies to the whole host: reschedule the host, not only this URL.
 //
 // Times are by the wall clock, so that they mean the same after a restart. If the
 // clock was set back, a record from the future counts as expired.
@@ -45,23 +44,23 @@
 //   - Fill in Probe if [Profile.WantsProbe] says so, after everything else.
 //   - Send [Record.Validators] to the URL [Record.Origin], and to no other.
 //   - Fetch once more, at once, if the new record is due when the attempt ended: the
-//     server has refused the validators, and the record has them no more.
-//   - Do not write a record to a store if [Record.NoStore]. If a store has another
-//     record than you, use [Record.Merge].
+//     server has refused the validators, and the record has dropped them.
+//   - Do not write a record to a store if [Record.NoStore] says so. If a store has
+//     another record than you, use [Record.Merge].
 //
 // # Profiles
 //
-// A [Profile] is plain data: numbers and tables. [RFC9309] is the default, [Strict]
-// reads every liberty in the careful direction, and [Google], [Google2019],
-// [Draft2019] and [Koster1996] follow those texts. [Profile.Check] says whether a
-// profile that you have changed still makes sense.
+// A [Profile] is plain data: numbers and tables. [RFC9309] is the default, [Strict] takes
+// the careful choice wherever the text leaves one, and [Google], [Google2019], [Draft2019]
+// and [Koster1996] follow those texts. [Profile.Check] says whether a profile that you
+// have changed still makes sense.
 //
 // # Bad input and limits
 //
-// Nothing that a server sends is an error here: any status, header and body leads
-// to a record. Text from a server is quoted and bounded wherever a [Decision]
-// prints it. A body that ended with its connection, without a length, cannot be told
-// from a whole one. Times are kept to the nanosecond between 1970 and 2200.
+// Nothing that a server sends is an error here: any status, header and body leads to a
+// record. Text from a server is quoted and bounded wherever a [Decision] prints it. If a
+// body without a declared length ends with its connection, nobody can tell whether it is
+// whole. Times are kept to the nanosecond between 1970 and 2200.
 package policy
 
 import "fmt"

@@ -22,14 +22,14 @@
 //
 //   - Content-Usage, in robots.txt and in headers: a dictionary such as
 //     "train-ai=n, search=y" (draft-ietf-aipref-attach and draft-ietf-aipref-vocab,
-//     August 2026). In robots.txt a path pattern may stand before it. Of the records of
+//     August 2026). In robots.txt a path pattern may come before it. Of the records of
 //     the group, those with the longest pattern that matches count. A record without a
 //     pattern matches everything. No record counts for a URL that may not be fetched.
 //   - Content-Signal, in robots.txt for a whole group, and in headers: a dictionary such
 //     as "search=yes, ai-train=no" (draft-romm-aipref-contentsignals, September 2025). A
 //     record outside of any group has no effect, and [OfFile] lists it as skipped.
 //   - X-Robots-Tag, as search engines document it, and Robots-Tag (draft-illyes-repext,
-//     April 2026), in headers: the rules for every crawler and those for the crawler's
+//     April 2026), in headers: the rules for every crawler and the rules for the crawler's
 //     own tokens. The label is the rule: "noindex" is Denied by noindex, and Allowed by
 //     the opposite, index. The rule none denies noindex and nofollow, too, and all allows
 //     both. Rules with a value, such as max-snippet, and rules that are not known are
@@ -38,7 +38,7 @@
 //     community group, 2024): "tdm-reservation" is Denied if rights are reserved.
 //   - License, in robots.txt and in headers, and Link with the relation license (Really
 //     Simple Licensing 1.0): "license" is Unknown, and its source names the terms. A
-//     License record applies wherever it stands in the file; see [OfFile].
+//     License record applies wherever it is in the file; see [OfFile].
 //
 // HTML is not read, so robots meta tags are missing from every Set.
 //
@@ -55,9 +55,9 @@
 // [Set.Skipped] lists it with the reason. A value that is neither of the two words, such
 // as "train-ai=maybe", is Unknown and no error.
 //
-// A record is read up to 64 KiB, and so is a header field, or each line of one whose
-// lines are separate values: X-Robots-Tag, Link and the single values. A longer one is
-// skipped; of a list, the members before the limit count. A field yields at most 1,024
+// A record or a header field of more than 64 KiB is skipped; of a list, the members before
+// the limit count. If the lines of a field are separate values, as in X-Robots-Tag, Link and
+// the single values, the limit is for each line. A field yields at most 1,024
 // preferences. Of the Content-Usage records of a group 4,096 are read, and 16 different
 // patterns of one length count together. A label has at most 256 bytes, and 64 skipped
 // values are listed. Time and memory are linear in the text.
