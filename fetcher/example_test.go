@@ -510,9 +510,9 @@ func ExampleTrace() {
 	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{
 		Base: pages{"https://busy.example/robots.txt": ""},
 		Trace: &fetcher.Trace{
-			Request: func(h fetcher.Request) { fmt.Println("asked", h.URL, h.Status) },
-			Fetched: func(a policy.Attempt, r *policy.Record) { fmt.Println("retrieved", a.Robots, a.Status) },
-			Decided: func(_ context.Context, d policy.Decision) { fmt.Println("ruled", d.Verdict, d.Clause) },
+			Request: func(h fetcher.Request) { fmt.Println("requested", h.URL, h.Status) },
+			Fetched: func(a policy.Attempt, r *policy.Record) { fmt.Println("fetched", a.Robots, a.Status) },
+			Decided: func(_ context.Context, d policy.Decision) { fmt.Println("decided", d.Verdict, d.Clause) },
 		},
 	})
 	if err != nil {
@@ -520,7 +520,7 @@ func ExampleTrace() {
 	}
 	t.Check(context.Background(), parse("https://busy.example/"))
 	// Output:
-	// asked https://busy.example/robots.txt 503
-	// retrieved https://busy.example/robots.txt 503
-	// ruled defer 2.3.1.4
+	// requested https://busy.example/robots.txt 503
+	// fetched https://busy.example/robots.txt 503
+	// decided defer 2.3.1.4
 }

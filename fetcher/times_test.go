@@ -20,7 +20,7 @@ func on(t time.Time) string { return t.UTC().Format(http.TimeFormat) }
 
 // nextTry checks the public page of http://example.com, which gives this answer,
 // and returns the time until the next fetch of robots.txt.
-func nextTry(t *testing.T, answer httptest.Step) (next time.Duration, ruled string) {
+func nextTry(t *testing.T, answer httptest.Step) (next time.Duration, decided string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
@@ -30,7 +30,7 @@ func nextTry(t *testing.T, answer httptest.Step) (next time.Duration, ruled stri
 		if err != nil {
 			t.Fatal(err)
 		}
-		next, ruled = time.Until(d.Expires), short(d)
+		next, decided = time.Until(d.Expires), short(d)
 		// There is no request before the time that the Decision names, and one at that
 		// time.
 		for _, at := range []struct {
@@ -44,7 +44,7 @@ func nextTry(t *testing.T, answer httptest.Step) (next time.Duration, ruled stri
 			}
 		}
 	})
-	return next, ruled
+	return next, decided
 }
 
 // TestRetryAfter checks forms and sizes of Retry-After (RFC 9110, section 10.2.3)
@@ -88,10 +88,10 @@ func TestRetryAfter(t *testing.T) {
 				for _, line := range tt.lines {
 					answer = answer.Header("Retry-After", line)
 				}
-				got, ruled := nextTry(t, answer)
-				if tt.want != 0 && got != tt.want || tt.want == 0 && (got < least || got > most) || !strings.HasPrefix(ruled, "defer") {
+				got, decided := nextTry(t, answer)
+				if tt.want != 0 && got != tt.want || tt.want == 0 && (got < least || got > most) || !strings.HasPrefix(decided, "defer") {
 					t.Errorf("%d, Retry-After %q:\ngot  %s, next fetch after %v\nwant defer, next fetch after %v (0: %v to %v)",
-						code, tt.lines, ruled, got, tt.want, least, most)
+						code, tt.lines, decided, got, tt.want, least, most)
 				}
 			})
 		}

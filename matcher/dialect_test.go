@@ -24,7 +24,7 @@ func TestLegacyVectors(t *testing.T) {
 
 // TestGoogle checks what google/robotstxt does and RFC 9309 does not say.
 func TestGoogle(t *testing.T) {
-	for _, r := range []ruling{
+	for _, r := range []dialectTest{
 		{"google/control_byte_is_data", "/a\x01b", "/a\x01b", true},
 		{"google/robots_txt_has_no_exemption", "/robots.txt", "/robots.txt", true},
 		{"google/target_begins_with_a_host", "/a", "example.com/a", true},
@@ -65,15 +65,15 @@ func TestIndexPage(t *testing.T) {
 	}
 }
 
-// A ruling is the expected result for one pattern and one target in a dialect.
-type ruling struct {
+// A dialectTest is the expected result for one pattern and one target in a dialect.
+type dialectTest struct {
 	name    string // clause and claim
 	pattern string
 	target  string
 	matches bool
 }
 
-func (r *ruling) check(t *testing.T, d Dialect) {
+func (r *dialectTest) check(t *testing.T, d Dialect) {
 	t.Helper()
 	t.Run(r.name, func(t *testing.T) {
 		robots := "user-agent: *\ndisallow: " + r.pattern + "\n"
@@ -85,7 +85,7 @@ func (r *ruling) check(t *testing.T, d Dialect) {
 
 // TestKoster1996 checks the table in the 1996 draft, section 3.2.2, and more rows.
 func TestKoster1996(t *testing.T) {
-	for _, r := range []ruling{
+	for _, r := range []dialectTest{
 		{"3.2.2/same", "/tmp", "/tmp", true},
 		{"3.2.2/longer_name", "/tmp", "/tmp.html", true},
 		{"3.2.2/below", "/tmp", "/tmp/a.html", true},
@@ -137,7 +137,7 @@ func TestGoogleNames(t *testing.T) {
 // TestDraft2019 checks the table in draft-koster-rep-00, section 2.2.2, with each
 // cell as a rule and as a target, and more rows.
 func TestDraft2019(t *testing.T) {
-	for _, r := range []ruling{
+	for _, r := range []dialectTest{
 		{"2.2.2/row_1", "/foo/bar?baz=quz", "/foo/bar?baz=quz", true},
 		{"2.2.2/row_2_rule_raw", "/foo/bar?baz=http://foo.bar", "/foo/bar?baz=http%3A%2F%2Ffoo.bar", true},
 		{"2.2.2/row_2_target_raw", "/foo/bar?baz=http%3A%2F%2Ffoo.bar", "/foo/bar?baz=http://foo.bar", true},
