@@ -251,27 +251,35 @@ func (p *Pacer) giveTicket(f *flight) {
 		t.began = f.started
 		t.renew = time.AfterFunc(placeLife/3, func() { p.holdTicket(t, placeLife) })
 	}
-	h, n, usual := t.host, t.host.limits.Parallel, p.fleet.usual
-	// To book the next start saves time only if places are the limit and not the gap, and if
-	// the end of the flight can be foretold: with the store 20 milliseconds away a fleet gets
-	// 95 % of what its limits permit, and 87 % without a booking.
-	if len(t.scopes) == 0 && t.gap > 0 && n > 1 && h.took+usual > times(t.gap, n) && h.spread < usual {
-		number, end := f.number, f.started+h.took
-		// A call takes usual, and half as much is to spare.
-		time.AfterFunc(h.took-usual*3/2, func() { p.bookNext(f, number, end) })
+}
+
+// planBooking sets a timer for bookNext, unless the flight with this number has ended. To book the
+// next start saves time only if places are the limit and not the gap, and if the end of the flight
+// can be foretold: with the store 20 milliseconds away a fleet gets 95 % of what its limits
+// permit, and 87 % without a booking.
+func (p *Pacer) planBooking(f *flight, number uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if f.number != number || len(f.ticket.scopes) > 0 {
+		return
+	}
+	h, n, gap, usual := f.host, f.host.limits.Parallel, f.ticket.gap, p.fleet.usual
+	end := f.started + h.took
+	wait := end - usual*3/2 - p.now() // a call takes usual, and half as much is to spare
+	if wait > 0 && gap > 0 && n > 1 && h.took+usual > times(gap, n) && h.spread < usual {
+		time.AfterFunc(wait, func() { p.bookNext(f, number, end) })
 	}
 }
 
 // bookNext asks the store, before a flight with this number has ended, for the start of the next
 // request in its place. That start is not before end, when the flight is expected to end. So the
-// next request can start at once, without a call of the store in between. bookNext
-// asks only if the request in flight is known to be sent, since from then on Hold speaks of the
-// start that was booked.
+// next request can start at once, without a call of the store in between. From then on Hold
+// speaks of the start that was booked.
 func (p *Pacer) bookNext(f *flight, number uint64, end instant) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := f.ticket
-	if f.number != number || !f.sent && !f.answered || t.cancel != nil || f.host.line.Len() == 0 || end > t.began+2*p.fleet.quantum() {
+	if f.number != number || t.after != 0 || t.cancel != nil || f.host.line.Len() == 0 || end > t.began+2*p.fleet.quantum() {
 		return
 	}
 	t.after = max(end+p.fleet.clock.ahead(), 1)
@@ -320,11 +328,17 @@ func (p *Pacer) mayPassOn(t *ticket) bool {
 
 // reportSent reports to the store when the request of a flight was sent, and does not wait for
 // the call. If the authority has only one place, and each scope one place or no gap, the release
-// of the ticket reports it early enough.
+// of the ticket reports it early enough. The next start is booked after the report, since before
+// that the store would count it from a second after this one.
 func (p *Pacer) reportSent(f *flight) {
 	matters := func(s *host) bool { return s.limits.Parallel != 1 && s.ownGap+s.adaptive() > 0 }
 	if t := f.ticket; t != nil && (f.host.limits.Parallel != 1 || slices.ContainsFunc(t.scopes, matters)) {
-		go p.holdTicket(t, placeLife) // ends with its call
+		number := f.number
+		go func() { // ends with the call
+			if p.holdTicket(t, placeLife) {
+				p.planBooking(f, number)
+			}
+		}()
 	}
 }
 

@@ -80,7 +80,8 @@ func (s *ledger) Reserve(ctx context.Context, _ string, r Reservation) (g Grant,
 		}
 		_, held := s.flying[r.Ticket]
 		due := s.last.Add(max(r.Gap, s.gap))
-		if s.unsent && max(r.Gap, s.gap) > 0 && s.latest != r.Ticket && now.Before(s.last.Add(time.Second)) {
+		known := s.latest == r.Ticket && !s.last.Before(epoch.Add(r.After)) // the start that it asks for
+		if s.unsent && max(r.Gap, s.gap) > 0 && !known && now.Before(s.last.Add(time.Second)) {
 			due = due.Add(time.Second)
 		}
 		due = slices.MaxFunc([]time.Time{due, s.until, now, epoch.Add(r.After)}, time.Time.Compare)
@@ -122,8 +123,8 @@ func (s *ledger) Hold(ctx context.Context, _ string, h Holding) (c Condition, er
 			delete(s.flying, ticket)
 			news = true
 		}
-		for _, wake := range s.watched {
-			if news && !s.lost {
+		for watched, wake := range s.watched {
+			if news && !s.lost && watched != ticket {
 				wake(Grant{Start: now.Sub(epoch), Condition: s.condition(now)})
 			}
 		}
@@ -862,6 +863,67 @@ func TestFleetShare(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A start that is booked before the store knows that the request before was sent would
+// count from a second after that request. So the report comes first, and without the
+// time for both nothing is booked.
+func TestFleetBooksAfterTheReport(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		sent  time.Duration // after the turn; the next start is booked 70ms after it
+		slow  time.Duration // time of the report
+		least int           // number of turns in two seconds; two places permit 40
+	}{
+		{"in_time", 5 * ms, 10 * ms, 38},
+		{"on_its_way", 60 * ms, 50 * ms, 16},
+		{"late", 69 * ms, 20 * ms, 16},
+	} {
+		t.Run("6/"+test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := pacer(t, Limits{Gap: 30 * ms, Parallel: 2}, &Options{Shared: slowReports{newLedger(), test.slow}})
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				defer cancel()
+				for range 4 {
+					go func() {
+						for {
+							turn, err := p.Wait(ctx, host1, 0)
+							if err != nil {
+								return
+							}
+							time.Sleep(test.sent)
+							turn.Sent()
+							time.Sleep(100*ms - test.sent)
+							turn.Done()
+						}
+					}()
+				}
+				time.Sleep(time.Minute) // all calls end
+				if n := p.Stats().Turns; n < uint64(test.least) || n > 41 {
+					t.Errorf("%d turns in two seconds, want %d to 41", n, test.least)
+				}
+			})
+		})
+	}
+}
+
+// slowReports is a store that takes 20 milliseconds for a question. A report takes longer.
+type slowReports struct {
+	*ledger
+	slow time.Duration
+}
+
+func (s slowReports) Reserve(ctx context.Context, authority string, r Reservation) (Grant, error) {
+	time.Sleep(10 * ms)
+	defer time.Sleep(10 * ms)
+	return s.ledger.Reserve(ctx, authority, r)
+}
+
+func (s slowReports) Hold(ctx context.Context, authority string, h Holding) (Condition, error) {
+	if h.Life > 0 {
+		time.Sleep(s.slow)
+	}
+	return s.ledger.Hold(ctx, authority, h)
 }
 
 // A caller that leaves at the moment at which a place passes to it gives the place
