@@ -26,7 +26,7 @@ type lookup struct {
 	literals   dictionary  // the literals of the rules without pieces
 	plain      []int32     // by number of the literal: number of the rule
 	pieces     dictionary  // the different pieces of all rules
-	spans      []span      // by number of the piece: where it stands in the text of the rules
+	spans      []span      // by number of the piece: where it is in the text of the rules
 	firstFiled []int32     // by number of the piece: the first of the rules that are filed under it, or -1
 	pieceOf    []int32     // the numbers of the pieces of each rule in filed, rule after rule
 	filed      []filedRule // the rules with pieces
@@ -111,7 +111,7 @@ func (x *lookup) addPieces(list []span) {
 
 // fileRules files each rule with pieces under its rarest piece.
 func (x *lookup) fileRules() {
-	uses := make([]int32, len(x.spans)) // by number of the piece: how often it stands in rules
+	uses := make([]int32, len(x.spans)) // by number of the piece: how often it is in rules
 	for _, p := range x.pieceOf {
 		uses[p]++
 	}

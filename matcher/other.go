@@ -12,7 +12,7 @@ import (
 // reads the crawl-delay.
 
 // Other is as [File.Other] for the records that stand in the groups of the
-// crawler. Sitemap records stand in no group (RFC 9309, section 2.2.4).
+// crawler. Sitemap records are in no group (RFC 9309, section 2.2.4).
 func (g *Group) Other(field string) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		for i, l := range g.lines {

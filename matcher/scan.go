@@ -118,7 +118,7 @@ func (s *scanner) nextLine() (start, end int, ok bool) {
 	return start, end, true
 }
 
-// indexByte returns where the first c stands in s, or the length of s.
+// indexByte returns where the first c is in s, or the length of s.
 func indexByte(s string, c byte) int {
 	if i := strings.IndexByte(s, c); i >= 0 {
 		return i

@@ -261,7 +261,7 @@ func (w *waiter) blocker(now instant) (in *host, at instant, why Reason) {
 
 // A class is the requests that wait for scopes and name the same ones in the same order,
 // each from another authority. While the oldest has to wait, so have all. So only the oldest
-// stands in the line of a scope, and the others wait behind it. With 8,000 hosts of one
+// waits in the line of a scope, and the others wait behind it. With 8,000 hosts of one
 // domain in line a turn then takes a tenth of a millisecond; if all moved from line to line,
 // it would take 4 milliseconds.
 type class struct {

@@ -226,7 +226,7 @@ func (h *host) refusedError(scope *host, at instant, why Reason, now instant) *R
 // pump gives turns to all waiters that are due, in order, and sets the timer for
 // the next. It must be called after every change that could make a waiter due.
 // Invariant: the first in line has a timer or a question to the store under way, or waits for
-// a request in flight, or stands in the line of a scope, or waits for an older request that
+// a request in flight, or waits in the line of a scope, or waits for an older request that
 // stands there.
 func (p *Pacer) pump(h *host) {
 	p.touch(h)

@@ -58,7 +58,7 @@ var fields = [...]field{
 }
 
 // OfGroup returns what the records of a group say about a target, which is as in
-// [matcher.Group.Match]. A License record that stands in no group is missing; see OfFile.
+// [matcher.Group.Match]. A License record outside any group is missing; see OfFile.
 func OfGroup(g *matcher.Group, target string) Set {
 	r := reader{}
 	for i := range fields {
@@ -74,7 +74,7 @@ func OfGroup(g *matcher.Group, target string) Set {
 
 // OfFile returns what a file says to a crawler about a target: OfGroup for the group of
 // its token, which may be several as in [matcher.File.Match], and the License records of
-// the whole file. Skipped lists the other records that stand in no group. It reads the
+// the whole file. Skipped lists the other records that are in no group. It reads the
 // whole file.
 func OfFile(f *matcher.File, token, target string) Set {
 	r, before := reader{}, beforeGroups(f)
@@ -85,7 +85,7 @@ func OfFile(f *matcher.File, token, target string) Set {
 		case d.places&(inGroup|onPath) != 0:
 			for line, value := range before.Other(string(d.kind)) {
 				r.source = newSource(d, line, value)
-				r.skip("stands in no group")
+				r.skip("not in any group")
 			}
 		}
 	}
@@ -307,7 +307,7 @@ func (r *reader) terms(f *field, value string) {
 	r.add(strings.ToLower(string(f.kind)), Unknown)
 }
 
-// indexOr returns where the first of some bytes stands in s, or the length of s.
+// indexOr returns where the first of some bytes is in s, or the length of s.
 func indexOr(s, bytes string) int {
 	if i := strings.IndexAny(s, bytes); i >= 0 {
 		return i

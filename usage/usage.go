@@ -142,7 +142,7 @@ func (s Set) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// Combine returns everything that the sets say. A preference that stands in several of
+// Combine returns everything that the sets say. A preference that is in several of
 // them is kept once.
 func Combine(sets ...Set) Set {
 	var all Set

@@ -103,12 +103,12 @@ func TestFile(t *testing.T) {
 // first User-agent line.
 func TestOutsideGroups(t *testing.T) {
 	for text, want := range map[string]string{
-		"Content-Signal: a=yes\nContent-Usage: /b a=y\nLicense: https://a.test/\nUser-agent: *\nContent-Signal: a=no\n": `line 2 "Content-Usage: /b a=y": skipped, stands in no group
-line 1 "Content-Signal: a=yes": skipped, stands in no group`,
-		"Content-Signal: a=yes\nAllow: /\n":                         `line 1 "Content-Signal: a=yes": skipped, stands in no group`,
+		"Content-Signal: a=yes\nContent-Usage: /b a=y\nLicense: https://a.test/\nUser-agent: *\nContent-Signal: a=no\n": `line 2 "Content-Usage: /b a=y": skipped, not in any group
+line 1 "Content-Signal: a=yes": skipped, not in any group`,
+		"Content-Signal: a=yes\nAllow: /\n":                         `line 1 "Content-Signal: a=yes": skipped, not in any group`,
 		"User-agent: OtherBot\nContent-Signal: a=yes\n":             "",
 		"User-agent: /\nContent-Signal: a=yes\nUser-agent: *\n":     "",
-		"# User-agent: *\nContent-Signal: a=yes\n\nUser-agent: *\n": `line 2 "Content-Signal: a=yes": skipped, stands in no group`,
+		"# User-agent: *\nContent-Signal: a=yes\n\nUser-agent: *\n": `line 2 "Content-Signal: a=yes": skipped, not in any group`,
 	} {
 		var got []string
 		for _, k := range OfFile(matcher.Parse([]byte(text), matcher.Dialect{}), "ExampleBot", "/b").Skipped() {
@@ -129,7 +129,7 @@ func TestSource(t *testing.T) {
 "use": unknown, line 4 "Content-Signal: search=yes, ai-train=no, use=reference"
 "license": unknown, line 1 "License: https://shop.example/terms.xml"
 line 9 "Content-Usage: /blog/private/ Train-AI=n": skipped, not a dictionary (RFC 9651): invalid key format: character 0
-line 2 "Content-Signal: search=no": skipped, stands in no group`
+line 2 "Content-Signal: search=no": skipped, not in any group`
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -12,7 +12,7 @@ import (
 // This file looks for rules that make no difference.
 //
 // A rule never decides if one other rule matches all that it matches and is stronger. To
-// find that out, each * of its pattern is replaced by a byte that stands in no pattern, and
+// find that out, each * of its pattern is replaced by a byte that is in no pattern, and
 // this byte is added at the end unless there is a $. If another rule decides on this target,
 // then no part of its pattern needs that byte, so it also matches whatever else may stand
 // there. It takes one match for each rule.
