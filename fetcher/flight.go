@@ -45,7 +45,7 @@ func (e *engine) joinFlight(ctx context.Context, v *visit, force bool) error {
 		// if it ends by Goexit: bounded.Call turns both into an error.
 		done := e.flights.DoChan(key, func() (any, error) {
 			mine = true
-			return bounded.Call(context.Background(), e.watch.log, func(context.Context) (any, error) { return e.runFlight(key, force) })
+			return bounded.Call(context.Background(), e.watch.log, func(context.Context) (any, error) { return e.runFlight(key, force) }, nil)
 		})
 		select {
 		case <-ctx.Done():
@@ -174,7 +174,7 @@ func (e *engine) learn(f *flight, old *policy.Record, a policy.Attempt) *policy.
 func (e *engine) newTrip(key string) (*egress.Trip, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
 	defer cancel()
-	return bounded.Call(ctx, e.watch.log, func(ctx context.Context) (*egress.Trip, error) { return e.network.Trip(ctx, robotsURL(key)) })
+	return bounded.Call(ctx, e.watch.log, func(ctx context.Context) (*egress.Trip, error) { return e.network.Trip(ctx, robotsURL(key)) }, nil)
 }
 
 // attempt makes the requests of one fetch within Options.Timeout, which begins with

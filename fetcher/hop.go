@@ -125,7 +125,7 @@ func (t *tries) try(req *http.Request, turn pace.Turn) error {
 	if err != nil {
 		return err
 	}
-	resp, err := bounded.Call(ctx, e.watch.log, func(context.Context) (*http.Response, error) { return t.send(req, cancel) })
+	resp, err := bounded.Call(ctx, e.watch.log, func(context.Context) (*http.Response, error) { return t.send(req, cancel) }, func(resp *http.Response) { resp.Body.Close() })
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
@@ -150,7 +150,7 @@ func (t *tries) try(req *http.Request, turn pace.Turn) error {
 			return nil, &policy.Failure{Class: policy.Body, Err: err}
 		}
 		return body, nil
-	})
+	}, nil)
 	a.Body, a.Cut = body[:min(len(body), limit)], len(body) > limit
 	return err
 }

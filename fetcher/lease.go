@@ -73,12 +73,8 @@ func (s *storage) tryLease(key string) (release func(), err error) {
 		return nil, err
 	}
 	return inStore(context.Background(), s, &s.leases, func(ctx context.Context) (func(), error) {
-		release, err := s.fleet.Lease(ctx, s.key(key), leaseTTL)
-		if err == nil && release != nil && ctx.Err() != nil { // the caller no longer waits
-			release()
-		}
-		return release, err
-	})
+		return s.fleet.Lease(ctx, s.key(key), leaseTTL)
+	}, s.giveBack)
 }
 
 // giveBack gives a lease back, if there is one. The call is made even while other releases hang.
@@ -86,7 +82,7 @@ func (s *storage) giveBack(release func()) {
 	if release == nil {
 		return
 	}
-	bounded.InTime(context.Background(), s.watch.log, &s.releases, storeTime, func(context.Context) (none, error) { release(); return none{}, nil })
+	bounded.InTime(context.Background(), s.watch.log, &s.releases, storeTime, func(context.Context) (none, error) { release(); return none{}, nil }, nil)
 }
 
 const (

@@ -440,3 +440,28 @@ func TestStoreHangs(t *testing.T) {
 		time.Sleep(time.Hour) // the calls that hang end
 	})
 }
+
+// A lease that comes after the fetch has stopped waiting for it is given back.
+func TestLateLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site(site).Robots(text)
+		store := lateLeaser{newUnion()}
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store})
+		if d, err := tr.Check(t.Context(), must(private)); err != nil || short(d) != "disallow 2.2.2" {
+			t.Fatalf("got  %v, %v; want disallow 2.2.2", d, err)
+		}
+		time.Sleep(time.Minute)
+		if n := store.held(); n > 0 || store.asked != 1 {
+			t.Errorf("7/late_lease: %d of %d leases are held still, want none of one", n, store.asked)
+		}
+	})
+}
+
+// A lateLeaser gives a lease after four seconds.
+type lateLeaser struct{ *union }
+
+func (s lateLeaser) Lease(ctx context.Context, key string, ttl time.Duration) (func(), error) {
+	time.Sleep(4 * time.Second)
+	return s.union.Lease(ctx, key, ttl)
+}

@@ -103,7 +103,7 @@ func (s *storage) get(key string) ([]byte, error) {
 			return []byte{}, nil // the store is wrong: this is a value, but no record
 		}
 		return data, err
-	})
+	}, nil)
 }
 
 // save writes a record to the store, and returns the record in force. If the store has got
@@ -156,7 +156,7 @@ func (s *storage) replace(f *flight, rec *policy.Record) (done bool, err error) 
 			return true, s.store.Delete(ctx, key)
 		}
 		return true, s.store.Put(ctx, key, value, keep)
-	})
+	}, nil)
 }
 
 // forget removes an authority's record from the store.
@@ -166,7 +166,7 @@ func (s *storage) forget(ctx context.Context, key string) error {
 	}
 	_, err := inStore(ctx, s, &s.writes, func(ctx context.Context) (none, error) {
 		return none{}, s.store.Delete(ctx, s.key(key))
-	})
+	}, nil)
 	if err != nil {
 		s.watch.store("delete", key, err)
 		err = fmt.Errorf("fetcher: forgetting %s: %w", key, err)
@@ -176,10 +176,11 @@ func (s *storage) forget(ctx context.Context, key string) error {
 
 // inStore makes one call of the store. It waits no longer than storeTime, even if the store
 // does not look at its context: the goroutine of the call ends when the store returns. After
-// several calls of its kind took longer, inStore fails at once for some time.
-func inStore[T any](ctx context.Context, s *storage, kind *bounded.Breaker, f func(context.Context) (T, error)) (v T, err error) {
+// several calls of its kind took longer, inStore fails at once for some time. late gets a value that
+// comes too late, as in bounded.Call.
+func inStore[T any](ctx context.Context, s *storage, kind *bounded.Breaker, f func(context.Context) (T, error), late func(T)) (v T, err error) {
 	if err = kind.Enter(time.Now()); err == nil {
-		v, err = bounded.InTime(ctx, s.watch.log, kind, storeTime, f)
+		v, err = bounded.InTime(ctx, s.watch.log, kind, storeTime, f, late)
 	}
 	return v, err
 }

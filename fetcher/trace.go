@@ -204,7 +204,7 @@ func (o *observer) delay(authority string, asked, obeyed time.Duration) {
 
 // callBounded is bounded.Call for a function that returns only an error.
 func callBounded(ctx context.Context, log *slog.Logger, f func() error) error {
-	_, err := bounded.Call(ctx, log, func(context.Context) (none, error) { return none{}, f() })
+	_, err := bounded.Call(ctx, log, func(context.Context) (none, error) { return none{}, f() }, nil)
 	return err
 }
 

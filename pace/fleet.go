@@ -235,7 +235,7 @@ func (p *Pacer) watch(t *ticket, asked instant) {
 
 // endWatch calls the stop of a Store.Watch.
 func (p *Pacer) endWatch(stop func()) {
-	bounded.InTime(context.Background(), nil, &p.fleet.stops, callTime, func(context.Context) (none struct{}, err error) { stop(); return })
+	bounded.InTime(context.Background(), nil, &p.fleet.stops, callTime, func(context.Context) (none struct{}, err error) { stop(); return }, nil)
 }
 
 // giveTicket gives the ticket of a line to a flight that starts.
@@ -461,7 +461,7 @@ func callInTime[T any](ctx context.Context, kind *bounded.Breaker, f func(contex
 	if err := kind.Enter(time.Now()); err != nil {
 		return v, err
 	}
-	return bounded.InTime(ctx, nil, kind, callTime, f)
+	return bounded.InTime(ctx, nil, kind, callTime, f, nil)
 }
 
 // callStore makes one call of the store about h and scopes, and reports whether the store

@@ -89,7 +89,7 @@ func do[T any](ctx context.Context, l *link, command func(context.Context, rueid
 		v, err := bounded.Call(wait, nil, func(context.Context) (T, error) {
 			defer func() { <-l.calls }()
 			return work(wait, l, command)
-		})
+		}, nil)
 		if wait.Err() == nil || err != wait.Err() { // otherwise bounded.Call has given up
 			return v, err
 		}

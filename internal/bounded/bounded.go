@@ -35,21 +35,28 @@ func (p *PanicError) Error() string {
 // error is the error of f, the error of ctx, or a *PanicError, which is logged unless log
 // is nil.
 //
-// When ctx ends first, the goroutine is left behind: it ends when f returns, and
-// the result is dropped. So f must deliver its result only by returning it.
-func Call[T any](ctx context.Context, log *slog.Logger, f func(ctx context.Context) (T, error)) (T, error) {
+// When ctx ends first, the goroutine is left behind: it ends when f returns. Then late
+// gets the value, unless f failed, on the same terms as f. So the value is never lost. A
+// nil late drops it.
+func Call[T any](ctx context.Context, log *slog.Logger, f func(ctx context.Context) (T, error), late func(T)) (T, error) {
 	type result struct {
 		value T
 		err   error
 	}
-	done := make(chan result, 1)
+	done := make(chan result)
 	go func() {
 		r := result{err: new(PanicError)}
 		defer func() {
 			if x := recover(); x != nil {
 				r.err = &PanicError{Value: clean.Text(fmt.Sprint(x), maxText), Stack: string(debug.Stack())}
 			}
-			done <- r
+			select {
+			case done <- r:
+			case <-ctx.Done():
+				if r.err == nil && late != nil {
+					Call(context.Background(), log, func(context.Context) (T, error) { late(r.value); return r.value, nil }, nil)
+				}
+			}
 		}()
 		r.value, r.err = f(ctx)
 	}()

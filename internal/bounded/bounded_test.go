@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,7 +32,7 @@ func TestCall(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				began := time.Now()
-				got, err := Call(ctx, slog.New(slog.DiscardHandler), tt.f)
+				got, err := Call(ctx, slog.New(slog.DiscardHandler), tt.f, nil)
 				if got != tt.want || err == nil && tt.err != "" || err != nil && err.Error() != tt.err {
 					t.Errorf("got %d, %v; want %d, %q", got, err, tt.want, tt.err)
 				}
@@ -44,9 +45,31 @@ func TestCall(t *testing.T) {
 	}
 }
 
+// A value that comes when the caller leaves goes to exactly one of the caller and late. A
+// panic of late harms nobody.
+func TestLate(t *testing.T) {
+	for name, took := range map[string]time.Duration{"7/in_time": 0, "7/at_the_moment": time.Second, "7/late": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				for range 200 {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					var got atomic.Int32
+					v, err := Call(ctx, nil, func(context.Context) (int32, error) { time.Sleep(took); return 1, nil },
+						func(v int32) { got.Add(v); panic("late") })
+					time.Sleep(2 * time.Hour)
+					if n := got.Load() + v; n != 1 || (err == nil) != (v == 1) {
+						t.Fatalf("the caller got %d, %v, and late %d; want the value in one place", v, err, got.Load())
+					}
+					cancel()
+				}
+			})
+		})
+	}
+}
+
 // The stack of a panic leads to its place.
 func TestStack(t *testing.T) {
-	_, err := Call(t.Context(), nil, func(context.Context) (int, error) { return thisPanics() })
+	_, err := Call(t.Context(), nil, func(context.Context) (int, error) { return thisPanics() }, nil)
 	var p *PanicError
 	if !errors.As(err, &p) || !strings.Contains(p.Stack, "thisPanics") {
 		t.Errorf("7/stack: %#v, want a PanicError with the stack of thisPanics", err)

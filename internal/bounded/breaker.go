@@ -71,10 +71,10 @@ var errHangs = errors.New("the store has not answered in time lately")
 
 // InTime is Call within a limit, and tells b how the call ended. Only a call that exceeds the
 // limit is a failure for b: its goroutine stays, for ever if the store hangs.
-func InTime[T any](ctx context.Context, log *slog.Logger, b *Breaker, limit time.Duration, f func(ctx context.Context) (T, error)) (T, error) {
+func InTime[T any](ctx context.Context, log *slog.Logger, b *Breaker, limit time.Duration, f func(ctx context.Context) (T, error), late func(T)) (T, error) {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	v, err := Call(limited, log, f)
+	v, err := Call(limited, log, f, late)
 	switch {
 	case ctx.Err() != nil: // the caller left
 	case limited.Err() != nil:
