@@ -102,7 +102,7 @@ func (h *host) succeed(f *flight) {
 func (h *host) adoptCondition(c Condition) {
 	now, ahead := h.pacer.now(), h.pacer.fleet.clock.ahead()
 	h.level = min(max(c.Level, 0), h.limits.Pause)
-	if c.Until > c.Clock {
+	if c.Until > 0 { // also if it is over: the breaker matters for some time after its rest
 		// The answer has been on its way since Clock, so less remains now.
 		h.restUntil(min(c.Until-ahead, now+min(c.Until-c.Clock, maxSpan)), c.Why)
 	}

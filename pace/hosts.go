@@ -99,6 +99,9 @@ func (h *host) status(now instant, wall time.Time) HostStatus {
 			s.Scope = h.obstacleKey()
 		}
 	}
+	if s.Reason == ReasonNone && h.breaker.probing() > never {
+		s.Reason = ReasonBreaker // the probe is another process's
+	}
 	if w != nil {
 		s.Since = wall.Add(w.came - now).Round(0)
 	}
