@@ -54,11 +54,9 @@ func (s *ledger) decide(ctx context.Context, f func(now time.Time)) error {
 	if delay < 0 {
 		ways = []time.Duration{0, -delay}
 	}
-	for i := range 2 {
-		select {
-		case <-time.After(ways[i]):
-		case <-ctx.Done():
-			return ctx.Err()
+	for i, way := range ways {
+		if err := travel(ctx, way); err != nil {
+			return err
 		}
 		if i == 0 && down == nil {
 			s.mu.Lock()
@@ -67,6 +65,21 @@ func (s *ledger) decide(ctx context.Context, f func(now time.Time)) error {
 		}
 	}
 	return down
+}
+
+// travel waits for d, or until ctx ends. It sets no timer that is due at once: in a bubble
+// the goroutine that sets such a timer also runs it, and as of Go 1.26 the race detector
+// crashes if another goroutine of the bubble runs a timer at that moment.
+func travel(ctx context.Context, d time.Duration) error {
+	if d == 0 {
+		return ctx.Err()
+	}
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (s *ledger) Reserve(ctx context.Context, _ string, r Reservation) (g Grant, err error) {
