@@ -27,10 +27,22 @@ type visit struct {
 // is due.
 func (e *engine) visit(target *url.URL) (v visit, err error) {
 	v.target = target
-	if v.key, err = e.authority(target); err == nil {
-		v.rec = e.currentRecord(v.key)
-	}
+	err = e.begin(&v, time.Now())
 	return v, err
+}
+
+// begin fills in the authority of v.target, and its record in memory unless that is due.
+func (e *engine) begin(v *visit, now time.Time) (err error) {
+	rec := e.memory.find(v.target)
+	if rec != nil {
+		v.key = authorityOf(rec)
+	} else if v.key, err = e.authority(v.target); err == nil {
+		rec, _ = e.memory.records.Get(v.key)
+	}
+	if !rec.Due(now) {
+		v.rec = rec
+	}
+	return err
 }
 
 // Check decides on a URL and fetches its robots.txt first if that is due. It

@@ -1,7 +1,6 @@
 package fetcher
 
 import (
-	"bytes"
 	"fmt"
 	"net/url"
 	"slices"
@@ -34,22 +33,12 @@ func Authority(target *url.URL) (string, error) {
 	return key, nil
 }
 
-// authority is Authority for a URL that a Transport may fetch.
+// authority is Authority for a URL that a Transport may fetch: an error also says that
+// Options.Schemes does not name the scheme.
 func (e *engine) authority(target *url.URL) (string, error) {
-	var buf [origin.Size]byte
-	key, err := e.appendAuthority(buf[:0], target)
-	if err != nil {
-		return "", fmt.Errorf("fetcher: %w", err)
-	}
-	return string(key), nil
-}
-
-// appendAuthority appends the authority of a URL to b. An error has ErrURL in its
-// chain: the URL has no authority, or Options.Schemes does not name its scheme.
-func (e *engine) appendAuthority(b []byte, target *url.URL) ([]byte, error) {
-	key, err := origin.Append(b, target)
-	if err == nil && !bytes.HasPrefix(key, []byte("http")) && !slices.Contains(e.opts.Schemes, strings.ToLower(target.Scheme)) {
-		err = fmt.Errorf("%s is not in Options.Schemes; %w", strings.ToLower(target.Scheme), ErrURL)
+	key, err := Authority(target)
+	if err == nil && !strings.HasPrefix(key, "http") && !slices.Contains(e.opts.Schemes, strings.ToLower(target.Scheme)) {
+		err = fmt.Errorf("fetcher: %s is not in Options.Schemes; %w", strings.ToLower(target.Scheme), ErrURL)
 	}
 	return key, err
 }
@@ -106,6 +95,20 @@ func (m *memory) size(text *policy.Text) int64 {
 	tokens := m.tokens
 	m.mu.Unlock()
 	return int64(text.Size(tokens...))
+}
+
+// usualAuthority is longer than nearly every authority, in bytes.
+const usualAuthority = 128
+
+// find returns the record of a URL whose authority is written in canonical form, as nearly all
+// are: an authority in memory is its own canonical form. Otherwise it returns nil.
+func (m *memory) find(target *url.URL) *policy.Record {
+	if target == nil || target.Opaque != "" {
+		return nil
+	}
+	var buf [usualAuthority]byte
+	rec, _ := m.records.GetBytes(append(append(append(buf[:0], target.Scheme...), "://"...), target.Host...))
+	return rec
 }
 
 // remember keeps the record and returns it. If another authority has the same text,

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rfc9309/polite/internal/origin"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
@@ -31,21 +30,13 @@ import (
 // section 7.1), wherever its URL leads, and is checked against its robots.txt. A
 // request for /robots.txt itself is allowed.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	e, v := t.engine, visit{target: targetOf(req), redirected: req.Response != nil}
-	// Most requests need the authority only for a look-up: it stays in buf and is not allocated.
-	var buf [origin.Size]byte
-	key, err := e.appendAuthority(buf[:0], v.target)
-	if err != nil {
+	v, now := visit{target: targetOf(req), redirected: req.Response != nil}, time.Now()
+	if err := t.engine.begin(&v, now); err != nil {
 		return t.ungoverned(req, err)
 	}
-	now := time.Now()
-	if rec, _ := e.memory.records.GetBytes(key); !rec.Due(now) {
-		v.rec = rec
-	}
-	if e.fastPath && v.rec != nil && v.rec.Allows(t.token, v.target, now) {
+	if t.engine.fastPath && v.rec != nil && v.rec.Allows(t.token, v.target, now) {
 		return t.sendAllowed(req, &v)
 	}
-	v.key = string(key)
 	ctx, stop := waitContext(req)
 	defer stop()
 	turn, d, err := t.admit(ctx, &v)
@@ -55,7 +46,6 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // sendAllowed makes a request that v.rec allows, without a Decision unless the turn comes too late.
 func (t *Transport) sendAllowed(req *http.Request, v *visit) (*http.Response, error) {
 	var turn pace.Turn
-	v.key = authorityOf(v.rec)
 	if t.engine.paced {
 		ctx, stop := waitContext(req)
 		defer stop()
@@ -90,7 +80,7 @@ func (t *Transport) ungoverned(req *http.Request, why error) (*http.Response, er
 		return t.send(req, req, "")
 	}
 	closeBody(req)
-	return nil, fmt.Errorf("fetcher: %w", why)
+	return nil, why
 }
 
 // admit decides on a URL, and waits for the turn of its request if that may go out. The turn

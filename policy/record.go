@@ -82,7 +82,8 @@ func (r *Record) blank() bool { return r == nil || r.profile == nil }
 // from the future because the clock was set back. Differences of less than
 // Fresh.Least between the clocks of a fleet are ignored.
 func (r *Record) Due(now time.Time) bool {
-	return nanos(now) >= r.dueAt(nanos(now))
+	at := nanos(now)
+	return at >= r.dueAt(at)
 }
 
 // dueAt returns when the next fetch is due, as known at now: at now if nothing is known,

@@ -19,115 +19,99 @@ import (
 // ErrURL is in the chain of every error about a URL that has no robots.txt.
 var ErrURL = errors.New("want an absolute http or https URL with a host")
 
-// Size is longer than nearly every origin. With a buffer of this size on the stack
-// Append allocates nothing.
-const Size = 128
-
 const (
 	maxHost = 255 // longest host name in ASCII, in bytes
 	maxURL  = 200 // longest URL in an error, in bytes
 )
 
-// Of returns the origin of u as a string; see Append.
-func Of(u *url.URL) (string, error) {
-	var buf [Size]byte
-	b, err := Append(buf[:0], u)
-	return string(b), err
-}
-
-// Append appends the origin of u to b: scheme://host[:port] in lower-case ASCII. A
+// Of returns the origin of u: scheme://host[:port] in lower-case ASCII. A
 // trailing dot of the host, a default or empty port and the userinfo are dropped. The
-// scheme is http, https or ftp.
+// scheme is http, https or ftp. The origin of an origin is itself.
 //
 // An opaque URL is read as net/http writes it in a request. If the opaque part
 // begins with "//", it has an authority, which servers prefer to the Host field
 // (RFC 9112, section 3.2.2).
 //
 // An error has ErrURL in its chain.
-func Append(b []byte, u *url.URL) ([]byte, error) {
-	if u == nil {
-		return b, fmt.Errorf("no URL; %w", ErrURL)
+func Of(u *url.URL) (string, error) {
+	switch {
+	case u == nil:
+		return "", fmt.Errorf("no URL; %w", ErrURL)
+	case isPlain(u):
+		return u.Scheme + "://" + u.Host, nil
 	}
-	if plain, ok := appendPlain(b, u); ok {
-		return plain, nil
-	}
-	full, err := appendFull(b, u)
+	o, err := canonical(u)
 	if err != nil {
-		return b, fmt.Errorf("%s: %w", clean.Quote(u.Redacted(), maxURL), err)
+		return "", fmt.Errorf("%s: %w", clean.Quote(u.Redacted(), maxURL), err)
 	}
-	return full, nil
+	return o, nil
 }
 
-// appendFull is Append for any URL.
-func appendFull(b []byte, u *url.URL) ([]byte, error) {
+// canonical is Of for any URL.
+func canonical(u *url.URL) (string, error) {
 	scheme, authority := strings.ToLower(u.Scheme), u
 	switch {
 	case strings.HasPrefix(u.Opaque, "//"):
 		written, err := url.Parse(scheme + ":" + u.Opaque)
 		if err != nil {
-			return b, ErrURL
+			return "", ErrURL
 		}
 		authority = written
 	case u.Opaque != "" && u.Opaque[0] != '/':
-		return b, ErrURL
+		return "", ErrURL
 	}
 	if DefaultPort(scheme) == 0 || u.Host == "" { // net/http needs u.Host for an opaque URL, too
-		return b, ErrURL
+		return "", ErrURL
 	}
 	host, err := Host(authority.Hostname())
 	if err != nil {
-		return b, fmt.Errorf("%w; %w", err, ErrURL)
+		return "", fmt.Errorf("%w; %w", err, ErrURL)
 	}
-	b = append(append(append(b, scheme...), "://"...), host...)
-	port := authority.Port()
+	o, port := scheme+"://"+host, authority.Port()
 	if port == "" {
-		return b, nil
+		return o, nil
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || n == 0 {
-		return b, fmt.Errorf("the port is not between 1 and 65535; %w", ErrURL)
+		return "", fmt.Errorf("the port is not between 1 and 65535; %w", ErrURL)
 	}
 	if n == DefaultPort(scheme) {
-		return b, nil
+		return o, nil
 	}
-	return strconv.AppendUint(append(b, ':'), n, 10), nil
+	return o + ":" + strconv.FormatUint(n, 10), nil
 }
 
-// appendPlain handles the common case without allocating: the scheme and the host
-// of the URL are canonical already. It reports false for any other URL.
-func appendPlain(b []byte, u *url.URL) ([]byte, bool) {
+// isPlain reports whether the scheme and the host of a URL are certainly canonical already, as in
+// most URLs.
+func isPlain(u *url.URL) bool {
 	if u.Scheme != "https" && u.Scheme != "http" || u.Opaque != "" {
-		return b, false
+		return false
 	}
-	n := plainHost(u.Host)
-	if n == 0 || n < len(u.Host) && !plainPort(u.Scheme, u.Host[n+1:]) {
-		return b, false
-	}
-	return append(append(append(b, u.Scheme...), "://"...), u.Host...), true
+	host, port, ported := strings.Cut(u.Host, ":")
+	return plainHost(host) && (!ported || plainPort(u.Scheme, port))
 }
 
-// plainHost returns the length of the host in "host:port" or "host". It is 0 unless the host is
-// certainly canonical: with a double hyphen, for one, the label may be an IDN that must be checked.
-func plainHost(h string) int {
-	n, letters := 0, false
-	for ; n < len(h) && h[n] != ':'; n++ {
-		switch c := h[n]; {
+// plainHost reports whether a host is certainly canonical. It reports false for a
+// double hyphen, because the label may be an IDN that must be checked.
+func plainHost(h string) bool {
+	if h == "" || len(h) > maxHost {
+		return false
+	}
+	letters := false
+	for i := range len(h) {
+		switch c := h[i]; {
 		case 'a' <= c && c <= 'z':
 			letters = true
 		case '0' <= c && c <= '9':
-		case c != '.' && c != '-', n == 0, c == h[n-1]:
-			return 0
+		case c != '.' && c != '-', i == 0, c == h[i-1]:
+			return false
 		}
-	}
-	if n == 0 || n > maxHost || h[n-1] == '.' {
-		return 0
 	}
 	if !letters {
-		if addr, err := netip.ParseAddr(h[:n]); err != nil || !addr.Is4() {
-			return 0
-		}
+		addr, err := netip.ParseAddr(h)
+		return err == nil && addr.Is4()
 	}
-	return n
+	return h[len(h)-1] != '.'
 }
 
 // plainPort reports whether a port is canonical, and not the scheme's own.
