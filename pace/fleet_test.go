@@ -1246,3 +1246,58 @@ type resting struct{ *ledger }
 func (resting) Reserve(context.Context, string, Reservation) (Grant, error) {
 	return Grant{Start: time.Hour, Condition: Condition{Until: time.Hour, Why: ReasonBreaker}}, nil
 }
+
+// A request that began before another process had the host rest says nothing of the host:
+// its failure makes the rest no longer.
+func TestFleetBreakerIgnoresTheOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &ill{ledger: newLedger()}
+		p := pacer(t, Limits{Parallel: 2}, &Options{Shared: s})
+		old := take(t, p, host1, 0)
+		time.Sleep(time.Second)
+		s.ill.Store(&Condition{Until: time.Since(epoch) + 10*time.Second, Why: ReasonBreaker, Failures: 3, Open: true, Rest: 10 * time.Second})
+		time.Sleep(2 * time.Second) // the ticket was renewed, and the process knows of the rest
+		outcome(old, -1)
+		time.Sleep(time.Second)
+		if at, why := peek(p, host1, 0); time.Until(at) != 7*time.Second || why != ReasonBreaker {
+			t.Errorf("6/old_in_a_fleet: the next request waits %v for %q, want the 7s that are left of the rest", time.Until(at), why)
+		}
+		time.Sleep(7 * time.Second)
+		outcome(take(t, p, host1, 0), -1)
+		if at, why := peek(p, host1, 0); time.Until(at) != 20*time.Second || why != ReasonBreaker {
+			t.Errorf("6/probe_in_a_fleet: the next request waits %v for %q, want 20s after a probe that failed", time.Until(at), why)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+// An ill store answers all calls for a ticket or a report with one condition, once that is set.
+type ill struct {
+	*ledger
+	ill atomic.Pointer[Condition]
+}
+
+func (s *ill) condition(was Condition) Condition {
+	if c := s.ill.Load(); c != nil {
+		clock := was.Clock
+		was = *c
+		was.Clock = clock
+	}
+	return was
+}
+
+func (s *ill) Reserve(ctx context.Context, authority string, r Reservation) (Grant, error) {
+	g, err := s.ledger.Reserve(ctx, authority, r)
+	g.Condition = s.condition(g.Condition)
+	return g, err
+}
+
+func (s *ill) Hold(ctx context.Context, authority string, h Holding) (Condition, error) {
+	c, err := s.ledger.Hold(ctx, authority, h)
+	return s.condition(c), err
+}
+
+func (s *ill) Report(ctx context.Context, authority string, r Report) (Condition, error) {
+	c, err := s.ledger.Report(ctx, authority, r)
+	return s.condition(c), err
+}

@@ -102,9 +102,10 @@ func (h *host) succeed(f *flight) {
 func (h *host) adoptCondition(c Condition) {
 	now, ahead := h.pacer.now(), h.pacer.fleet.clock.ahead()
 	h.level = min(max(c.Level, 0), h.limits.Pause)
+	// The answer has been on its way since Clock, so less remains now.
+	until := min(c.Until-ahead, now+min(c.Until-c.Clock, maxSpan))
 	if c.Until > 0 { // also if it is over: the breaker matters for some time after its rest
-		// The answer has been on its way since Clock, so less remains now.
-		h.restUntil(min(c.Until-ahead, now+min(c.Until-c.Clock, maxSpan)), c.Why)
+		h.restUntil(until, c.Why)
 	}
 	b := h.breaker
 	if b == nil {
@@ -115,6 +116,9 @@ func (h *host) adoptCondition(c Condition) {
 		h.breaker = b
 	}
 	b.failures, b.open, b.rest, b.fleetProbe = c.Failures, c.Open, min(c.Rest, maxSpan/2), never
+	if c.Why == ReasonBreaker { // until is the end of the latest rest
+		b.opened = max(b.opened, min(until-b.rest, now))
+	}
 	if c.Cause != "" {
 		b.cause = clean.Text(c.Cause, 150)
 	}
