@@ -13,6 +13,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,7 +98,6 @@ func (c *crawler) check(page string) (policy.Decision, error) {
 // Learn decides what the last answer means.
 func (c *crawler) retrieve(robots string, old *policy.Record) policy.Attempt {
 	a := policy.Attempt{Robots: robots, Served: robots, Sent: time.Now()}
-	seen := map[string]bool{robots: true}
 	for {
 		// The validators belong to the URL that the copy came from.
 		var header http.Header
@@ -116,10 +116,9 @@ func (c *crawler) retrieve(robots string, old *policy.Record) policy.Attempt {
 		}
 		a.Body = body
 		to, err := a.Location()
-		if err != nil || len(a.Hops) == c.profile.Hops || seen[to.String()] {
-			return a // not a redirect, or one that is not followed: Learn decides what it means
+		if err != nil || len(a.Hops) == c.profile.Hops {
+			return a // not a redirect, or one too many
 		}
-		seen[to.String()] = true
 		a.Hops = append(a.Hops, policy.Hop{From: a.Served, To: to.String(), Status: a.Status})
 		a.Served = to.String()
 	}
@@ -130,45 +129,40 @@ func (c *crawler) retrieve(robots string, old *policy.Record) policy.Attempt {
 func (c *crawler) get(page string, header http.Header) (*http.Response, []byte, error) {
 	u, err := url.Parse(page)
 	if err != nil {
-		return nil, nil, &policy.Failure{Class: policy.Protocol, Err: err}
+		return nil, nil, failure(policy.Protocol, err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	deadline := time.Now().Add(30 * time.Second)
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
-	port := u.Port()
-	if port == "" {
-		port = "80"
-	}
-	conn, err := c.dial(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	conn, err := c.dial(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80")))
 	if err != nil {
-		return nil, nil, &policy.Failure{Class: class(err, policy.Connect), Err: err}
+		return nil, nil, failure(policy.Connect, err)
 	}
 	defer conn.Close()
-	until, _ := ctx.Deadline()
-	conn.SetDeadline(until)
-
+	conn.SetDeadline(deadline)
 	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\nConnection: close\r\n", u.RequestURI(), u.Host, agent)
 	header.Write(conn)
 	fmt.Fprint(conn, "\r\n")
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
-		return nil, nil, &policy.Failure{Class: class(err, policy.Protocol), Err: err}
+		return nil, nil, failure(policy.Protocol, err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(c.profile.Limit)+1))
 	if err != nil { // a truncated file must not count as a complete one
-		return nil, nil, &policy.Failure{Class: class(err, policy.Body), Err: err}
+		return nil, nil, failure(policy.Body, err)
 	}
 	return resp, body, nil
 }
 
-// class returns the class of a failure in a part of a request.
-func class(err error, part policy.Class) policy.Class {
+// failure returns the error of a part of a request.
+func failure(part policy.Class, err error) *policy.Failure {
 	var name *net.DNSError
 	switch {
 	case errors.As(err, &name):
-		return policy.DNS
+		part = policy.DNS
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
-		return policy.Timeout
+		part = policy.Timeout
 	}
-	return part
+	return &policy.Failure{Class: part, Err: err}
 }

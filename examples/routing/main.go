@@ -93,21 +93,17 @@ func run(out io.Writer) error {
 		if err := step.do(); err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "%s: %d of %d hosts move\n", step.what, moved(before, r.owners(hosts)), sites)
+		moved := 0
+		for i, owner := range r.owners(hosts) {
+			if owner != before[i] {
+				moved++
+			}
+		}
+		fmt.Fprintf(out, "%s: %d of %d hosts move\n", step.what, moved, sites)
 	}
 	crawl.Wait()
 	report(out, hosts, local, tired, r)
 	return ctx.Err()
-}
-
-// moved counts the hosts that have another owner than before.
-func moved(before, after []string) (n int) {
-	for i := range before {
-		if before[i] != after[i] {
-			n++
-		}
-	}
-	return n
 }
 
 // report prints what the sites saw. A request may be on its way for longer than the one

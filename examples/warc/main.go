@@ -11,6 +11,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -98,11 +99,7 @@ func (a *archive) fetched(f policy.Attempt, _ *policy.Record) {
 	for _, hop := range f.Hops {
 		a.exchange(f, hop.From, hop.Status, hop.Header, nil)
 	}
-	last := f.Served
-	if last == "" {
-		last = f.Robots
-	}
-	a.exchange(f, last, f.Status, f.Header, f.Body)
+	a.exchange(f, cmp.Or(f.Served, f.Robots), f.Status, f.Header, f.Body)
 }
 
 // exchange writes a request, and its answer if there was one.

@@ -9,11 +9,11 @@
 // A redirect that the client follows is not refused because of MaxWait: the worker waits
 // for its turn.
 //
-// It leaves out: further tries of a page that fails, and a schedule that outlives the process.
+// It leaves out: a heap for many hosts, further tries of a page that fails, and a schedule
+// that outlives the process.
 package main
 
 import (
-	"container/heap"
 	"errors"
 	"fmt"
 	"io"
@@ -21,8 +21,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"sort"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/rfc9309/polite/examples/internal/web"
@@ -40,8 +39,7 @@ func main() {
 
 func run(out io.Writer) error {
 	const hosts, pages, workers = 6, 8, 3
-	sites := map[string]web.Site{}
-	s := newSchedule()
+	sites, s := map[string]web.Site{}, &schedule{seen: map[string]bool{}}
 	for i := range hosts {
 		name := fmt.Sprintf("site-%d.example", i+1)
 		// The higher the number, the longer the Crawl-delay: 0, 20, 40 ... ms.
@@ -59,181 +57,121 @@ func run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	client := &http.Client{Transport: t, Timeout: 30 * time.Second}
 	start := time.Now()
-	var pool sync.WaitGroup
-	for range workers {
-		pool.Go(func() { work(s, client) }) // ends when the schedule is empty
+	if err := s.run(&http.Client{Transport: t, Timeout: 30 * time.Second}, workers); err != nil {
+		return err
 	}
-	pool.Wait()
-	report(out, local, sites, s)
+	for _, h := range s.hosts {
+		seen, least := local.Requests(h.name, ""), time.Hour
+		for i := 1; i < len(seen); i++ {
+			least = min(least, seen[i].At.Sub(seen[i-1].At))
+		}
+		fmt.Fprintf(out, "%s: %d requests, %d of them for robots.txt, at least %v apart\n",
+			h.name, len(seen), len(local.Requests(h.name, "/robots.txt")), least.Round(time.Millisecond))
+	}
 	fmt.Fprintf(out, "%d pages of %d hosts by %d workers in %v; %d times a page went back to wait for its turn\n",
 		s.fetched, hosts, workers, time.Since(start).Round(10*time.Millisecond), s.deferred)
 	return nil
 }
 
-// work visits pages of the schedule until it is empty.
-func work(s *schedule, client *http.Client) {
-	for {
-		h, page, ok := s.next()
-		if !ok {
-			return
-		}
-		var links []string
-		resp, err := client.Get(page)
-		if err == nil {
-			links = web.Links(resp)
-		}
-		for _, l := range links {
-			s.add(l)
-		}
-		s.done(h, page, err)
-	}
-}
-
-// schedule hands out pages, one page per host at a time. A worker has a page from the
-// call of next to the call of done.
+// A schedule has the pages to visit, by host. One goroutine uses it.
 type schedule struct {
-	mu       sync.Mutex
-	changed  *sync.Cond
-	hosts    map[string]*host
-	queue    queue           // hosts that have pages and that no worker visits now
+	hosts    []*host
 	seen     map[string]bool // pages that were added
-	out      int             // number of pages that workers have now
 	fetched  int
 	deferred int
-	failed   []error
 }
 
-func newSchedule() *schedule {
-	s := &schedule{hosts: map[string]*host{}, seen: map[string]bool{}}
-	s.changed = sync.NewCond(&s.mu)
-	return s
+// A host has its waiting pages and the earliest time for the next one.
+type host struct {
+	name  string
+	pages []string
+	at    time.Time
+	busy  bool // a worker visits a page of this host
 }
 
 // add schedules a page that was not seen before.
 func (s *schedule) add(page string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	u, err := url.Parse(page)
 	if err != nil || s.seen[page] {
 		return
 	}
 	s.seen[page] = true
-	h := s.hosts[u.Host]
-	if h == nil {
-		h = &host{}
-		s.hosts[u.Host] = h
+	i := slices.IndexFunc(s.hosts, func(h *host) bool { return h.name == u.Host })
+	if i < 0 {
+		i, s.hosts = len(s.hosts), append(s.hosts, &host{name: u.Host})
 	}
-	h.pages = append(h.pages, page)
-	if len(h.pages) == 1 && !h.out {
-		s.put(h)
-	}
+	s.hosts[i].pages = append(s.hosts[i].pages, page)
 }
 
-// put queues a host and wakes the waiting workers. The caller holds s.mu.
-func (s *schedule) put(h *host) {
-	heap.Push(&s.queue, h)
-	s.changed.Broadcast()
+// next returns the host that is due first, nil if no page waits but those of busy hosts.
+func (s *schedule) next() (first *host) {
+	for _, h := range s.hosts {
+		if len(h.pages) > 0 && !h.busy && (first == nil || h.at.Before(first.at)) {
+			first = h
+		}
+	}
+	return first
 }
 
-// next waits until a host is due and returns a page of it. It returns false when no page
-// is left and no worker has a page that could add more.
-func (s *schedule) next() (h *host, page string, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for {
-		switch {
-		case len(s.queue) == 0 && s.out == 0:
-			return nil, "", false
-		case len(s.queue) == 0:
-			s.changed.Wait()
-		case time.Until(s.queue[0].at) > 0:
-			s.sleep(time.Until(s.queue[0].at))
-		default:
-			h = heap.Pop(&s.queue).(*host)
-			page, h.pages, h.out = h.pages[0], h.pages[1:], true
-			s.out++
-			return h, page, true
+// run gives each page to a worker when its host is due, until no page is left.
+func (s *schedule) run(client *http.Client, workers int) (failed error) {
+	results := make(chan result)
+	for busy := 0; ; {
+		h := s.next()
+		if h == nil && busy == 0 {
+			return failed
+		}
+		var due <-chan time.Time // stays nil, which is never due, without a free host or worker
+		if h != nil && busy < workers {
+			due = time.After(time.Until(h.at))
+		}
+		select {
+		case <-due:
+			busy++
+			page := h.pages[0]
+			h.pages, h.busy = h.pages[1:], true
+			go func() { results <- work(client, h, page) }() // a worker, for this page
+		case r := <-results:
+			busy--
+			failed = errors.Join(failed, s.done(r))
 		}
 	}
 }
 
-// sleep waits for a change, but not longer than wait. The caller holds s.mu.
-func (s *schedule) sleep(wait time.Duration) {
-	alarm := time.AfterFunc(wait, func() {
-		s.mu.Lock() // so that the broadcast does not come before the wait begins
-		defer s.mu.Unlock()
-		s.changed.Broadcast()
-	})
-	defer alarm.Stop()
-	s.changed.Wait()
+// A result is what a worker found at a page.
+type result struct {
+	host  *host
+	page  string
+	links []string
+	err   error
+}
+
+// work visits a page.
+func work(client *http.Client, h *host, page string) result {
+	resp, err := client.Get(page)
+	if err != nil {
+		return result{h, page, nil, err}
+	}
+	return result{h, page, web.Links(resp), nil}
 }
 
 // done takes the result of a page. A deferred page becomes the next page of its host, and
 // the host waits until RetryAt. A disallowed page is dropped.
-func (s *schedule) done(h *host, page string, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *schedule) done(r result) error {
+	r.host.busy = false
+	for _, l := range r.links {
+		s.add(l)
+	}
 	var denied *fetcher.DeniedError
 	switch {
-	case err == nil:
+	case r.err == nil:
 		s.fetched++
-	case errors.Is(err, fetcher.ErrDeferred) && errors.As(err, &denied):
+	case errors.Is(r.err, fetcher.ErrDeferred) && errors.As(r.err, &denied):
 		s.deferred++
-		h.at = denied.Decision.RetryAt
-		h.pages = append([]string{page}, h.pages...)
-	case !errors.Is(err, fetcher.ErrDisallowed):
-		s.failed = append(s.failed, err)
+		r.host.at, r.host.pages = denied.Decision.RetryAt, append([]string{r.page}, r.host.pages...)
+	case !errors.Is(r.err, fetcher.ErrDisallowed):
+		return r.err
 	}
-	h.out = false
-	s.out--
-	if len(h.pages) > 0 {
-		s.put(h)
-	}
-	s.changed.Broadcast()
-}
-
-// host is a host, its waiting pages, and the earliest time for the next page.
-type host struct {
-	at    time.Time
-	pages []string
-	out   bool // a worker has a page of this host
-}
-
-// queue is a heap of hosts, the earliest first.
-type queue []*host
-
-func (q queue) Len() int           { return len(q) }
-func (q queue) Less(i, j int) bool { return q[i].at.Before(q[j].at) }
-func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)        { *q = append(*q, x.(*host)) }
-
-func (q *queue) Pop() any {
-	old := *q
-	last := old[len(old)-1]
-	*q = old[:len(old)-1]
-	return last
-}
-
-// report prints how many requests each server received, and the shortest time between
-// two of them.
-func report(out io.Writer, local *web.Web, sites map[string]web.Site, s *schedule) {
-	names := make([]string, 0, len(sites))
-	for name := range sites {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
-		seen := local.Requests(name, "")
-		least := time.Hour
-		for i := 1; i < len(seen); i++ {
-			least = min(least, seen[i].At.Sub(seen[i-1].At))
-		}
-		fmt.Fprintf(out, "%s: %d requests, %d of them for robots.txt, at least %v apart\n",
-			name, len(seen), len(local.Requests(name, "/robots.txt")), least.Round(time.Millisecond))
-	}
-	for _, err := range s.failed {
-		fmt.Fprintln(out, "failed:", err)
-	}
+	return nil
 }
