@@ -191,6 +191,12 @@ func (t Turn) Done() {
 	}
 	if !f.answered {
 		p.average(f, false)
+		f.host.silent = true
+	}
+	for _, s := range f.seats {
+		if p.opts.Shared != nil {
+			s.host.measureFlight(p.now() - f.started)
+		}
 	}
 	h := f.host
 	var r *Report

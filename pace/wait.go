@@ -448,14 +448,10 @@ func (p *Pacer) endTurn(f *flight) *ticket {
 	h, t := f.host, f.ticket
 	for _, s := range f.seats {
 		s.host.flying--
-		if p.opts.Shared != nil {
-			s.host.measureFlight(p.now() - f.started)
-		}
 		p.touch(s.host)
 	}
 	if !f.answered {
 		h.unanswered--
-		h.silent = true
 	}
 	if b := h.breaker; b != nil && b.probe == f {
 		b.probe = nil

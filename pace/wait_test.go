@@ -266,6 +266,27 @@ func TestUndo(t *testing.T) {
 	})
 }
 
+// A turn given back says nothing of its host: neither how long a request takes, nor that one
+// had no answer.
+func TestUndoSaysNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pacer(t, Limits{}, &Options{Shared: newLedger()})
+		turn := take(t, p, host1, 0)
+		time.Sleep(4 * time.Second)
+		turn.Answer(200, nil)
+		turn.Done()
+		undone := take(t, p, host1, 0)
+		p.mu.Lock()
+		p.undoTurn(undone.flight)
+		h := p.hosts.byName[host1]
+		took, silent := h.took, h.silent
+		p.mu.Unlock()
+		if took != 4*time.Second || silent {
+			t.Errorf("6/undone: requests take %v, the last without an answer %t; want 4s and false", took, silent)
+		}
+	})
+}
+
 // A turn given back after another has started leaves that one's gap alone.
 func TestUndoLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
