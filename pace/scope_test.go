@@ -263,6 +263,30 @@ func TestScopesSentAndLeft(t *testing.T) {
 	})
 }
 
+// A quick answer shortens the gap of a scope with Adapt at once, also for a request of another
+// authority that waits there.
+func TestScopesAdapt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, d, zero := pacer(t, Limits{}, nil), Scope{"d", Limits{Adapt: 1}}, time.Now()
+		enter := func(authority string) Turn {
+			turn, err := p.Wait(t.Context(), authority, 0, d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return turn
+		}
+		slow := enter("a")
+		time.Sleep(4 * time.Second)
+		slow.Answer(200, nil) // a gap of 4s
+		quick := enter("b")
+		time.AfterFunc(time.Second, func() { quick.Answer(200, nil) }) // a gap of 2.5s
+		enter("c").Done()
+		if at := time.Since(zero); at != 6500*ms {
+			t.Errorf("6/adapt_of_a_scope: the third request starts at %v, want 6.5s", at)
+		}
+	})
+}
+
 // However many scopes there are, their number in memory is bounded, and those in use are
 // not forgotten.
 func TestManyScopes(t *testing.T) {

@@ -269,5 +269,6 @@ func (p *Pacer) average(f *flight, well bool) {
 		case well || took > h.mean:
 			h.mean += (took - h.mean) / 2
 		}
+		p.touch(h) // who waits there may start earlier
 	}
 }
