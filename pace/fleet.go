@@ -474,26 +474,48 @@ func callStore[T any](ctx context.Context, h *host, scopes []*host, kind *bounde
 		return v, false
 	}
 	p.mu.Lock()
-	var changed bool
-	if errors.Is(err, errors.ErrUnsupported) {
-		changed, p.fleet.scopeless = !p.fleet.scopeless, true
-	} else {
-		changed = p.fleet.outage.record(err, p.now())
-	}
+	defer p.mu.Unlock()
 	h.outage.record(err, p.now())
 	for _, s := range scopes {
 		s.outage.record(err, p.now())
 	}
-	share := h.share()
-	p.mu.Unlock()
-	if changed && p.opts.OnShared != nil {
-		if share == 1 {
-			p.opts.OnShared(err)
-		} else {
-			p.opts.OnShared(fmt.Errorf("each of %d processes keeps its share of the limits: %w", share, err))
-		}
+	news := err
+	if share := h.share(); share > 1 {
+		news = fmt.Errorf("each of %d processes keeps its share of the limits: %w", share, err)
+	}
+	if !errors.Is(err, errors.ErrUnsupported) {
+		p.reportOutage(err, news)
+	} else if !p.fleet.scopeless {
+		p.fleet.scopeless = true
+		p.onShared(news)
 	}
 	return v, err == nil
+}
+
+// reportOutage records the result of a call, and calls OnShared with news if the store is lost or
+// back. One goroutine at a time calls, until the latest call is true. So "back" never overtakes
+// "lost".
+func (p *Pacer) reportOutage(err, news error) {
+	f := p.fleet
+	if f.outage.record(err, p.now()) {
+		f.news = news
+	}
+	for !f.reporting && f.reported != f.outage.away {
+		f.reporting, f.reported = true, f.outage.away
+		func() {
+			defer func() { f.reporting = false }()
+			p.onShared(f.news)
+		}()
+	}
+}
+
+// onShared calls Options.OnShared without the lock, which its caller holds.
+func (p *Pacer) onShared(err error) {
+	p.mu.Unlock()
+	defer p.mu.Lock()
+	if p.opts.OnShared != nil {
+		p.opts.OnShared(err)
+	}
 }
 
 // A fleet is what a process knows of the shared store and of itself in it.
@@ -501,6 +523,9 @@ type fleet struct {
 	name      string        // name of this process, random
 	tickets   uint64        // number of tickets drawn
 	outage    outage        // by the calls for all hosts
+	news      error         // what OnShared gets of the latest change of outage
+	reported  bool          // the latest call of OnShared said that the store is away
+	reporting bool          // a call of OnShared is under way
 	scopeless bool          // the store keeps no scopes, or not some that were asked for
 	members   int           // number of processes when the store last said it; 0: never
 	counted   instant       // when this process last registered

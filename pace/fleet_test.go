@@ -1301,3 +1301,24 @@ func (s *ill) Report(ctx context.Context, authority string, r Report) (Condition
 	c, err := s.ledger.Report(ctx, authority, r)
 	return s.condition(c), err
 }
+
+// Whatever the hook takes for a call, its last word is whether the store answers.
+func TestFleetLastWord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		said := newTrail()
+		p := pacer(t, Limits{}, nil)
+		s := newLedger()
+		p.opts.Shared, p.opts.OnShared = s, func(err error) {
+			if err != nil {
+				time.Sleep(time.Second) // a slow log
+			}
+			said.add("%v", err)
+			p.Stats() // the hook may call the Pacer
+		}
+		s.set(errDown)
+		time.AfterFunc(500*ms, func() { s.set(nil); take(t, p, "b", 0).Done() })
+		take(t, p, "a", 0).Done()
+		time.Sleep(time.Minute)
+		said.check(t, "1s down", "1s <nil>")
+	})
+}

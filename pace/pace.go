@@ -200,7 +200,7 @@ type Options struct {
 	Shared Store
 
 	// OnShared is called with the error when Shared fails, and with nil when it is
-	// back, on any goroutine. In between each process keeps its share of the limits:
+	// back, on any goroutine and in this order. In between each process keeps its share of the limits:
 	// of eight processes at the last count, each has an eighth of Parallel in flight
 	// and keeps eight times the gap. If its share of Parallel is less than one, it
 	// sends one request at a time, with a longer gap. A process that has never reached
