@@ -4,17 +4,16 @@ package fetcher_test
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/rfc9309/polite/internal/redistest"
 )
 
 // A process is this test binary, started for one of its tests.
@@ -80,54 +79,14 @@ func printer() func(any) {
 // redisServer starts a redis-server that ends with the test.
 func redisServer(t *testing.T) (url string, stop, start func()) {
 	t.Helper()
-	program, err := exec.LookPath(cmp.Or(os.Getenv("POLITE_REDIS_SERVER"), "redis-server"))
-	if err != nil {
-		if os.Getenv("POLITE_REQUIRE_REDIS") == "1" {
-			t.Fatalf("POLITE_REQUIRE_REDIS=1, but there is no server: %v", err)
-		}
-		t.Skip("no redis-server on this machine, and POLITE_REDIS_SERVER names none")
-	}
-	address := freeAddress(t)
-	_, port, _ := net.SplitHostPort(address)
-	var server *exec.Cmd
+	port := redistest.FreePort(t)
+	server := redistest.Start(t, port)
 	stop = func() {
 		server.Process.Kill()
 		server.Wait()
 	}
-	start = func() {
-		server = exec.Command(program, "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir())
-		if err := server.Start(); err != nil {
-			t.Fatal(err)
-		}
-		for end := time.Now().Add(time.Minute); ; <-time.After(10 * time.Millisecond) {
-			if conn, err := net.Dial("tcp", address); err == nil {
-				conn.Close()
-				return
-			}
-			if time.Now().After(end) {
-				t.Fatal("redis-server does not answer")
-			}
-		}
-	}
-	start()
-	t.Cleanup(func() { stop() })
-	return "redis://" + address, stop, start
-}
-
-// freeAddress returns a loopback address that nothing listens at. Its port is below
-// those that systems give to connections and to listeners without a port, so that
-// nobody takes it while its server is not there.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	for range 100 {
-		address := fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))
-		if l, err := net.Listen("tcp", address); err == nil {
-			l.Close()
-			return address
-		}
-	}
-	t.Fatal("no free port")
-	return ""
+	start = func() { server = redistest.Start(t, port) }
+	return fmt.Sprint("redis://127.0.0.1:", port), stop, start
 }
 
 // proxy returns the URL of a proxy of a redis-server. After cut its connections

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rfc9309/polite/internal/redistest"
 )
 
 // A cluster is three masters, each with a replica.
@@ -48,7 +50,7 @@ func startNode(t testing.TB) *server {
 	t.Helper()
 	// A node that a busy machine stops for less than the timeout does not lose its slots.
 	return start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "4000", "--repl-diskless-sync-delay", "0",
-		"--cluster-port", fmt.Sprint(freePort(t)))
+		"--cluster-port", fmt.Sprint(redistest.FreePort(t)))
 }
 
 // url returns a URL with all masters.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rfc9309/polite/internal/redistest"
 	"github.com/rfc9309/polite/pace"
 )
 
@@ -24,10 +25,9 @@ func startSentinels(t testing.TB) *sentinels {
 	s.replica = start(t, "--replicaof", "127.0.0.1", fmt.Sprint(s.primary.port))
 	await(t, []*server{s.replica}, "INFO replication", "master_link_status:up")
 	for range 3 {
-		w := &server{t: t, port: freePort(t), args: []string{"--sentinel"}, config: fmt.Sprintf("sentinel monitor crawl 127.0.0.1 %d 2\n"+
+		w := &server{t: t, port: redistest.FreePort(t), args: []string{"--sentinel"}, config: fmt.Sprintf("sentinel monitor crawl 127.0.0.1 %d 2\n"+
 			"sentinel down-after-milliseconds crawl 4000\nsentinel failover-timeout crawl 1000\n", s.primary.port)}
 		w.start()
-		t.Cleanup(w.kill)
 		s.watchers = append(s.watchers, w)
 	}
 	await(t, s.watchers, "INFO sentinel", "slaves=1")
@@ -47,9 +47,8 @@ func TestSentinelTLS(t *testing.T) {
 	secure := []string{"--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "no",
 		"--tls-replication", "yes", "--port", "0", "--tls-port", "PORT"}
 	primary := start(t, secure...)
-	w := &server{t: t, port: freePort(t), args: append(secure, "--sentinel"), config: fmt.Sprintf("sentinel monitor crawl 127.0.0.1 %d 1\n", primary.port)}
+	w := &server{t: t, port: redistest.FreePort(t), args: append(secure, "--sentinel"), config: fmt.Sprintf("sentinel monitor crawl 127.0.0.1 %d 1\n", primary.port)}
 	w.start()
-	t.Cleanup(w.kill)
 	url := fmt.Sprintf("rediss://127.0.0.1:%d?master_set=crawl", w.port)
 	mustWork(t, opened(t, url, &Options{Delay: 10 * time.Second, TLS: &tls.Config{RootCAs: roots}}))
 }

@@ -3,11 +3,8 @@
 package redis
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +14,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/rfc9309/polite/internal/redistest"
 )
 
 // A server is a redis-server of the test's own, on a free port of the loopback interface.
@@ -31,9 +30,8 @@ type server struct {
 // start starts a server and waits until it answers. It is ended with the test.
 func start(t testing.TB, args ...string) *server {
 	t.Helper()
-	s := &server{t: t, port: freePort(t), args: args}
+	s := &server{t: t, port: redistest.FreePort(t), args: args}
 	s.start()
-	t.Cleanup(s.kill)
 	return s
 }
 
@@ -42,50 +40,24 @@ func (s *server) url() string { return fmt.Sprintf("redis://127.0.0.1:%d", s.por
 // start starts the server on its port, with nothing in it.
 func (s *server) start() {
 	s.t.Helper()
-	// Any server that speaks the protocol can be used, such as valkey-server.
-	program, err := exec.LookPath(cmp.Or(os.Getenv("POLITE_REDIS_SERVER"), "redis-server"))
-	if err != nil {
-		if os.Getenv("POLITE_REQUIRE_REDIS") == "1" {
-			s.t.Fatalf("POLITE_REQUIRE_REDIS=1, but there is no server: %v", err)
-		}
-		s.t.Skip("no redis-server on this machine, and POLITE_REDIS_SERVER names none")
-	}
-	dir := s.t.TempDir()
-	args := append([]string{"--port", "PORT", "--bind", "127.0.0.1", "--save", "", "--dir", dir}, s.args...)
+	var args []string
 	if s.config != "" {
-		file := filepath.Join(dir, "server.conf")
+		file := filepath.Join(s.t.TempDir(), "server.conf")
 		if err := os.WriteFile(file, []byte(s.config), 0o600); err != nil {
 			s.t.Fatal(err)
 		}
-		args = append([]string{file}, args...)
+		args = append(args, file)
 	}
-	for i := range args {
-		args[i] = strings.Replace(args[i], "PORT", fmt.Sprint(s.port), 1)
+	for _, arg := range s.args {
+		args = append(args, strings.Replace(arg, "PORT", fmt.Sprint(s.port), 1))
 	}
-	s.cmd = exec.Command(program, args...)
-	if err := s.cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	for end := time.Now().Add(time.Minute); ; {
-		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.port))
-		if err == nil {
-			conn.Close()
-			return
-		}
-		if time.Now().After(end) {
-			s.t.Fatalf("redis-server does not answer: %v", err)
-		}
-		<-time.After(10 * time.Millisecond)
-	}
+	s.cmd = redistest.Start(s.t, s.port, args...)
 }
 
 // kill ends the server as a power cut would.
 func (s *server) kill() {
-	if s.cmd != nil && s.cmd.Process != nil {
-		s.cmd.Process.Kill()
-		s.cmd.Wait()
-		s.cmd = nil
-	}
+	s.cmd.Process.Kill()
+	s.cmd.Wait()
 }
 
 // pause stops the server: it accepts connections and answers nothing, as one behind a
@@ -150,19 +122,4 @@ func await(t testing.TB, servers []*server, command, text string) {
 			<-time.After(20 * time.Millisecond)
 		}
 	}
-}
-
-// freePort returns a port that nothing listens on. It is below the ports that systems give to connections and to
-// listeners without a port, so that nobody takes it while its server is not there.
-func freePort(t testing.TB) int {
-	t.Helper()
-	for range 100 {
-		port := 10_000 + rand.IntN(20_000)
-		if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port)); err == nil {
-			l.Close()
-			return port
-		}
-	}
-	t.Fatal("no free port")
-	return 0
 }

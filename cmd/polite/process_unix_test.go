@@ -5,12 +5,9 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -20,6 +17,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"github.com/rfc9309/polite/internal/redistest"
 )
 
 // countingSite starts a site on loopback that counts its requests. With robots "" it
@@ -132,7 +131,11 @@ func TestStore(t *testing.T) {
 		where func(t *testing.T) string
 	}{
 		{"file", func(t *testing.T) string { return filepath.Join(t.TempDir(), "robots.db") }},
-		{"redis", func(t *testing.T) string { return redisServer(t) }},
+		{"redis", func(t *testing.T) string {
+			port := redistest.FreePort(t)
+			redistest.Start(t, port)
+			return fmt.Sprintf("redis://127.0.0.1:%d/0", port)
+		}},
 	} {
 		t.Run(tt.kind, func(t *testing.T) {
 			where := tt.where(t)
@@ -162,52 +165,4 @@ func TestStoreDown(t *testing.T) {
 	if got := requests.Load(); got != 1 {
 		t.Errorf("got %d requests, want 1", got)
 	}
-}
-
-// redisServer starts a Redis server for the test and returns its URL.
-func redisServer(t *testing.T) string {
-	t.Helper()
-	program, err := exec.LookPath(cmp.Or(os.Getenv("POLITE_REDIS_SERVER"), "redis-server"))
-	if err != nil {
-		if os.Getenv("POLITE_REQUIRE_REDIS") == "1" {
-			t.Fatalf("POLITE_REQUIRE_REDIS=1, but there is no server: %v", err)
-		}
-		t.Skip("no redis-server on this machine, and POLITE_REDIS_SERVER names none")
-	}
-	port := freePort(t)
-	server := exec.Command(program, "--port", fmt.Sprint(port), "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir())
-	out, err := server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		server.Process.Kill()
-		server.Wait()
-	})
-	for log := bufio.NewScanner(out); log.Scan(); {
-		if strings.Contains(log.Text(), "Ready to accept connections") {
-			go io.Copy(io.Discard, out) // ends with the server
-			return fmt.Sprintf("redis://127.0.0.1:%d/0", port)
-		}
-	}
-	t.Fatal("redis-server ended")
-	return ""
-}
-
-// freePort returns a loopback port that nothing listens on. It is below the ports that
-// systems give to connections and to listeners without a port.
-func freePort(t *testing.T) int {
-	t.Helper()
-	for range 100 {
-		port := 10_000 + rand.IntN(20_000)
-		if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port)); err == nil {
-			l.Close()
-			return port
-		}
-	}
-	t.Fatal("no free port")
-	return 0
 }
