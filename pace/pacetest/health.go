@@ -108,64 +108,68 @@ func (d *desk) failures() {
 	}
 }
 
-func (d *desk) probe() {
-	const rest, longest = blink, blink + blink/2
-	soon := func(ticket string) pace.Reservation { return pace.Reservation{Ticket: ticket, Life: time.Hour} }
-	begin := d.granted(soon("p.a"), "nothing is in the way").Start
+// askNow is a Reservation of a start at this moment, without a gap.
+func askNow(ticket string) pace.Reservation {
+	return pace.Reservation{Ticket: ticket, Life: time.Hour}
+}
+
+// startProbe lets the host fail, waits for the end of its rest, and returns the start of the
+// probe, whose ticket is q.b.
+func (d *desk) startProbe(rest, longest time.Duration) pace.Grant {
+	d.Helper()
+	begin := d.granted(askNow("p.a"), "nothing is in the way").Start
 	for range 3 {
 		d.report(failing(begin, rest, longest))
 	}
 	d.hold("p.a", 0, begin)
 	time.Sleep(rest + 50*time.Millisecond)
-	g := d.granted(soon("q.b"), "the rest is over, and one may try")
+	return d.granted(askNow("q.b"), "the rest is over, and one may try")
+}
+
+func (d *desk) probe() {
+	const rest, longest = blink, blink + blink/2
+	g := d.startProbe(rest, longest)
 	if c := d.hold("q.b", time.Hour, g.Start); !c.Open || c.Probe != g.Start {
 		d.Errorf("while a probe is in flight %+v, want Open, and its start", c)
 	}
-	next := soon("r.c")
+	next := askNow("r.c")
 	next.Life = blink
 	d.refused(next, "there is a probe in flight")
 	d.hold("q.b", 0, g.Start)
 	d.granted(next, "the probe has ended without an outcome")
 	time.Sleep(blink + 50*time.Millisecond)
-	g = d.granted(soon("s.d"), "the life of the ticket with the probe has ended, as of a process that was killed")
+	g = d.granted(askNow("s.d"), "the life of the ticket with the probe has ended, as of a process that was killed")
 	c := d.report(failing(g.Start, rest, longest))
 	if c.Rest != longest || c.Failures != 4 {
 		d.Errorf("after the probe failed %+v, want four failures and twice the rest, at most %v", c, longest)
 	}
 	d.hold("s.d", 0, g.Start)
-	d.refusedUntil(c.Until, soon("p.e"), "the host rests")
+	d.refusedUntil(c.Until, askNow("p.e"), "the host rests")
 	time.Sleep(longest + 50*time.Millisecond)
-	g = d.granted(soon("p.e"), "the rest is over, and one may try")
-	d.refused(soon("q.f"), "there is a probe in flight")
+	g = d.granted(askNow("p.e"), "the rest is over, and one may try")
+	d.refused(askNow("q.f"), "there is a probe in flight")
 	c = d.report(pace.Report{Started: g.Start, Health: pace.Healthy, Failures: 3, Rest: rest, RestMax: longest})
 	if c.Failures != 0 || c.Open || c.Rest != 0 || c.Probe != 0 {
 		d.Errorf("after the probe succeeded %+v, want no trouble; half of the rest is less than the first", c)
 	}
-	d.granted(soon("q.f"), "the probe succeeded")
-	d.granted(soon("r.g"), "the probe succeeded")
+	d.granted(askNow("q.f"), "the probe succeeded")
+	d.granted(askNow("r.g"), "the probe succeeded")
 }
 
 // probeAnswered is about a probe whose answer has begun.
 func (d *desk) probeAnswered() {
 	const rest, longest = blink, 2 * time.Hour
-	soon := func(ticket string) pace.Reservation { return pace.Reservation{Ticket: ticket, Life: time.Hour} }
-	begin := d.granted(soon("p.a"), "nothing is in the way").Start
-	for range 3 {
-		d.report(failing(begin, rest, longest))
-	}
-	d.hold("p.a", 0, begin)
-	time.Sleep(rest + 50*time.Millisecond)
-	g := d.granted(soon("q.b"), "the rest is over, and one may try")
+	g := d.startProbe(rest, longest)
 	d.report(pace.Report{Answered: "q.b", Level: -1})
-	d.refused(soon("r.c"), "the answer to the probe says nothing of the host")
+	d.refused(askNow("r.c"), "the answer to the probe says nothing of the host")
 	d.report(pace.Report{Answered: "p.a", Health: pace.Healthy, Level: -1})
-	d.refused(soon("r.c"), "a ticket that is not the probe has its answer")
+	d.refused(askNow("r.c"), "a ticket that is not the probe has its answer")
 	c := d.report(pace.Report{Answered: "q.b", Health: pace.Healthy, Level: -1})
 	if c.Open || c.Failures != 3 || c.Rest != rest {
 		d.Errorf("after the answer to the probe began well %+v, want three failures, the rest of %v, and no Open", c, rest)
 	}
-	d.granted(soon("r.c"), "the answer to the probe has begun well")
-	d.refused(soon("s.d"), "one request at a time may fail")
+	d.granted(askNow("r.c"), "the answer to the probe has begun well")
+	d.refused(askNow("s.d"), "one request at a time may fail")
 	c = d.report(failing(g.Start, rest, longest))
 	if !c.Open || c.Failures != 4 || c.Rest != 2*rest {
 		d.Errorf("after the body of the probe broke %+v, want four failures and twice the rest", c)
