@@ -115,6 +115,9 @@ func (h *host) places() int {
 	return max(h.limits.Parallel/h.share(), 1)
 }
 
+// spaced reports whether the limits can ask for a gap.
+func (h *host) spaced() bool { return h.ownGap > 0 || h.limits.Adapt > 0 }
+
 // adaptive returns the gap that Limits.Adapt asks for.
 func (h *host) adaptive() time.Duration {
 	l := h.limits

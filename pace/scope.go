@@ -218,7 +218,7 @@ func (h *host) keptFrom(number uint64) bool {
 	if h.roomKeptFor == nil || h.roomKeptFor.number >= number {
 		return false
 	}
-	return h.ownGap > 0 || h.limits.Adapt > 0 || h.flying+h.asking+1 >= h.places()
+	return h.spaced() || h.flying+h.asking+1 >= h.places()
 }
 
 // obstacle returns when a newcomer at h with this Crawl-delay and these scopes could start, and

@@ -171,8 +171,10 @@ func (p *Pacer) startTurn(h *host, scopes []*host, delay time.Duration, number u
 		f = &flight{pacer: p}
 	}
 	p.free = f.free
+	traced := p.opts.Shared != nil || delay > 0 || h.silent || h.spaced()
 	seats := append(f.seats[:0], h.takeSeat(number, now))
 	for _, s := range scopes {
+		traced = traced || s.spaced()
 		seats = append(seats, s.takeSeat(number, now))
 	}
 	f.flightState = flightState{number: number, host: h, seats: seats, started: now}
@@ -185,10 +187,6 @@ func (p *Pacer) startTurn(h *host, scopes []*host, delay time.Duration, number u
 	p.stats.InFlight++
 	if h.ticket != nil {
 		p.giveTicket(f)
-	}
-	traced := p.opts.Shared != nil || delay > 0 || h.silent
-	for _, s := range f.seats {
-		traced = traced || s.host.ownGap > 0 || s.host.limits.Adapt > 0
 	}
 	return Turn{f, number, h.limits, traced}
 }
