@@ -24,10 +24,17 @@ func TestMatchURL(t *testing.T) {
 	for _, d := range dialects {
 		g := Parse([]byte(robots), d.dialect).Group("ExampleBot")
 		for _, u := range list {
-			if got, want := g.MatchURL(u), g.Match(target(u)); got != want {
-				t.Errorf("%s %#v target %q\ngot %+v\nwant %+v", d.name, u, target(u), got, want)
-			}
+			checkURL(t, d.name, g, u)
 		}
+	}
+}
+
+// checkURL compares MatchURL and AllowsURL with Match on the target that net/http sends.
+func checkURL(t *testing.T, dialect string, g *Group, u *url.URL) {
+	t.Helper()
+	got, want := g.MatchURL(u), g.Match(target(u))
+	if allows := g.AllowsURL(u); got != want || allows != want.Allowed {
+		t.Errorf("2.2.2: %s %#v target %q\ngot %+v, AllowsURL %t\nwant %+v", dialect, u, target(u), got, allows, want)
 	}
 }
 
@@ -40,9 +47,7 @@ func TestMatchURLOfEveryByte(t *testing.T) {
 			robots := fmt.Sprintf("user-agent: *\ndisallow: /x%%%02X\nallow: /x%s/\ndisallow: /y?%%%02X\nallow: /y?%s/\n", c, b, c, b)
 			g := Parse([]byte(robots), d.dialect).Group("ExampleBot")
 			for _, u := range []*url.URL{{Path: "/x" + b + "/"}, {Path: "/y", RawQuery: b + "/"}, {Path: "/x" + b, RawQuery: b}} {
-				if got, want := g.MatchURL(u), g.Match(target(u)); got != want {
-					t.Errorf("%s %#v target %q\ngot %+v\nwant %+v", d.name, u, target(u), got, want)
-				}
+				checkURL(t, d.name, g, u)
 			}
 		}
 	}
