@@ -434,12 +434,25 @@ func (f *flight) answerReport(rest, level time.Duration) *Report {
 	return r
 }
 
-// reportHealth sends a report to the store, unless it is nil. It returns when the store has
-// answered, so that no place is given back before that.
-func (p *Pacer) reportHealth(h *host, r *Report) {
+// reportLater sends a report of a flight to the store, unless it is nil, after the reports
+// before it. It does not wait for that.
+func (f *flight) reportLater(r *Report) {
 	if r == nil {
 		return
 	}
+	h, before, done := f.host, f.reported, make(chan struct{})
+	f.reported = done
+	go func() { // ends with the call, and the calls before it
+		defer close(done)
+		if before != nil {
+			<-before
+		}
+		h.pacer.reportHealth(h, r)
+	}()
+}
+
+// reportHealth sends a report to the store, and returns when the store has answered.
+func (p *Pacer) reportHealth(h *host, r *Report) {
 	c, ok := callStore(context.Background(), h, nil, &p.fleet.reports, func(ctx context.Context) (Condition, error) {
 		return p.opts.Shared.Report(ctx, h.authority, *r)
 	})

@@ -1322,3 +1322,45 @@ func TestFleetLastWord(t *testing.T) {
 		said.check(t, "1s down", "1s <nil>")
 	})
 }
+
+// Answer and Fail do not wait for a store that hangs. Done does: it waits for the reports, which
+// come in order, and gives the place back after them.
+func TestFleetReports(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := newTrail()
+		p := pacer(t, Limits{Parallel: 1}, &Options{Shared: &reporter{newLedger(), calls}})
+		turn := take(t, p, host1, 0)
+		began := time.Now()
+		turn.Answer(429, http.Header{"Retry-After": {"5"}})
+		turn.Fail("body")
+		turn.Fail("body")
+		if took := time.Since(began); took > 0 {
+			t.Errorf("6/reports: Answer and Fail took %v, want no time", took)
+		}
+		turn.Done()
+		calls.check(t, "800ms report 5s", "1.6s report 0s", "1.6s end")
+		if took := time.Since(began); took != 1600*ms {
+			t.Errorf("6/reports: Done came after %v, want after the reports, 1.6s", took)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+// A reporter is a store that takes 800 milliseconds for a report.
+type reporter struct {
+	*ledger
+	calls *trail
+}
+
+func (s *reporter) Report(ctx context.Context, authority string, r Report) (Condition, error) {
+	time.Sleep(800 * ms)
+	s.calls.add("report %v", r.Wait)
+	return s.ledger.Report(ctx, authority, r)
+}
+
+func (s *reporter) Hold(ctx context.Context, authority string, h Holding) (Condition, error) {
+	if h.Life == 0 {
+		s.calls.add("end")
+	}
+	return s.ledger.Hold(ctx, authority, h)
+}

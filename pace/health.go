@@ -193,21 +193,20 @@ func clockTime(d time.Duration) string { return time.Now().Add(d).UTC().Format("
 // Fail reports that the request got no answer, or no complete one, for a reason that
 // lies with the host or with the way to it: a timeout, a refused connection. cause names
 // the reason, in a word or two. A request that its own caller gave up is no such
-// failure. Fail does not end the turn, and only the first Fail counts.
+// failure. Fail does not end the turn, and does not wait for Options.Shared. Only the first
+// Fail counts.
 func (t Turn) Fail(cause string) {
 	p, f := t.lockFlight()
 	if f == nil {
 		return
 	}
+	defer p.mu.Unlock()
 	if f.health == Failing || f.host.limits.Off {
-		p.mu.Unlock()
 		return
 	}
 	h := f.host
 	f.health = Failing
 	h.fail(f, "no complete answer ("+clean.Text(cause, 100)+")", p.now())
 	p.reschedule(h)
-	r := f.healthReport(Failing, 0)
-	p.mu.Unlock()
-	p.reportHealth(h, r)
+	f.reportLater(f.healthReport(Failing, 0))
 }

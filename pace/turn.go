@@ -42,6 +42,8 @@ type flightState struct {
 	answered bool    // Answer has been called
 	health   Health  // outcome, for the breaker; Neutral until it is known
 	ticket   *ticket // its place in the fleet; nil without one
+
+	reported chan struct{} // closed when the store has answered all reports; nil without one
 }
 
 // A seat is the place of a flight at its authority or in a scope.
@@ -106,7 +108,7 @@ func (t Turn) Sent() {
 // quota with nothing left, pauses the authority from this moment on, and the time since
 // the turn started is the answer time of Limits.Adapt. Only the first Answer counts. A
 // request without an answer has none: report why with Fail, or end it with Done alone,
-// which neither sets nor lifts anything.
+// which neither sets nor lifts anything. Answer does not wait for Options.Shared.
 func (t Turn) Answer(status int, header http.Header) {
 	if t.flight == nil {
 		return
@@ -117,8 +119,8 @@ func (t Turn) Answer(status int, header http.Header) {
 	if f == nil {
 		return
 	}
+	defer p.mu.Unlock()
 	if f.answered || f.health == Failing {
-		p.mu.Unlock()
 		return
 	}
 	f.answered, f.health = true, health
@@ -135,9 +137,7 @@ func (t Turn) Answer(status int, header http.Header) {
 		p.reschedule(h)
 	}
 	p.pump(h)
-	r := f.answerReport(rest, level)
-	p.mu.Unlock()
-	p.reportHealth(h, r)
+	f.reportLater(f.answerReport(rest, level))
 }
 
 // learn updates h by the answer to a flight. It returns what remains of the pause or the rest
@@ -182,8 +182,9 @@ func (l *Limits) waits(health Health, header http.Header) (wait, quota time.Dura
 }
 
 // Done ends the turn: the request is no longer in flight. Call it when the body
-// has been closed or read to its end, or when the request failed. Further calls
-// do nothing.
+// has been closed or read to its end, or when the request failed. With Options.Shared it
+// waits for the store, for some seconds at most: the place is given back when Done returns.
+// Further calls do nothing.
 func (t Turn) Done() {
 	p, f := t.lockFlight()
 	if f == nil {
@@ -198,15 +199,16 @@ func (t Turn) Done() {
 			s.host.measureFlight(p.now() - f.started)
 		}
 	}
-	h := f.host
-	var r *Report
-	if b := h.breaker; b != nil && f.health == Healthy && (b.troubled() || b.rest > 0) {
-		h.succeed(f)
-		r = f.healthReport(Healthy, 0)
+	if b := f.host.breaker; b != nil && f.health == Healthy && (b.troubled() || b.rest > 0) {
+		f.host.succeed(f)
+		f.reportLater(f.healthReport(Healthy, 0))
 	}
+	reported := f.reported
 	ticket := p.endTurn(f)
 	p.mu.Unlock()
-	p.reportHealth(h, r)
+	if reported != nil { // no place is given back before that
+		<-reported
+	}
 	if ticket != nil {
 		p.releaseTicket(ticket)
 	}
