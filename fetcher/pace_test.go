@@ -687,6 +687,62 @@ func TestPaceOfAFleet(t *testing.T) {
 	})
 }
 
+// A store that hangs when a turn ends keeps no caller past its context, wherever the turn ends.
+func TestTurnEndsInTime(t *testing.T) {
+	for name, end := range map[string]func(body io.ReadCloser){
+		"busy":    func(body io.ReadCloser) { body.Close() },
+		"nothing": func(io.ReadCloser) {},
+		"failed":  nil,
+		"read":    func(body io.ReadCloser) { io.ReadAll(body) },
+		"closed":  func(body io.ReadCloser) { body.Close() },
+	} {
+		t.Run("7/"+name, func(t *testing.T) {
+			store := &stuckLine{lineStore: &lineStore{}}
+			inPace(t, pace.Limits{}, fetcher.Options{Store: store}, func(p *paced) {
+				store.Store, store.until = cache.NewMemory(1<<20), make(chan struct{})
+				defer close(store.until)
+				p.web.Site("http://a.test").Path("/busy", httptest.Status(429)).Path("/nothing", httptest.Status(204)).
+					Path("/failed", httptest.Reset()).Path("/*", page)
+				if _, err := p.tr.Check(p.t.Context(), must("http://a.test/")); err != nil {
+					p.t.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(p.t.Context(), 100*time.Millisecond)
+				defer cancel()
+				began := time.Now()
+				resp, err := p.get(ctx, "http://a.test/"+name)
+				if (err != nil) != (end == nil) {
+					p.t.Fatal(err)
+				}
+				if end != nil {
+					defer resp.Body.Close()
+					end(resp.Body)
+				}
+				if took := time.Since(began); took > 100*time.Millisecond {
+					p.t.Errorf("the caller waited %v, want 100ms at most", took)
+				}
+			})
+		})
+	}
+}
+
+// A stuckLine is a store that hangs in a report, and when a turn ends, until a channel is closed.
+type stuckLine struct {
+	*lineStore
+	until chan struct{}
+}
+
+func (s *stuckLine) Hold(ctx context.Context, authority string, h pace.Holding) (pace.Condition, error) {
+	if h.Life == 0 {
+		<-s.until
+	}
+	return s.lineStore.Hold(ctx, authority, h)
+}
+
+func (s *stuckLine) Report(ctx context.Context, authority string, r pace.Report) (pace.Condition, error) {
+	<-s.until
+	return s.lineStore.Report(ctx, authority, r)
+}
+
 // TestHosts checks that the Transport and its siblings list who waits.
 func TestHosts(t *testing.T) {
 	inPace(t, pace.Limits{Gap: time.Minute}, fetcher.Options{}, func(p *paced) {

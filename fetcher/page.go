@@ -59,7 +59,7 @@ func (t *Transport) sendInTurn(req *http.Request, v *visit, turn pace.Turn) (*ht
 	inBody := false // the body of the answer ends the turn
 	defer func() {
 		if !inBody {
-			turn.Done()
+			t.engine.endTurn(req, turn)
 		}
 	}()
 	var began time.Time
@@ -67,7 +67,7 @@ func (t *Transport) sendInTurn(req *http.Request, v *visit, turn pace.Turn) (*ht
 		began = time.Now()
 	}
 	// Without a trace, a page is only made for an answer with a body, or for a failure.
-	newPage := func() *page { return &page{turn: turn, caller: req, rec: v.rec, began: began} }
+	newPage := func() *page { return &page{engine: t.engine, turn: turn, caller: req, rec: v.rec, began: began} }
 	var p *page
 	sent := req
 	if turn.Traced() || req.Body != nil && req.Body != http.NoBody {
@@ -97,6 +97,7 @@ func (t *Transport) sendInTurn(req *http.Request, v *visit, turn pace.Turn) (*ht
 // or Close, ends the turn. If the turn must know when the request is written, the page has
 // the copy that goes out and reports that.
 type page struct {
+	engine  *engine
 	turn    pace.Turn
 	caller  *http.Request         // the request as RoundTrip got it
 	rec     *policy.Record        // governs the request; nil if none was needed
@@ -146,13 +147,13 @@ func (p *page) Read(b []byte) (int, error) {
 	if err != io.EOF && !p.closed.Load() {
 		p.fail(&policy.Failure{Class: policy.Body, Err: err})
 	}
-	p.turn.Done()
+	p.engine.endTurn(p.caller, p.turn)
 	return n, err
 }
 
 func (p *page) Close() error {
 	p.closed.Store(true)
-	defer p.turn.Done()
+	defer p.engine.endTurn(p.caller, p.turn)
 	return p.body.Close()
 }
 

@@ -192,6 +192,7 @@ type engine struct {
 	inFlight sync.Map // of *flight by authority: the flights that have not ended
 	fastPath bool     // RoundTrip may allow a request without making a Decision
 	paced    bool     // requests wait for turns
+	shared   bool     // turns are shared with a fleet
 }
 
 // newEngine returns an engine with the defaults of the options filled in.

@@ -28,7 +28,7 @@ func (e *engine) newPacer(l pace.Limits) (*pace.Pacer, error) {
 		OnDelay: e.watch.delay,
 	}
 	if s, ok := e.opts.Store.(pace.Store); ok {
-		o.Shared, o.OnShared = s, e.watch.fleet
+		o.Shared, o.OnShared, e.shared = s, e.watch.fleet, true
 	}
 	return pace.New(l, o)
 }
@@ -120,6 +120,16 @@ func (t *Transport) withTurn(d policy.Decision, v *visit) policy.Decision {
 		d.Pacing += fmt.Sprintf("Crawl-delay %v obeyed as %v", v.delay, obeyed)
 	}
 	return d
+}
+
+// endTurn ends the turn of a request. In a fleet that takes a call of the store, for which the
+// caller of the request waits no longer than its context.
+func (e *engine) endTurn(req *http.Request, turn pace.Turn) {
+	if !e.shared {
+		turn.Done()
+		return
+	}
+	callBounded(req.Context(), e.watch.log, func() error { turn.Done(); return nil })
 }
 
 // An Admission is the right to one request that the caller makes by other means: a
