@@ -38,8 +38,8 @@ func (f *File) choose(tokens string) *Group {
 	b.reset(&f.dialect)
 	c := choice{dialect: &f.dialect, tokens: f.dialect.appendTokens(tokensBuf[:0], tokens), bestRank: noRank, rank: noRank, obeyed: b}
 	s := f.scan()
-	for s.next() {
-		c.add(&s)
+	for name, value, ok := s.next(); ok; name, value, ok = s.next() {
+		c.add(&s, name, value)
 	}
 	c.endGroup()
 	return c.obeyed.group(c.agent)
@@ -52,8 +52,8 @@ func (d *Dialect) appendTokens(tokens []string, list string) []string {
 	}
 	var rfc Dialect // only blanks and tabs are white space
 	for t := range strings.SplitSeq(list, ",") {
-		if from, to := rfc.trim(t, 0, len(t)); from < to {
-			tokens = append(tokens, t[from:to])
+		if t = rfc.trimLeft(rfc.trimRight(t)); t != "" {
+			tokens = append(tokens, t)
 		}
 	}
 	return tokens
@@ -62,14 +62,14 @@ func (d *Dialect) appendTokens(tokens []string, list string) []string {
 // add adds the record that the scanner has read, if the crawler obeys its group. When a rule
 // is read, all names of its group are known. A record that is no rule can come before a name, so
 // add keeps it until decide is called.
-func (c *choice) add(s *scanner) {
+func (c *choice) add(s *scanner, name, value string) {
 	switch {
 	case s.kind == agent:
 		if s.begins {
 			c.endGroup()
 		}
-		if n := c.rankOf(s.value()); n < c.rank {
-			c.rank, c.value = n, s.value()
+		if n := c.rankOf(value); n < c.rank {
+			c.rank, c.value = n, value
 		}
 	case s.kind == blank:
 		c.endGroup()
@@ -77,13 +77,14 @@ func (c *choice) add(s *scanner) {
 	case s.kind.isRule():
 		if !c.decided {
 			c.decide(true)
+			s.skipRules = !c.obeys
 		}
-		if c.obeys && c.dialect.canBegin(s.value()) {
-			c.obeyed.addRule(s)
+		if c.obeys && c.dialect.canBegin(value) {
+			c.obeyed.addRules(s, value)
 		}
 	case s.kind == other || s.kind == delay:
 		if c.obeys || !c.decided {
-			c.obeyed.addLine(s, s.text[s.from:s.to])
+			c.obeyed.addLine(s, name, ":", value)
 		}
 	}
 }

@@ -66,12 +66,13 @@ func contains(set string, c byte) bool { return strings.IndexByte(set, c) >= 0 }
 // propertiesOf returns the properties that some byte of s has. Patterns and targets spend
 // most of their time here: eight bytes a round take half as many instructions as one.
 func propertiesOf(s string) uint8 {
-	some := uint8(0)
-	for ; len(s) >= 8; s = s[8:] {
-		some |= properties[s[0]] | properties[s[1]] | properties[s[2]] | properties[s[3]] |
-			properties[s[4]] | properties[s[5]] | properties[s[6]] | properties[s[7]]
+	some, i := uint8(0), 0
+	for ; i <= len(s)-8; i += 8 {
+		w := s[i : i+8]
+		some |= properties[w[0]] | properties[w[1]] | properties[w[2]] | properties[w[3]] |
+			properties[w[4]] | properties[w[5]] | properties[w[6]] | properties[w[7]]
 	}
-	for i := range len(s) {
+	for ; i < len(s); i++ {
 		some |= properties[s[i]]
 	}
 	return some
@@ -120,8 +121,12 @@ const (
 
 // appendNormal appends the normal form of a text.
 func (f form) appendNormal(dst []byte, s string, as role) []byte {
-	inQuery := false
-	for i := 0; i < len(s); i++ {
+	inQuery, plain := false, 0
+	for plain < len(s) && properties[s[plain]]&(altered|star|question) == 0 {
+		plain++
+	}
+	dst = append(dst, s[:plain]...)
+	for i := plain; i < len(s); i++ {
 		c := s[i]
 		p := properties[c]
 		switch {

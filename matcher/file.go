@@ -151,8 +151,8 @@ func (f *File) Lines() iter.Seq2[int, string] {
 		}
 		s := f.scan()
 		for {
-			start, end, ok := s.nextLine()
-			if !ok || !yield(int(s.line), s.text[start:end]) {
+			line, ok := s.nextLine()
+			if !ok || !yield(int(s.line), line) {
 				return
 			}
 		}
@@ -161,14 +161,14 @@ func (f *File) Lines() iter.Seq2[int, string] {
 
 // list yields the line number of each record for which show returns true, and the text that
 // show returns.
-func (f *File) list(show func(*scanner) (text string, ok bool)) iter.Seq2[int, string] {
+func (f *File) list(show func(s *scanner, name, value string) (text string, ok bool)) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		if f == nil {
 			return
 		}
 		s := f.scan()
-		for s.next() {
-			if text, ok := show(&s); ok && !yield(int(s.line), text) {
+		for name, value, ok := s.next(); ok; name, value, ok = s.next() {
+			if text, ok := show(&s, name, value); ok && !yield(int(s.line), text) {
 				return
 			}
 		}
@@ -179,7 +179,7 @@ func (f *File) list(show func(*scanner) (text string, ok bool)) iter.Seq2[int, s
 // file, whatever group they stand in.
 func (f *File) Sitemaps() []string {
 	var values []string
-	for _, v := range f.list(func(s *scanner) (string, bool) { return s.value(), s.kind == sitemap && s.value() != "" }) {
+	for _, v := range f.list(func(s *scanner, name, value string) (string, bool) { return value, s.kind == sitemap && value != "" }) {
 		values = append(values, v)
 	}
 	return values
@@ -189,20 +189,22 @@ func (f *File) Sitemaps() []string {
 // without case, that is neither a user-agent, allow nor disallow record. The
 // value is as written, without white space around it and without a comment.
 func (f *File) Other(field string) iter.Seq2[int, string] {
-	return f.list(func(s *scanner) (string, bool) { return s.value(), s.kind.isOther() && equalFold(s.name(), field) })
+	return f.list(func(s *scanner, name, value string) (string, bool) {
+		return value, s.kind.isOther() && equalFold(name, field)
+	})
 }
 
 // Agents yields the line number and the value of every user-agent record, as written.
 func (f *File) Agents() iter.Seq2[int, string] {
-	return f.list(func(s *scanner) (string, bool) { return s.value(), s.kind == agent })
+	return f.list(func(s *scanner, name, value string) (string, bool) { return value, s.kind == agent })
 }
 
 // Skipped yields the line number and, in words, the reason for every line that had
 // no effect or whose misspelling was accepted. Comments and blank lines are not
 // listed.
 func (f *File) Skipped() iter.Seq2[int, string] {
-	return f.list(func(s *scanner) (string, bool) {
-		why := s.reason()
+	return f.list(func(s *scanner, name, value string) (string, bool) {
+		why := s.reason(value)
 		return why, why != ""
 	})
 }
@@ -211,7 +213,9 @@ func (f *File) Skipped() iter.Seq2[int, string] {
 // Zero means a file that allows everything to everyone.
 func (f *File) CountRules() int {
 	n := 0
-	for range f.list(func(s *scanner) (string, bool) { return "", s.kind.isRule() && s.idleReason() == "" }) {
+	for range f.list(func(s *scanner, name, value string) (string, bool) {
+		return "", s.kind.isRule() && s.idleReason(value) == ""
+	}) {
 		n++
 	}
 	return n

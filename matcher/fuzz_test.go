@@ -74,14 +74,13 @@ func checkSpaces(t *testing.T, f *File, text []byte) {
 		b.WriteString(line + "\n")
 	}
 	got, want := f.scan(), Parse([]byte(b.String()), f.dialect).scan()
-	for want.next() {
-		if !got.next() || got.line != want.line || got.kind != want.kind || got.grouped != want.grouped || got.begins != want.begins ||
-			got.misspelled != want.misspelled || got.name() != want.name() || got.value() != want.value() {
-			t.Errorf("file %q, with a space before each line\ngot  %+v\nwant %+v", text, got.record, want.record)
+	for name, value, ok := want.next(); ok; name, value, ok = want.next() {
+		if n, v, ok := got.next(); !ok || got.record != want.record || n != name || v != value {
+			t.Errorf("file %q, with a space before each line\ngot  %+v, name %q, value %q\nwant %+v, name %q, value %q", text, got.record, n, v, want.record, name, value)
 			return
 		}
 	}
-	if got.next() {
+	if _, _, ok := got.next(); ok {
 		t.Errorf("file %q, with a space before each line: one more %+v", text, got.record)
 	}
 }

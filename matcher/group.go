@@ -50,7 +50,7 @@ var builders = sync.Pool{New: func() any { return new(builder) }}
 
 // reset removes all records and sets the dialect.
 func (b *builder) reset(d *Dialect) {
-	*b = builder{d, b.rules[:0], b.patterns[:0], b.lines[:0], b.written[:0]}
+	b.dialect, b.rules, b.patterns, b.lines, b.written = d, b.rules[:0], b.patterns[:0], b.lines[:0], b.written[:0]
 }
 
 // cutLines removes all lines but the first n.
@@ -75,10 +75,12 @@ func (b *builder) removeGroups(n int) {
 	}
 }
 
-// addLine adds a text of the record that the scanner has read.
-func (b *builder) addLine(s *scanner, text string) {
+// addLine adds a text of the record that the scanner has read. The text is given in parts.
+func (b *builder) addLine(s *scanner, parts ...string) {
 	b.lines = append(b.lines, line{s.line, int32(len(b.written)), s.kind})
-	b.written = append(b.written, text...)
+	for _, p := range parts {
+		b.written = append(b.written, p...)
+	}
 }
 
 // group returns the group of the records. agent is the first user-agent value that names the
@@ -89,9 +91,11 @@ func (b *builder) group(agent string) *Group {
 		g.agent = strings.Clone(agent)
 	}
 	n := len(b.patterns)
-	b.patterns = append(b.patterns, b.written...) // to allocate once
-	text := string(b.patterns)
-	g.rules, g.written = rules{text[:n], slices.Clone(b.rules), b.dialect.inOrder}, text[n:]
+	var text strings.Builder // to allocate once
+	text.Grow(n + len(b.written))
+	text.Write(b.patterns)
+	text.Write(b.written)
+	g.rules, g.written = rules{text.String()[:n], slices.Clone(b.rules), b.dialect.inOrder}, text.String()[n:]
 	for i := 0; i < len(g.lines) && !g.hasDelay; i++ {
 		if g.lines[i].kind == delay {
 			_, value, _ := b.dialect.split(g.text(i))
@@ -101,46 +105,46 @@ func (b *builder) group(agent string) *Group {
 	return g
 }
 
-// addRule adds the rule that the scanner has read. With Dialect.indexHTML, a rule that allows an
-// index page allows its folder, too.
-func (b *builder) addRule(s *scanner) {
-	p := s.value()
-	b.addPattern(s, p)
+// addRules adds the rule that the scanner has read. With Dialect.indexHTML, a rule that allows an
+// index page allows its folder, too. The value is kept as written if a rule has another pattern.
+func (b *builder) addRules(s *scanner, value string) {
+	changed := b.addRule(s, value)
 	if b.dialect.indexHTML && s.kind == allow {
-		slash := strings.LastIndexByte(p, '/')
-		if slash >= 0 && strings.HasPrefix(p[slash:], "/index.htm") {
-			b.addPattern(s, p[:slash+1]+"$")
+		slash := strings.LastIndexByte(value, '/')
+		if slash >= 0 && strings.HasPrefix(value[slash:], "/index.htm") {
+			b.addRule(s, value[:slash+1]+"$")
+			changed = true
 		}
+	}
+	if changed {
+		b.addLine(s, value)
 	}
 }
 
-// addPattern adds a rule with the given pattern, brought to normal form. The scanner has read
-// the rule. A pattern with control bytes matches nothing and is left out.
-func (b *builder) addPattern(s *scanner, pattern string) {
+// addRule adds a rule with the given pattern, and reports whether its normal form is another. The
+// scanner has read the rule. A pattern with control bytes matches nothing and is left out.
+func (b *builder) addRule(s *scanner, pattern string) (changed bool) {
 	body, anchored := strings.CutSuffix(pattern, "$")
 	props := propertiesOf(body)
 	if props&control != 0 && !b.dialect.controls {
-		return
+		return false
 	}
-	r := rule{begin: int32(len(b.patterns)), line: s.line, allow: s.kind == allow, query: props&question != 0}
+	begin := len(b.patterns)
 	if props&altered == 0 {
 		b.patterns = append(b.patterns, pattern...)
 	} else {
 		b.patterns = b.dialect.form.appendNormal(b.patterns, pattern, asPattern)
+		normal := view(b.patterns[begin:])
+		pattern, changed = normal, normal != pattern
 	}
-	normal := view(b.patterns[r.begin:])
-	r.setPair(normal)
+	b.rules = append(b.rules, rule{})
+	r := &b.rules[len(b.rules)-1]
+	r.begin, r.line, r.allow, r.query = int32(begin), s.line, s.kind == allow, props&question != 0
+	r.pair = lastPair(pattern)
 	if (anchored || props&star != 0) && !b.dialect.literal {
-		r.setShape(normal)
+		r.shape = shapeOf(pattern)
 	}
-	b.rules = append(b.rules, r)
-	// The value is kept as written if the rule has another text: in normal form, or for the folder
-	// of an index page.
-	if value := s.value(); props&altered != 0 && normal != value || len(pattern) != len(value) {
-		if n := len(b.lines); n == 0 || b.lines[n-1].number != s.line { // the other rule of the line kept none
-			b.addLine(s, value)
-		}
-	}
+	return changed
 }
 
 // Agent returns the user-agent value of the group, as written in the first line

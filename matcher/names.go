@@ -56,6 +56,9 @@ var googleNames = [...]struct {
 // kindOf returns the kind of the records with a name, and whether the name is
 // misspelled.
 func (d *Dialect) kindOf(name string) (k kind, misspelled bool) {
+	if name == "" || !contains("acdsu", lower(name[0])) { // how all names and misspellings begin
+		return other, false
+	}
 	for k := agent; k <= delay; k++ {
 		if equalFold(name, names[k]) {
 			return k, false
@@ -88,7 +91,7 @@ func (k kind) isOther() bool { return k == other || k == sitemap || k == delay }
 
 // reason returns why the record has no effect, or that its misspelling is accepted; ""
 // if there is nothing to say.
-func (s *scanner) reason() string {
+func (s *scanner) reason(value string) string {
 	switch {
 	case s.kind == tooLong:
 		return "past the limit: what follows here is not read"
@@ -96,10 +99,10 @@ func (s *scanner) reason() string {
 		return "not a record: no name before a colon"
 	case s.kind == other:
 		return "unknown record"
-	case s.kind == agent && s.dialect.token(s.value()) == "":
+	case s.kind == agent && s.dialect.token(value) == "":
 		return "user-agent line that names no crawler"
 	}
-	if why := s.idleReason(); s.kind.isRule() && why != "" {
+	if why := s.idleReason(value); s.kind.isRule() && why != "" {
 		return why
 	}
 	if s.misspelled {
@@ -109,8 +112,8 @@ func (s *scanner) reason() string {
 }
 
 // idleReason returns why the record, a rule, can match nothing; "" if it can.
-func (s *scanner) idleReason() string {
-	d, pattern := s.dialect, s.value()
+func (s *scanner) idleReason(value string) string {
+	d, pattern := s.dialect, value
 	switch {
 	case !s.grouped:
 		return "rule outside any group"

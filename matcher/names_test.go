@@ -65,6 +65,9 @@ func TestSkipped(t *testing.T) {
 // TestEveryMisspelling checks that each listed misspelling is accepted, in any case.
 func TestEveryMisspelling(t *testing.T) {
 	for name, want := range misspellings {
+		if want == agent && contains("ad", name[0]) {
+			t.Errorf("2.2.1/%q: next would skip it in a group that is not obeyed", name)
+		}
 		for _, name := range []string{name, strings.ToUpper(name)} {
 			d := Dialect{}
 			if got, odd := d.kindOf(name); got != want || !odd {
@@ -106,12 +109,12 @@ func checkColon(t *testing.T, name string) {
 			file := "user-agent: *\n" + name + ":" + value
 			got, want := Parse([]byte(file), d.dialect).scan(), Parse([]byte("user-agent: *\n"+name+" :"+value), d.dialect).scan()
 			for range 2 {
-				if a, b := got.next(), want.next(); a != b {
-					t.Errorf("2.2/%s: file %q\ngot a record: %v\nwant %v", d.name, file, a, b)
+				name, value, ok := got.next()
+				wantName, wantValue, wantOK := want.next()
+				if ok != wantOK || got.kind != want.kind || got.misspelled != want.misspelled || name != wantName || value != wantValue {
+					t.Errorf("2.2/%s: file %q\ngot  %+v, name %q, value %q, %v\nwant %+v, name %q, value %q, %v",
+						d.name, file, got.record, name, value, ok, want.record, wantName, wantValue, wantOK)
 				}
-			}
-			if got.kind != want.kind || got.misspelled != want.misspelled || got.name() != want.name() || got.value() != want.value() {
-				t.Errorf("2.2/%s: file %q\ngot  %+v\nwant %+v", d.name, file, got.record, want.record)
 			}
 		}
 	}

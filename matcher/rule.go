@@ -35,29 +35,31 @@ const (
 	endStars              // stars at the end, with or without a "$", which only count in the length
 )
 
-// setPair sets pair of r for a pattern in normal form. It takes the last two bytes beside each
-// other that every match has: neither is a "*", and the second is no "$".
-func (r *rule) setPair(pattern string) {
-	for i := len(pattern) - 1; i > 0 && r.pair == 0; i-- {
+// lastPair returns the pair of a rule with a pattern in normal form: the last two bytes beside
+// each other that every match has, or 0. Neither is a "*", and the second is no "$".
+func lastPair(pattern string) uint8 {
+	for i := len(pattern) - 1; i > 0; i-- {
 		if a, b := pattern[i-1], pattern[i]; a != '*' && b != '*' && b != '$' {
-			r.pair = pairOf(a, b)
+			return pairOf(a, b)
 		}
 	}
+	return 0
 }
 
-// setShape sets shape of r for a pattern in normal form.
-func (r *rule) setShape(pattern string) {
+// shapeOf returns the special bytes of a pattern in normal form.
+func shapeOf(pattern string) (shape uint8) {
 	short, anchored := strings.CutSuffix(pattern, "$")
 	literal := strings.TrimRight(short, "*")
 	switch {
 	case len(literal) < len(short):
-		r.shape = endStars
+		shape = endStars
 	case anchored:
-		r.shape = endAnchor
+		shape = endAnchor
 	}
 	if contains(literal, '*') {
-		r.shape |= innerStar
+		shape |= innerStar
 	}
+	return shape
 }
 
 // anchored reports whether a match of r ends at the end of the target.
