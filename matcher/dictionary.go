@@ -14,7 +14,7 @@ import (
 // stands for no word. To go from a word to its prefix is to go up.
 type dictionary struct {
 	word   func(number int32) string // returns a word
-	shared int                       // how many bytes all words begin with alike
+	shared string                    // what all words begin with
 	keys   []uint64                  // of the words 0, keyEvery, 2*keyEvery, ...: the key of what follows the shared bytes
 	prefix []int32                   // by number of the word: number of the longest other word that it begins with, or -1
 	jumps  []int32                   // by number of the word: number of a word further up, which skips some, or of its prefix
@@ -87,7 +87,8 @@ func sortSpans(text string, list, spare []span, size int32) {
 func newDictionary(n int, word func(number int32) string) dictionary {
 	d := dictionary{word: word, keys: make([]uint64, 0, (n+keyEvery-1)/keyEvery), prefix: make([]int32, n)}
 	if n > 0 {
-		d.shared = commonPrefix(word(0), word(int32(n-1)))
+		first := word(0)
+		d.shared = first[:commonPrefix(first, word(int32(n-1)))]
 	}
 	for i := range d.prefix {
 		w, up := word(int32(i)), int32(i-1)
@@ -97,7 +98,7 @@ func newDictionary(n int, word func(number int32) string) dictionary {
 		}
 		d.prefix[i] = up
 		if i%keyEvery == 0 {
-			d.keys = append(d.keys, key(w[d.shared:]))
+			d.keys = append(d.keys, key(w[len(d.shared):]))
 		}
 	}
 	return d
@@ -153,7 +154,7 @@ func (d *dictionary) setJumps() {
 
 // longestPrefix returns the number of the longest word that t begins with, or -1.
 func (d *dictionary) longestPrefix(t string) int32 {
-	if len(d.prefix) == 0 || !strings.HasPrefix(t, d.word(0)[:d.shared]) {
+	if len(d.prefix) == 0 || !strings.HasPrefix(t, d.shared) {
 		return -1
 	}
 	// Word i is the last one that does not sort after t. All that sorts between t and a word
@@ -180,7 +181,7 @@ func (d *dictionary) longestPrefix(t string) int32 {
 
 // countUpTo returns how many words do not sort after t, which begins with the shared bytes.
 func (d *dictionary) countUpTo(t string) int32 {
-	k := key(t[d.shared:])
+	k := key(t[len(d.shared):])
 	from, to := 0, len(d.keys)
 	for from < to {
 		mid := int(uint(from+to) / 2)

@@ -160,6 +160,9 @@ func (x *lookup) best(t string, best int32) int32 {
 func (x *lookup) bestFiled(t string, best int32) int32 {
 	var foundBuf [32]foundPiece
 	found := x.pieces.appendFound(foundBuf[:0], t)
+	if len(found) == 0 {
+		return best
+	}
 	slices.SortFunc(found, func(a, b foundPiece) int { return int(a.piece - b.piece) })
 	var candidatesBuf [fewCandidates]int32
 	candidates := candidatesBuf[:0]
