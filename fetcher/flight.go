@@ -20,7 +20,7 @@ import (
 // belongs to the goroutine of runFlight. Others may read hasTurn and set invalidated.
 type flight struct {
 	key         string      // the authority
-	hasTurn     atomic.Bool // the host's turn for the first request has come
+	hasTurn     atomic.Bool // the host's turn for the first request of the present fetch has come
 	invalidated atomic.Bool // Transport.Invalidate was called meanwhile
 	answered    bool        // a web server answered
 	unsigned    bool        // Options.Sign failed
@@ -121,7 +121,7 @@ func (e *engine) fetchFile(f *flight, rec *policy.Record) (*policy.Record, error
 			return nil, refused
 		}
 		began := time.Now()
-		turn, err := e.firstTurn(f.key)
+		turn, err := e.firstTurn(f)
 		if err != nil {
 			return nil, err
 		}
@@ -181,7 +181,6 @@ func (e *engine) newTrip(key string) (*egress.Trip, error) {
 // the host's turn. If err is not nil, no request is made and err is the failure of the fetch.
 // A panic in the base or in a function of the options is a failure of the fetch, too.
 func (e *engine) attempt(f *flight, old *policy.Record, turn pace.Turn, trip *egress.Trip, err error) policy.Attempt {
-	f.hasTurn.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
 	defer cancel()
 	a := policy.Attempt{Robots: f.key + robotsPath, Sent: time.Now()}

@@ -36,10 +36,13 @@ func (e *engine) newPacer(l pace.Limits) (*pace.Pacer, error) {
 // firstTurn waits for the host's turn to request robots.txt. The wait is not part of
 // Options.Timeout: a host that wants a minute between requests is not down. A
 // caller need not wait as long; see turnInTime.
-func (e *engine) firstTurn(key string) (turn pace.Turn, err error) {
+func (e *engine) firstTurn(f *flight) (turn pace.Turn, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), turnTime)
 	defer cancel()
-	return e.pacer.Wait(ctx, key, 0, e.opts.Scopes(robotsURL(key))...)
+	f.hasTurn.Store(false)
+	turn, err = e.pacer.Wait(ctx, f.key, 0, e.opts.Scopes(robotsURL(f.key))...)
+	f.hasTurn.Store(err == nil)
+	return turn, err
 }
 
 // turnInTime checks that waiting for a flight makes sense. It returns the error of ctx if

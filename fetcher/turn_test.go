@@ -98,6 +98,37 @@ func TestContextWithTheCauseOfAnotherHost(t *testing.T) {
 	}
 }
 
+// While a flight waits for the turn of a further fetch, a caller without the time to wait for
+// it gets its decision at once.
+func TestTurnOfASecondFetch(t *testing.T) {
+	again := httptest.Status(412)
+	for name, steps := range map[string][]httptest.Step{"2.4/invalidated": {text.After(time.Second)}, "2.4/validators_refused": {text.Header("ETag", `"1"`), again}} {
+		t.Run(name, func(t *testing.T) {
+			inPace(t, pace.Limits{Gap: time.Minute}, fetcher.Options{}, func(p *paced) {
+				p.web.Site(site).Robots(steps...)
+				if len(steps) > 1 { // the next fetch has validators
+					p.tr.Check(p.t.Context(), must(private))
+					time.Sleep(day)
+				}
+				go p.tr.Check(context.Background(), must(private))
+				time.Sleep(500 * time.Millisecond)
+				if len(steps) == 1 {
+					p.tr.Invalidate(p.t.Context(), must(private))
+				}
+				time.Sleep(time.Second) // the flight waits for its next turn
+				ctx, cancel := context.WithTimeout(p.t.Context(), 10*time.Second)
+				defer cancel()
+				began := time.Now()
+				d, err := p.tr.Check(ctx, must(private))
+				if took := time.Since(began); took > 0 || err != nil || d.Verdict != policy.Defer {
+					t.Errorf("got %v, %v after %v; want defer at once", d, err, took)
+				}
+				time.Sleep(time.Hour)
+			})
+		})
+	}
+}
+
 // A brittleError panics when it is unwrapped, as a nil pointer in an error does.
 type brittleError struct{}
 
