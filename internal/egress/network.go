@@ -328,8 +328,12 @@ func (n *Network) watchedPage(req *http.Request) (*http.Response, error) {
 	if resp.Request == sent {
 		resp.Request = req
 	}
-	// The body of a 101 is a connection, which must keep its type.
-	if resp.Body != nil && resp.StatusCode != http.StatusSwitchingProtocols {
+	switch {
+	case resp.StatusCode == http.StatusSwitchingProtocols:
+		// The body is a connection, which must keep its type. Its context ends with the context of req.
+	case resp.Body == nil || resp.Body == http.NoBody:
+		cancel(nil)
+	default:
 		resp.Body = &pageBody{resp.Body, cancel}
 	}
 	return resp, nil

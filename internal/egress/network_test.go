@@ -3,6 +3,7 @@ package egress
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -108,6 +109,32 @@ func TestConnectionsOfNamesInAnyForm(t *testing.T) {
 		_, err := n.Page((&http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "http", Host: host, Path: "/"}, Header: http.Header{}}).WithContext(t.Context()))
 		if !errors.As(err, new(*RefusedError)) || served > 0 {
 			t.Errorf("4.4/%s: %v and %d requests served, want it refused and none", host, err, served)
+		}
+	}
+}
+
+// An answer without a body keeps http.NoBody, by which its caller knows that there is nothing to
+// close, and the context of its request has ended. The connection of a 101 keeps both.
+func TestAnswersWithoutABody(t *testing.T) {
+	conn := new(net.TCPConn)
+	for name, tt := range map[string]struct {
+		answer http.Response
+		want   io.ReadCloser
+		ended  bool
+	}{
+		"no_body": {http.Response{StatusCode: 204, Body: http.NoBody}, http.NoBody, true},
+		"nil":     {http.Response{StatusCode: 204}, nil, true},
+		"upgrade": {http.Response{StatusCode: 101, Body: conn}, conn, false},
+	} {
+		var ctx context.Context
+		n := New(roundTripper(func(r *http.Request) (*http.Response, error) {
+			ctx = r.Context()
+			return &tt.answer, nil
+		}), Options{Pages: true})
+		n.Lookup = noNames
+		resp, err := n.Page((&http.Request{Method: http.MethodHead, URL: &url.URL{Scheme: "http", Host: "a.example"}}).WithContext(t.Context()))
+		if err != nil || resp.Body != tt.want || (ctx.Err() != nil) != tt.ended {
+			t.Errorf("4.4/%s: %v, a body %T, the context ended with %v; want %T, ended %v", name, err, resp.Body, ctx.Err(), tt.want, tt.ended)
 		}
 	}
 }
