@@ -145,6 +145,30 @@ func TestContract(t *testing.T) {
 	}
 }
 
+// A base that breaks the contract and returns an answer with its error leaves no body open.
+func TestAnswerWithAnError(t *testing.T) {
+	for name, pacing := range map[string]*pace.Limits{"7/unpaced": pace.Unlimited(), "7/paced": {Gap: time.Second}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				body := &closing{Reader: strings.NewReader("page")}
+				tr := newTransport(t, &fetcher.Options{Pace: pacing, Base: roundTripper(func(r *http.Request) (*http.Response, error) {
+					resp := answerOf(r, 404, nil, "")
+					if r.URL.Path == "/robots.txt" {
+						return resp, nil
+					}
+					resp.Body = body
+					return resp, io.ErrUnexpectedEOF
+				})})
+				req, _ := http.NewRequest(http.MethodGet, public, nil)
+				resp, err := tr.RoundTrip(req)
+				if resp != nil || err != io.ErrUnexpectedEOF || body.closed.Load() != 1 {
+					t.Errorf("got %v, %v and a body closed %d times; want the error alone and one", resp, err, body.closed.Load())
+				}
+			})
+		})
+	}
+}
+
 func isErr(got, want error) bool {
 	if want == errAny {
 		return got != nil

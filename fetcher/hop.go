@@ -125,7 +125,7 @@ func (t *tries) try(req *http.Request, turn pace.Turn) error {
 	if err != nil {
 		return err
 	}
-	resp, err := bounded.Call(ctx, e.watch.log, func(context.Context) (*http.Response, error) { return t.send(req, cancel) }, func(resp *http.Response) { resp.Body.Close() })
+	resp, err := bounded.Call(ctx, e.watch.log, func(context.Context) (*http.Response, error) { return t.send(req, cancel) }, closeAnswer)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
@@ -168,9 +168,7 @@ func (t *tries) send(req *http.Request, cancel context.CancelCauseFunc) (*http.R
 		err = &policy.Failure{Class: policy.Protocol, Err: fmt.Errorf("a header of %d bytes; at most %d are read", headerSize(resp.Header), maxHeader)}
 	}
 	if err != nil {
-		if resp != nil && resp.Body != nil {
-			resp.Body.Close()
-		}
+		closeAnswer(resp)
 		return nil, err
 	}
 	if resp.Body == nil {

@@ -173,6 +173,7 @@ func (t *Transport) send(req, sent *http.Request, key string) (*http.Response, e
 	resp, err := e.network.Page(sent)
 	switch {
 	case err != nil:
+		closeAnswer(resp)
 		return nil, err
 	case resp == nil:
 		return nil, errNoAnswer
@@ -211,6 +212,13 @@ func (e *engine) signed(req *http.Request) (*http.Request, error) {
 func closeBody(req *http.Request) {
 	if req.Body != nil {
 		req.Body.Close()
+	}
+}
+
+// closeAnswer closes the body of an answer that is not used, if there is one.
+func closeAnswer(resp *http.Response) {
+	if resp != nil && resp.Body != nil {
+		resp.Body.Close()
 	}
 }
 
