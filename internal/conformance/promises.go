@@ -67,7 +67,7 @@ var promises = []promiseSection{
 		{"In a fleet with a Redis server it is fetched once for all processes.", "fleet",
 			[]string{"cache/redis/TestFleetRetrievesOnce"}},
 		{"A caller that leaves does not disturb the others, and no caller waits longer than its context.", "context",
-			[]string{"fetcher/TestHerdThatLeaves", "pace/TestNobodyWaitsPastItsContext"}},
+			[]string{"fetcher/TestHerdThatLeaves", "fetcher/TestTurnEndsInTime", "pace/TestNobodyWaitsPastItsContext"}},
 		{"No fetch of robots.txt takes longer than Options.Timeout, even if a base or a callback blocks.", "stuck",
 			[]string{"fetcher/TestStuckBases", "fetcher/TestRuleThatBlocks"}},
 		{"A redirect of robots.txt leads to no private address, whatever name it uses.", "",
