@@ -91,11 +91,9 @@ func (b *builder) group(agent string) *Group {
 		g.agent = strings.Clone(agent)
 	}
 	n := len(b.patterns)
-	var text strings.Builder // to allocate once
-	text.Grow(n + len(b.written))
-	text.Write(b.patterns)
-	text.Write(b.written)
-	g.rules, g.written = rules{text.String()[:n], slices.Clone(b.rules), b.dialect.inOrder}, text.String()[n:]
+	b.patterns = append(b.patterns, b.written...) // to allocate once
+	text := string(b.patterns)
+	g.rules, g.written = rules{text[:n], slices.Clone(b.rules), b.dialect.inOrder}, text[n:]
 	for i := 0; i < len(g.lines) && !g.hasDelay; i++ {
 		if g.lines[i].kind == delay {
 			_, value, _ := b.dialect.split(g.text(i))

@@ -24,11 +24,15 @@ type record struct {
 type scanner struct {
 	record  // the record that next has read; line and grouped carry over to the following one
 	dialect *Dialect
-	file    string // UTF-8, without a byte order mark; each line ends at LF or CRLF
+	file    string // UTF-8, without a byte order mark
 	pos     int    // where the next line starts
-	hash    int    // where the next "#" from pos on is, or the length of the file
 	cut     bool   // a line was cut at dialect.lineMax, and its rest is the next record
 	inRules bool   // the open group has a rule
+
+	// Each byte of a file is searched once for LF, and once for "#".
+	lineFeed int  // where the next LF is, or the length of the file; out of date if less than pos
+	hash     int  // where the next "#" is, or the length of the file; from pos on
+	hasCR    bool // the file has a CR; most have none
 
 	// skipRules makes next skip lines that begin as rules do, until a user-agent line. It is set in
 	// groups that the crawler does not obey, which have a quarter of the rules of real files.
@@ -42,27 +46,8 @@ const maxText = 512 << 20
 // scan returns a scanner of the file before its first record.
 func (f *File) scan() scanner {
 	text := f.dialect.decode(f.Text())
-	text = withoutLoneCR(text[:min(len(text), maxText)])
-	return scanner{dialect: &f.dialect, file: text, hash: indexByte(text, '#')}
-}
-
-// withoutLoneCR returns text with LF for each CR that is not followed by LF. Few files have one.
-func withoutLoneCR(text string) string {
-	for i := 0; ; i += len("\r\n") {
-		i += indexByte(text[i:], '\r')
-		switch {
-		case i == len(text):
-			return text
-		case i+1 == len(text) || text[i+1] != '\n':
-			b := []byte(text)
-			for ; i < len(b); i++ {
-				if b[i] == '\r' && (i+1 == len(b) || b[i+1] != '\n') {
-					b[i] = '\n'
-				}
-			}
-			return view(b)
-		}
-	}
+	text = text[:min(len(text), maxText)]
+	return scanner{dialect: &f.dialect, file: text, lineFeed: -1, hasCR: contains(text, '\r'), hash: indexByte(text, '#')}
 }
 
 // next reads the next record and returns its name and value as written, without white space around
@@ -103,20 +88,28 @@ func (s *scanner) next() (name, value string, ok bool) {
 	return "", "", true
 }
 
-// nextLine reads the next line and returns it without its end. ok is false if there is none.
+// nextLine reads to the end of a line, which is CR, LF or CRLF, and returns the line without it. ok
+// is false if there is no line.
 func (s *scanner) nextLine() (line string, ok bool) {
-	if s.pos >= len(s.file) {
+	start := s.pos
+	if start >= len(s.file) {
 		return "", false
 	}
-	line = s.file[s.pos:]
-	s.line++
-	if i := strings.IndexByte(line, '\n'); i >= 0 {
-		line = line[:i]
-		s.pos += i + 1
-	} else {
-		s.pos = len(s.file)
+	if s.lineFeed < start {
+		s.lineFeed = start + indexByte(s.file[start:], '\n')
 	}
-	return strings.TrimSuffix(line, "\r"), true
+	line = s.file[start:s.lineFeed]
+	s.line++
+	s.pos = min(s.lineFeed+1, len(s.file))
+	if s.hasCR {
+		if i := strings.IndexByte(line, '\r'); i >= 0 {
+			if i+1 < len(line) { // no CRLF
+				s.pos = start + i + 1
+			}
+			line = line[:i]
+		}
+	}
+	return line, true
 }
 
 // indexByte returns where the first c is in s, or the length of s.
