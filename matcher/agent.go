@@ -80,7 +80,10 @@ func (c *choice) add(s *scanner, name, value string) {
 			s.skipRules = !c.obeys
 		}
 		if c.obeys && c.dialect.canBegin(value) {
-			c.obeyed.addRules(s, value)
+			c.obeyed.addRule(s, value)
+			if c.dialect.indexHTML {
+				c.obeyed.addFolder(s, value)
+			}
 		}
 	case s.kind == other || s.kind == delay:
 		if c.obeys || !c.decided {

@@ -75,8 +75,12 @@ func (b *builder) removeGroups(n int) {
 	}
 }
 
-// addLine adds a text of the record that the scanner has read. The text is given in parts.
+// addLine adds a text of the record that the scanner has read, if the record has none. The text
+// is given in parts.
 func (b *builder) addLine(s *scanner, parts ...string) {
+	if n := len(b.lines); n > 0 && b.lines[n-1].number == s.line {
+		return
+	}
 	b.lines = append(b.lines, line{s.line, int32(len(b.written)), s.kind})
 	for _, p := range parts {
 		b.written = append(b.written, p...)
@@ -103,37 +107,34 @@ func (b *builder) group(agent string) *Group {
 	return g
 }
 
-// addRules adds the rule that the scanner has read. With Dialect.indexHTML, a rule that allows an
-// index page allows its folder, too. The value is kept as written if a rule has another pattern.
-func (b *builder) addRules(s *scanner, value string) {
-	changed := b.addRule(s, value)
-	if b.dialect.indexHTML && s.kind == allow {
-		slash := strings.LastIndexByte(value, '/')
-		if slash >= 0 && strings.HasPrefix(value[slash:], "/index.htm") {
-			b.addRule(s, value[:slash+1]+"$")
-			changed = true
-		}
-	}
-	if changed {
+// addFolder adds a rule for the folder of an index page, if the rule that the scanner has read,
+// and that addRule has added, allows one.
+func (b *builder) addFolder(s *scanner, value string) {
+	slash := strings.LastIndexByte(value, '/')
+	if s.kind == allow && slash >= 0 && strings.HasPrefix(value[slash:], "/index.htm") {
+		b.addRule(s, value[:slash+1]+"$")
 		b.addLine(s, value)
 	}
 }
 
-// addRule adds a rule with the given pattern, and reports whether its normal form is another. The
-// scanner has read the rule. A pattern with control bytes matches nothing and is left out.
-func (b *builder) addRule(s *scanner, pattern string) (changed bool) {
+// addRule adds a rule with the given pattern, brought to normal form. The scanner has read the
+// rule. A pattern with control bytes matches nothing and is left out. The pattern is kept as it is
+// written if its normal form is another.
+func (b *builder) addRule(s *scanner, pattern string) {
 	body, anchored := strings.CutSuffix(pattern, "$")
 	props := propertiesOf(body)
 	if props&control != 0 && !b.dialect.controls {
-		return false
+		return
 	}
 	begin := len(b.patterns)
 	if props&altered == 0 {
 		b.patterns = append(b.patterns, pattern...)
 	} else {
 		b.patterns = b.dialect.form.appendNormal(b.patterns, pattern, asPattern)
-		normal := view(b.patterns[begin:])
-		pattern, changed = normal, normal != pattern
+		if normal := view(b.patterns[begin:]); normal != pattern {
+			b.addLine(s, pattern)
+			pattern = normal
+		}
 	}
 	b.rules = append(b.rules, rule{})
 	r := &b.rules[len(b.rules)-1]
@@ -142,7 +143,6 @@ func (b *builder) addRule(s *scanner, pattern string) (changed bool) {
 	if (anchored || props&star != 0) && !b.dialect.literal {
 		r.shape = shapeOf(pattern)
 	}
-	return changed
 }
 
 // Agent returns the user-agent value of the group, as written in the first line

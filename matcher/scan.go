@@ -96,7 +96,10 @@ func (s *scanner) nextLine() (line string, ok bool) {
 		return "", false
 	}
 	if s.lineFeed < start {
-		s.lineFeed = start + indexByte(s.file[start:], '\n')
+		s.lineFeed = len(s.file)
+		if i := strings.IndexByte(s.file[start:], '\n'); i >= 0 {
+			s.lineFeed = start + i
+		}
 	}
 	line = s.file[start:s.lineFeed]
 	s.line++
