@@ -22,13 +22,11 @@ func keys[V, S any](c *Cache[V, S]) []string {
 
 // boundFor returns the bound at which n entries with short keys and this cost fill a map of one shard.
 func boundFor(n int, cost int64) int64 {
-	c := New[int, int](room)
-	s := &c.shards[0]
+	c := New[int, int](shardBytes)
 	for i := range n {
-		id := s.insert(uint32(i*7919), fmt.Sprint("k", i))
-		s.set(id, "", i, uint32(cost), nil, 0)
+		c.Put(fmt.Sprint("k", i), i, cost, nil)
 	}
-	return s.size
+	return c.Bytes()
 }
 
 func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
@@ -76,7 +74,7 @@ func TestEntryLargerThanTheBound(t *testing.T) {
 	if got := keys(c); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("left %q, want only b", got)
 	}
-	if len(c.parts.byHash) != 0 {
+	if len(c.parts) != 0 {
 		t.Errorf("a part that no entry holds is still there")
 	}
 }
@@ -125,15 +123,18 @@ func TestAgainstAPlainMap(t *testing.T) {
 func check[V, S any](t *testing.T, c *Cache[V, S]) {
 	t.Helper()
 	var size int64
-	var used int
+	used := 0
 	holds := map[*Part[S]]uint32{}
 	for i := range c.shards {
 		s := &c.shards[i]
+		checkShard(t, s)
 		size += s.size
-		used += int(s.used)
-		checkShard(t, s, holds)
+		used += len(s.slots)
+		for j := range s.slots {
+			holds[s.slots[j].part]++
+		}
 	}
-	for _, p := range c.parts.byHash {
+	for _, p := range c.parts {
 		size += p.cost
 		if p.holds != holds[p] {
 			t.Errorf("a part counts %d holds, entries have %d", p.holds, holds[p])
@@ -144,46 +145,29 @@ func check[V, S any](t *testing.T, c *Cache[V, S]) {
 	}
 }
 
-func checkShard[V, S any](t *testing.T, s *shard[V, S], holds map[*Part[S]]uint32) {
+func checkShard[V, S any](t *testing.T, s *shard[V, S]) {
 	t.Helper()
-	want := int64(cap(s.entries))*(slotCost[V, S]()-4) + int64(len(s.index))*4
-	var used uint32
-	for id := s.head; id != none; id = s.entries[id].next {
-		e := &s.entries[id]
-		used++
-		want += int64(e.cost)
-		if e.part != nil {
-			holds[e.part]++
-		}
-		if found, ok := s.find(e.hash, e.key); !ok || found != id {
+	size := int64(cap(s.slots)) * slotCost[V, S]()
+	for i := range s.slots {
+		e := &s.slots[i]
+		size += int64(e.cost)
+		if s.find(e.hash, e.key) != e {
 			t.Errorf("%q is not found where it is", e.key)
 		}
 	}
-	inIndex := 0
-	for _, place := range s.index {
-		if place != 0 {
-			inIndex++
+	linked := 0
+	for _, id := range s.index {
+		for ; id != 0; id = s.slots[id-1].next {
+			linked++
 		}
 	}
-	if used != s.used || inIndex != int(s.used) || s.size != want {
-		t.Errorf("%d slots, %d in the index and %d bytes, want %d and %d", s.used, inIndex, s.size, used, want)
+	if linked != len(s.slots) || len(s.index) != cap(s.slots)+1 || s.size != size {
+		t.Errorf("%d slots of %d are in chains, %d chains, %d bytes, want %d", linked, len(s.slots), len(s.index), s.size, size)
 	}
-	prev := none
-	for id := s.head; id != none; id = s.entries[id].next {
-		if s.entries[id].prev != prev {
-			t.Errorf("slot %d: prev %d, want %d", id, s.entries[id].prev, prev)
+	for i, e := range s.slots[len(s.slots):cap(s.slots)] {
+		if e.key != "" || e.part != nil {
+			t.Errorf("unused slot %d keeps %q", i, e.key)
 		}
-		prev = id
-	}
-	if s.tail != prev {
-		t.Errorf("tail %d, want %d", s.tail, prev)
-	}
-	var last uint64
-	if s.tail != none {
-		last = hasTail | uint64(s.entries[s.tail].stamp)
-	}
-	if got := s.last.Load(); got != last {
-		t.Errorf("last is %#x, want %#x", got, last)
 	}
 }
 
@@ -212,7 +196,7 @@ func TestPartIsHeldAndChargedOnce(t *testing.T) {
 		c.Drop(last)
 	}
 	c.Delete("c")
-	if len(c.parts.byHash) != 0 {
+	if len(c.parts) != 0 {
 		t.Errorf("the part is still there, and nobody holds it")
 	}
 	if again := share("new"); again.Value() != "new" {
@@ -256,7 +240,7 @@ func TestBoundIsThatOfAllShards(t *testing.T) {
 			c.Put(key, i, 1000, nil)
 		}
 	}
-	if got := int(s.used); got != 500 {
+	if got := len(s.slots); got != 500 {
 		t.Errorf("one shard of a half-empty map keeps %d entries, want 500", got)
 	}
 	c.Put("large", 1, 1<<20-1000, nil)
@@ -365,5 +349,17 @@ func TestPutReturnsWhatItReplaced(t *testing.T) {
 		if got := c.Put("key", put.value, put.cost, nil); got != put.want {
 			t.Errorf("9/%s: Put(%q) = %q, want %q", put.name, put.value, got, put.want)
 		}
+	}
+}
+
+// TestEntryPutMeanwhileIsNotTheOldest puts an entry between the moment at which ages are measured and the sample.
+func TestEntryPutMeanwhileIsNotTheOldest(t *testing.T) {
+	c := New[int, int](shardBytes)
+	c.Put("old", 1, 1, nil)
+	before := c.clock.Load()
+	c.Put("new", 1, 1, nil)
+	c.clock.Store(before)
+	if key, _ := c.oldest(); key != "old" {
+		t.Errorf("the oldest is %s, want old", key)
 	}
 }

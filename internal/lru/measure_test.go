@@ -132,6 +132,29 @@ func TestFrontier(t *testing.T) {
 	}
 }
 
+// TestOldHostsGo fills the map and then puts a quarter more. Of the younger half no host is removed for them, also
+// not where hosts of one age have neighbouring slots.
+func TestOldHostsGo(t *testing.T) {
+	const hosts = 20_000
+	c := New[int, int](boundForHosts(hosts))
+	n := 0
+	for ; c.Len() == n; n++ { // until the map is full
+		c.Put(host(n), n, recordCost, nil)
+	}
+	for i := range n / 4 {
+		c.Put(host(n+i), i, recordCost, nil)
+	}
+	removed := 0
+	for i := n / 2; i < n; i++ {
+		if _, ok := c.Get(host(i)); !ok {
+			removed++
+		}
+	}
+	if removed > n/1000 {
+		t.Errorf("%d hosts of the younger half of %d are removed, want hardly any", removed, n)
+	}
+}
+
 // boundForHosts returns the bound at which the map has room for about n hosts.
 func boundForHosts(n int) int64 {
 	c := New[int, int](room)

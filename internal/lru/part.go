@@ -2,7 +2,6 @@ package lru
 
 import (
 	"hash/maphash"
-	"sync"
 	"unsafe"
 )
 
@@ -14,7 +13,7 @@ type Part[S any] struct {
 	hash  uint64
 	cost  int64
 
-	// Guarded by parts.mu.
+	// Guarded by Cache.partsMu.
 	holds   uint32
 	charged bool // an entry has held the part, so it counts towards the bound
 }
@@ -22,21 +21,15 @@ type Part[S any] struct {
 // Value returns the content.
 func (p *Part[S]) Value() S { return p.value }
 
-// parts is the table of all parts in use, by hash. Get does not use it.
-type parts[S any] struct {
-	mu     sync.Mutex
-	byHash map[uint64]*Part[S]
-}
-
 // Hash returns the hash by which parts are found. Its key is random, so no host can choose content with a
 // given hash.
 func (c *Cache[V, S]) Hash(content string) uint64 { return maphash.String(c.seed, content) }
 
 // Find returns the part with that hash, and a hold on it, or nil if there is none.
 func (c *Cache[V, S]) Find(hash uint64) *Part[S] {
-	c.parts.mu.Lock()
-	defer c.parts.mu.Unlock()
-	p := c.parts.byHash[hash]
+	c.partsMu.Lock()
+	defer c.partsMu.Unlock()
+	p := c.parts[hash]
 	if p != nil {
 		p.holds++
 	}
@@ -48,17 +41,14 @@ func (c *Cache[V, S]) Find(hash uint64) *Part[S] {
 // Two contents may have one hash. The caller must compare the Value of the part with its own value, and Drop
 // a part that differs.
 func (c *Cache[V, S]) Share(hash uint64, value S, cost int64) *Part[S] {
-	c.parts.mu.Lock()
-	defer c.parts.mu.Unlock()
-	if p := c.parts.byHash[hash]; p != nil {
-		p.holds++
-		return p
+	c.partsMu.Lock()
+	defer c.partsMu.Unlock()
+	p := c.parts[hash]
+	if p == nil {
+		p = &Part[S]{value: value, hash: hash, cost: max(cost, 0) + partCost[S]()}
+		c.parts[hash] = p
 	}
-	p := &Part[S]{value: value, hash: hash, cost: max(cost, 0) + partCost[S](), holds: 1}
-	if c.parts.byHash == nil {
-		c.parts.byHash = make(map[uint64]*Part[S])
-	}
-	c.parts.byHash[hash] = p
+	p.holds++
 	return p
 }
 
@@ -68,8 +58,8 @@ func (c *Cache[V, S]) charge(p *Part[S]) {
 	if p == nil {
 		return
 	}
-	c.parts.mu.Lock()
-	defer c.parts.mu.Unlock()
+	c.partsMu.Lock()
+	defer c.partsMu.Unlock()
 	if !p.charged {
 		p.charged = true
 		c.bytes.Add(p.cost)
@@ -81,10 +71,10 @@ func (c *Cache[V, S]) Drop(p *Part[S]) {
 	if p == nil {
 		return
 	}
-	c.parts.mu.Lock()
-	defer c.parts.mu.Unlock()
+	c.partsMu.Lock()
+	defer c.partsMu.Unlock()
 	if p.holds--; p.holds == 0 {
-		delete(c.parts.byHash, p.hash)
+		delete(c.parts, p.hash)
 		if p.charged {
 			c.bytes.Add(-p.cost)
 		}
