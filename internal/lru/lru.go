@@ -25,6 +25,7 @@ import (
 	"hash/maphash"
 	"iter"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -45,6 +46,7 @@ const (
 type Cache[V, S any] struct {
 	max    int64
 	seed   maphash.Seed
+	shift  uint // a hash shifted right by this is the number of its shard
 	shards []shard[V, S]
 
 	// Every Put changes the next fields. The padding keeps them off the cache line that every Get reads.
@@ -61,17 +63,23 @@ func New[V, S any](max int64) *Cache[V, S] {
 	if max > shardBytes {
 		n = maxShards
 	}
-	c := &Cache[V, S]{max: max, seed: maphash.MakeSeed(), shards: make([]shard[V, S], n), parts: map[uint64]*Part[S]{}}
+	c := &Cache[V, S]{
+		max:    max,
+		seed:   maphash.MakeSeed(),
+		shift:  uint(64 - bits.TrailingZeros(uint(n))),
+		shards: make([]shard[V, S], n),
+		parts:  map[uint64]*Part[S]{},
+	}
 	for i := range c.shards {
 		c.shards[i].resize(0)
 	}
 	return c
 }
 
-// home returns the low half of the hash of a key, and the shard that the high half selects.
+// home returns the low half of the hash of a key, and the shard that the high bits select.
 func (c *Cache[V, S]) home(key string) (uint32, *shard[V, S]) {
 	h := maphash.String(c.seed, key)
-	return uint32(h), &c.shards[h>>32&uint64(len(c.shards)-1)]
+	return uint32(h), &c.shards[h>>c.shift]
 }
 
 // now returns the stamp of a hit. It is later than the stamp of the last Put and earlier than the stamp of the
