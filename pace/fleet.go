@@ -1,6 +1,7 @@
 package pace
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -69,37 +70,40 @@ type ticket struct {
 	ended bool
 }
 
-// admit reports whether the fleet lets the first in h's line start now. If it does not, admit
-// asks the store, or sets a timer for the next question, unless one of the two is under way.
-func (p *Pacer) admit(h *host, now instant) bool {
-	t := h.ticket
-	switch {
-	case t == nil:
+// admit returns what w, the first in its line, waits for in the fleet: nothing if it may start
+// now. Otherwise admit asks the store, unless a question is under way or not yet due.
+func (p *Pacer) admit(w *waiter, now instant) obstacle {
+	h, t := w.host, w.host.ticket
+	if t == nil {
 		p.fleet.tickets++
-		h.ticket = &ticket{host: h, scopes: h.first().scopes, name: p.fleet.name + "." + strconv.FormatUint(p.fleet.tickets, 36)}
+		h.ticket = &ticket{host: h, scopes: w.scopes, name: p.fleet.name + "." + strconv.FormatUint(p.fleet.tickets, 36)}
 		p.ask(h.ticket, true)
+		return obstacle{h, w.waitsFor.why, now}
+	}
+	o := obstacle{cmp.Or(t.inTheWay, h), w.waitsFor.why, now}
+	switch {
 	case t.renew != nil && t.after == 0: // passed, with no start to ask for
-		return true
+		return obstacle{}
 	case t.cancel != nil:
 	case now < t.next:
 		if t.start-now > p.fleet.usual { // a shorter time is the usual time of a call, and no wait
-			h.first().why = t.reason()
+			o.why = t.obstacle().why
 		}
-		p.setTimer(h, t.next-now)
+		o.at = t.next
 	case (t.granted || t.unshared) && now-t.start <= lateness:
-		return true
+		return obstacle{}
 	default:
 		p.ask(t, false)
 	}
-	return false
+	return o
 }
 
-// reason returns what a ticket without a start waits for.
-func (t *ticket) reason() Reason {
+// obstacle returns what a ticket without a start waits for.
+func (t *ticket) obstacle() obstacle {
 	if t.inTheWay != nil {
-		return ReasonScope
+		return obstacle{t.inTheWay, ReasonScope, t.start}
 	}
-	return ReasonShared
+	return obstacle{t.host, ReasonShared, t.start}
 }
 
 // keys returns the Keys of the scopes of a ticket.
@@ -146,18 +150,9 @@ func (p *Pacer) ask(t *ticket, first bool) {
 // flight gets no further start.
 func (p *Pacer) finishAsk(t *ticket, g Grant, ok bool, asked instant) {
 	t.cancel = nil
-	now := p.now()
-	p.touch(t.host) // before those who wait for its scopes
-	for _, s := range t.scopes {
-		if !t.known {
-			s.asking--
-			p.touch(s)
-		}
-	}
+	now, first := p.now(), !t.known
 	switch {
 	case t.ended:
-		p.pumpAll()
-		return
 	case ok:
 		p.fleet.measureCall(asked, now, g.Clock)
 		p.register(now)
@@ -176,6 +171,13 @@ func (p *Pacer) finishAsk(t *ticket, g Grant, ok bool, asked instant) {
 		t.unshared, t.known, t.inTheWay, t.start, t.next = true, false, nil, now, now
 	}
 	p.reschedule(t.host)
+	p.findRoom(t.host.first()) // it is in line at a scope in the way before others have room there
+	for _, s := range t.scopes {
+		if first {
+			s.asking--
+			s.wake()
+		}
+	}
 }
 
 // applyGrant updates a ticket by an answer of the store, or by a message if answer is false. A
@@ -314,7 +316,7 @@ func (p *Pacer) mayPassOn(t *ticket) bool {
 	if w == nil || n == 0 || len(t.scopes)+len(w.scopes) > 0 || t.host.outage.away || t.host.breaker.troubled() {
 		return false
 	}
-	at, _ := t.host.dueAfter(w.gap)
+	at := t.host.dueAfter(w.gap).at
 	until := t.began + p.fleet.quantum()
 	if n > 1 && max(w.gap, t.gap, t.host.adaptive()) > 0 {
 		if t.after == 0 || w.delay > t.gap {

@@ -315,6 +315,24 @@ func TestProbeWithoutBody(t *testing.T) {
 	})
 }
 
+// Who waits for a probe starts when its answer begins well, and does not wait for its body.
+func TestProbeLetsTheLineGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, r := pacer(t, Limits{}, nil), newTrail()
+		for range 3 {
+			outcome(take(t, p, host1, 0), 502)
+		}
+		probe := take(t, p, host1, 0)
+		settled := queue(p, r, 1)
+		time.Sleep(time.Second)
+		probe.Answer(200, nil)
+		time.Sleep(time.Second)
+		probe.Done()
+		settled()
+		r.check(t, "11s 0")
+	})
+}
+
 func (c *tester) n(n int64) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -31,7 +31,6 @@ type host struct {
 	spread      time.Duration // by how much a time in flight differs from took, on average
 
 	usedLately  bool      // used again since the sweep last came by
-	pumping     bool      // in Pacer.todo
 	pending     int       // number of waiters of other authorities that need a turn here, guests or not
 	guests      list.List // waiters of other authorities that wait for room here, by number; of each class the first
 	guestCount  int       // number of waiters in guests, with all of their classes
@@ -43,7 +42,6 @@ type host struct {
 	gaps   time.Duration // sum of the gaps of the waiters, so that nobody need walk the line
 	outage outage        // of the store, by the calls for this host
 	ticket *ticket       // of the first waiter; nil until it needs one
-	timer  *time.Timer   // runs pump when the first waiter is due; nil until needed
 }
 
 // A waiter is one caller in line.
@@ -59,12 +57,21 @@ type waiter struct {
 	delay    time.Duration // Crawl-delay, as obeyed
 	gap      time.Duration // from the start before to its own, without Limits.Adapt
 	came     instant
-	deadline instant // the last moment at which a turn is of use
-	why      Reason  // what it waited for last
+	deadline instant  // the last moment at which a turn is of use
+	late     instant  // when MaxWait is over
+	waitsFor obstacle // by its last look
 
-	ready chan struct{} // closed once turn or err is set
+	wake  chan struct{} // has room for one signal
+	timer *time.Timer   // for the next step, at late at the latest
 	turn  Turn
 	err   error
+}
+
+// An obstacle is what a request waits for.
+type obstacle struct {
+	in  *host   // the authority or the scope that has no room; nil if there is room
+	why Reason  // ReasonNone if there is room, or for a call of the store that takes no longer than usual
+	at  instant // when there is room, as far as is known; not after now if something else than time is in the way
 }
 
 // first returns the first waiter in line, or nil.
@@ -135,61 +142,68 @@ func (h *host) adaptive() time.Duration {
 
 // dueAfter returns when a start with this gap to the last one may happen, as far as this
 // process knows, and what it waits for until then. It does not look at requests in flight.
-func (h *host) dueAfter(gap time.Duration) (instant, Reason) {
+func (h *host) dueAfter(gap time.Duration) obstacle {
 	slow := h.adaptive()
 	at := h.afterLast(max(gap, slow))
 	tries := h.breaker.probeDue()
 	switch {
 	case tries > never && tries >= max(at, h.until):
-		return tries, ReasonBreaker
+		return obstacle{h, ReasonBreaker, tries}
 	case h.until >= at:
-		return h.until, h.untilReason
+		return obstacle{h, h.untilReason, h.until}
 	case slow > gap:
-		return at, ReasonAdapt
+		return obstacle{h, ReasonAdapt, at}
 	case gap > h.ownGap:
-		return at, ReasonDelay
+		return obstacle{h, ReasonDelay, at}
 	}
-	return at, ReasonGap
+	return obstacle{h, ReasonGap, at}
 }
 
-// next returns when the first in line may start, and what it waits for until then. If
-// something else than time is in the way, the moment is now.
-func (h *host) next(now instant) (instant, Reason) {
-	w, blocked := h.first(), ReasonShared
-	at, why := h.dueAfter(w.gap)
-	if t := h.ticket; t != nil && t.start > at {
-		at, why = t.start, t.reason()
+// next returns what the first in line waits for. If it is due, but has not looked since, that is
+// what it waited for last.
+func (h *host) next(now instant) obstacle {
+	w, t := h.first(), h.ticket
+	o, scope := h.dueAfter(w.gap), w.guestOf()
+	if t != nil && t.start > o.at {
+		o = t.obstacle()
 		if h.breaker.troubled() {
-			why = ReasonBreaker
+			o.why = ReasonBreaker
 		}
 	}
-	if s := w.guestOf(); s != nil {
-		blocked = ReasonScope
-		if free, _ := s.dueAfter(s.ownGap); free > at {
-			at, why = free, ReasonScope
+	if scope != nil {
+		if at := scope.dueAfter(scope.ownGap).at; at > o.at {
+			o = obstacle{scope, ReasonScope, at}
 		}
 	}
-	if at > now {
-		return at, why
+	full := h.whyFull()
+	switch {
+	case o.at > now:
+		return o
+	case full != ReasonNone:
+		return obstacle{h, full, now}
+	case scope != nil: // maybe that of an older request of its class
+		return obstacle{scope, ReasonScope, now}
+	case t != nil:
+		return obstacle{h, ReasonShared, now}
 	}
-	return now, cmp.Or(h.whyFull(), blocked)
+	return obstacle{w.waitsFor.in, cmp.Or(w.waitsFor.why, ReasonShared), now}
 }
 
-// arrival returns when a newcomer with this Crawl-delay could start at the earliest, after all
-// waiters, and what it waits for until then: ReasonNone if it may start now.
+// arrival returns what a newcomer with this Crawl-delay has to wait for, after all waiters.
 //
 // Each waiter, and then the newcomer, starts at least its gap and at least the
 // adaptive gap after the one before. So the newcomer's turn cannot come before the
 // larger of the two sums.
-func (h *host) arrival(delay time.Duration, now instant) (instant, Reason) {
+func (h *host) arrival(delay time.Duration, now instant) obstacle {
 	n := h.line.Len()
 	if n == 0 {
-		return h.roomFor(h.pacer.arrivals+1, h.gap(h.delay, delay), now)
+		return h.obstacleTo(h.pacer.arrivals+1, h.gap(h.delay, delay), now)
 	}
-	at, why := h.next(now)
+	o := h.next(now)
 	last := waiterAt(h.line.Back())
 	gaps := h.gaps - h.first().gap + h.gap(last.delay, delay)
-	return at + times(max(gaps, times(h.adaptive(), n)), h.share()), why
+	o.at += times(max(gaps, times(h.adaptive(), n)), h.share())
+	return o
 }
 
 // times returns n times d without overflow.

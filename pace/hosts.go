@@ -86,26 +86,25 @@ func (p *Pacer) appendStatuses(found []HostStatus, hosts []*host) []HostStatus {
 // status returns the status of h. now and wall are the same moment, by the two clocks.
 func (h *host) status(now instant, wall time.Time) HostStatus {
 	s := HostStatus{Authority: h.authority, Waiting: h.line.Len(), Guests: h.guestCount, InFlight: h.flying}
-	var next instant
-	w := h.oldest()
+	w, o := h.oldest(), obstacle{}
 	switch {
 	case w == nil:
-		next, s.Reason = h.arrival(0, now)
+		o = h.arrival(0, now)
 	case w.host != h:
-		next, s.Reason = h.roomFor(w.number, h.ownGap, now)
+		o = h.obstacleTo(w.number, h.ownGap, now)
 	default:
-		next, s.Reason = h.next(now)
-		if s.Reason == ReasonScope {
-			s.Scope = h.obstacleKey()
-		}
-	}
-	if s.Reason == ReasonNone && h.breaker.probing() > never {
-		s.Reason = ReasonBreaker // the probe is another process's
+		o = h.next(now)
 	}
 	if w != nil {
 		s.Since = wall.Add(w.came - now).Round(0)
 	}
-	s.Next = wall.Add(next - now).Round(0)
+	s.Next, s.Reason = wall.Add(o.at-now).Round(0), o.why
+	if o.why == ReasonScope {
+		s.Scope = o.in.authority
+	}
+	if s.Reason == ReasonNone && h.breaker.probing() > never {
+		s.Reason = ReasonBreaker // the probe is another process's
+	}
 	if h.breaker != nil && (h.breaker.open || s.Reason == ReasonBreaker) {
 		s.Trouble = h.trouble(now)
 	}

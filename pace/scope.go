@@ -162,7 +162,7 @@ func (h *host) setLimits(l *Limits) error {
 	for e := h.line.Front(); e != nil; e = e.Next() {
 		h.updateGap(waiterAt(e))
 	}
-	h.pacer.touch(h)
+	h.wake()
 	return nil
 }
 
@@ -183,33 +183,22 @@ func (h *host) oldest() *waiter {
 	return own
 }
 
-// obstacleKey returns the Key of the scope that the first in h's line waits for, "" if it
-// waits for none.
-func (h *host) obstacleKey() string {
-	s := h.first().guestOf()
-	if t := h.ticket; t != nil && t.inTheWay != nil {
-		s = t.inTheWay
+// obstacleTo returns what the request with this number that keeps this gap waits for at h. A ticket
+// that awaits its first answer of the store takes a place here. With a gap nobody starts beside
+// it, since its start is not known.
+func (h *host) obstacleTo(number uint64, gap time.Duration, now instant) obstacle {
+	o := h.dueAfter(gap)
+	if o.at > now {
+		return o
 	}
-	if s == nil {
-		return ""
+	older, full := h.oldest(), h.whyFull()
+	switch {
+	case full != ReasonNone:
+		return obstacle{h, full, now}
+	case older != nil && older.number < number || h.keptFrom(number) || gap > 0 && h.asking > 0:
+		return obstacle{h, ReasonScope, now}
 	}
-	return s.authority
-}
-
-// roomFor returns when h has room for the request with this number that keeps this gap, and what is
-// in the way: ReasonNone if there is room now. If something else than time is in the way, the moment
-// is now. A ticket that awaits its first answer of the store takes a place here. With a gap nobody
-// starts beside it, since its start is not known.
-func (h *host) roomFor(number uint64, gap time.Duration, now instant) (instant, Reason) {
-	at, why := h.dueAfter(gap)
-	if at <= now {
-		at, why = now, h.whyFull()
-	}
-	older := h.oldest()
-	if why == ReasonNone && (older != nil && older.number < number || h.keptFrom(number) || gap > 0 && h.asking > 0) {
-		why = ReasonScope
-	}
-	return at, why
+	return obstacle{at: now}
 }
 
 // keptFrom reports whether the room of h is kept for an older request than the one with this
@@ -221,42 +210,34 @@ func (h *host) keptFrom(number uint64) bool {
 	return h.spaced() || h.flying+h.asking+1 >= h.places()
 }
 
-// obstacle returns when a newcomer at h with this Crawl-delay and these scopes could start, and
-// what it waits for until then: ReasonNone if it may start now. scope is the scope in the way,
-// nil if the authority or its line is.
-func (h *host) obstacle(scopes []*host, delay time.Duration, now instant) (at instant, why Reason, scope *host) {
-	at, why = h.arrival(delay, now)
-	if why == ReasonScope && h.line.Len() == 0 {
-		scope = h
-	}
+// obstacle returns what a newcomer at h with this Crawl-delay and these scopes has to wait for.
+func (h *host) obstacle(scopes []*host, delay time.Duration, now instant) obstacle {
+	o := h.arrival(delay, now)
 	for _, s := range scopes {
-		free, full := s.roomFor(h.pacer.arrivals+1, s.ownGap, now)
+		other := s.obstacleTo(h.pacer.arrivals+1, s.ownGap, now)
 		if n := s.guestCount + s.line.Len(); n > 0 { // it comes after all who wait there
-			free, full = free+times(s.ownGap, n*s.share()), ReasonScope
+			other = obstacle{s, ReasonScope, other.at + times(s.ownGap, n*s.share())}
 		}
-		if full != ReasonNone && (why == ReasonNone || free > at) {
-			at, why, scope = free, ReasonScope, s
+		if other.in != nil && (o.in == nil || other.at > o.at) {
+			o = obstacle{s, ReasonScope, other.at}
 		}
 	}
-	return at, why, scope
+	return o
 }
 
-// blocker returns the first of w's authority and scopes that has no room for it, nil if all
-// have room. at is when there will be room, or now if something else than time is in the way.
-// The scopes are not looked at if the store decides about them.
-func (w *waiter) blocker(now instant) (in *host, at instant, why Reason) {
-	if at, why = w.host.roomFor(w.number, w.gap, now); why != ReasonNone {
-		return w.host, at, why
-	}
-	if w.storeDecides() {
-		return nil, now, ReasonNone
+// obstacle returns what w, the first in line at its authority, waits for: room there, or in the
+// first of its scopes that has none. The scopes are not looked at if the store decides about them.
+func (w *waiter) obstacle(now instant) obstacle {
+	o := w.host.obstacleTo(w.number, w.gap, now)
+	if o.in != nil || w.storeDecides() {
+		return o
 	}
 	for _, s := range w.scopes {
-		if at, why = s.roomFor(w.number, s.ownGap, now); why != ReasonNone {
-			return s, at, ReasonScope
+		if o := s.obstacleTo(w.number, s.ownGap, now); o.in != nil {
+			return obstacle{s, ReasonScope, o.at}
 		}
 	}
-	return nil, now, ReasonNone
+	return o
 }
 
 // A class is the requests that wait for scopes and name the same ones in the same order,
@@ -326,6 +307,7 @@ func (w *waiter) leaveClass() {
 		delete(w.host.pacer.classes, c.name)
 	default:
 		c.joinLine(in)
+		in.wake()
 	}
 }
 
@@ -342,11 +324,11 @@ func (c *class) leaveLine() {
 	w := c.oldest()
 	c.in.guests.Remove(c.inGuests)
 	c.in.guestCount -= c.waiters.Len()
-	w.host.pacer.touch(c.in)
+	c.in.wake()
 	for _, s := range w.scopes {
 		if s.roomKeptFor == w {
 			s.roomKeptFor = nil
-			w.host.pacer.touch(s)
+			s.wake()
 		}
 	}
 }
@@ -365,7 +347,7 @@ func (w *waiter) waitIn(in *host, now instant) {
 	default:
 		// The scope that w waited for has room now, and the next has none, since a younger
 		// request has started there. In a fleet the store looks for that.
-		if _, why := c.in.roomFor(w.number, c.in.ownGap, now); why == ReasonNone && !w.storeDecides() && in.youngest > w.number {
+		if o := c.in.obstacleTo(w.number, c.in.ownGap, now); o.in == nil && !w.storeDecides() && in.youngest > w.number {
 			w.overtaken = true
 		}
 		c.leaveLine()
@@ -373,10 +355,9 @@ func (w *waiter) waitIn(in *host, now instant) {
 	}
 }
 
-// guestOf returns the scope in whose line w or its class stands. It is nil if there is
-// none, or if w is nil.
+// guestOf returns the scope in whose line w or its class waits, nil if there is none.
 func (w *waiter) guestOf() *host {
-	if w == nil || w.class == nil {
+	if w.class == nil {
 		return nil
 	}
 	return w.class.in
@@ -414,9 +395,9 @@ func (c *class) keepRoom() {
 	}
 }
 
-// storeDecides reports whether w is the first in line at its authority and the store, not this
-// process, decides when there is room in its scopes.
+// storeDecides reports whether the store, not this process, decides when there is room in the
+// scopes of w, the first in line at its authority.
 func (w *waiter) storeDecides() bool {
 	t := w.host.ticket
-	return t != nil && (t.known || t.cancel != nil) && w.host.first() == w
+	return t != nil && (t.known || t.cancel != nil)
 }

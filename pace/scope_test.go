@@ -234,7 +234,7 @@ func TestScopesArePausedByNoHost(t *testing.T) {
 // the room back in all scopes.
 func TestScopesSentAndLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, d, zero := pacer(t, Limits{}, nil), Scope{"d", Limits{Gap: time.Second, Parallel: 1}}, time.Now()
+		p, d := pacer(t, Limits{}, nil), Scope{"d", Limits{Gap: time.Second, Parallel: 1}}
 		first, err := p.Wait(context.Background(), "a", 0, d)
 		if err != nil {
 			t.Fatal(err)
@@ -246,16 +246,20 @@ func TestScopesSentAndLeft(t *testing.T) {
 		if _, err := p.Wait(ctx, "b", 0, d); err != context.DeadlineExceeded {
 			t.Errorf("Wait = %v, want %v", err, context.DeadlineExceeded)
 		}
-		time.AfterFunc(time.Second, first.Done)
-		turn, err := p.Wait(context.Background(), "c", 0, d)
-		if at := time.Since(zero); err != nil || at != 6300*ms {
-			t.Errorf("Wait = %v at %v, want a turn at the end of the first, 6.3s", err, at)
-		}
+		var left *waiter
 		p.mu.Lock()
-		p.undoTurn(turn.flight)
+		if h, scopes, err := p.hostsOf("c", []Scope{d}, p.now()); err == nil {
+			_, left, _ = p.enter(t.Context(), h, scopes, 0, maxSpan, p.now())
+		}
+		p.mu.Unlock()
+		time.AfterFunc(time.Second, first.Done)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		p.mu.Lock()
+		p.step(left, context.Canceled) // at the moment of its turn
 		p.mu.Unlock()
 		if at, why := peek(p, "e", 0, d); at.After(time.Now()) || why != ReasonNone {
-			t.Errorf("peek after a turn was given back = %v, %q; want a free turn", time.Until(at), why)
+			t.Errorf("peek after a caller has left = %v, %q; want a free turn", time.Until(at), why)
 		}
 		if at := p.hosts.byName["d"].last; at != 300*ms {
 			t.Errorf("the last start in the scope is %v; want that of the first request, 300ms", at)
@@ -284,6 +288,21 @@ func TestScopesAdapt(t *testing.T) {
 		if at := time.Since(zero); at != 6500*ms {
 			t.Errorf("6/adapt_of_a_scope: the third request starts at %v, want 6.5s", at)
 		}
+	})
+}
+
+// Limits that a call gives count for the first in line at once.
+func TestScopesOwnLimitsWhileWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, r := pacer(t, Limits{Gap: time.Minute}, nil), newTrail()
+		take(t, p, host1, 0).Done()
+		settled := queue(p, r, 1)
+		time.Sleep(2 * time.Second)
+		turn, err := p.Wait(t.Context(), host1, 0, Scope{host1, Limits{Gap: time.Second}})
+		r.add("caller %v", err)
+		turn.Done()
+		settled()
+		r.check(t, "2s 0", "3s caller <nil>")
 	})
 }
 

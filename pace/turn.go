@@ -36,7 +36,7 @@ type flightState struct {
 	free     *flight // next in Pacer.free, once the flight has ended
 	number   uint64  // of the turn; 0 once the flight has ended
 	host     *host   // the authority
-	seats    []seat  // the first is at the authority, the others are in the scopes
+	places   []*host // host, and the scopes
 	started  instant // when the turn was given
 	sent     bool    // Sent has been called
 	answered bool    // Answer has been called
@@ -44,21 +44,6 @@ type flightState struct {
 	ticket   *ticket // its place in the fleet; nil without one
 
 	reported chan struct{} // closed when the store has answered all reports; nil without one
-}
-
-// A seat is the place of a flight at its authority or in a scope.
-type seat struct {
-	host  *host
-	last  instant       // host.last before this turn
-	delay time.Duration // host.delay before this turn
-}
-
-// takeSeat counts a request with this number as started at h, and returns its seat.
-func (h *host) takeSeat(number uint64, now instant) seat {
-	s := seat{h, h.last, h.delay}
-	h.last, h.lastNumber, h.youngest = now, number, max(h.youngest, number)
-	h.flying++
-	return s
 }
 
 // lockFlight locks the Pacer and returns t's flight. If t has ended, lockFlight returns nil
@@ -94,9 +79,9 @@ func (t Turn) Sent() {
 		f.ticket.sent = now
 		p.reportSent(f)
 	}
-	for _, s := range f.seats {
-		if s.host.lastNumber == f.number {
-			s.host.last = now
+	for _, s := range f.places {
+		if s.lastNumber == f.number {
+			s.last = now
 		}
 	}
 	if f.host.lastNumber == f.number {
@@ -136,7 +121,7 @@ func (t Turn) Answer(status int, header http.Header) {
 	if rest > 0 || health == Failing {
 		p.reschedule(h)
 	}
-	p.pump(h)
+	h.wake()
 	f.reportLater(f.answerReport(rest, level))
 }
 
@@ -192,12 +177,6 @@ func (t Turn) Done() {
 	}
 	if !f.answered {
 		p.average(f, false)
-		f.host.silent = true
-	}
-	for _, s := range f.seats {
-		if p.opts.Shared != nil {
-			s.host.measureFlight(p.now() - f.started)
-		}
 	}
 	if b := f.host.breaker; b != nil && f.health == Healthy && (b.troubled() || b.rest > 0) {
 		f.host.succeed(f)
@@ -260,8 +239,7 @@ func (h *host) recover(started instant) {
 // all before. An error is often quicker than a page, so it may only lengthen the mean.
 // A request without an answer may only lengthen it, too.
 func (p *Pacer) average(f *flight, well bool) {
-	for _, s := range f.seats {
-		h := s.host
+	for _, h := range f.places {
 		if h.limits.Adapt == 0 {
 			continue
 		}
@@ -271,6 +249,6 @@ func (p *Pacer) average(f *flight, well bool) {
 		case well || took > h.mean:
 			h.mean += (took - h.mean) / 2
 		}
-		p.touch(h) // who waits there may start earlier
+		h.wake() // who waits there may start earlier
 	}
 }

@@ -22,7 +22,6 @@ type Pacer struct {
 	classes  map[className]*class
 	scopes   []*host  // buffer of hostsOf
 	free     *flight  // list of flights that have ended, for the next turns
-	todo     []*host  // hosts that pumpAll has yet to look at
 	reported reported // authorities whose Crawl-delay has been reported
 	stats    Stats
 	fleet    *fleet // what is known of Options.Shared
@@ -93,9 +92,17 @@ func (p *Pacer) wait(ctx context.Context, authority string, delay time.Duration,
 	now := p.now()
 	h, others, err := p.hostsOf(authority, scopes, now)
 	if err != nil {
-		p.pumpAll() // other limits may be in force
 		p.mu.Unlock()
 		return Turn{}, err
+	}
+	obeyed := h.limits.Obeyed(delay)
+	if obeyed < delay && !h.limits.Off && p.reported.add(authority) {
+		p.stats.Delays++
+		p.mu.Unlock()
+		if p.opts.OnDelay != nil {
+			p.opts.OnDelay(authority, delay, obeyed)
+		}
+		return p.wait(ctx, authority, delay, scopes, follow) // in line only now, since the hook may wait
 	}
 	most := h.limits.MaxWait
 	for _, s := range others {
@@ -104,21 +111,12 @@ func (p *Pacer) wait(ctx context.Context, authority string, delay time.Duration,
 	if follow {
 		most = maxSpan
 	}
-	obeyed := h.limits.Obeyed(delay)
-	report := obeyed < delay && !h.limits.Off && p.reported.add(authority)
-	if report {
-		p.stats.Delays++
-	}
 	t, w, err := p.enter(ctx, h, others, obeyed, most, now)
 	p.mu.Unlock()
-
-	if report && p.opts.OnDelay != nil {
-		p.opts.OnDelay(authority, delay, obeyed)
+	if w != nil {
+		return p.await(ctx, w)
 	}
-	if w == nil {
-		return t, err
-	}
-	return p.await(ctx, w, most)
+	return t, err
 }
 
 // Obeyed returns how much of a Crawl-delay is obeyed under l.Delay: all of it, at most
@@ -136,15 +134,9 @@ func (l *Limits) Obeyed(delay time.Duration) time.Duration {
 // enter gives the turn at once if it is free, refuses it if it cannot come in
 // time, and puts the caller in line otherwise: one of its results is not zero.
 func (p *Pacer) enter(ctx context.Context, h *host, scopes []*host, delay, most time.Duration, now instant) (Turn, *waiter, error) {
-	// The first in a line may be due already, with its timer about to run.
-	p.touch(h)
-	for _, s := range scopes {
-		p.touch(s)
-	}
-	p.pumpAll()
 	p.arrivals++
-	at, why, scope := h.obstacle(scopes, delay, now)
-	if why == ReasonNone && (p.opts.Shared == nil || h.limits.Off && len(scopes) == 0) {
+	o := h.obstacle(scopes, delay, now)
+	if o.in == nil && !p.storeMatters(h, scopes) {
 		return p.startTurn(h, scopes, delay, p.arrivals, now), nil, nil
 	}
 	deadline := now + most
@@ -152,16 +144,129 @@ func (p *Pacer) enter(ctx context.Context, h *host, scopes []*host, delay, most 
 		// A turn exactly at the deadline is of no use.
 		deadline = min(deadline, now+min(time.Until(d), maxSpan)-1)
 	}
-	if at > deadline {
-		return Turn{}, nil, p.refuse(h, scope, at, why, now)
+	if o.at > deadline {
+		return Turn{}, nil, p.refuse(h, o, now)
 	}
 	w := &waiter{
-		host: h, number: p.arrivals, scopes: slices.Clone(scopes),
-		delay: delay, came: now, deadline: deadline, why: why, ready: make(chan struct{}),
+		host: h, number: p.arrivals, scopes: slices.Clone(scopes), delay: delay,
+		came: now, deadline: deadline, late: now + most, waitsFor: o, wake: make(chan struct{}, 1), timer: time.NewTimer(most),
 	}
 	p.joinLine(w)
-	p.pump(h)
+	if p.findRoom(w) {
+		w.signal()
+	}
 	return Turn{}, w, nil
+}
+
+// storeMatters reports whether a request at h with these scopes needs a start from the store.
+func (p *Pacer) storeMatters(h *host, scopes []*host) bool {
+	return p.opts.Shared != nil && (!h.limits.Off || len(scopes) > 0)
+}
+
+// A caller in line starts its turn itself: nobody starts a turn for another, and nobody takes one
+// back. Its goroutine takes a step when it is woken, when its timer fires, and when its context
+// ends. In a step it starts, leaves or is refused, or it waits in the line that has no room for
+// it, with its timer set if only time is in the way. Whoever makes room at a host, or gives a line
+// another first, wakes the first in line there and the first guest, and nobody else. A caller that is
+// due stays in line until its step, so that nobody overtakes it.
+
+// await blocks until w has a turn, is refused, or its caller leaves.
+func (p *Pacer) await(ctx context.Context, w *waiter) (Turn, error) {
+	defer w.timer.Stop()
+	for {
+		select {
+		case <-w.wake:
+		case <-w.timer.C:
+		case <-ctx.Done():
+		}
+		p.mu.Lock()
+		if p.step(w, ctx.Err()) {
+			break
+		}
+		p.mu.Unlock()
+	}
+	waited := p.now() - w.came
+	if w.waitsFor.why != ReasonNone {
+		p.stats.Waits++
+		p.stats.Waited += waited
+	}
+	p.mu.Unlock()
+
+	if w.waitsFor.why != ReasonNone && p.opts.OnWait != nil {
+		p.opts.OnWait(w.host.authority, waited, w.waitsFor.why)
+	}
+	return w.turn, w.err
+}
+
+// step gives w its turn if that is due, and takes w out of line if its caller has left or its
+// time is up. done reports whether its wait is over.
+func (p *Pacer) step(w *waiter, left error) (done bool) {
+	now := p.now()
+	switch {
+	case w.err != nil: // refused by reschedule
+	case left != nil:
+		p.stats.Cancelled++
+		w.err = left
+		p.leaveLine(w)
+	case p.findRoom(w):
+		// First start, then leave: the next in line takes its gap from this start.
+		w.turn = p.startTurn(w.host, w.scopes, w.delay, w.number, p.now())
+		p.leaveLine(w)
+	case now >= w.late:
+		if s := w.guestOf(); s != nil {
+			w.waitsFor.in = s
+		}
+		p.leaveLine(w)
+		w.waitsFor.at = w.host.arrival(w.delay, now).at
+		w.err = p.refuse(w.host, w.waitsFor, now)
+	default:
+		return false
+	}
+	return true
+}
+
+// findRoom reports whether w is the first in line, all that it needs have room, and the fleet
+// admits it. If w is the first and lacks room, it then waits where that is missing. w may be nil.
+func (p *Pacer) findRoom(w *waiter) bool {
+	if w == nil || w != w.host.first() {
+		return false
+	}
+	h, now := w.host, p.now()
+	p.discardUseless(h)
+	o := w.obstacle(now)
+	if o.in == nil && p.storeMatters(h, w.scopes) {
+		o = p.admit(w, now)
+	}
+	if o.in == nil {
+		return true
+	}
+	w.waitsFor = o
+	w.waitIn(o.in, now)
+	again := w.late
+	if o.at > now && (w.storeDecides() || w == o.in.oldest()) { // all others are woken
+		again = min(again, o.at)
+	}
+	w.timer.Reset(again - now)
+	return false
+}
+
+// wake makes the first in h's line and the first of its guests take a step. It must be called
+// after every change that could make one of them due, or give a line another first.
+func (h *host) wake() {
+	if w := h.first(); w != nil {
+		w.signal()
+	}
+	if w := waiterAt(h.guests.Front()); w != nil {
+		w.signal()
+	}
+}
+
+// signal makes w take a step soon.
+func (w *waiter) signal() {
+	select {
+	case w.wake <- struct{}{}:
+	default: // it has yet to take the step of the last signal
+	}
 }
 
 // startTurn gives out a turn of h. All turns begin here.
@@ -171,13 +276,13 @@ func (p *Pacer) startTurn(h *host, scopes []*host, delay time.Duration, number u
 		f = &flight{pacer: p}
 	}
 	p.free = f.free
-	traced := p.opts.Shared != nil || delay > 0 || h.silent || h.spaced()
-	seats := append(f.seats[:0], h.takeSeat(number, now))
-	for _, s := range scopes {
+	f.flightState = flightState{number: number, host: h, places: append(append(f.places[:0], h), scopes...), started: now}
+	traced := p.opts.Shared != nil || delay > 0 || h.silent
+	for _, s := range f.places {
+		s.last, s.lastNumber, s.youngest = now, number, max(s.youngest, number)
+		s.flying++
 		traced = traced || s.spaced()
-		seats = append(seats, s.takeSeat(number, now))
 	}
-	f.flightState = flightState{number: number, host: h, seats: seats, started: now}
 	h.delay = delay
 	h.unanswered++
 	if h.breaker != nil && h.breaker.open {
@@ -191,148 +296,55 @@ func (p *Pacer) startTurn(h *host, scopes []*host, delay time.Duration, number u
 	return Turn{f, number, h.limits, traced}
 }
 
-// refuse counts a refusal at h and returns its error. scope is as in refusedError.
-func (p *Pacer) refuse(h, scope *host, at instant, why Reason, now instant) error {
+// refuse counts a refusal at h and returns its error.
+func (p *Pacer) refuse(h *host, o obstacle, now instant) error {
 	p.stats.Refused++
-	if at <= now { // no moment is known
-		at = now + time.Second
+	if o.at <= now { // no moment is known
+		o.at = now + time.Second
 		switch {
-		case why == ReasonBreaker && h.breaker != nil && h.breaker.probe != nil:
-			at = now + max(time.Second, now-h.breaker.probe.started) // as long again
-		case why != ReasonShared && why != ReasonBreaker && why != ReasonScope:
-			why = ReasonParallel
+		case o.why == ReasonBreaker && h.breaker != nil && h.breaker.probe != nil:
+			o.at = now + max(time.Second, now-h.breaker.probe.started) // as long again
+		case o.why != ReasonShared && o.why != ReasonBreaker && o.why != ReasonScope:
+			o.why = ReasonParallel
 		}
 	}
-	return h.refusedError(scope, at, why, now)
+	return h.refusedError(o, now)
 }
 
-// refusedError returns the error of a request at h that waits until at. If why is ReasonScope, scope
-// is the scope in the way, nil for the one that the first in line waits for.
-func (h *host) refusedError(scope *host, at instant, why Reason, now instant) *RefusedError {
-	e := &RefusedError{Authority: h.authority, RetryAt: time.Now().Add(at - now).Round(0), Reason: why}
+// refusedError returns the error of a request at h that has to wait.
+func (h *host) refusedError(o obstacle, now instant) *RefusedError {
+	e := &RefusedError{Authority: h.authority, RetryAt: time.Now().Add(o.at - now).Round(0), Reason: o.why}
 	switch {
-	case why == ReasonScope && scope != nil:
-		e.Scope = scope.authority
-	case why == ReasonScope:
-		e.Scope = h.obstacleKey()
-	case why == ReasonBreaker && h.breaker.troubled():
+	case o.why == ReasonScope:
+		e.Scope = o.in.authority
+	case o.why == ReasonBreaker && h.breaker.troubled():
 		e.Trouble = h.trouble(now)
 	}
 	return e
 }
 
-// pump gives turns to all waiters that are due, in order, and sets the timer for
-// the next. It must be called after every change that could make a waiter due.
-// Invariant: the first in line has a timer or a question to the store under way, or waits for
-// a request in flight, or waits in the line of a scope, or waits for an older request that
-// stands there.
-func (p *Pacer) pump(h *host) {
-	p.touch(h)
-	p.pumpAll()
-}
-
-// touch makes the next pumpAll look at h, unless there is nothing to look at.
-func (p *Pacer) touch(h *host) {
-	if !h.pumping && (h.line.Len() > 0 || h.guests.Len() > 0 || h.ticket != nil || h.timer != nil) {
-		h.pumping = true
-		p.todo = append(p.todo, h)
-	}
-}
-
-// pumpAll is pump for all hosts that touch was called for. A request that starts or leaves a
-// line may make room at other hosts, which touch then adds.
-func (p *Pacer) pumpAll() {
-	for i := 0; i < len(p.todo); i++ { // pumpOne may append
-		h := p.todo[i]
-		h.pumping = false
-		p.pumpOne(h)
-	}
-	p.todo = p.todo[:0]
-}
-
-// pumpOne is pump for h alone.
-func (p *Pacer) pumpOne(h *host) {
-	p.discardUseless(h)
-	var now instant
-	if h.oldest() != nil {
-		now = p.now()
-	}
-	if w := h.first(); w != nil && w.storeDecides() && w != h.oldest() {
-		p.tryStart(w, now) // the guests before it do not keep it from asking again
-	}
-	for w := h.oldest(); w != nil; w = h.oldest() {
-		// Go on after a start, and after a guest that now waits elsewhere.
-		if in := p.tryStart(w, now); in == h || in != nil && w.host == h {
-			return
-		}
-	}
-	if h.timer != nil { // nobody waits
-		h.timer.Stop()
-	}
-}
-
-// tryStart starts w, which is first in a line, if all that it needs have room, and the fleet
-// admits it. Otherwise tryStart returns where w waits now, with a timer if only time is in
-// the way.
-func (p *Pacer) tryStart(w *waiter, now instant) (in *host) {
-	p.discardUseless(w.host)
-	in, at, why := w.blocker(now)
-	switch {
-	case in != nil:
-		w.why = why
-		if at > now {
-			p.setTimer(in, at-now)
-		}
-	case p.opts.Shared != nil && (!w.host.limits.Off || len(w.scopes) > 0):
-		if !p.admit(w.host, now) {
-			in = cmp.Or(w.host.ticket.inTheWay, w.host)
-		}
-	}
-	if in != nil {
-		w.waitIn(in, now)
-		return in
-	}
-	// First start, then leave: the next in line takes its gap from this start.
-	w.turn = p.startTurn(w.host, w.scopes, w.delay, w.number, now)
-	p.leaveLine(w)
-	return nil
-}
-
-// setTimer makes pump run for h after d. A timer that fires late or for nothing is
-// harmless, since pump looks at the clock itself.
-func (p *Pacer) setTimer(h *host, d time.Duration) {
-	if h.timer != nil {
-		h.timer.Reset(d)
-		return
-	}
-	h.timer = time.AfterFunc(d, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.pump(h)
-	})
-}
-
-// reschedule is pump for a change that moves the next start. It also refuses at once all in
+// reschedule is wake for a change that moves the next start. It also refuses at once all in
 // line whose turn can no longer come in time, with the reason that the first waits for.
 func (p *Pacer) reschedule(h *host) {
-	var at instant
-	var why Reason
+	var o obstacle
+	var before instant // when the one before starts
 	slow := h.adaptive()
 	for w := h.first(); w != nil; {
 		next := waiterAt(w.inLine.Next())
-		mine := at + times(max(w.gap, slow), h.share())
+		o.at = before + times(max(w.gap, slow), h.share())
 		if w == h.first() {
-			mine, why = h.next(never) // a moment that is over, too
+			o = h.next(never) // a moment that is over, too
 		}
-		if mine <= w.deadline || mine <= p.now() {
-			at = mine
+		if o.at <= w.deadline || o.at <= p.now() {
+			before = o.at
 		} else {
-			w.why, w.err = why, p.refuse(h, nil, mine, why, p.now())
+			w.waitsFor, w.err = o, p.refuse(h, o, p.now())
 			p.leaveLine(w)
+			w.signal()
 		}
 		w = next
 	}
-	p.pump(h)
+	h.wake()
 }
 
 // joinLine puts w at the end of the line of its authority.
@@ -345,7 +357,7 @@ func (p *Pacer) joinLine(w *waiter) {
 	p.stats.Waiting++
 }
 
-// leaveLine takes w out of all lines and wakes it.
+// leaveLine takes w out of all lines.
 func (p *Pacer) leaveLine(w *waiter) {
 	w.leaveClass()
 	h, next := w.host, waiterAt(w.inLine.Next())
@@ -354,102 +366,22 @@ func (p *Pacer) leaveLine(w *waiter) {
 	if next != nil {
 		h.updateGap(next)
 	}
-	p.touch(h)
 	for _, s := range w.scopes {
 		s.pending--
-		p.touch(s)
 	}
 	p.stats.Waiting--
-	close(w.ready)
-}
-
-// await blocks until w has a turn, is refused, or its caller leaves.
-func (p *Pacer) await(ctx context.Context, w *waiter, most time.Duration) (Turn, error) {
-	// The wait was estimated when the caller arrived, but requests in flight may
-	// take longer.
-	late := time.NewTimer(most)
-	defer late.Stop()
-	var left error
-	select {
-	case <-w.ready:
-	case <-late.C:
-	case <-ctx.Done():
-		left = ctx.Err()
-	}
-
-	p.mu.Lock()
-	now := p.now()
-	p.settleWait(w, left)
-	if w.why != ReasonNone {
-		p.stats.Waits++
-		p.stats.Waited += now - w.came
-	}
-	p.mu.Unlock()
-
-	if w.why != ReasonNone && p.opts.OnWait != nil {
-		p.opts.OnWait(w.host.authority, now-w.came, w.why)
-	}
-	return w.turn, w.err
-}
-
-// settleWait decides how w's wait ended. A caller that left at the moment of its turn
-// gives the turn back. A caller whose time ran out at that moment keeps it.
-func (p *Pacer) settleWait(w *waiter, left error) {
-	h, scope := w.host, w.guestOf()
-	if left == nil { // its turn may be due at this moment
-		p.touch(h)
-		if scope != nil {
-			p.touch(scope)
-		}
-		p.pumpAll()
-	}
-	given := w.turn.flight != nil
-	switch {
-	case w.err != nil || given && left == nil:
-	case left == nil:
-		p.leaveLine(w)
-		p.pump(h)
-		now := p.now()
-		at, _ := h.arrival(w.delay, now)
-		w.err = p.refuse(h, scope, at, w.why, now)
-	default:
-		p.stats.Cancelled++
-		w.err = left
-		if given {
-			p.undoTurn(w.turn.flight)
-			w.turn = Turn{}
-			return
-		}
-		p.leaveLine(w)
-		p.pump(h)
-	}
-}
-
-// undoTurn takes back a turn whose request was never sent, and the gap behind it
-// unless another request has started since. The gap of the first in line may still count
-// the Crawl-delay of f. That makes nobody later, since f has waited that long itself.
-func (p *Pacer) undoTurn(f *flight) {
-	for _, s := range f.seats {
-		if s.host.lastNumber == f.number {
-			s.host.last, s.host.delay = s.last, s.delay
-		}
-	}
-	p.stats.Turns--
-	if t := p.endTurn(f); t != nil {
-		go p.releaseTicket(t) // ends with its call
-	}
+	p.discardUseless(h)
+	h.wake()
 }
 
 // endTurn ends the turn of a flight. It returns the flight's ticket for release unless the
 // ticket passes to the next in line.
 func (p *Pacer) endTurn(f *flight) *ticket {
 	h, t := f.host, f.ticket
-	for _, s := range f.seats {
-		s.host.flying--
-		p.touch(s.host)
-	}
+	h.flying--
 	if !f.answered {
 		h.unanswered--
+		h.silent = true
 	}
 	if b := h.breaker; b != nil && b.probe == f {
 		b.probe = nil
@@ -461,8 +393,17 @@ func (p *Pacer) endTurn(f *flight) *ticket {
 		}
 		h.ticket, t = t, nil
 	}
+	p.findRoom(h.first()) // if it needs a scope without room, it is in line there before that has room
+	for _, s := range f.places {
+		if s != h {
+			s.flying--
+		}
+		if p.opts.Shared != nil {
+			s.measureFlight(p.now() - f.started)
+		}
+		s.wake()
+	}
 	f.number, f.free, p.free = 0, p.free, f
-	p.pumpAll()
 	return t
 }
 
@@ -484,11 +425,11 @@ func (p *Pacer) Obstacle(authority string, delay time.Duration, scopes ...Scope)
 		}
 	}
 	now := p.now()
-	at, why, scope := h.obstacle(p.scopes, h.limits.Obeyed(delay), now)
-	if why == ReasonNone {
+	o := h.obstacle(p.scopes, h.limits.Obeyed(delay), now)
+	if o.in == nil {
 		return nil
 	}
-	return h.refusedError(scope, at, why, now)
+	return h.refusedError(o, now)
 }
 
 // Stats counts what a Pacer did since New.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -245,87 +246,79 @@ func TestCancelAtTheTurn(t *testing.T) {
 	}
 }
 
-// A turn given back closes the gap it opened: neither its start nor its
-// Crawl-delay counts for the next in line.
-func TestUndo(t *testing.T) {
+// A caller that leaves at the moment of its turn leaves as if it had never come: the next in line
+// waits neither for its start nor for its Crawl-delay.
+func TestLeavingAtTheTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, r := pacer(t, Limits{Gap: time.Second}, nil), newTrail()
+		p, r := pacer(t, Limits{Gap: time.Second, Parallel: 1}, nil), newTrail()
 		take(t, p, host1, 0).Done()
-		b := take(t, p, host1, 10*time.Second)
-		settled := queue(p, r, 1)
-		time.Sleep(time.Second)
 		p.mu.Lock()
-		p.undoTurn(b.flight)
+		_, w, _ := p.enter(context.Background(), p.hosts.byName[host1], nil, 10*time.Second, maxSpan, p.now())
+		p.mu.Unlock()
+		settled := queue(p, r, 1)
+		time.Sleep(10 * time.Second)
+		p.mu.Lock()
+		over := p.step(w, context.Canceled)
 		p.mu.Unlock()
 		settled()
-		b.Done()
-		r.check(t, "11s 0")
-		if got, want := p.Stats(), (Stats{Authorities: 1, Turns: 2, Waits: 2, Waited: 11 * time.Second}); got != want {
+		if !over || w.err != context.Canceled {
+			t.Errorf("over: %t, with %v; want an end with %v", over, w.err, context.Canceled)
+		}
+		r.check(t, "10s 0")
+		if got, want := p.Stats(), (Stats{Authorities: 1, Turns: 2, Waits: 1, Waited: 10 * time.Second, Cancelled: 1}); got != want {
 			t.Errorf("Stats() = %+v, want %+v", got, want)
 		}
 	})
 }
 
-// A turn given back says nothing of its host: neither how long a request takes, nor that one
-// had no answer.
-func TestUndoSaysNothing(t *testing.T) {
+// The end of a turn wakes few of those in line, and one of them starts.
+func TestFewAreWoken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := pacer(t, Limits{}, &Options{Shared: newLedger()})
-		turn := take(t, p, host1, 0)
-		time.Sleep(4 * time.Second)
-		turn.Answer(200, nil)
-		turn.Done()
-		undone := take(t, p, host1, 0)
+		p, all := pacer(t, Limits{Parallel: 1}, nil), Scope{"all", Limits{Parallel: 1}}
+		turn, err := p.Wait(t.Context(), "0", 0, all)
+		if err != nil {
+			t.Fatal(err)
+		}
 		p.mu.Lock()
-		p.undoTurn(undone.flight)
-		h := p.hosts.byName[host1]
-		took, silent := h.took, h.silent
+		var line []*waiter
+		for i := range 1000 {
+			h, scopes, _ := p.hostsOf(strconv.Itoa(i/10), []Scope{all}, p.now())
+			_, w, _ := p.enter(t.Context(), h, scopes, 0, maxSpan, p.now())
+			line = append(line, w)
+		}
 		p.mu.Unlock()
-		if took != 4*time.Second || silent {
-			t.Errorf("6/undone: requests take %v, the last without an answer %t; want 4s and false", took, silent)
+		for i := range line {
+			turn.Done()
+			woken := 0
+			p.mu.Lock()
+			for _, w := range slices.Backward(line[i:]) {
+				if len(w.wake) > 0 {
+					<-w.wake
+					woken++
+					p.step(w, nil)
+				}
+			}
+			p.mu.Unlock()
+			if turn = line[i].turn; turn == (Turn{}) || woken > 4 {
+				t.Fatalf("6: the end of turn %d wakes %d, and the oldest starts: %t; want 4 at most, and that it starts", i, woken, turn != Turn{})
+			}
 		}
 	})
 }
 
-// A turn given back after another has started leaves that one's gap alone.
-func TestUndoLate(t *testing.T) {
+// A hook may wait for a turn of the same authority.
+func TestOnDelayMayWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, zero := pacer(t, Limits{Gap: time.Second}, nil), time.Now()
+		var p *Pacer
+		r := newTrail()
+		p = pacer(t, Limits{DelayCap: time.Second, Parallel: 1}, &Options{OnDelay: func(string, time.Duration, time.Duration) {
+			take(t, p, host1, 0).Done()
+			r.add("hook")
+		}})
 		take(t, p, host1, 0).Done()
-		b := take(t, p, host1, 0)
-		take(t, p, host1, 0).Done()
-		p.mu.Lock()
-		p.undoTurn(b.flight)
-		p.mu.Unlock()
-		if at, why := peek(p, host1, 0); at.Sub(zero) != 3*time.Second || why != ReasonGap {
-			t.Errorf("peek = %v, %q; want the gap after the start at 2s, 3s", at.Sub(zero), why)
-		}
-	})
-}
-
-// A caller that left at the moment at which it was given its turn gives it back
-// as if it had never come.
-func TestSettleAfterLeaving(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := pacer(t, Limits{Gap: time.Second, Parallel: 1}, nil)
-		take(t, p, host1, 0).Done()
-		p.mu.Lock()
-		_, w, _ := p.enter(context.Background(), p.hosts.byName[host1], nil, 0, maxSpan, p.now())
-		p.mu.Unlock()
-		time.Sleep(time.Second)
-		synctest.Wait() // w has its turn
-		p.mu.Lock()
-		p.settleWait(w, context.Canceled)
-		p.mu.Unlock()
-		if w.err != context.Canceled {
-			t.Errorf("the wait ended with %v, want %v", w.err, context.Canceled)
-		}
-		if at, why := peek(p, host1, 0); !at.Equal(time.Now()) || why != ReasonNone {
-			t.Errorf("peek = %v from now, %q; want a free turn", time.Until(at), why)
-		}
-		if got, want := p.Stats(), (Stats{Authorities: 1, Turns: 1, Cancelled: 1}); got != want {
-			t.Errorf("Stats() = %+v, want %+v", got, want)
-		}
+		take(t, p, host1, time.Minute).Done()
+		r.add("caller")
+		r.check(t, "0s hook", "1s caller")
 	})
 }
 
