@@ -136,7 +136,7 @@ func (c *Cache[V, S]) Put(key string, value V, cost int64, part *Part[S]) (repla
 	return replaced
 }
 
-// fits reports whether an entry can be kept in an empty map.
+// fits reports whether an entry can be kept when all others are removed.
 func (c *Cache[V, S]) fits(cost int64, part *Part[S]) bool {
 	if cost < 0 || cost > math.MaxUint32 {
 		return false
@@ -144,7 +144,7 @@ func (c *Cache[V, S]) fits(cost int64, part *Part[S]) bool {
 	if part != nil {
 		cost += part.cost
 	}
-	return cost+slotCost[V, S]() <= c.max
+	return cost+(2+spareSlots)*slotCost[V, S]() <= c.max
 }
 
 // Delete removes the value of key and reports whether there was one.

@@ -79,6 +79,38 @@ func TestEntryLargerThanTheBound(t *testing.T) {
 	}
 }
 
+// TestValueNearTheBound puts a value of nearly every size below the bound into a map with other entries. A value that
+// cannot be kept removes none of them.
+func TestValueNearTheBound(t *testing.T) {
+	const bound = 10_000
+	for cost := int64(bound - 600); cost <= bound; cost += 8 {
+		c := New[int, int](bound)
+		for i := range 20 {
+			c.Put(fmt.Sprint(i), i, 10, nil)
+		}
+		c.Put("large", 1, cost, nil)
+		if _, ok := c.Get("large"); !ok && c.Len() != 20 {
+			t.Errorf("a value of %d bytes is not kept, and of 20 entries %d are left", cost, c.Len())
+		}
+	}
+}
+
+func TestDeleteNeverAddsBytes(t *testing.T) {
+	for n := range 100 {
+		c := New[int, int](shardBytes)
+		for i := range n {
+			c.Put(fmt.Sprint(i), i, 0, nil)
+		}
+		for i := range n {
+			before := c.Bytes()
+			c.Delete(fmt.Sprint(i))
+			if c.Bytes() > before {
+				t.Fatalf("Delete of entry %d of %d adds %d bytes", i, n, c.Bytes()-before)
+			}
+		}
+	}
+}
+
 // TestAgainstAPlainMap makes random operations. After each of them it compares the contents with a plain map and
 // checks the invariants.
 func TestAgainstAPlainMap(t *testing.T) {

@@ -27,6 +27,9 @@ type slot[V, S any] struct {
 	stamp uint32 // when the entry was used last; see Cache.now
 }
 
+// spareSlots bounds the unused slots: a shard with n entries has at most 2*n+spareSlots slots.
+const spareSlots = 4
+
 // slotCost is the cost of one more slot, with its place in the index.
 func slotCost[V, S any]() int64 { return int64(unsafe.Sizeof(slot[V, S]{})) + 4 }
 
@@ -51,7 +54,7 @@ func (s *shard[V, S]) find(hash uint32, key string) *slot[V, S] {
 func (s *shard[V, S]) insert(e slot[V, S]) *slot[V, S] {
 	n := len(s.slots)
 	if n == cap(s.slots) {
-		s.resize(n + n/8 + 4)
+		s.resize(n + n/8 + spareSlots)
 	}
 	first := s.chain(e.hash)
 	e.next, *first = *first, uint32(n+1)
@@ -78,8 +81,8 @@ func (s *shard[V, S]) remove(hash uint32, key string) (part *Part[S], ok bool) {
 	s.slots = s.slots[:n]
 	if n == 0 {
 		s.resize(0)
-	} else if n < cap(s.slots)/2 {
-		s.resize(n + n/8 + 4)
+	} else if 2*n+spareSlots < cap(s.slots) {
+		s.resize(n + n/8 + spareSlots)
 	}
 	return part, true
 }
