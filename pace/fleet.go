@@ -502,35 +502,41 @@ func callStore[T any](ctx context.Context, h *host, scopes []*host, kind *bounde
 		p.reportOutage(err, news)
 	} else if !p.fleet.scopeless {
 		p.fleet.scopeless = true
-		p.onShared(news)
+		if p.opts.OnShared != nil {
+			go p.opts.OnShared(news)
+		}
 	}
 	return v, err == nil
 }
 
-// reportOutage records the result of a call, and calls OnShared with news if the store is lost or
-// back. One goroutine at a time calls, until the latest call is true. So "back" never overtakes
-// "lost".
+// reportOutage records the result of a call. If the store is lost or back, OnShared is called with
+// news on a goroutine of its own, so that no turn waits for it. There is one such goroutine at a
+// time. It calls until the latest call is true, so "back" never overtakes "lost".
 func (p *Pacer) reportOutage(err, news error) {
 	f := p.fleet
 	if f.outage.record(err, p.now()) {
 		f.news = news
 	}
-	for !f.reporting && f.reported != f.outage.away {
-		f.reporting, f.reported = true, f.outage.away
-		func() {
-			defer func() { f.reporting = false }()
-			p.onShared(f.news)
-		}()
+	if p.opts.OnShared == nil || f.reporting || f.reported == f.outage.away {
+		return
 	}
+	f.reporting = true
+	go func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		defer func() { f.reporting = false }()
+		for f.reported != f.outage.away {
+			f.reported = f.outage.away
+			p.onShared(f.news)
+		}
+	}()
 }
 
 // onShared calls Options.OnShared without the lock, which its caller holds.
 func (p *Pacer) onShared(err error) {
 	p.mu.Unlock()
 	defer p.mu.Lock()
-	if p.opts.OnShared != nil {
-		p.opts.OnShared(err)
-	}
+	p.opts.OnShared(err)
 }
 
 // A fleet is what a process knows of the shared store and of itself in it.
@@ -540,7 +546,7 @@ type fleet struct {
 	outage    outage        // by the calls for all hosts
 	news      error         // what OnShared gets of the latest change of outage
 	reported  bool          // the latest call of OnShared said that the store is away
-	reporting bool          // a call of OnShared is under way
+	reporting bool          // the goroutine that calls OnShared runs
 	scopeless bool          // the store keeps no scopes, or not some that were asked for
 	members   int           // number of processes when the store last said it; 0: never
 	counted   instant       // when this process last registered

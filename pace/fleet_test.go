@@ -1323,6 +1323,28 @@ func TestFleetLastWord(t *testing.T) {
 	})
 }
 
+// TestOnSharedMayEndTurns ends a turn in the call of OnShared that the report of its answer brings. Done waits for
+// the store and not for OnShared.
+func TestOnSharedMayEndTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var turn Turn
+		ended := make(chan bool, 9)
+		all, s := fleetOf(t, 1, Limits{Gap: time.Second}, Options{OnShared: func(error) {
+			turn.Done()
+			ended <- true
+		}})
+		turn = take(t, all[0], "a", 0)
+		s.set(errDown)
+		turn.Answer(503, nil)
+		select {
+		case <-ended:
+		case <-time.After(time.Minute):
+			t.Error("6: Done in OnShared has not returned after a minute")
+		}
+		time.Sleep(ticketLife + time.Second) // until no call is under way
+	})
+}
+
 // Answer and Fail do not wait for a store that hangs. Done does: it waits for the reports, which
 // come in order, and gives the place back after them.
 func TestFleetReports(t *testing.T) {

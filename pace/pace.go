@@ -200,12 +200,12 @@ type Options struct {
 	Shared Store
 
 	// OnShared is called with the error when Shared fails, and with nil when it is
-	// back, on any goroutine and in this order. In between each process keeps its share of the limits:
-	// of eight processes at the last count, each has an eighth of Parallel in flight
-	// and keeps eight times the gap. If its share of Parallel is less than one, it
-	// sends one request at a time, with a longer gap. A process that has never reached
-	// Shared keeps all the limits alone. The store goes on counting the requests that were
-	// in flight when it failed, for five seconds.
+	// back, in this order, on a goroutine of its own: no turn waits for it. In between
+	// each process keeps its share of the limits: of eight processes at the last count,
+	// each has an eighth of Parallel in flight and keeps eight times the gap. If its share
+	// of Parallel is less than one, it sends one request at a time, with a longer gap. A
+	// process that has never reached Shared keeps all the limits alone. The store goes on
+	// counting the requests that were in flight when it failed, for five seconds.
 	OnShared func(err error)
 }
 
