@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -723,6 +724,37 @@ func TestTurnEndsInTime(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A hook ends the goroutine of a caller that has its turn. A store that hangs does not keep the
+// goroutine past its context.
+func TestTurnOfAnEndedGoroutine(t *testing.T) {
+	t.Run("7/goexit", func(t *testing.T) {
+		store := &stuckLine{lineStore: &lineStore{}}
+		trace := &fetcher.Trace{Decided: func(_ context.Context, d policy.Decision) {
+			if d.URL == "http://a.test/goexit" {
+				runtime.Goexit()
+			}
+		}}
+		inPace(t, pace.Limits{}, fetcher.Options{Store: store, Trace: trace}, func(p *paced) {
+			store.Store, store.until = cache.NewMemory(1<<20), make(chan struct{})
+			defer close(store.until)
+			p.web.Site("http://a.test").Path("/*", page)
+			if _, err := p.tr.Check(p.t.Context(), must("http://a.test/")); err != nil {
+				p.t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(p.t.Context(), 100*time.Millisecond)
+			defer cancel()
+			began, ended := time.Now(), make(chan time.Time)
+			go func() {
+				defer func() { ended <- time.Now() }()
+				p.get(ctx, "http://a.test/goexit")
+			}()
+			if took := (<-ended).Sub(began); took > 100*time.Millisecond {
+				p.t.Errorf("the caller waited %v, want 100ms at most", took)
+			}
+		})
+	})
 }
 
 // A stuckLine is a store that hangs in a report, and when a turn ends, until a channel is closed.

@@ -24,7 +24,7 @@ func (t *Transport) sendPage(req *http.Request, v *visit, turn pace.Turn, d *pol
 	returned, held := false, io.Closer(req.Body)
 	defer func() {
 		if !returned {
-			turn.Done()
+			t.engine.endTurn(req, turn)
 			if held != nil {
 				held.Close()
 			}
