@@ -520,11 +520,12 @@ func (p *Pacer) reportOutage(err, news error) {
 	if p.opts.OnShared == nil || f.reporting || f.reported == f.outage.away {
 		return
 	}
-	f.reporting = true
+	f.reporting, f.reported = true, f.outage.away
 	go func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		defer func() { f.reporting = false }()
+		p.onShared(news)
 		for f.reported != f.outage.away {
 			f.reported = f.outage.away
 			p.onShared(f.news)
