@@ -492,7 +492,9 @@ func callStore[T any](ctx context.Context, h *host, scopes []*host, kind *bounde
 	defer p.mu.Unlock()
 	h.outage.record(err, p.now())
 	for _, s := range scopes {
-		s.outage.record(err, p.now())
+		if s.outage.record(err, p.now()) {
+			s.wake()
+		}
 	}
 	news := err
 	if share := h.share(); share > 1 {

@@ -509,6 +509,26 @@ func (c *scopeCrowd) work(hosts, requests int) {
 	}
 }
 
+// watch checks every few milliseconds, until stop is closed, that nobody waits while all that it
+// needs have room.
+func (c *scopeCrowd) watch(stop <-chan struct{}) {
+	for range 20_000 { // if all are stuck, synctest says so then
+		select {
+		case <-stop:
+			return
+		case <-time.After(7 * ms):
+		}
+		synctest.Wait()
+		c.p.mu.Lock()
+		for name, h := range c.p.hosts.byName {
+			if w := h.first(); w != nil && w.obstacle(c.p.now()).in == nil {
+				c.t.Errorf("the first in line at %s waits for %q, but has room", name, w.waitsFor.why)
+			}
+		}
+		c.p.mu.Unlock()
+	}
+}
+
 // rest checks that nothing is left when all workers have ended.
 func (c *scopeCrowd) rest() {
 	if s := c.p.Stats(); s.Waiting != 0 || s.InFlight != 0 || int(s.Turns) != len(c.waits) {
@@ -524,8 +544,8 @@ func (c *scopeCrowd) rest() {
 	}
 }
 
-// Random requests with random scopes: no limit is broken, everybody gets a turn, and
-// nobody waits much longer than the others.
+// Random requests with random scopes: no limit is broken, everybody gets a turn, nobody waits
+// much longer than the others, and nobody waits while there is room.
 func TestScopeModel(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run("6/"+strconv.FormatUint(seed, 10), func(t *testing.T) {
@@ -544,11 +564,14 @@ func TestScopeModel(t *testing.T) {
 					}
 					c.limits["s"+strconv.Itoa(i)] = l
 				}
+				stop := make(chan struct{})
+				go c.watch(stop)
 				var wg sync.WaitGroup
 				for range 60 {
 					wg.Go(func() { c.work(hosts, 30) })
 				}
 				wg.Wait()
+				close(stop)
 				slices.Sort(c.waits)
 				median, longest := c.waits[len(c.waits)/2], c.waits[len(c.waits)-1]
 				if longest > 3*median {
@@ -815,6 +838,64 @@ func TestFleetScopesWithoutStore(t *testing.T) {
 			})
 		})
 	}
+}
+
+// When the store is back, the first that waits for a scope asks the store at once. It does not
+// wait until the longer gap of the outage has passed.
+func TestFleetScopeStoreBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, all := halved{newLedger()}, Scope{"all", Limits{Gap: time.Second}}
+		p := pacer(t, Limits{}, &Options{Shared: s})
+		turn, err := p.Wait(t.Context(), "host0", 0, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.set(errDown)
+		turn.Sent()
+		synctest.Wait()
+		zero := time.Now()
+		var took time.Duration
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			next, err := p.Wait(t.Context(), "host1", 0, all)
+			took = time.Since(zero)
+			if err != nil {
+				t.Error(err)
+			}
+			next.Done()
+		})
+		time.Sleep(1500 * ms)
+		s.set(nil, 100*ms)
+		turn.Done()
+		wg.Wait()
+		if took != 1600*ms {
+			t.Errorf("waited %v, want 1.6s, until the store was back", took)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+// A request that waited for a scope, and whose question the store has not answered in time, is
+// refused for the fleet.
+func TestFleetScopeHasRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, all := newLedger(), Scope{"all", Limits{Parallel: 1}}
+		p := pacer(t, Limits{MaxWait: 2 * time.Second}, &Options{Shared: s})
+		turn, err := p.Wait(t.Context(), "host0", 0, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(1500*ms, func() {
+			s.set(nil, 900*ms, 900*ms, 900*ms)
+			turn.Done()
+		})
+		_, err = p.Wait(t.Context(), "host1", 0, all)
+		var refused *RefusedError
+		if !errors.As(err, &refused) || refused.Reason != ReasonShared || refused.Scope != "" {
+			t.Errorf("Wait = %v; want a RefusedError for %q without a Scope", err, ReasonShared)
+		}
+		time.Sleep(time.Minute)
+	})
 }
 
 // A stuck store has no room in one scope, and in all others.

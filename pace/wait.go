@@ -213,8 +213,11 @@ func (p *Pacer) step(w *waiter, left error) (done bool) {
 		w.turn = p.startTurn(w.host, w.scopes, w.delay, w.number, p.now())
 		p.leaveLine(w)
 	case now >= w.late:
-		if s := w.guestOf(); s != nil {
+		switch s := w.guestOf(); {
+		case s != nil:
 			w.waitsFor.in = s
+		case w.waitsFor.why == ReasonScope && w.waitsFor.in == w.host && w.storeDecides():
+			w.waitsFor.why = ReasonShared // its scopes have room
 		}
 		p.leaveLine(w)
 		w.waitsFor.at = w.host.arrival(w.delay, now).at
