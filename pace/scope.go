@@ -226,10 +226,16 @@ func (h *host) obstacle(scopes []*host, delay time.Duration, now instant) obstac
 }
 
 // obstacle returns what w, the first in line at its authority, waits for: room there, or in the
-// first of its scopes that has none. The scopes are not looked at if the store decides about them.
+// first of its scopes that has none. If the store decides, the scopes are not looked at, and older
+// requests at the authority keep w neither from asking nor from starting: they might wait for the
+// place that w has in the store's queue, or in flight.
 func (w *waiter) obstacle(now instant) obstacle {
-	o := w.host.obstacleTo(w.number, w.gap, now)
-	if o.in != nil || w.storeDecides() {
+	number, decided := w.number, w.storeDecides()
+	if decided {
+		number = 0 // before all others
+	}
+	o := w.host.obstacleTo(number, w.gap, now)
+	if o.in != nil || decided {
 		return o
 	}
 	for _, s := range w.scopes {
@@ -399,5 +405,5 @@ func (c *class) keepRoom() {
 // scopes of w, the first in line at its authority.
 func (w *waiter) storeDecides() bool {
 	t := w.host.ticket
-	return t != nil && (t.known || t.cancel != nil)
+	return t != nil && (t.known || t.granted || t.cancel != nil)
 }

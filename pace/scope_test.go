@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -896,6 +897,57 @@ func TestFleetScopeHasRoom(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 	})
+}
+
+// A store that puts "shop" before "old", which came first and names it as a scope.
+type reordering struct {
+	*ledger
+	later  bool         // grant "shop" its start when it asks again
+	queued atomic.Int32 // number of tickets of "shop" that are to ask again
+}
+
+func (s *reordering) Reserve(ctx context.Context, authority string, r Reservation) (Grant, error) {
+	g, err := s.ledger.Reserve(ctx, authority, r)
+	switch {
+	case authority == "old" && r.Waited < time.Second:
+		g.Granted, g.Scope, g.Start = false, "shop", g.Clock+time.Second
+	case s.later && s.queued.Add(1) == 1:
+		g.Granted, g.Start = false, g.Clock+100*ms
+	case !s.later:
+		g.Start += 100 * ms
+	}
+	return g, err
+}
+
+// A request that the store has put before an older one of the same process asks and starts as the
+// store says. Else each of the two would wait for the other.
+func TestFleetStoreOrders(t *testing.T) {
+	for _, later := range []bool{false, true} {
+		t.Run(fmt.Sprintf("6/%t", later), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &reordering{ledger: newLedger(), later: later}
+				s.set(nil, 50*ms) // for the first question of "old"
+				p := pacer(t, Limits{}, &Options{Shared: s})
+				zero := time.Now()
+				var wg sync.WaitGroup
+				wg.Go(func() {
+					turn, err := p.Wait(t.Context(), "old", 0, Scope{"shop", Limits{Parallel: 2}})
+					if err != nil {
+						t.Error(err)
+					}
+					turn.Done()
+				})
+				synctest.Wait()
+				turn, err := p.Wait(t.Context(), "shop", 0)
+				if took := time.Since(zero); err != nil || took != 100*ms {
+					t.Errorf("waited %v, %v; want 100ms, as the store says", took, err)
+				}
+				turn.Done()
+				wg.Wait()
+				time.Sleep(time.Minute)
+			})
+		})
+	}
 }
 
 // A stuck store has no room in one scope, and in all others.
