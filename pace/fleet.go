@@ -68,6 +68,8 @@ type ticket struct {
 	sent  instant       // when the latest request was sent
 	renew *time.Timer   // calls holdTicket three times in a life; nil until a flight has the ticket
 	ended bool
+
+	released chan struct{} // closed after the call that ends the ticket; nil until it is discarded
 }
 
 // admit returns what w, the first in its line, waits for in the fleet: nothing if it may start
@@ -290,8 +292,11 @@ func (p *Pacer) bookNext(f *flight, number uint64, end instant) {
 
 // discardTicket ends the ticket of a line.
 func (p *Pacer) discardTicket(t *ticket) {
-	t.host.ticket = nil
-	go p.releaseTicket(t) // ends with its call
+	t.host.ticket, t.released = nil, make(chan struct{})
+	go func() { // ends with its call
+		p.releaseTicket(t)
+		close(t.released)
+	}()
 }
 
 // discardUseless ends the ticket of h's line if it is of no use to the first waiter.

@@ -65,6 +65,8 @@ type waiter struct {
 	timer *time.Timer   // for the next step, at late at the latest
 	turn  Turn
 	err   error
+
+	discarded *ticket // ended because w has left its line; nil if there was none
 }
 
 // An obstacle is what a request waits for.

@@ -950,6 +950,22 @@ func TestFleetStoreOrders(t *testing.T) {
 	}
 }
 
+// A refusal returns when the store knows that its ticket has ended: the program may end then.
+func TestFleetRefusalEndsItsTicket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &reordering{ledger: newLedger(), later: true}
+		s.set(nil, 0, 20*ms)
+		p := pacer(t, Limits{MaxWait: 50 * ms}, &Options{Shared: s})
+		zero := time.Now()
+		_, err := p.Wait(t.Context(), "shop", 0)
+		var refused *RefusedError
+		if took := time.Since(zero); !errors.As(err, &refused) || took != 20*ms || s.tally().held != 1 {
+			t.Errorf("Wait = %v after %v and %d calls of Hold, want a RefusedError after 20ms and 1 call", err, took, s.tally().held)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
 // A stuck store has no room in one scope, and in all others.
 type stuck struct {
 	*ledger

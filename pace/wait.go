@@ -195,6 +195,12 @@ func (p *Pacer) await(ctx context.Context, w *waiter) (Turn, error) {
 	if w.waitsFor.why != ReasonNone && p.opts.OnWait != nil {
 		p.opts.OnWait(w.host.authority, waited, w.waitsFor.why)
 	}
+	if w.discarded != nil { // the program may end, or close the store, when a refusal returns
+		select {
+		case <-w.discarded.released:
+		case <-ctx.Done():
+		}
+	}
 	return w.turn, w.err
 }
 
@@ -373,7 +379,10 @@ func (p *Pacer) leaveLine(w *waiter) {
 		s.pending--
 	}
 	p.stats.Waiting--
-	p.discardUseless(h)
+	t := h.ticket
+	if p.discardUseless(h); h.ticket == nil {
+		w.discarded = t
+	}
 	h.wake()
 }
 
