@@ -61,7 +61,7 @@ func (c *crawl) table() string {
 robots.txt, for each host and each day on which it is visited: %.3f fetches (goal 1.05), %.3f requests with redirects and second tries
     where nothing expires within a day: %.3f fetches (goal 1.00)
     over all hosts and all days: %.3f fetches
-%sdecisions that differ from those of the oracle: %d of %d (goal 0)
+%sdecisions that the oracle does not make: %d of %d (goal 0)
 requests before their turn: %d of %d (goal 0)
 decisions without a fetch: %.1f %%
 memory: %d of at most %d MiB, %.1f KiB a host; %s

@@ -104,7 +104,7 @@ func (s *schedule) add(page string) {
 	s.hosts[i].pages = append(s.hosts[i].pages, page)
 }
 
-// next returns the host that is due first, nil if no page waits but those of busy hosts.
+// next returns the host that is due first, nil if only pages of busy hosts wait.
 func (s *schedule) next() (first *host) {
 	for _, h := range s.hosts {
 		if len(h.pages) > 0 && !h.busy && (first == nil || h.at.Before(first.at)) {
