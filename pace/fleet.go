@@ -318,13 +318,13 @@ func (p *Pacer) discardUseless(h *host) {
 // the time, so that other processes get their turn. With scopes the store alone knows.
 func (p *Pacer) mayPassOn(t *ticket) bool {
 	w, n := t.host.first(), t.host.limits.Parallel
-	if w == nil || n == 0 || len(t.scopes)+len(w.scopes) > 0 || t.host.outage.away || t.host.breaker.troubled() {
+	if w == nil || n == 0 || w.delay > t.gap || len(t.scopes)+len(w.scopes) > 0 || t.host.outage.away || t.host.breaker.troubled() {
 		return false
 	}
 	at := t.host.dueAfter(w.gap).at
 	until := t.began + p.fleet.quantum()
 	if n > 1 && max(w.gap, t.gap, t.host.adaptive()) > 0 {
-		if t.after == 0 || w.delay > t.gap {
+		if t.after == 0 {
 			return false
 		}
 		at = max(at, t.start)

@@ -253,6 +253,30 @@ func TestFleetDelay(t *testing.T) {
 	})
 }
 
+// A place is not passed to a request whose Crawl-delay the store does not know.
+func TestFleetDelayOfAPassedPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, _ := fleetOf(t, 2, Limits{Gap: 50 * ms, Parallel: 1}, Options{})
+		first := take(t, all[0], host1, 0)
+		var wg sync.WaitGroup
+		var starts [2]time.Time
+		for i, delay := range []time.Duration{100 * ms, 0} {
+			wg.Go(func() {
+				time.Sleep(time.Duration(i) * ms)
+				turn := take(t, all[i], host1, delay)
+				starts[i] = time.Now()
+				turn.Done()
+			})
+		}
+		time.Sleep(20 * ms)
+		first.Done()
+		wg.Wait()
+		if apart := starts[1].Sub(starts[0]).Abs(); apart < 100*ms {
+			t.Errorf("6: a request with a Crawl-delay of 100ms and its neighbour start %v apart", apart)
+		}
+	})
+}
+
 // Requests in flight are counted together, for as long as they take, and are
 // freed when they end or, if their process is killed, five seconds later.
 func TestFleetParallel(t *testing.T) {
