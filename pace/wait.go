@@ -243,8 +243,11 @@ func (p *Pacer) findRoom(w *waiter) bool {
 	h, now := w.host, p.now()
 	p.discardUseless(h)
 	o := w.obstacle(now)
-	if o.in == nil && p.storeMatters(h, w.scopes) {
+	switch t := h.ticket; {
+	case o.in == nil && p.storeMatters(h, w.scopes):
 		o = p.admit(w, now)
+	case o.in != nil && t != nil && t.granted && len(t.scopes) > 0 && (o.at <= now || o.at > t.start+p.fleet.usual):
+		p.discardTicket(t) // used later, its start could be too close to the next one in a scope
 	}
 	if o.in == nil {
 		return true

@@ -377,3 +377,31 @@ func TestSlowScopeStopsNobody(t *testing.T) {
 		})
 	}
 }
+
+// A request whose host rests does not use the start that it was granted before. The scope has had other starts since.
+func TestScopeStartAfterARest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &distant{Store: newReference(), delay: 5 * ms, rng: rand.New(rand.NewPCG(9309, 6))}
+		fleet := fleetOf(t, 2, pace.Limits{Failures: 1, Rest: 200 * ms}, func() pace.Store { return store })
+		c := newCrowd(t, 1)
+		c.limits["scope"], c.late = pace.Limits{Gap: 100 * ms}, 5*ms
+		visit := func(p *pace.Pacer, host string) { c.visit(t.Context(), p, []string{host, "scope"}, 0) }
+		turn, err := fleet[0].Wait(t.Context(), "host", 0, c.scopes([]string{"host", "scope"})...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() { visit(fleet[0], "host") })
+		time.Sleep(108 * ms) // the store has granted it the next start
+		turn.Fail("timeout")
+		for range 5 {
+			visit(fleet[1], "other")
+		}
+		wg.Wait()
+		turn.Done()
+		if len(c.waits) != 6 {
+			t.Errorf("%d turns, want 6", len(c.waits))
+		}
+		time.Sleep(time.Minute)
+	})
+}
