@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/rfc9309/polite/internal/bounded"
+	"github.com/rfc9309/polite/internal/field"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
@@ -136,8 +137,8 @@ func (t *tries) try(req *http.Request, turn pace.Turn) error {
 		}
 		return f
 	}
-	turn.Answer(resp.StatusCode, resp.Header)
-	header := resp.Header.Clone()
+	header := field.Canonical(resp.Header).Clone() // another base may keep the lower case of HTTP/2
+	turn.Answer(resp.StatusCode, header)
 	a.Status, a.Header = resp.StatusCode, header
 	limit := e.opts.Profile.Limit
 	body, err := bounded.Call(whole, e.watch.log, func(ctx context.Context) ([]byte, error) {

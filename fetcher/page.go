@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rfc9309/polite/internal/field"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 	"github.com/rfc9309/polite/usage"
@@ -76,7 +77,11 @@ func (t *Transport) sendInTurn(req *http.Request, v *visit, turn pace.Turn) (*ht
 	}
 	resp, err := t.send(req, sent, v.key)
 	if err == nil {
-		turn.Answer(resp.StatusCode, resp.Header)
+		header := resp.Header
+		if !t.engine.network.IsTransport() { // it may keep the lower case of HTTP/2
+			header = field.Canonical(header)
+		}
+		turn.Answer(resp.StatusCode, header)
 		// The body of a 101 is a connection, not an answer.
 		if resp.Body == nil || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
 			return resp, nil

@@ -149,7 +149,7 @@ func (r *retrieval) status(method, target string) (status int, made bool) {
 	req.Header.Set("Cache-Control", "no-cache")
 	t := &tries{retrieval: r, url: req.URL, attempt: &policy.Attempt{}, statusOnly: true}
 	_, err = t.RoundTrip(req) //nolint:bodyclose // tries return no body
-	if err != nil || field.Age(field.Canonical(t.attempt.Header)) > 0 {
+	if err != nil || field.Age(t.attempt.Header) > 0 {
 		return 0, !t.late
 	}
 	return t.attempt.Status, true

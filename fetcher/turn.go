@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/rfc9309/polite/internal/field"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
@@ -171,11 +172,11 @@ func (t *Transport) Admit(ctx context.Context, target *url.URL) (*Admission, pol
 	return a, d, nil
 }
 
-// Answer reports the head of the answer as soon as it has arrived. Only the first
-// Answer counts.
+// Answer reports the head of the answer as soon as it has arrived. The names of the fields
+// may be in any letter case. Only the first Answer counts.
 func (a *Admission) Answer(status int, h http.Header) {
 	if a != nil {
-		a.turn.Answer(status, h)
+		a.turn.Answer(status, field.Canonical(h))
 	}
 }
 
