@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	nethttptest "net/http/httptest"
+	"net/http/httptrace"
 	"net/netip"
 	"net/url"
 	"runtime"
@@ -279,6 +280,42 @@ func TestBackToTheFirstAddress(t *testing.T) {
 		})
 	}
 }
+
+// TestConnectionReportedLate uses a base that makes each request twice and reports the
+// connection of the slower one during the next request. The trip has left the private network
+// by then.
+func TestConnectionReportedLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site("http://intra.test").At("10.0.0.1").Robots(httptest.Redirect(302, "http://b.test/1"))
+		web.Site("http://b.test").Path("/1", httptest.Redirect(302, "http://admin.test/r"))
+		admin := web.Site("http://admin.test").At("10.0.0.2").Path("/r", text)
+		transport := web.Transport()
+		var first *httptrace.ClientTrace
+		tr := newTransport(t, &fetcher.Options{Base: roundTripper(func(r *http.Request) (*http.Response, error) {
+			resp, err := transport.RoundTrip(r)
+			if first == nil {
+				first = httptrace.ContextClientTrace(r.Context())
+			} else {
+				first.GotConn(httptrace.GotConnInfo{Conn: privateConn{}})
+			}
+			return resp, err
+		})})
+		tr.SetLookup(func(context.Context, string, string) ([]netip.Addr, error) {
+			return nil, &net.DNSError{Err: "no such host", IsNotFound: true}
+		})
+		d, err := tr.Check(t.Context(), must("http://intra.test/private"))
+		if n := len(admin.Requests()); err != nil || n != 0 || !strings.Contains(d.Cause, "redirect_refused") {
+			t.Errorf("egress: got  %d requests of admin.test, %v, %v\nwant none, redirect_refused", n, d, err)
+		}
+	})
+}
+
+// A privateConn is a connection to a private address.
+type privateConn struct{ net.Conn }
+
+func (privateConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 80} }
+func (privateConn) Close() error         { return nil }
 
 // TestRebinding uses a name that is public when it is first resolved and private
 // afterwards. Nothing is sent to the private address. Only an unknown base connects

@@ -23,12 +23,12 @@ import (
 // or from one that could not be seen, the rule binds all further requests.
 type Trip struct {
 	network *Network
-	trusted string                         // host of the first request; "" if the rule binds that request
-	bound   bool                           // the next request is bound by the rule
-	dialled bool                           // the next request is bound, and its connection is checked when it is made
-	inside  bool                           // every answer so far came from a special address
-	peer    atomic.Pointer[netip.AddrPort] // end of the last connection that was reported; nil if none was
-	relay   netip.AddrPort                 // special address that answered for a public host, and so is a relay
+	trusted string                          // host of the first request; "" if the rule binds that request
+	bound   bool                            // the next request is bound by the rule
+	dialled bool                            // the next request is bound, and its connection is checked when it is made
+	inside  bool                            // every answer so far came from a special address
+	peer    *atomic.Pointer[netip.AddrPort] // end of the connection that was reported last for the last request; nil if none was
+	relay   netip.AddrPort                  // special address that answered for a public host, and so is a relay
 }
 
 // Trip begins a fetch of a URL. With Options.Pages the error is a *RefusedError if the
@@ -54,7 +54,6 @@ func (t *Trip) RoundTrip(req *http.Request, cancel context.CancelCauseFunc) (*ht
 	if t.dialled {
 		return t.network.guarded.RoundTrip(req)
 	}
-	t.peer.Store(nil)
 	trace := httptrace.WithClientTrace(req.Context(), t.trace(req.Context(), req.URL, cancel))
 	if !isWeb(req.URL) {
 		return t.network.base.RoundTrip(req.WithContext(trace))
@@ -65,9 +64,12 @@ func (t *Trip) RoundTrip(req *http.Request, cancel context.CancelCauseFunc) (*ht
 // trace receives what net/http reports of the connections for a request, also
 // from below a base that is not known. A connection to a proxy is ignored. One to
 // a refused address is closed before the request is written to it; an HTTP/2
-// connection is left open, since others use it too, and the request is canceled.
+// connection is left open, since others use it too, and the request is canceled. A
+// base that makes a request twice may report a connection after the answer, while the
+// trip goes on.
 func (t *Trip) trace(ctx context.Context, target *url.URL, cancel context.CancelCauseFunc) *httptrace.ClientTrace {
-	site := hostPort(target)
+	site, bound, relay, last := hostPort(target), t.bound, t.relay, new(atomic.Pointer[netip.AddrPort])
+	t.peer = last
 	var direct atomic.Bool
 	return &httptrace.ClientTrace{
 		GetConn: func(to string) {
@@ -79,8 +81,8 @@ func (t *Trip) trace(ctx context.Context, target *url.URL, cancel context.Cancel
 			if !ok || !direct.Load() {
 				return
 			}
-			t.peer.Store(&peer)
-			if !t.bound || peer == t.relay {
+			last.Store(&peer)
+			if !bound || peer == relay {
 				return
 			}
 			if err := t.network.check(ctx, peer.Addr()); err != nil {
