@@ -15,10 +15,6 @@ import (
 
 // This file takes turns from package pace, for RoundTrip and for callers that make their own requests.
 
-// turnTime bounds how long a fetch of robots.txt waits for the host's turn.
-// It is longer than any pause after a 429 or 503.
-const turnTime = 20 * time.Minute
-
 // newPacer returns the pacer of this process. It shares its limits with the fleet if
 // the store is a pace.Store.
 func (e *engine) newPacer(l pace.Limits) (*pace.Pacer, error) {
@@ -34,14 +30,12 @@ func (e *engine) newPacer(l pace.Limits) (*pace.Pacer, error) {
 	return pace.New(l, o)
 }
 
-// firstTurn waits for the host's turn to request robots.txt. The wait is not part of
-// Options.Timeout: a host that wants a minute between requests is not down. A
-// caller need not wait as long; see turnInTime.
+// firstTurn waits for the host's turn to request robots.txt, as long as Limits.MaxWait
+// permits. The wait is not part of Options.Timeout: a host that wants a minute between
+// requests is not down. A caller need not wait as long; see turnInTime.
 func (e *engine) firstTurn(f *flight) (turn pace.Turn, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), turnTime)
-	defer cancel()
 	f.hasTurn.Store(false)
-	turn, err = e.pacer.Wait(ctx, f.key, 0, e.opts.Scopes(robotsURL(f.key))...)
+	turn, err = e.pacer.Wait(context.Background(), f.key, 0, e.opts.Scopes(robotsURL(f.key))...)
 	f.hasTurn.Store(err == nil)
 	return turn, err
 }

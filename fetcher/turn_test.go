@@ -98,6 +98,24 @@ func TestContextWithTheCauseOfAnotherHost(t *testing.T) {
 	}
 }
 
+// A caller without a deadline waits for the turn of robots.txt however long a page is in flight,
+// and gets a decision.
+func TestTurnAfterALongPage(t *testing.T) {
+	inPace(t, pace.Limits{Parallel: 1}, fetcher.Options{}, func(p *paced) {
+		p.web.Site(site).Robots(text.Header("Cache-Control", "max-age=60")).Path("/public", page)
+		resp, err := p.get(p.t.Context(), public)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		time.AfterFunc(time.Hour, func() { resp.Body.Close() })
+		time.Sleep(2 * time.Minute) // robots.txt expires
+		d, err := p.tr.Check(p.t.Context(), must(private))
+		if waited := time.Since(p.start); err != nil || short(d) != "disallow 2.2.2" || waited < time.Hour {
+			p.t.Errorf("6/long_page: got  %v, %v after %v\nwant disallow 2.2.2 after an hour", d, err, waited)
+		}
+	})
+}
+
 // While a flight waits for the turn of a further fetch, a caller without the time to wait for
 // it gets its decision at once.
 func TestTurnOfASecondFetch(t *testing.T) {
