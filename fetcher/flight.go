@@ -74,12 +74,21 @@ func (e *engine) runFlight(key string, force bool) (f *flight, err error) {
 		if err != nil || !f.invalidated.Swap(false) {
 			break
 		}
-		e.memory.records.Delete(key)
 		e.storage.forget(context.Background(), key)
 		f.stored = nil
 		f.rec, err = e.fetchFile(f, nil)
 	}
 	return f, err
+}
+
+// remember keeps the record of a flight in memory and returns it. A record that was invalidated
+// meanwhile governs no further URL.
+func (e *engine) remember(f *flight, rec *policy.Record) *policy.Record {
+	rec = e.memory.remember(rec)
+	if f.invalidated.Load() {
+		e.memory.records.Delete(f.key)
+	}
+	return rec
 }
 
 // findOrFetch looks for a record that is not due: in memory, then in the store, then by
@@ -95,12 +104,12 @@ func (e *engine) findOrFetch(f *flight, force bool) (*policy.Record, error) {
 		e.watch.counts.storeHits.Add(1)
 	}
 	if !force && !known.Due(time.Now()) {
-		return e.memory.remember(known), nil
+		return e.remember(f, known), nil
 	}
 	known, release := e.storage.lease(f, known, force)
 	if release == nil { // another process has just learnt known
 		f.fetched = true
-		return e.memory.remember(known), nil
+		return e.remember(f, known), nil
 	}
 	defer release()
 	return e.fetchFile(f, known)
@@ -129,7 +138,7 @@ func (e *engine) fetchFile(f *flight, rec *policy.Record) (*policy.Record, error
 			if known := e.storage.load(f, rec); !known.Due(time.Now()) && differs(rec, known) {
 				turn.Done()
 				e.watch.counts.storeHits.Add(1)
-				rec = e.memory.remember(known)
+				rec = e.remember(f, known)
 				break
 			}
 		}
@@ -143,7 +152,7 @@ func (e *engine) fetchFile(f *flight, rec *policy.Record) (*policy.Record, error
 		}
 	}
 	if merged := e.storage.save(f, rec); merged != rec {
-		rec = e.memory.remember(merged)
+		rec = e.remember(f, merged)
 	}
 	return rec, nil
 }
@@ -162,7 +171,7 @@ func (e *engine) learn(f *flight, old *policy.Record, a policy.Attempt) *policy.
 		a.Body, a.Err = nil, &policy.Failure{Class: policy.Body, Err: err}
 		rec = e.opts.Profile.Learn(old, a)
 	}
-	rec = e.memory.remember(rec)
+	rec = e.remember(f, rec)
 	e.watch.fetched(a, rec)
 	return rec
 }

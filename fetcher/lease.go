@@ -129,10 +129,16 @@ func (w *witness) evidence(key string) (others time.Time, silent int) {
 	return w.at, w.silent
 }
 
-// mayStore reports whether a flight's record may go to the store. A process that has
-// lost its network, or cannot sign, must not mark sites as down for its fleet. A store
-// that belongs to this process alone gets every record.
+// mayStore reports whether a flight's record may go to the store: not after Invalidate. A
+// process that has lost its network, or cannot sign, must not mark sites as down for its
+// fleet. A store that belongs to this process alone gets every other record.
 func (s *storage) mayStore(f *flight) bool {
 	others, _ := s.witness.evidence(f.key)
-	return s.fleet == nil || !f.unsigned && (f.answered || time.Since(others) < vouchTime)
+	switch {
+	case f.invalidated.Load():
+		return false
+	case s.fleet == nil:
+		return true
+	}
+	return !f.unsigned && (f.answered || time.Since(others) < vouchTime)
 }

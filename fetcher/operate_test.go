@@ -167,6 +167,34 @@ func TestInvalidate(t *testing.T) {
 	}
 }
 
+// TestInvalidateDuringAFetch invalidates a site before its answer arrives. The answer governs no
+// URL, not even while a hook gets it, and is not stored.
+func TestInvalidateDuringAFetch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site(site).Robots(opened.After(time.Second), text.After(time.Second))
+		u := newUnion()
+		began, saved := time.Now(), time.Duration(0)
+		u.frozen = func() { saved = time.Since(began) }
+		slow := &fetcher.Trace{Fetched: func(policy.Attempt, *policy.Record) { time.Sleep(time.Second) }}
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: u, Trace: slow})
+		go tr.Check(context.Background(), must(private))
+		time.Sleep(time.Second / 2)
+		tr.Invalidate(t.Context(), must(private))
+		time.Sleep(time.Second)
+		d, known := tr.Peek(must(private))
+		if known {
+			t.Errorf("2.4/in_memory: got  %v\nwant nothing: the fetch began before Invalidate", d)
+		}
+		if d, err := tr.Check(t.Context(), must(private)); err != nil || short(d) != "disallow 2.2.2" {
+			t.Errorf("2.4/check: got  %v, %v\nwant disallow 2.2.2 by the second answer", d, err)
+		}
+		if saved != 4*time.Second {
+			t.Errorf("2.4/store: the first record was stored after %v, want 4s, after the second answer", saved)
+		}
+	})
+}
+
 // TestRecord reads what the file says besides rules.
 func TestRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
