@@ -262,6 +262,17 @@ func TestPrefetch(t *testing.T) {
 	})
 }
 
+// TestPrefetchAndAPanic lets Options.Scopes panic on a goroutine of Prefetch, where no caller could
+// recover the panic.
+func TestPrefetchAndAPanic(t *testing.T) {
+	tr := newTransport(t, &fetcher.Options{Scopes: func(*url.URL) []pace.Scope { panic("no scope") }})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := tr.Prefetch(ctx, slices.Values([]*url.URL{must(public), must("http://b.test/")})); err != nil {
+		t.Errorf("house/scopes: got  %v, want no error", err)
+	}
+}
+
 // TestPrefetchEndsWithItsContext uses a list without an end and sites that do not
 // answer.
 func TestPrefetchEndsWithItsContext(t *testing.T) {

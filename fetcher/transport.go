@@ -119,7 +119,8 @@ func (t *Transport) Prefetch(ctx context.Context, targets iter.Seq[*url.URL]) er
 			continue
 		}
 		g.Go(func() error { // the goroutine ends with the fetch, or with ctx
-			t.engine.joinFlight(ctx, &v, false) // a failure is in the record, and in ctx
+			// A failure is in the record, and in ctx. A panic of Options.Scopes is logged: nobody could recover it here.
+			callBounded(context.Background(), t.engine.watch.log, func() error { return t.engine.joinFlight(ctx, &v, false) })
 			return nil
 		})
 	}
