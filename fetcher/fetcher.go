@@ -83,10 +83,11 @@ type Options struct {
 
 	// Sign, if set, is called last for each request that goes out: each page, and each
 	// hop and try of a robots.txt. It gets a copy without the body, and what it does to
-	// the Header is sent; other changes have no effect. If it returns an error, panics, or
-	// takes longer than the request may, nothing is sent: a page gets a *policy.Failure of
-	// class Sign, and a robots.txt counts as unreachable in this process alone. It is
-	// called on goroutines of its own, several at a time. Nil costs nothing.
+	// the Header is sent; other changes have no effect. If it returns an error, panics,
+	// leaves a Header that cannot be sent, or takes longer than the request may, nothing is
+	// sent: a page gets a *policy.Failure of class Sign, and a robots.txt counts as
+	// unreachable in this process alone. It is called on goroutines of its own, several at
+	// a time. Nil costs nothing.
 	//
 	// An *http.Transport repeats a GET, with the same signature, if a connection that was
 	// kept alive ends without an answer. A site that accepts each signature once may refuse

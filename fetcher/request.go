@@ -8,9 +8,12 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
@@ -198,13 +201,31 @@ func (e *engine) signed(req *http.Request) (*http.Request, error) {
 		toSign.Header = http.Header{}
 	}
 	toSign.Body, toSign.GetBody = nil, nil // if Sign read the body, the server would not get it
-	if err := callBounded(req.Context(), e.watch.log, func() error { return e.opts.Sign(toSign) }); err != nil {
+	err := callBounded(req.Context(), e.watch.log, func() error { return e.opts.Sign(toSign) })
+	if err == nil {
+		err = checkHeader(toSign.Header)
+	}
+	if err != nil {
 		return nil, &policy.Failure{Class: policy.Sign, Err: err}
 	}
 	// Only the header is taken: with another URL the request could go where robots.txt forbids it.
 	out := *req
 	out.Header = toSign.Header
 	return &out, nil
+}
+
+// checkHeader returns an error if net/http would refuse to send a header.
+func checkHeader(h http.Header) error {
+	if h == nil {
+		return errors.New("the header is nil")
+	}
+	for name, lines := range h {
+		invalid := func(line string) bool { return !httpguts.ValidHeaderFieldValue(line) }
+		if !httpguts.ValidHeaderFieldName(name) || slices.ContainsFunc(lines, invalid) {
+			return fmt.Errorf("the field %.100q cannot be sent", name)
+		}
+	}
+	return nil
 }
 
 // closeBody closes the body of a request that is not passed to the base: RoundTrip promises

@@ -140,6 +140,32 @@ func TestSignFails(t *testing.T) {
 	}
 }
 
+// A header that cannot be sent is a failure to sign, too.
+func TestSignLeavesABadHeader(t *testing.T) {
+	for name, sign := range map[string]func(r *http.Request){
+		"line_break": func(r *http.Request) { r.Header.Set("Signature", "sig1=:abc\ndef:") },
+		"name":       func(r *http.Request) { r.Header["Signature Input"] = []string{"x"} },
+		"nil":        func(r *http.Request) { r.Header = nil },
+	} {
+		t.Run("10/"+name, func(t *testing.T) {
+			limits := pace.Limits{Gap: time.Second}
+			bad := func(r *http.Request) error { sign(r); return nil }
+			inPace(t, limits, fetcher.Options{Sign: bad}, func(p *paced) {
+				p.web.Site(site).Robots(text)
+				for range 5 {
+					d, err := p.tr.Refresh(p.t.Context(), must(private))
+					if err != nil || d.Verdict != policy.Defer || !strings.HasPrefix(d.Cause, "sign: ") {
+						p.t.Errorf("got  %v, %v\nwant a Defer because of class sign", d, err)
+					}
+				}
+				if rests := p.tr.Stats().Pace.Rests; rests != 0 {
+					p.t.Error("the host rests, though nothing was sent to it")
+				}
+			})
+		})
+	}
+}
+
 // A signature changes no more than the header.
 func TestSignLeadsNowhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
