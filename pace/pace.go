@@ -51,6 +51,7 @@
 // in RateLimit-Remaining and RateLimit-Reset, or in X-RateLimit-Remaining and
 // X-RateLimit-Reset. Then the authority rests until the reset, up to [Limits.Pause]. If a
 // 429 or 503 has a Retry-After, that counts instead. The fields never make a crawler faster.
+// A RateLimit of more than 8 KiB is ignored.
 //
 // # Hosts that fail
 //

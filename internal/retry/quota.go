@@ -41,9 +41,21 @@ func Quota(h http.Header, now func() time.Time, most time.Duration) (time.Durati
 	return time.Duration(reset) * time.Second, true
 }
 
+// maxRateLimit bounds the RateLimit field that is read, in bytes. net/http accepts 10 MB of
+// header, and a parsed list takes forty times its length.
+const maxRateLimit = 8 << 10
+
 // rateLimitReset returns the longest reset, in seconds, of the quotas of a RateLimit
-// field that have nothing left. If one quota is malformed the whole field is ignored.
+// field that have nothing left. If one quota is malformed, or the field is longer than
+// maxRateLimit, the whole field is ignored.
 func rateLimitReset(lines []string) (reset int64, ok bool) {
+	size := 0
+	for _, line := range lines {
+		size += len(line) + 1
+	}
+	if size > maxRateLimit {
+		return 0, false
+	}
 	list, err := httpsfv.UnmarshalList(lines)
 	if err != nil {
 		return 0, false

@@ -3,6 +3,7 @@ package retry
 import (
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,6 +75,22 @@ func TestQuota(t *testing.T) {
 				t.Errorf("Quota = %v, %t; want %v, %t", got, ok, tt.want, tt.want > 0)
 			}
 		})
+	}
+}
+
+// A RateLimit field as long as net/http accepts costs no memory, and is ignored.
+func TestQuotaOfALongField(t *testing.T) {
+	quota := `"a";r=0;t=30,`
+	for name, lines := range map[string][]string{
+		"one_line":   {strings.Repeat(quota, 1<<20/len(quota)) + `"a";r=0;t=30`},
+		"many_lines": slices.Repeat([]string{`"a";r=0;t=30`}, 1<<20/len(quota)),
+	} {
+		h := http.Header{"Ratelimit": lines}
+		var got time.Duration
+		allocs := testing.AllocsPerRun(1, func() { got, _ = Quota(h, time.Now, day) })
+		if got != 0 || allocs > 10 {
+			t.Errorf("6/%s: Quota = %v with %.0f allocations, want 0s with 10 at most", name, got, allocs)
+		}
 	}
 }
 
