@@ -402,30 +402,11 @@ func (p *Pacer) holdTicket(t *ticket, life time.Duration) (ok bool) {
 	return ok
 }
 
-// healthReport returns the report of what a flight shows of its host, nil without a fleet. rest
-// is what remains of a pause or a rest.
-func (f *flight) healthReport(health Health, rest time.Duration) *Report {
+// reportAnswer reports the answer to a flight to the store, if it says anything of the host. rest is
+// what remains of the pause or the rest that the answer asks for, and level is host.level before it.
+func (f *flight) reportAnswer(rest, level time.Duration) {
 	h := f.host
-	if h.pacer.opts.Shared == nil {
-		return nil
-	}
-	r := &Report{
-		Started: max(f.started+h.pacer.fleet.clock.ahead(), 0), Health: health, Wait: rest, Why: h.untilReason, Level: -1,
-		Failures: h.limits.Failures, Rest: h.limits.Rest, RestMax: h.limits.RestMax,
-	}
-	if health == Failing {
-		r.Cause = h.breaker.cause
-	}
-	return r
-}
-
-// answerReport returns the report of the answer to a flight, nil if there is nothing to report.
-// level is host.level before the answer.
-func (f *flight) answerReport(rest, level time.Duration) *Report {
-	h, r := f.host, f.healthReport(f.health, rest)
-	if r == nil {
-		return nil
-	}
+	r := Report{Health: f.health, Wait: rest, Why: h.untilReason, Level: -1}
 	if f.ticket != nil && h.breaker.troubled() {
 		r.Answered = f.ticket.name
 	}
@@ -435,40 +416,40 @@ func (f *flight) answerReport(rest, level time.Duration) *Report {
 	if rest > 0 || h.level != level {
 		r.Level = h.level
 	}
-	if r.Health != Failing && r.Answered == "" && r.Level < 0 {
-		return nil
+	if r.Health == Failing || r.Answered != "" || r.Level >= 0 {
+		f.report(r)
 	}
-	return r
 }
 
-// reportLater sends a report of a flight to the store, unless it is nil, after the reports
-// before it. It does not wait for that.
-func (f *flight) reportLater(r *Report) {
-	if r == nil {
+// report sends a report of a flight to the store, in a fleet, after the reports before it. It does
+// not wait for that.
+func (f *flight) report(r Report) {
+	h, p := f.host, f.host.pacer
+	if p.opts.Shared == nil {
 		return
 	}
-	h, before, done := f.host, f.reported, make(chan struct{})
+	r.Started = max(f.started+p.fleet.clock.ahead(), 0)
+	r.Failures, r.Rest, r.RestMax = h.limits.Failures, h.limits.Rest, h.limits.RestMax
+	if r.Health == Failing {
+		r.Cause = h.breaker.cause
+	}
+	before, done := f.reported, make(chan struct{})
 	f.reported = done
 	go func() { // ends with the call, and the calls before it
 		defer close(done)
 		if before != nil {
 			<-before
 		}
-		h.pacer.reportHealth(h, r)
+		c, ok := callStore(context.Background(), h, nil, &p.fleet.reports, func(ctx context.Context) (Condition, error) {
+			return p.opts.Shared.Report(ctx, h.authority, r)
+		})
+		if ok {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			h.adoptCondition(c)
+			p.reschedule(h)
+		}
 	}()
-}
-
-// reportHealth sends a report to the store, and returns when the store has answered.
-func (p *Pacer) reportHealth(h *host, r *Report) {
-	c, ok := callStore(context.Background(), h, nil, &p.fleet.reports, func(ctx context.Context) (Condition, error) {
-		return p.opts.Shared.Report(ctx, h.authority, *r)
-	})
-	if ok {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		h.adoptCondition(c)
-		p.reschedule(h)
-	}
 }
 
 // callInTime makes one call of the store within callTime. After three calls of its kind took

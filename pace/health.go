@@ -208,5 +208,5 @@ func (t Turn) Fail(cause string) {
 	f.health = Failing
 	h.fail(f, "no complete answer ("+clean.Text(cause, 100)+")", p.now())
 	p.reschedule(h)
-	f.reportLater(f.healthReport(Failing, 0))
+	f.report(Report{Health: Failing, Level: -1})
 }

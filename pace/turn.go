@@ -122,7 +122,7 @@ func (t Turn) Answer(status int, header http.Header) {
 		p.reschedule(h)
 	}
 	h.wake()
-	f.reportLater(f.answerReport(rest, level))
+	f.reportAnswer(rest, level)
 }
 
 // learn updates h by the answer to a flight. It returns what remains of the pause or the rest
@@ -180,7 +180,7 @@ func (t Turn) Done() {
 	}
 	if b := f.host.breaker; b != nil && f.health == Healthy && (b.troubled() || b.rest > 0) {
 		f.host.succeed(f)
-		f.reportLater(f.healthReport(Healthy, 0))
+		f.report(Report{Health: Healthy, Level: -1})
 	}
 	reported := f.reported
 	ticket := p.endTurn(f)
