@@ -105,17 +105,6 @@ func (h *host) gap(before, delay time.Duration) time.Duration {
 	return max(h.ownGap, before, delay)
 }
 
-// whyFull returns why the requests in flight forbid a further one, ReasonNone if they do not.
-func (h *host) whyFull() Reason {
-	switch {
-	case h.breaker.crowded(h.unanswered, h.limits.Failures):
-		return ReasonBreaker
-	case h.flying+h.asking >= h.places():
-		return ReasonParallel
-	}
-	return ReasonNone
-}
-
 // places returns the number of requests that this process may have in flight.
 func (h *host) places() int {
 	if h.limits.Parallel == 0 {
@@ -161,51 +150,28 @@ func (h *host) dueAfter(gap time.Duration) obstacle {
 	return obstacle{h, ReasonGap, at}
 }
 
-// next returns what the first in line waits for. If it is due, but has not looked since, that is
-// what it waited for last.
-func (h *host) next(now instant) obstacle {
+// obstacleToFirst returns what the first in line waits for, and when it can start, as far as is known.
+func (h *host) obstacleToFirst(now instant) obstacle {
 	w, t := h.first(), h.ticket
-	o, scope := h.dueAfter(w.gap), w.guestOf()
-	if t != nil && t.start > o.at {
+	o := w.obstacle(now)
+	if t != nil && t.start > max(o.at, now) {
 		o = t.obstacle()
 		if h.breaker.troubled() {
 			o.why = ReasonBreaker
 		}
 	}
-	if scope != nil {
-		if at := scope.dueAfter(scope.ownGap).at; at > o.at {
-			o = obstacle{scope, ReasonScope, at}
+	for _, s := range w.scopes {
+		if at := s.dueAfter(s.ownGap).at; at > max(o.at, now) {
+			o = obstacle{s, ReasonScope, at}
 		}
 	}
-	full := h.whyFull()
 	switch {
-	case o.at > now:
+	case o.in != nil:
 		return o
-	case full != ReasonNone:
-		return obstacle{h, full, now}
-	case scope != nil: // maybe that of an older request of its class
-		return obstacle{scope, ReasonScope, now}
 	case t != nil:
-		return obstacle{h, ReasonShared, now}
+		return obstacle{cmp.Or(t.inTheWay, h), t.obstacle().why, now}
 	}
-	return obstacle{w.waitsFor.in, cmp.Or(w.waitsFor.why, ReasonShared), now}
-}
-
-// arrival returns what a newcomer with this Crawl-delay has to wait for, after all waiters.
-//
-// Each waiter, and then the newcomer, starts at least its gap and at least the
-// adaptive gap after the one before. So the newcomer's turn cannot come before the
-// larger of the two sums.
-func (h *host) arrival(delay time.Duration, now instant) obstacle {
-	n := h.line.Len()
-	if n == 0 {
-		return h.obstacleTo(h.pacer.arrivals+1, h.gap(h.delay, delay), now)
-	}
-	o := h.next(now)
-	last := waiterAt(h.line.Back())
-	gaps := h.gaps - h.first().gap + h.gap(last.delay, delay)
-	o.at += times(max(gaps, times(h.adaptive(), n)), h.share())
-	return o
+	return obstacle{w.waitsFor.in, cmp.Or(w.waitsFor.why, ReasonShared), now} // it has not looked since
 }
 
 // times returns n times d without overflow.

@@ -89,11 +89,11 @@ func (h *host) status(now instant, wall time.Time) HostStatus {
 	w, o := h.oldest(), obstacle{}
 	switch {
 	case w == nil:
-		o = h.arrival(0, now)
+		o = h.obstacleToNewcomer(nil, 0, now)
 	case w.host != h:
 		o = h.obstacleTo(w.number, h.ownGap, now)
 	default:
-		o = h.next(now)
+		o = h.obstacleToFirst(now)
 	}
 	if w != nil {
 		s.Since = wall.Add(w.came - now).Round(0)

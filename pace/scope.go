@@ -191,10 +191,12 @@ func (h *host) obstacleTo(number uint64, gap time.Duration, now instant) obstacl
 	if o.at > now {
 		return o
 	}
-	older, full := h.oldest(), h.whyFull()
+	older := h.oldest()
 	switch {
-	case full != ReasonNone:
-		return obstacle{h, full, now}
+	case h.breaker.crowded(h.unanswered, h.limits.Failures):
+		return obstacle{h, ReasonBreaker, now}
+	case h.flying+h.asking >= h.places():
+		return obstacle{h, ReasonParallel, now}
 	case older != nil && older.number < number || h.keptFrom(number) || gap > 0 && h.asking > 0:
 		return obstacle{h, ReasonScope, now}
 	}
@@ -210,12 +212,24 @@ func (h *host) keptFrom(number uint64) bool {
 	return h.spaced() || h.flying+h.asking+1 >= h.places()
 }
 
-// obstacle returns what a newcomer at h with this Crawl-delay and these scopes has to wait for.
-func (h *host) obstacle(scopes []*host, delay time.Duration, now instant) obstacle {
-	o := h.arrival(delay, now)
+// obstacleToNewcomer returns what a newcomer at h with this Crawl-delay and these scopes has to wait for.
+//
+// At h each waiter, and then the newcomer, starts at least its gap and at least the adaptive gap
+// after the one before. So the newcomer's turn cannot come before the larger of the two sums. In a
+// scope it comes after all who wait there.
+func (h *host) obstacleToNewcomer(scopes []*host, delay time.Duration, now instant) obstacle {
+	var o obstacle
+	number := h.pacer.arrivals + 1
+	if n := h.line.Len(); n == 0 {
+		o = h.obstacleTo(number, h.gap(h.delay, delay), now)
+	} else {
+		o = h.obstacleToFirst(now)
+		gaps := h.gaps - h.first().gap + h.gap(waiterAt(h.line.Back()).delay, delay)
+		o.at += times(max(gaps, times(h.adaptive(), n)), h.share())
+	}
 	for _, s := range scopes {
-		other := s.obstacleTo(h.pacer.arrivals+1, s.ownGap, now)
-		if n := s.guestCount + s.line.Len(); n > 0 { // it comes after all who wait there
+		other := s.obstacleTo(number, s.ownGap, now)
+		if n := s.guestCount + s.line.Len(); n > 0 {
 			other = obstacle{s, ReasonScope, other.at + times(s.ownGap, n*s.share())}
 		}
 		if other.in != nil && (o.in == nil || other.at > o.at) {
@@ -359,14 +373,6 @@ func (w *waiter) waitIn(in *host, now instant) {
 		c.leaveLine()
 		c.joinLine(in)
 	}
-}
-
-// guestOf returns the scope in whose line w or its class waits, nil if there is none.
-func (w *waiter) guestOf() *host {
-	if w.class == nil {
-		return nil
-	}
-	return w.class.in
 }
 
 // insertByNumber puts w in a line that is ordered by number. It looks for the place from both

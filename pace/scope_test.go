@@ -195,6 +195,20 @@ func TestScopeRefusals(t *testing.T) {
 	}
 }
 
+// A request whose MaxWait is over at a busy host is refused until its scope has room.
+func TestRetryAtKnowsScopes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, zero, d := pacer(t, Limits{Parallel: 1, MaxWait: time.Second}, nil), time.Now(), Scope{"d", Limits{Gap: time.Minute}}
+		take(t, p, "a", 0)
+		time.AfterFunc(500*ms, func() { p.Wait(t.Context(), "b", 0, d) })
+		_, err := p.Wait(t.Context(), "a", 0, d)
+		want := &RefusedError{Authority: "a", RetryAt: zero.Add(time.Minute + 500*ms), Reason: ReasonScope, Scope: "d"}
+		if !reflect.DeepEqual(err, want) {
+			t.Errorf("6: Wait = %v, want %v", err, want)
+		}
+	})
+}
+
 // A 429 pauses the authority, and not those that share a scope with it. Nor does a
 // host that fails.
 func TestScopesArePausedByNoHost(t *testing.T) {

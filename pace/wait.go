@@ -135,7 +135,7 @@ func (l *Limits) Obeyed(delay time.Duration) time.Duration {
 // time, and puts the caller in line otherwise: one of its results is not zero.
 func (p *Pacer) enter(ctx context.Context, h *host, scopes []*host, delay, most time.Duration, now instant) (Turn, *waiter, error) {
 	p.arrivals++
-	o := h.obstacle(scopes, delay, now)
+	o := h.obstacleToNewcomer(scopes, delay, now)
 	if o.in == nil && !p.storeMatters(h, scopes) {
 		return p.startTurn(h, scopes, delay, p.arrivals, now), nil, nil
 	}
@@ -145,6 +145,7 @@ func (p *Pacer) enter(ctx context.Context, h *host, scopes []*host, delay, most 
 		deadline = min(deadline, now+min(time.Until(d), maxSpan)-1)
 	}
 	if o.at > deadline {
+		o.why = cmp.Or(o.why, ReasonShared) // there is no time for a question
 		return Turn{}, nil, p.refuse(h, o, now)
 	}
 	w := &waiter{
@@ -219,14 +220,9 @@ func (p *Pacer) step(w *waiter, left error) (done bool) {
 		w.turn = p.startTurn(w.host, w.scopes, w.delay, w.number, p.now())
 		p.leaveLine(w)
 	case now >= w.late:
-		switch s := w.guestOf(); {
-		case s != nil:
-			w.waitsFor.in = s
-		case w.waitsFor.why == ReasonScope && w.waitsFor.in == w.host && w.storeDecides():
-			w.waitsFor.why = ReasonShared // its scopes have room
-		}
+		w.waitsFor = w.host.obstacleToFirst(now)
 		p.leaveLine(w)
-		w.waitsFor.at = w.host.arrival(w.delay, now).at
+		w.waitsFor.at = w.host.obstacleToNewcomer(w.scopes, w.delay, now).at
 		w.err = p.refuse(w.host, w.waitsFor, now)
 	default:
 		return false
@@ -313,11 +309,8 @@ func (p *Pacer) refuse(h *host, o obstacle, now instant) error {
 	p.stats.Refused++
 	if o.at <= now { // no moment is known
 		o.at = now + time.Second
-		switch {
-		case o.why == ReasonBreaker && h.breaker != nil && h.breaker.probe != nil:
-			o.at = now + max(time.Second, now-h.breaker.probe.started) // as long again
-		case o.why != ReasonShared && o.why != ReasonBreaker && o.why != ReasonScope:
-			o.why = ReasonParallel
+		if probe := h.breaker.probing(); o.why == ReasonBreaker && probe > never {
+			o.at = now + max(time.Second, now-probe) // as long again
 		}
 	}
 	return h.refusedError(o, now)
@@ -338,25 +331,28 @@ func (h *host) refusedError(o obstacle, now instant) *RefusedError {
 // reschedule is wake for a change that moves the next start. It also refuses at once all in
 // line whose turn can no longer come in time, with the reason that the first waits for.
 func (p *Pacer) reschedule(h *host) {
-	var o obstacle
-	var before instant // when the one before starts
-	slow := h.adaptive()
+	h.wake()
+	if h.line.Len() == 0 {
+		return // without a look at the clock
+	}
+	now, slow := p.now(), h.adaptive()
+	var before obstacle // of the waiter before
 	for w := h.first(); w != nil; {
-		next := waiterAt(w.inLine.Next())
-		o.at = before + times(max(w.gap, slow), h.share())
+		o, next := before, waiterAt(w.inLine.Next())
 		if w == h.first() {
-			o = h.next(never) // a moment that is over, too
-		}
-		if o.at <= w.deadline || o.at <= p.now() {
-			before = o.at
+			o = h.obstacleToFirst(now)
 		} else {
-			w.waitsFor, w.err = o, p.refuse(h, o, p.now())
+			o.at += times(max(w.gap, slow), h.share())
+		}
+		if o.at <= max(w.deadline, now) {
+			before = o
+		} else {
+			w.waitsFor, w.err = o, p.refuse(h, o, now)
 			p.leaveLine(w)
 			w.signal()
 		}
 		w = next
 	}
-	h.wake()
 }
 
 // joinLine puts w at the end of the line of its authority.
@@ -440,7 +436,7 @@ func (p *Pacer) Obstacle(authority string, delay time.Duration, scopes ...Scope)
 		}
 	}
 	now := p.now()
-	o := h.obstacle(p.scopes, h.limits.Obeyed(delay), now)
+	o := h.obstacleToNewcomer(p.scopes, h.limits.Obeyed(delay), now)
 	if o.in == nil {
 		return nil
 	}
