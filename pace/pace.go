@@ -93,7 +93,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"time"
 )
 
@@ -277,7 +276,7 @@ func (l Limits) check() error {
 			return fmt.Errorf("pace: Limits.%s is %v; want %s", f.name, f.value, f.want)
 		}
 	}
-	if l.Off && !reflect.DeepEqual(l, *Unlimited()) {
+	if l.Off && !l.equal(Unlimited()) {
 		return errors.New("pace: Limits.Off is set together with other fields; want every other field zero")
 	}
 	for status, h := range l.Statuses {

@@ -168,7 +168,7 @@ func (h *host) setLimits(l *Limits) error {
 
 // equal reports whether two filled limits are the same.
 func (l *Limits) equal(m *Limits) bool {
-	return l == m || l.Gap == m.Gap && l.FreeLoopback == m.FreeLoopback && l.Delay == m.Delay && l.DelayCap == m.DelayCap &&
+	return l.Gap == m.Gap && l.FreeLoopback == m.FreeLoopback && l.Delay == m.Delay && l.DelayCap == m.DelayCap &&
 		l.Parallel == m.Parallel && l.Pause == m.Pause && l.MaxWait == m.MaxWait && l.Adapt == m.Adapt &&
 		l.AdaptMax == m.AdaptMax && l.Failures == m.Failures && l.Rest == m.Rest && l.RestMax == m.RestMax &&
 		l.Off == m.Off && maps.Equal(l.Statuses, m.Statuses)
@@ -268,7 +268,7 @@ func (w *waiter) obstacle(now instant) obstacle {
 type class struct {
 	name     className
 	waiters  list.List     // by number
-	in       *host         // the scope in whose line the oldest stands
+	in       *host         // the scope in whose line the oldest waits; nil between two lines
 	inGuests *list.Element // of the oldest, in the guests of in
 }
 
@@ -289,21 +289,21 @@ func (c *class) oldest() *waiter { return waiterAt(c.waiters.Front()) }
 
 // joinClass makes w wait in the line of a scope, or behind an older request of its class.
 func (w *waiter) joinClass(in *host) {
-	p := w.host.pacer
-	c := p.classes[w.className()]
-	switch {
-	case c == nil:
-		c = &class{name: w.className()}
-		p.classes[c.name] = c
-	case c.oldest().number < w.number:
-		c.in.guestCount++
-		in = nil
-	default: // w takes the place of the oldest
-		c.leaveLine()
+	p, name := w.host.pacer, w.className()
+	c := p.classes[name]
+	if c == nil {
+		c = &class{name: name}
+		p.classes[name] = c
+	}
+	behind := c.in != nil && c.oldest().number < w.number
+	if !behind {
+		c.moveTo(nil)
 	}
 	w.class, w.inClass = c, insertByNumber(&c.waiters, w)
-	if in != nil {
-		c.joinLine(in)
+	if behind {
+		c.in.guestCount++
+	} else {
+		c.moveTo(in)
 	}
 }
 
@@ -316,40 +316,41 @@ func (w *waiter) leaveClass() {
 	}
 	in, first := c.in, c.oldest() == w
 	if first {
-		c.leaveLine()
+		c.moveTo(nil)
+	} else {
+		in.guestCount--
 	}
 	c.waiters.Remove(w.inClass)
 	w.class = nil
 	switch {
-	case !first:
-		in.guestCount--
 	case c.oldest() == nil:
 		delete(w.host.pacer.classes, c.name)
-	default:
-		c.joinLine(in)
+	case first:
+		c.moveTo(in)
 		in.wake()
 	}
 }
 
-// joinLine puts the oldest of the class in the line of a scope.
-func (c *class) joinLine(in *host) {
-	c.in, c.inGuests = in, insertByNumber(&in.guests, c.oldest())
-	in.guestCount += c.waiters.Len()
-	c.keepRoom()
-}
-
-// leaveLine takes the oldest of the class out of the line of its scope, and frees the room
-// that is kept for it.
-func (c *class) leaveLine() {
+// moveTo takes the oldest of the class out of the line of its scope, frees the room that is kept
+// for it, and puts it in the line of in. Nil is no line.
+func (c *class) moveTo(in *host) {
 	w := c.oldest()
-	c.in.guests.Remove(c.inGuests)
-	c.in.guestCount -= c.waiters.Len()
-	c.in.wake()
-	for _, s := range w.scopes {
-		if s.roomKeptFor == w {
-			s.roomKeptFor = nil
-			s.wake()
+	if c.in != nil {
+		c.in.guests.Remove(c.inGuests)
+		c.in.guestCount -= c.waiters.Len()
+		c.in.wake()
+		for _, s := range w.scopes {
+			if s.roomKeptFor == w {
+				s.roomKeptFor = nil
+				s.wake()
+			}
 		}
+	}
+	c.in = in
+	if in != nil {
+		c.inGuests = insertByNumber(&in.guests, w)
+		in.guestCount += c.waiters.Len()
+		c.keepRoom()
 	}
 }
 
@@ -370,8 +371,7 @@ func (w *waiter) waitIn(in *host, now instant) {
 		if o := c.in.obstacleTo(w.number, c.in.ownGap, now); o.in == nil && !w.storeDecides() && in.youngest > w.number {
 			w.overtaken = true
 		}
-		c.leaveLine()
-		c.joinLine(in)
+		c.moveTo(in)
 	}
 }
 
