@@ -33,17 +33,15 @@ import (
 // So a request with two busy scopes could lose for ever: whenever one has room, a
 // younger request has just taken the other. A request that has lost once in this way
 // therefore keeps the scopes that precede the one it waits for free of younger requests,
-// as soon as it is first in line there. So the caller's order matters: with the scope of
-// fewer requests first, such as a domain before the whole crawler, what is kept free is
-// small.
+// as soon as it is first in line there. Scope says in which order that keeps little free.
 //
 // There is no deadlock and no starvation, because only a younger request ever waits for
 // an older one that has not started. The oldest of all waits for nothing but gaps and
 // requests in flight, and both end. It is first in each line it joins, and after at most
 // one loss it passes from scope to scope and starts. Then the next is the oldest.
 //
-// In a fleet the store grants starts, in one step at the authority and in all scopes. The
-// lines of a process only choose who asks: of thousands of hosts of a domain the first.
+// In a fleet the store grants starts, see Store. The lines of a process only choose who
+// asks: of thousands of hosts of a domain the first.
 // While its first question is under way, a ticket counts as a request that has started in its
 // scopes: else all who wait for a scope would ask for one free place. From the answer on
 // the store alone decides. A request that the store refuses for a scope waits in the line
@@ -59,9 +57,9 @@ import (
 // authority, all of them, until a call gives others. All who use one Key should give the
 // same Limits; if they differ, the last ones count for all.
 //
-// List the Scope with the fewest requests first. If a younger request has overtaken a
-// request that waits for a Scope, no younger request may use the scopes listed before
-// that one.
+// List the Scope with the fewest requests first, such as a domain before the whole crawler.
+// If a younger request has overtaken a request that waits for a Scope, no younger request
+// may use the scopes listed before that one.
 type Scope struct {
 	// Key names the scope. It must not be empty, and a request names each Key
 	// once. Keys and authorities are the same set of names: with the Key
