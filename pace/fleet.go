@@ -245,12 +245,13 @@ func (p *Pacer) endWatch(stop func()) {
 // giveTicket gives the ticket of a line to a flight that starts.
 func (p *Pacer) giveTicket(f *flight) {
 	t := f.host.ticket
+	t.sent, t.after = f.started, 0
 	if t.unshared {
 		p.stats.Unshared++
 		p.discardTicket(t)
 		return
 	}
-	f.host.ticket, f.ticket, t.sent, t.after = nil, t, f.started, 0
+	f.host.ticket, f.ticket = nil, t
 	if t.renew == nil {
 		t.began = f.started
 		t.renew = time.AfterFunc(placeLife/3, func() { p.holdTicket(t, placeLife) })
@@ -383,7 +384,7 @@ func (p *Pacer) giveBack(t *ticket, until instant) {
 func (p *Pacer) holdTicket(t *ticket, life time.Duration) (ok bool) {
 	p.mu.Lock()
 	var sent time.Duration
-	if t.renew != nil && t.after == 0 { // the latest start has been used
+	if (t.renew != nil || t.unshared) && t.after == 0 { // the latest start has been used
 		sent = max(t.sent+p.fleet.clock.ahead(), 1)
 	}
 	p.mu.Unlock()

@@ -396,6 +396,28 @@ func TestFleetAway(t *testing.T) {
 	})
 }
 
+// A forgetful store answers no Reserve, though it has done what was asked.
+type forgetful struct{ *ledger }
+
+func (s forgetful) Reserve(ctx context.Context, authority string, r Reservation) (Grant, error) {
+	s.ledger.Reserve(ctx, authority, r)
+	return Grant{}, errDown
+}
+
+// A process that starts a request without an answer of the store reports the start when the store can be reached.
+func TestFleetReportsAnUnsharedStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, r := newLedger(), newTrail()
+		take(t, pacer(t, Limits{Gap: time.Second}, &Options{Shared: forgetful{s}}), host1, 0)
+		r.add("unshared")
+		synctest.Wait()
+		take(t, pacer(t, Limits{Gap: time.Second}, &Options{Shared: s}), host1, 0)
+		r.add("shared")
+		r.check(t, "0s unshared", "1s shared")
+		time.Sleep(time.Minute)
+	})
+}
+
 // A halved store is one whose part for host2 is down, as a cluster without one of its masters.
 type halved struct{ *ledger }
 
