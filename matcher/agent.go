@@ -45,14 +45,19 @@ func (f *File) choose(tokens string) *Group {
 	return c.obeyed.group(c.agent)
 }
 
-// appendTokens appends the product tokens of a list separated by commas.
+// appendTokens appends the product tokens of a list separated by commas. Of a whole User-Agent it
+// takes the product token that this begins with, in the dialects that read a user-agent line so.
 func (d *Dialect) appendTokens(tokens []string, list string) []string {
 	if list == "" && d.lettersOnly {
 		return append(tokens, "") // google/robotstxt compares an empty token, too
 	}
 	var rfc Dialect // only blanks and tabs are white space
 	for t := range strings.SplitSeq(list, ",") {
-		if t = rfc.trimLeft(rfc.trimRight(t)); t != "" {
+		t = rfc.trimLeft(rfc.trimRight(t))
+		if name := token.Prefix(t); name != "" && !d.lettersOnly && !d.wholeName {
+			t = name
+		}
+		if t != "" {
 			tokens = append(tokens, t)
 		}
 	}

@@ -230,3 +230,16 @@ func TestGroupOther(t *testing.T) {
 		})
 	}
 }
+
+// TestWholeUserAgent checks that a caller who gives the whole User-Agent in place of its token
+// obeys the group of that token.
+func TestWholeUserAgent(t *testing.T) {
+	f := matcher.Parse([]byte("user-agent: ExampleBot\ndisallow: /\n\nuser-agent: *\ndisallow: /star\n"), matcher.Dialect{})
+	for _, token := range []string{"ExampleBot/1.0", "ExampleBot/1.0 (+https://example.com/bot)", "ExampleBot (a, b)", "other, examplebot/2"} {
+		t.Run("2.2.1/"+token, func(t *testing.T) {
+			if m := f.Match(token, "/a"); m.Allowed || m.Agent != "ExampleBot" {
+				t.Errorf("got %+v\nwant disallowed by ExampleBot", m)
+			}
+		})
+	}
+}

@@ -138,10 +138,13 @@ func (d Dialect) refMatch(text, token, target string) refRule {
 	var rules []refRule
 	for _, one := range append(strings.Split(token, ","), "*") {
 		var found bool
-		if strings.Trim(one, " \t") == "" && token != "" {
+		if one = strings.Trim(one, " \t"); one == "" && token != "" {
 			continue
 		}
-		if rules, found = d.refFind(groups, strings.Trim(one, " \t")); found {
+		if name := refTokens[0].FindString(one); name != "" && !d.lettersOnly && !d.wholeName {
+			one = name
+		}
+		if rules, found = d.refFind(groups, one); found {
 			break
 		}
 	}
