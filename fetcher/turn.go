@@ -145,8 +145,8 @@ type Admission struct {
 // are the errors of [Transport.Check]. The Admission is nil if there is an error, and if
 // the decision does not allow the URL. Under Options.Audit only an error makes it nil.
 //
-// The turn is held until the Admission ends, or for Options.Timeout at most. The caller
-// sends the agent as User-Agent, and calls Admit for each redirect and each resource of a
+// The gap to the next request counts from the return of Admit. The turn is held until the
+// Admission ends, or for Options.Timeout at most. The caller sends the agent as User-Agent, and calls Admit for each redirect and each resource of a
 // page before it requests them, as each may be at another authority. Options.PageEgress
 // covers robots.txt alone here, since the caller makes the connection.
 func (t *Transport) Admit(ctx context.Context, target *url.URL) (*Admission, policy.Decision, error) {
@@ -160,6 +160,7 @@ func (t *Transport) Admit(ctx context.Context, target *url.URL) (*Admission, pol
 	}
 	var a *Admission
 	if t.mayGoOut(d) {
+		turn.Sent() // nobody else can say when
 		a = &Admission{turn: turn, timeout: time.AfterFunc(t.engine.opts.Timeout, turn.Done)}
 	}
 	t.engine.watch.decided(ctx, &d)
