@@ -147,7 +147,10 @@ func (t *Transport) decisionFor(ctx context.Context, target *url.URL, err error)
 	var forbidden *egress.RefusedError
 	switch {
 	case ctx.Err() != nil:
-		return d, contextError(ctx)
+		if !errors.Is(err, context.Cause(ctx)) {
+			err = contextError(ctx)
+		}
+		return d, err
 	case errors.As(err, &late):
 		d = t.houseDecision(policy.Defer, target)
 		d.RetryAt, d.Pacing = late.RetryAt, "no turn in time: "+late.Why()

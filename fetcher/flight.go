@@ -49,7 +49,7 @@ func (e *engine) joinFlight(ctx context.Context, v *visit, force bool) error {
 		})
 		select {
 		case <-ctx.Done():
-			return contextError(ctx)
+			return &waitError{"robots.txt of " + key, contextError(ctx)}
 		case r := <-done:
 			if r.Err != nil {
 				return fmt.Errorf("fetcher: fetching robots.txt of %s: %w", key, r.Err)

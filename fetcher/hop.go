@@ -213,6 +213,9 @@ func headerSize(h http.Header) int {
 // checkBase refuses a base that is known to follow redirects by itself: it would
 // fetch pages that no robots.txt was checked for, and skip the address rule.
 func checkBase(base http.RoundTripper) error {
+	if t, ok := base.(*http.Transport); ok && t == nil {
+		return errors.New("fetcher: Base is a nil *http.Transport; want a transport, or a nil interface for http.DefaultTransport")
+	}
 	rt, ok := base.(*retryablehttp.RoundTripper)
 	if !ok || rt.Client != nil && rt.Client.HTTPClient != nil && rt.Client.HTTPClient.CheckRedirect != nil {
 		return nil

@@ -49,6 +49,7 @@ func TestNew(t *testing.T) {
 		{"house/a_base_with_a_rule_on_redirects", agent, &fetcher.Options{Base: &retryablehttp.RoundTripper{Client: &retryablehttp.Client{
 			HTTPClient: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		}}}, ""},
+		{"house/a_base_that_is_a_nil_transport", agent, &fetcher.Options{Base: (*http.Transport)(nil)}, "Base is a nil *http.Transport; want"},
 		{"house/limits_that_make_no_sense", agent, &fetcher.Options{Pace: &pace.Limits{Gap: -1}}, "Gap"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -290,12 +290,13 @@ func TestPrefetchEndsWithItsContext(t *testing.T) {
 			}
 		}
 		tr := newTransport(t, &fetcher.Options{Base: web.Transport()})
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		cause := errors.New("the operator wants to go home")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, cause)
 		defer cancel()
 		began := time.Now()
 		err := tr.Prefetch(ctx, endless)
-		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took != 10*time.Second || asked.Load() > 40 {
-			t.Errorf("got  %v after %v and %d targets\nwant %v after 10s and a few", err, took, asked.Load(), context.DeadlineExceeded)
+		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, cause) || took != 10*time.Second || asked.Load() > 40 {
+			t.Errorf("got  %v after %v and %d targets\nwant %v, its cause, after 10s and a few", err, took, asked.Load(), context.DeadlineExceeded)
 		}
 		time.Sleep(time.Minute) // what is under way ends by itself
 	})

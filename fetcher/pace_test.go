@@ -400,7 +400,7 @@ func TestPaceCancellation(t *testing.T) {
 		p.read("http://a.test/1")
 		ctx, leave := context.WithCancel(context.Background())
 		p.pages.Go(func() {
-			if _, err := p.get(ctx, "http://a.test/2"); err != context.Canceled {
+			if _, err := p.get(ctx, "http://a.test/2"); !errors.Is(err, context.Canceled) {
 				t.Errorf("RoundTrip = %v, want %v", err, context.Canceled)
 			}
 		})

@@ -146,6 +146,19 @@ func contextError(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
+// A waitError is the error of a wait that its context ended.
+type waitError struct {
+	thing string // that the request waited for
+	err   error  // of contextError
+}
+
+func (e *waitError) Error() string { return "fetcher: waiting for " + e.thing + ": " + e.err.Error() }
+
+func (e *waitError) Unwrap() error { return e.err }
+
+// Timeout reports whether a deadline ended the wait. The Timeout of [url.Error] calls it.
+func (e *waitError) Timeout() bool { return errors.Is(e.err, context.DeadlineExceeded) }
+
 // errNoAnswer is the failure of a base that breaks the contract of
 // http.RoundTripper.
 var errNoAnswer = errors.New("the base returned neither an answer nor an error")

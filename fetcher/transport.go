@@ -103,7 +103,7 @@ const prefetches = 16
 
 // Prefetch fetches the robots.txt of every target whose record is due, a few
 // authorities at a time, each at its own pace. It returns when all are done or
-// ctx has ended. The error is ctx's error, or else the first about a target that no
+// ctx has ended. The error is why ctx ended, or else the first about a target that no
 // robots.txt governs ([ErrURL]); the other targets are fetched nevertheless.
 func (t *Transport) Prefetch(ctx context.Context, targets iter.Seq[*url.URL]) error {
 	var g errgroup.Group
@@ -125,7 +125,10 @@ func (t *Transport) Prefetch(ctx context.Context, targets iter.Seq[*url.URL]) er
 		})
 	}
 	g.Wait()
-	return cmp.Or(ctx.Err(), bad)
+	if ctx.Err() != nil {
+		return contextError(ctx)
+	}
+	return bad
 }
 
 // All yields what the memory holds, by authority, in no order. Records may come

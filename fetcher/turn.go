@@ -88,7 +88,11 @@ func (t *Transport) takeTurn(ctx context.Context, v *visit) (turn pace.Turn, err
 				return turn, err
 			}
 		case ctx.Err() != nil:
-			return turn, contextError(ctx)
+			thing := "a turn at " + v.key
+			if o := t.engine.pacer.Obstacle(v.key, v.delay, scopes...); o != nil {
+				thing += " (" + o.Why() + ")"
+			}
+			return turn, &waitError{thing, contextError(ctx)}
 		default: // Options.Scopes has returned a Scope without a meaning
 			return turn, fmt.Errorf("fetcher: %w", err)
 		}
@@ -146,9 +150,10 @@ type Admission struct {
 // the decision does not allow the URL. Under Options.Audit only an error makes it nil.
 //
 // The gap to the next request counts from the return of Admit. The turn is held until the
-// Admission ends, or for Options.Timeout at most. The caller sends the agent as User-Agent, and calls Admit for each redirect and each resource of a
-// page before it requests them, as each may be at another authority. Options.PageEgress
-// covers robots.txt alone here, since the caller makes the connection.
+// Admission ends, or for Options.Timeout at most. The caller sends the agent as User-Agent,
+// and calls Admit for each redirect and each resource of a page before it requests them, as
+// each may be at another authority. Options.PageEgress covers robots.txt alone here, since
+// the caller makes the connection.
 func (t *Transport) Admit(ctx context.Context, target *url.URL) (*Admission, policy.Decision, error) {
 	v, err := t.engine.visit(target)
 	if err != nil {

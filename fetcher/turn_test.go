@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"runtime"
 	"strings"
 	"testing"
@@ -244,4 +245,36 @@ func TestBodyAtARefusedAddress(t *testing.T) {
 			t.Errorf("house/refused_address: got %v, the body was closed %d times; want ErrDisallowed, once", err, body.closed.Load())
 		}
 	})
+}
+
+// The error of a wait that was cut short says what the request waited for: bodies that are never
+// closed would otherwise look like a slow site.
+func TestErrorOfAWait(t *testing.T) {
+	for name, c := range map[string]struct{ page, want string }{
+		"parallel":   {public, "waiting for a turn at http://example.com (parallel): context deadline exceeded: patience"},
+		"robots.txt": {"http://mute.test/", "waiting for robots.txt of http://mute.test: context deadline exceeded: patience"},
+	} {
+		t.Run("house/"+name, func(t *testing.T) {
+			inPace(t, pace.Limits{Parallel: 1}, fetcher.Options{}, func(p *paced) {
+				p.web.Site(site).Robots(text).Path("/*", page)
+				p.web.Site("http://mute.test").Robots(httptest.Hang())
+				resp, err := p.get(p.t.Context(), public)
+				if err != nil {
+					p.t.Fatal(err)
+				}
+				defer resp.Body.Close() // only at the end
+				ctx, cancel := context.WithTimeoutCause(p.t.Context(), time.Second, errors.New("patience"))
+				defer cancel()
+				_, got := p.get(ctx, c.page)
+				if timeout := (&url.Error{Err: got}).Timeout(); !timeout {
+					t.Errorf("%v is no timeout for http.Client", got)
+				}
+				_, _, admitted := p.tr.Admit(ctx, must(c.page))
+				if !errors.Is(got, context.DeadlineExceeded) || !strings.Contains(got.Error(), c.want) || !errors.Is(admitted, context.DeadlineExceeded) {
+					t.Errorf("got  %v, and %v\nwant %s", got, admitted, c.want)
+				}
+				time.Sleep(time.Hour) // the fetch ends
+			})
+		})
+	}
 }
