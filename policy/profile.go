@@ -126,7 +126,7 @@ func (p *Profile) Check() error {
 	case p.Hops < 1:
 		return fmt.Errorf("policy: Hops is %d; want 1 or more", p.Hops)
 	case p.Fresh.Least < time.Second || p.Fresh.Most < p.Fresh.Least || p.Fresh.Default < p.Fresh.Least:
-		return fmt.Errorf("policy: Fresh is %v; want 1s <= Least <= Default and Most", p.Fresh)
+		return fmt.Errorf("policy: Fresh is %+v; want 1s <= Least <= Default and Most", p.Fresh)
 	case p.Beyond == Successful || slices.Contains(slices.Collect(maps.Values(p.Failures)), Successful):
 		return errors.New("policy: Beyond or Failures says Successful; want another Access, because there is no file")
 	case !p.phasesOrdered():

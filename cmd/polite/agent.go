@@ -66,7 +66,7 @@ With --json each line is an object. The exit code is 0 if nothing is missing,
 func (o *introduction) run(ctx context.Context, what string) error {
 	target, err := parseURL(o.assume(what))
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	crawler, stop, err := o.crawler(ctx, target)
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 
 	"github.com/spf13/cobra"
@@ -59,7 +60,7 @@ func newSitemap(written, robots string) sitemap {
 func (c *cli) sitemaps(ctx context.Context, o *siteFlags, what string) error {
 	target, err := parseURL(c.assume(what))
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	crawler, stop, err := o.transport(c, nil, nil)
 	if err != nil {
