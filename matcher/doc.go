@@ -13,8 +13,9 @@
 // The token is the product token of the crawler, such as "ExampleBot": letters,
 // digits, "-" and "_". Of a whole User-Agent header such as "ExampleBot/1.0", only
 // the token at its beginning counts. It is compared without case, and as a whole:
-// "ExampleBot" and "ExampleBot-News" are two crawlers. A crawler with several tokens gives them separated by commas, the most
-// specific first: the first that has a group is obeyed.
+// "ExampleBot" and "ExampleBot-News" are two crawlers. A crawler with several tokens
+// gives them separated by commas, the most specific first: the first that has a group is
+// obeyed.
 //
 // The target is path and query as the request line has them, "/path?query". For a
 // [net/url.URL], [File.MatchURL] does the same without making that string. An
