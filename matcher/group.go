@@ -195,9 +195,6 @@ func (g *Group) match(i int32) Match {
 // ruleFor returns the number of the rule that decides on a target, -1 if none does.
 func (g *Group) ruleFor(target string) int32 {
 	if props := propertiesOf(target); props&(altered|star) == 0 && strings.HasPrefix(target, "/") {
-		if props&question == 0 {
-			return g.decide(target, "")
-		}
 		return g.decide(target, target)
 	}
 	target = g.dialect.originForm(target)
@@ -208,7 +205,7 @@ func (g *Group) ruleFor(target string) int32 {
 	var buf, queryBuf [usualTarget]byte
 	t := view(g.dialect.form.appendNormal(buf[:0], target, asTarget))
 	if !strings.Contains(t, "?") {
-		return g.decide(t, "")
+		return g.decide(t, t)
 	}
 	return g.decide(t, view(g.dialect.form.appendNormal(queryBuf[:0], target, asQueryTarget)))
 }
@@ -220,8 +217,7 @@ const usualTarget = 512
 // view returns b as a string that must not outlive the next change of b.
 func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// decide is ruleFor for a target in normal form. Rules with a query see it as q, which can be ""
-// if the target has no query.
+// decide is ruleFor for a target in normal form. Rules with a query are compared with q.
 func (g *Group) decide(t, q string) int32 {
 	if len(g.rules.list) == 0 || !g.dialect.noExempt && t == "/robots.txt" {
 		return -1

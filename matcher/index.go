@@ -15,12 +15,8 @@ import (
 // So it is filed under its rarest piece, and is a candidate only if the target has that piece
 // and begins with the head.
 
-// An index is a lookup of the rules without a query, and a lookup of the rules with one, which
-// see the target in another normal form.
-type index [2]lookup
-
-// A lookup finds rules.
-type lookup struct {
+// An index finds the rule that decides.
+type index struct {
 	rules      *rules
 	few        int         // fewCandidates; tests set another number
 	literals   dictionary  // the literals of the rules without pieces
@@ -42,23 +38,10 @@ type filedRule struct {
 
 // newIndex returns an index of s. few is fewCandidates; tests give another number.
 func newIndex(s *rules, few int) *index {
-	x := new(index)
-	for i := range x {
-		x[i] = lookup{rules: s, few: few}
-		x[i].addRules(i == 1)
-	}
-	return x
-}
-
-// addRules adds the rules with a query, or the rules without one.
-func (x *lookup) addRules(query bool) {
-	s := x.rules
+	x := &index{rules: s, few: few}
 	var literals, pieces []span
 	for i := range s.list {
 		r := &s.list[i]
-		if r.query != query {
-			continue
-		}
 		rest, begin := s.literal(int32(i)), r.begin
 		if !r.starred() {
 			literals = append(literals, span{begin, begin + int32(len(rest)), int32(i)})
@@ -89,10 +72,11 @@ func (x *lookup) addRules(query bool) {
 		x.addPieces(pieces)
 		x.fileRules()
 	}
+	return x
 }
 
 // addPieces adds the pieces of the rules.
-func (x *lookup) addPieces(list []span) {
+func (x *index) addPieces(list []span) {
 	s := x.rules
 	sortSpans(s.text, list, make([]span, len(list)), 0)
 	x.pieceOf = make([]int32, len(list))
@@ -110,7 +94,7 @@ func (x *lookup) addPieces(list []span) {
 }
 
 // fileRules files each rule with pieces under its rarest piece.
-func (x *lookup) fileRules() {
+func (x *index) fileRules() {
 	uses := make([]int32, len(x.spans)) // by number of the piece: how often it is in rules
 	for _, p := range x.pieceOf {
 		uses[p]++
@@ -130,19 +114,20 @@ func (x *lookup) fileRules() {
 
 // best is as rules.best.
 func (x *index) best(t, q string) int32 {
-	best := x[0].best(t, -1)
-	if q != "" {
-		best = x[1].best(q, best)
+	if t == q {
+		return x.bestOf(t, -1, func(*rule) bool { return true })
 	}
-	return best
+	best := x.bestOf(t, -1, func(r *rule) bool { return !r.query })
+	return x.bestOf(q, best, func(r *rule) bool { return r.query })
 }
 
-// best returns the number of the rule that decides on t, among the rules of x and the rule
-// best.
-func (x *lookup) best(t string, best int32) int32 {
+// bestOf returns the number of the rule that decides on t, among the rule best and the rules
+// for which sees returns true.
+func (x *index) bestOf(t string, best int32, sees func(*rule) bool) int32 {
 	for i := x.literals.longestPrefix(t); i >= 0; i = x.literals.prefix[i] {
 		n := x.plain[i]
-		if x.rules.list[n].anchored() && len(x.literals.word(i)) < len(t) {
+		r := &x.rules.list[n]
+		if r.anchored() && len(x.literals.word(i)) < len(t) || !sees(r) {
 			continue
 		}
 		if x.rules.outranks(n, best) {
@@ -152,12 +137,12 @@ func (x *lookup) best(t string, best int32) int32 {
 	if len(x.filed) == 0 {
 		return best
 	}
-	return x.bestFiled(t, best)
+	return x.bestFiled(t, best, sees)
 }
 
-// bestFiled is best for the rules with pieces. Its candidates are the rules filed under the
+// bestFiled is bestOf for the rules with pieces. Its candidates are the rules filed under the
 // pieces that stand in t: the pieces found, and the pieces that those begin with.
-func (x *lookup) bestFiled(t string, best int32) int32 {
+func (x *index) bestFiled(t string, best int32, sees func(*rule) bool) int32 {
 	var foundBuf [32]foundPiece
 	found := x.pieces.appendFound(foundBuf[:0], t)
 	if len(found) == 0 {
@@ -171,7 +156,7 @@ func (x *lookup) bestFiled(t string, best int32) int32 {
 		// All pieces that sort between f.piece and a prefix of f.piece have that prefix, too. So if
 		// the prefix does not sort after last, it is last or a prefix of last, and was tried.
 		for i := f.piece; i > last; i = x.pieces.prefix[i] {
-			candidates = x.appendFiled(candidates, i, t, best)
+			candidates = x.appendFiled(candidates, i, t, best, sees)
 		}
 		last = f.piece
 	}
@@ -211,12 +196,12 @@ func (d *dictionary) appendFound(found []foundPiece, t string) []foundPiece {
 const fewCandidates = 64
 
 // appendFiled appends the rules that are filed under a piece, outrank best, and have a
-// head that t begins with.
-func (x *lookup) appendFiled(list []int32, piece int32, t string, best int32) []int32 {
+// head that t begins with, if sees returns true for them.
+func (x *index) appendFiled(list []int32, piece int32, t string, best int32, sees func(*rule) bool) []int32 {
 	for i := x.firstFiled[piece]; i >= 0; i = x.filed[i].next {
 		r := &x.filed[i]
 		head := x.rules.pattern(r.number)[:r.head]
-		if x.rules.outranks(r.number, best) && strings.HasPrefix(t, head) {
+		if x.rules.outranks(r.number, best) && strings.HasPrefix(t, head) && sees(&x.rules.list[r.number]) {
 			list = append(list, i)
 		}
 	}
@@ -226,7 +211,7 @@ func (x *lookup) appendFiled(list []int32, piece int32, t string, best int32) []
 // matches reports whether a rule matches t, which begins with its head. p has the places of
 // all pieces in t; if it is nil, they are searched for. The invariant of matchStars holds
 // here, too.
-func (x *lookup) matches(r *filedRule, t string, p *places) bool {
+func (x *index) matches(r *filedRule, t string, p *places) bool {
 	if p == nil {
 		return x.rules.matches(r.number, t)
 	}
@@ -259,11 +244,8 @@ func (s *rules) size(x *index) int {
 	n := len(s.text) + bytesOf(s.list)
 	switch {
 	case x != nil:
-		n += int(unsafe.Sizeof(*x))
-		for i := range x {
-			l := &x[i]
-			n += l.literals.size() + bytesOf(l.plain) + l.pieces.size() + bytesOf(l.spans) + bytesOf(l.firstFiled) + bytesOf(l.pieceOf) + bytesOf(l.filed)
-		}
+		n += int(unsafe.Sizeof(*x)) + x.literals.size() + bytesOf(x.plain) + x.pieces.size()
+		n += bytesOf(x.spans) + bytesOf(x.firstFiled) + bytesOf(x.pieceOf) + bytesOf(x.filed)
 	case len(s.list) > fewRules:
 		n += int(unsafe.Sizeof(*x))
 		for i := range s.list {

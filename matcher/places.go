@@ -38,7 +38,7 @@ const (
 // newPlaces returns the places of the pieces found, which are sorted, and of the pieces
 // that they begin with, in a target of size bytes. Each loop goes up from a piece to its prefixes.
 // It stops at one that is set, since all further up were set with that one.
-func newPlaces(x *lookup, found []foundPiece, size int) *places {
+func newPlaces(x *index, found []foundPiece, size int) *places {
 	p := &places{found: found, of: make([]pieceRange, len(x.spans)), size: size}
 	for k, f := range found {
 		for i := f.piece; i >= 0 && p.of[i].size == 0; i = x.pieces.prefix[i] {

@@ -44,7 +44,7 @@ func (g *Group) ruleForURL(u *url.URL) int32 {
 			return g.decide(target, target)
 		}
 	case normal:
-		return g.decide(target, "")
+		return g.decide(target, target)
 	}
 	return g.ruleFor(target)
 }
