@@ -35,11 +35,9 @@ func (k span) in(text string) string { return text[k.begin:k.end] }
 
 // sortSpans sorts spans of a text by radix, the first byte first (MSD radix sort,
 // McIlroy, Bostic and McIlroy 1993), in a time linear in the text. All spans of the
-// list begin with the same size bytes. spare is memory for as long a list. A few spans, and
-// long ones, are sorted by comparing: a list of nested spans takes a tenth of the time.
+// list begin with the same size bytes. spare is memory for as long a list.
 func sortSpans(text string, list, spare []span, size int32) {
 	for len(list) > 24 {
-		rest := 0           // bytes after the first size of each span
 		var ends [257]int32 // by the next byte plus one, or 0 at the end of a span: first a count, then where the spans end
 		next := func(k span) int {
 			if k.begin+size == k.end {
@@ -49,10 +47,6 @@ func sortSpans(text string, list, spare []span, size int32) {
 		}
 		for _, k := range list {
 			ends[next(k)]++
-			rest += int(k.end - k.begin - size)
-		}
-		if rest > 64*len(list) {
-			break
 		}
 		if c := next(list[0]); int(ends[c]) == len(list) { // all have the same next byte
 			if c == 0 {
