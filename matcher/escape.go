@@ -63,28 +63,12 @@ var properties = func() (t [256]uint8) {
 // contains reports whether set contains the byte c.
 func contains(set string, c byte) bool { return strings.IndexByte(set, c) >= 0 }
 
-// propertiesOf returns the properties that some byte of s has. Patterns and targets spend
-// most of their time here: eight bytes a round take half as many instructions as one. The
-// last round looks at some bytes twice. A loop for the rest has an end that no processor
-// foresees: with it, the first match in files of plain rules takes a tenth longer.
-func propertiesOf(s string) uint8 {
-	some := uint8(0)
-	if len(s) < 8 {
-		for i := range len(s) {
-			some |= properties[s[i]]
-		}
-		return some
+// propertiesOf returns the properties that some byte of s has.
+func propertiesOf(s string) (some uint8) {
+	for i := range len(s) {
+		some |= properties[s[i]]
 	}
-	for i := 0; i < len(s)-8; i += 8 {
-		some |= propertiesOf8(s[i : i+8])
-	}
-	return some | propertiesOf8(s[len(s)-8:])
-}
-
-// propertiesOf8 is propertiesOf for eight bytes.
-func propertiesOf8(s string) uint8 {
-	return properties[s[0]] | properties[s[1]] | properties[s[2]] | properties[s[3]] |
-		properties[s[4]] | properties[s[5]] | properties[s[6]] | properties[s[7]]
+	return some
 }
 
 // triplet returns the byte that the triplet at s[i:] stands for, or "%" and false if
