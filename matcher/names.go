@@ -39,8 +39,8 @@ var misspellings = map[string]kind{
 	"crawl delay": delay, "crawl_delay": delay, "crawldelay": delay, "craw-delay": delay, "clawl-delay": delay,
 }
 
-// The lengths of the shortest and the longest misspelling.
-const minMisspelled, maxMisspelled = len("alow"), len("user - agent")
+// maxMisspelled is the length of the longest misspelling.
+const maxMisspelled = len("user - agent")
 
 // googleNames lists the beginnings of names that google/robotstxt knows, each with its kind.
 // To go through a map would take four times as long.
@@ -72,7 +72,7 @@ func (d *Dialect) kindOf(name string) (k kind, misspelled bool) {
 				return g.kind, true
 			}
 		}
-	case len(name) >= minMisspelled && len(name) <= maxMisspelled:
+	case len(name) <= maxMisspelled:
 		var buf [maxMisspelled]byte
 		for i := range len(name) {
 			buf[i] = lower(name[i])
