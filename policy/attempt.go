@@ -161,21 +161,17 @@ func (a *Attempt) Location() (*url.URL, error) {
 		return nil, fmt.Errorf("the redirect came from %s, which is not a URL", clean.Quote(a.served(), maxQuote))
 	}
 	to, err := from.Parse(lines[0])
+	asked, _, _ := strings.Cut(a.Robots, ":")
+	schemes := []string{"http", "https", strings.ToLower(asked)}
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("the Location is not a URL: %s", clean.Quote(lines[0], maxQuote))
-	case to.Host == "" || !a.maySwitchTo(to.Scheme):
+	case to.Host == "" || !slices.Contains(schemes, to.Scheme):
 		return nil, fmt.Errorf("a Location with scheme %s and host %s", clean.Quote(to.Scheme, maxQuote), clean.Quote(to.Host, maxQuote))
 	}
 	to.User, to.Fragment, to.RawFragment = nil, "", ""
 	to.RawQuery = strings.ReplaceAll(to.RawQuery, " ", "%20") // net/http would send the space, which ends a target
 	return to, nil
-}
-
-// maySwitchTo reports whether a redirect may lead to a URL of the scheme.
-func (a *Attempt) maySwitchTo(scheme string) bool {
-	asked, _, _ := strings.Cut(a.Robots, ":")
-	return scheme == "http" || scheme == "https" || strings.EqualFold(scheme, asked)
 }
 
 // missingBytes returns by how many bytes the body is shorter than its Content-Length. It is
