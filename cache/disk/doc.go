@@ -21,10 +21,10 @@
 //
 // # Damage
 //
-// Open reads the whole file once and checks its structure, which takes about a second for each gigabyte. It returns
-// [ErrDamaged] for a file that is damaged, has another version, or is not a store. Remove such a file. The bytes
-// of a value are not checked. The fetcher checks them; values of your own need a checksum. A program that changes
-// the file while it is open can make the store fail, return wrong bytes, or end the process.
+// Open reads the whole file once and checks its structure, which takes about a second for each gigabyte. Remove a
+// file for which it returns [ErrDamaged]. The bytes of a value are not checked. The fetcher checks them; values of
+// your own need a checksum. A program that changes the file while it is open can make the store fail, return wrong
+// bytes, or end the process.
 //
 // # Systems
 //

@@ -37,7 +37,8 @@ return 0
 `)
 
 // Lease implements [cache.Leaser]. A lease is a string that only its holder knows, with ttl as its time to live.
-// It is set if there is none, and renewed three times in that time until it is released or lost.
+// It is set if there is none, and renewed three times in that time until it is released or lost. So a holder that
+// has died, hangs or is cut off from the server delays the others for ttl only.
 //
 // After an error that is neither the context's nor ErrHeld, it is not known who has the lease until ttl has
 // passed. A caller with such an error fetches without a lease.

@@ -26,8 +26,7 @@
 //
 // No call takes longer than Options.Delay. After a call that fails or takes longer, all calls fail at once with
 // [ErrDown], for a tenth of a second at first and up to two seconds later. Then one call tries whether the
-// server is back. The fetcher treats each such error as a miss. Open does not need the server, and nothing
-// needs to be done when the server comes back.
+// server is back. The fetcher treats each such error as a miss.
 //
 // # What is stored
 //
@@ -37,12 +36,6 @@
 // that is not a string, reads as absent and is overwritten. The store does not find other bytes that somebody
 // else wrote: the fetcher verifies each record, and values of your own need a checksum. The server needs no
 // persistence. Give it a maxmemory with a volatile policy.
-//
-// # Waiting for another crawler
-//
-// A crawler that gets [cache.ErrHeld] reads the copy and tries for the lease from time to time, until it gets one
-// of them. A lease is short, and its holder renews it three times in its time to live. So a holder that has died,
-// hangs or is cut off from the server delays the others for that time only.
 package redis
 
 import (
@@ -232,7 +225,7 @@ func (s *Store) Close() error {
 
 // name is the key on the server.
 func (s *Store) name(kind, key string) string {
-	return strings.Join([]string{s.prefix, "1", kind, key}, ":")
+	return s.prefix + ":1:" + kind + ":" + key
 }
 
 // wrongType reports whether the server replied that a key has another type than the command needs. In the
