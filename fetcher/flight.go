@@ -20,6 +20,7 @@ import (
 // belongs to the goroutine of runFlight. Others may read hasTurn and set invalidated.
 type flight struct {
 	key         string      // the authority
+	force       bool        // a record from memory or from the store is not enough
 	hasTurn     atomic.Bool // the host's turn for the first request of the present fetch has come
 	invalidated atomic.Bool // Transport.Invalidate was called meanwhile
 	answered    bool        // a web server answered
@@ -42,10 +43,11 @@ func (e *engine) joinFlight(ctx context.Context, v *visit, force bool) error {
 		}
 		mine := false
 		// DoChan crashes the program if its function panics, and never delivers
-		// if it ends by Goexit: bounded.Call turns both into an error.
+		// if it ends by Goexit: callBounded turns both into an error.
 		done := e.flights.DoChan(key, func() (any, error) {
 			mine = true
-			return bounded.Call(context.Background(), e.watch.log, func(context.Context) (any, error) { return e.runFlight(key, force) }, nil)
+			f := &flight{key: key, force: force}
+			return f, callBounded(context.Background(), e.watch.log, func() error { return e.runFlight(f) })
 		})
 		select {
 		case <-ctx.Done():
@@ -65,20 +67,19 @@ func (e *engine) joinFlight(ctx context.Context, v *visit, force bool) error {
 // runFlight runs one flight. If the authority is invalidated meanwhile, its file is fetched
 // again as if nothing was known. After two restarts the last result is returned even if it was
 // invalidated again.
-func (e *engine) runFlight(key string, force bool) (f *flight, err error) {
-	f = &flight{key: key}
-	e.inFlight.Store(key, f)
-	defer e.inFlight.Delete(key)
-	f.rec, err = e.findOrFetch(f, force)
+func (e *engine) runFlight(f *flight) (err error) {
+	e.inFlight.Store(f.key, f)
+	defer e.inFlight.Delete(f.key)
+	f.rec, err = e.findOrFetch(f)
 	for range 2 {
 		if err != nil || !f.invalidated.Swap(false) {
 			break
 		}
-		e.storage.forget(context.Background(), key)
+		e.storage.forget(context.Background(), f.key)
 		f.stored = nil
 		f.rec, err = e.fetchFile(f, nil)
 	}
-	return f, err
+	return err
 }
 
 // remember keeps the record of a flight in memory and returns it. A record that was invalidated
@@ -94,19 +95,19 @@ func (e *engine) remember(f *flight, rec *policy.Record) *policy.Record {
 // findOrFetch looks for a record that is not due: in memory, then in the store, then by
 // waiting for another process of the fleet that fetches the file. If there is none, it
 // fetches the file.
-func (e *engine) findOrFetch(f *flight, force bool) (*policy.Record, error) {
+func (e *engine) findOrFetch(f *flight) (*policy.Record, error) {
 	old, _ := e.memory.records.Get(f.key)
-	if !force && !old.Due(time.Now()) {
+	if !f.force && !old.Due(time.Now()) {
 		return old, nil
 	}
 	known := e.storage.load(f, old)
 	if differs(old, known) {
 		e.watch.counts.storeHits.Add(1)
 	}
-	if !force && !known.Due(time.Now()) {
+	if !f.force && !known.Due(time.Now()) {
 		return e.remember(f, known), nil
 	}
-	known, release := e.storage.lease(f, known, force)
+	known, release := e.storage.lease(f, known)
 	if release == nil { // another process has just learnt known
 		f.fetched = true
 		return e.remember(f, known), nil
@@ -123,7 +124,7 @@ func (e *engine) findOrFetch(f *flight, force bool) (*policy.Record, error) {
 // come too late, or Options.PageEgress refuses the address.
 func (e *engine) fetchFile(f *flight, rec *policy.Record) (*policy.Record, error) {
 	f.fetched = true
-	for again := range 2 {
+	for range 2 {
 		trip, failed := e.newTrip(f.key)
 		var refused *egress.RefusedError
 		if errors.As(failed, &refused) {
@@ -147,7 +148,7 @@ func (e *engine) fetchFile(f *flight, rec *policy.Record) (*policy.Record, error
 			return nil, refused
 		}
 		rec = e.learn(f, rec, a)
-		if again == 1 || !rec.Due(a.Received) {
+		if !rec.Due(a.Received) {
 			break
 		}
 	}

@@ -31,7 +31,7 @@ const (
 // dies, its lease ends, and one of the processes that wait takes it. A process fetches
 // without a lease if the store fails, if it has waited for as long as two fetches can take,
 // or if it seems to have lost its network.
-func (s *storage) lease(f *flight, old *policy.Record, force bool) (known *policy.Record, release func()) {
+func (s *storage) lease(f *flight, old *policy.Record) (known *policy.Record, release func()) {
 	alone := func() {}
 	if _, silent := s.witness.evidence(f.key); s.fleet == nil || silent >= maxSilent {
 		return old, alone
@@ -45,7 +45,7 @@ func (s *storage) lease(f *flight, old *policy.Record, force bool) (known *polic
 		}
 		// The lease may be free because its holder has just written the record.
 		known = s.load(f, old)
-		fresh := !known.Due(time.Now()) && (!force || differs(old, known))
+		fresh := !known.Due(time.Now()) && (!f.force || differs(old, known))
 		switch {
 		case err == nil && !fresh:
 			return known, func() { s.giveBack(held) }
