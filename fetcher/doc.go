@@ -32,9 +32,8 @@
 // callers when one leaves.
 //
 // Requests name the crawler: the agent is the User-Agent of requests for robots.txt,
-// and of pages whose request has none. To add it, the request is copied, which
-// takes less than a microsecond. A User-Agent that the request has is kept, even an
-// empty one, for which net/http sends no field. The first one without the product
+// and of pages whose request has none. A User-Agent that the request has is kept, even
+// an empty one, for which net/http sends no field. The first one without the product
 // token is reported to the Logger and Trace.Agent: webmasters who see it cannot
 // know which group to write.
 //
@@ -83,19 +82,13 @@
 //
 // With the store of cache/redis all processes that share it fetch each robots.txt
 // once and keep one pace. A store that fails, is slow or returns the wrong thing is a
-// miss and is reported; it never changes a decision. [Trace] has hooks for metrics and
-// traces, Options.Logger takes a log/slog logger, [Transport.Stats] has counts,
-// [Transport.Hosts] lists the hosts that keep requests waiting, and package inspect is a
-// page for operators.
+// miss and is reported; it never changes a decision. Package inspect is a page for
+// operators.
 //
 // Unless Options.Pace is pace.Unlimited(), every request to a host waits for its turn
-// there: pages, robots.txt, and each redirect and second try of robots.txt. Turns come
-// in order of arrival and at least the gap apart, counted from when the request was
-// written. A page is in flight until its body is closed or read to its end. After three
-// failed requests in a row, pages and robots.txt together, a host rests, and then one
-// request at a time tries. Decision.Turn is when an allowed page would have its turn, and
-// Decision.Pacing says why. Package pace has the numbers. Options.Scopes adds limits that
-// hosts share, such as the limits of a domain or of the whole crawl.
+// there: pages, robots.txt, and each redirect and second try of robots.txt. A page is in
+// flight until its body is closed or read to its end. Package pace says how turns follow
+// each other, and when a host that fails, or asks for it, is left alone for a while.
 //
 // A turn that cannot come before the caller's deadline, or within
 // Limits.MaxWait, is refused at once with Defer and RetryAt, so that a worker can
