@@ -18,31 +18,24 @@ type visit struct {
 	target      *url.URL
 	key         string         // the authority of target
 	rec         *policy.Record // governs target; before the decision the record in memory, nil if that is due
-	delay       time.Duration  // Crawl-delay of the group that the crawler obeys
 	beganFlight bool           // this visit began the flight that found rec, and did not join another one
 	redirected  bool           // a redirect led to target
 }
 
 // visit begins a visit of a URL: it fills in the authority, and the record in memory unless that
 // is due.
-func (e *engine) visit(target *url.URL) (v visit, err error) {
+func (e *engine) visit(target *url.URL, now time.Time) (v visit, err error) {
 	v.target = target
-	err = e.begin(&v, time.Now())
-	return v, err
-}
-
-// begin fills in the authority of v.target, and its record in memory unless that is due.
-func (e *engine) begin(v *visit, now time.Time) (err error) {
-	rec := e.memory.find(v.target)
+	rec := e.memory.find(target)
 	if rec != nil {
 		v.key = authorityOf(rec)
-	} else if v.key, err = e.authority(v.target); err == nil {
+	} else if v.key, err = e.authority(target); err == nil {
 		rec, _ = e.memory.records.Get(v.key)
 	}
 	if !rec.Due(now) {
 		v.rec = rec
 	}
-	return err
+	return v, err
 }
 
 // Check decides on a URL and fetches its robots.txt first if that is due. It
@@ -52,7 +45,7 @@ func (e *engine) begin(v *visit, now time.Time) (err error) {
 // the error, or the URL has no host or another scheme than http, https and
 // Options.Schemes ([ErrURL]).
 func (t *Transport) Check(ctx context.Context, target *url.URL) (d policy.Decision, err error) {
-	v, err := t.engine.visit(target)
+	v, err := t.engine.visit(target, time.Now())
 	if err == nil {
 		d, err = t.decide(ctx, &v)
 	}
@@ -75,7 +68,9 @@ func (t *Transport) decide(ctx context.Context, v *visit) (policy.Decision, erro
 			if err != nil || d.Verdict != policy.Defer || !v.redirected || !sleepUntil(ctx, d.RetryAt) {
 				return d, err
 			}
-			v.rec = t.engine.currentRecord(v.key)
+			if rec, _ := t.engine.memory.records.Get(v.key); !rec.Due(time.Now()) {
+				v.rec = rec // which another visit has fetched
+			}
 		}
 	}
 	return t.decideBy(v), nil
@@ -95,25 +90,24 @@ func sleepUntil(ctx context.Context, at time.Time) bool {
 
 // decideBy decides on a URL by v.rec.
 func (t *Transport) decideBy(v *visit) policy.Decision {
-	v.delay, _ = v.rec.File().Group(t.token).CrawlDelay()
 	return t.withTurn(v.rec.Decide(t.token, v.target, time.Now()), v)
 }
 
 // withoutRecord returns the decision on a URL that needs no record: Options.Override has
 // decided, or the URL is robots.txt itself. It reports false for any other URL.
 func (t *Transport) withoutRecord(v *visit) (policy.Decision, bool) {
-	var empty *policy.Record // allows robots.txt itself, and nothing else
-	d, ok := t.overridden(v.target)
-	if !ok {
-		if !empty.Allows(t.token, v.target, time.Time{}) {
-			return d, false
-		}
-		d = empty.Decide(t.token, v.target, time.Time{})
-		d.Profile = t.engine.opts.Profile.Name
-		d = t.withTurn(d, v)
+	if d, ok := t.overridden(v.target); ok {
+		v.rec = nil // which did not govern the URL
+		return d, true
 	}
-	v.rec = nil // which did not govern the URL
-	return d, true
+	var empty *policy.Record // allows robots.txt itself, and nothing else
+	if !empty.Allows(t.token, v.target, time.Time{}) {
+		return policy.Decision{}, false
+	}
+	v.rec = nil
+	d := empty.Decide(t.token, v.target, time.Time{})
+	d.Profile = t.engine.opts.Profile.Name
+	return t.withTurn(d, v), true
 }
 
 // overridden returns the decision of Options.Override on a URL, if there is one.
@@ -166,7 +160,7 @@ func (t *Transport) decisionFor(ctx context.Context, target *url.URL, err error)
 // Peek decides on a URL from memory alone, without any I/O. It reports false if
 // the memory has no record of the authority, or one that is due.
 func (t *Transport) Peek(target *url.URL) (policy.Decision, bool) {
-	v, err := t.engine.visit(target)
+	v, err := t.engine.visit(target, time.Now())
 	if err != nil {
 		return policy.Decision{}, false
 	}

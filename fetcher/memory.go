@@ -131,12 +131,3 @@ func (m *memory) remember(rec *policy.Record) *policy.Record {
 	}
 	return rec
 }
-
-// currentRecord returns the record of an authority in memory, nil if it is due or there is
-// none.
-func (e *engine) currentRecord(key string) *policy.Record {
-	if rec, ok := e.memory.records.Get(key); ok && !rec.Due(time.Now()) {
-		return rec
-	}
-	return nil
-}

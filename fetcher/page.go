@@ -19,34 +19,33 @@ import (
 // turn how it went.
 
 // sendPage reports the decision on a request that may go out, and makes the request in its
-// turn. Under Options.PageEgress the decision is known only when the address is. If the hook
-// Decided ends the goroutine, or the base panics, sendPage closes what it holds.
+// turn. Under Options.PageEgress the decision is known only when the address is.
 func (t *Transport) sendPage(req *http.Request, v *visit, turn pace.Turn, d *policy.Decision) (*http.Response, error) {
-	returned, held := false, io.Closer(req.Body)
-	defer func() {
-		if !returned {
-			t.engine.endTurn(req, turn)
-			if held != nil {
-				held.Close()
-			}
-		}
-	}()
-	watch, strict := t.engine.watch, t.engine.opts.PageEgress
-	if !strict {
-		watch.decided(req.Context(), d)
+	ctx := req.Context()
+	if !t.engine.opts.PageEgress {
+		t.decidedOr(ctx, d, func() { t.engine.endTurn(req, turn); closeBody(req) })
+		return t.sendInTurn(req, v, turn)
 	}
-	held = nil // send closes the body, or leaves that to the base
 	resp, err := t.sendInTurn(req, v, turn)
-	if strict {
-		if err == nil {
-			held = resp.Body
-		} else if refused, other := t.decisionFor(req.Context(), v.target, err); other == nil {
+	if err != nil {
+		if refused, other := t.decisionFor(ctx, v.target, err); other == nil {
 			return t.refuse(req, refused)
 		}
-		watch.decided(req.Context(), d)
 	}
-	returned = true
+	t.decidedOr(ctx, d, func() { closeAnswer(resp) })
 	return resp, err
+}
+
+// decidedOr reports a decision. If the hook Decided ends the goroutine, it calls cleanUp.
+func (t *Transport) decidedOr(ctx context.Context, d *policy.Decision, cleanUp func()) {
+	returned := false
+	defer func() {
+		if !returned {
+			cleanUp()
+		}
+	}()
+	t.engine.watch.decided(ctx, d)
+	returned = true
 }
 
 // sendInTurn is send with a turn, which is zero if requests are not paced. The turn ends with

@@ -26,77 +26,47 @@ import (
 // http.RoundTripper: the request is not modified, its body is closed on every
 // path, and exactly one of response and error is not nil. Under http.Client
 // every redirect of a page comes through here and is checked against the
-// robots.txt of its own authority. A request without a User-Agent carries the
-// agent; see the package comment.
+// robots.txt of its own authority.
 //
 // A request with a Host of its own asks for a page of that host (RFC 9110,
 // section 7.1), wherever its URL leads, and is checked against its robots.txt. A
 // request for /robots.txt itself is allowed.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	v, now := visit{target: targetOf(req), redirected: req.Response != nil}, time.Now()
-	if err := t.engine.begin(&v, now); err != nil {
-		return t.ungoverned(req, err)
+	now := time.Now()
+	v, err := t.engine.visit(targetOf(req), now)
+	if err != nil { // no robots.txt governs the URL
+		if t.engine.opts.Audit {
+			return t.send(req, req, "")
+		}
+		closeBody(req)
+		return nil, err
 	}
-	if t.engine.fastPath && v.rec != nil && v.rec.Allows(t.token, v.target, now) {
-		return t.sendAllowed(req, &v)
-	}
+	v.redirected = req.Response != nil
 	ctx, stop := waitContext(req)
 	defer stop()
-	turn, d, err := t.admit(ctx, &v)
-	return t.sendOrRefuse(req, &v, turn, &d, err)
-}
-
-// sendAllowed makes a request that v.rec allows, without a Decision unless the turn comes too late.
-func (t *Transport) sendAllowed(req *http.Request, v *visit) (*http.Response, error) {
 	var turn pace.Turn
-	if t.engine.paced {
-		ctx, stop := waitContext(req)
-		defer stop()
-		var err error
-		v.delay, _ = v.rec.File().Group(t.token).CrawlDelay()
-		if turn, err = t.takeTurn(ctx, v); err != nil {
-			d, err := t.decisionFor(ctx, v.target, err)
-			return t.sendOrRefuse(req, v, turn, &d, err)
-		}
+	var d policy.Decision
+	if t.engine.fastPath && v.rec != nil && v.rec.Allows(t.token, v.target, now) {
+		d.Verdict = policy.Allow // nobody sees the reasons
+		turn, err = t.takeTurn(ctx, &v, &d)
+	} else {
+		turn, d, err = t.admit(ctx, &v)
 	}
-	t.engine.watch.counts.allowed.Add(1)
-	return t.sendInTurn(req, v, turn)
-}
-
-// sendOrRefuse ends what RoundTrip does: with the decision on the request and its turn, or with the
-// reason why there is no decision.
-func (t *Transport) sendOrRefuse(req *http.Request, v *visit, turn pace.Turn, d *policy.Decision, err error) (*http.Response, error) {
-	if err == nil && t.mayGoOut(*d) {
-		return t.sendPage(req, v, turn, d)
+	if err == nil && t.mayGoOut(d) {
+		return t.sendPage(req, &v, turn, &d)
 	}
 	closeBody(req)
 	if err != nil {
 		return nil, err
 	}
-	return t.refuse(req, *d)
-}
-
-// ungoverned answers a request for a URL that no robots.txt governs. In audit it
-// goes out like any other.
-func (t *Transport) ungoverned(req *http.Request, why error) (*http.Response, error) {
-	if t.engine.opts.Audit {
-		return t.send(req, req, "")
-	}
-	closeBody(req)
-	return nil, why
+	return t.refuse(req, d)
 }
 
 // admit decides on a URL, and waits for the turn of its request if that may go out. The turn
 // is zero if requests are not paced, and in an audit if it comes too late.
 func (t *Transport) admit(ctx context.Context, v *visit) (turn pace.Turn, d policy.Decision, err error) {
-	if d, err = t.decide(ctx, v); err != nil || !t.mayGoOut(d) {
-		return turn, d, err
-	}
-	if turn, err = t.takeTurn(ctx, v); err != nil {
-		var late policy.Decision
-		if late, err = t.decisionFor(ctx, v.target, err); d.Allowed() { // else it is an audit, and the URL was refused before
-			d = late
-		}
+	if d, err = t.decide(ctx, v); err == nil && t.mayGoOut(d) {
+		turn, err = t.takeTurn(ctx, v, &d)
 	}
 	return turn, d, err
 }
@@ -159,15 +129,11 @@ func (e *waitError) Unwrap() error { return e.err }
 // Timeout reports whether a deadline ended the wait. The Timeout of [url.Error] calls it.
 func (e *waitError) Timeout() bool { return errors.Is(e.err, context.DeadlineExceeded) }
 
-// errNoAnswer is the failure of a base that breaks the contract of
-// http.RoundTripper.
+// errNoAnswer is the failure of a base that breaks the contract of http.RoundTripper.
 var errNoAnswer = errors.New("the base returned neither an answer nor an error")
 
 // send makes a page request through the base, signed and with a User-Agent. sent is req or a
 // copy of it, and req is what the answer refers to. key is the authority of the page.
-//
-// A User-Agent that is present is the caller's choice, an empty one too: net/http then sends
-// none.
 func (t *Transport) send(req, sent *http.Request, key string) (*http.Response, error) {
 	e := t.engine
 	if agent, ok := req.Header["User-Agent"]; !ok {
@@ -210,9 +176,6 @@ func (e *engine) signed(req *http.Request) (*http.Request, error) {
 		return req, nil
 	}
 	toSign := req.Clone(req.Context())
-	if toSign.Header == nil {
-		toSign.Header = http.Header{}
-	}
 	toSign.Body, toSign.GetBody = nil, nil // if Sign read the body, the server would not get it
 	err := callBounded(req.Context(), e.watch.log, func() error { return e.opts.Sign(toSign) })
 	if err == nil {

@@ -90,11 +90,8 @@ func (r *retrieval) nextTurn(u *url.URL) (pace.Turn, error) {
 		r.turn = pace.Turn{}
 		return held, nil
 	}
-	key, err := Authority(u)
-	if err != nil {
-		return pace.Turn{}, err
-	}
-	turn, err := r.engine.pacer.Follow(r.ctx, key, 0, r.engine.opts.Scopes(u)...)
+	authority := u.Scheme + "://" + u.Host // r.key, or the key that location has found
+	turn, err := r.engine.pacer.Follow(r.ctx, authority, 0, r.engine.opts.Scopes(u)...)
 	if err != nil {
 		return pace.Turn{}, &policy.Failure{Class: policy.Timeout, Err: fmt.Errorf("waiting for a turn: %w", err)}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rfc9309/polite/internal/bounded"
 	"github.com/rfc9309/polite/internal/clean"
+	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -151,10 +152,9 @@ func (o *observer) request(r Request) {
 
 func (o *observer) fetched(a policy.Attempt, r *policy.Record) {
 	o.counts.retrievals.Add(1)
-	switch access := r.State(a.Received).Access; {
-	case access == policy.Unreachable:
+	if r.State(a.Received).Access == policy.Unreachable {
 		o.counts.unreachable.Add(1)
-	case a.Status == http.StatusNotModified:
+	} else if a.Status == http.StatusNotModified {
 		o.counts.renewed.Add(1)
 	}
 	if o.log.Enabled(context.Background(), slog.LevelDebug) {
@@ -178,9 +178,9 @@ func (o *observer) store(op, authority string, err error) {
 	}
 }
 
-func (o *observer) waited(authority string, wait time.Duration, reason string) {
+func (o *observer) waited(authority string, wait time.Duration, why pace.Reason) {
 	if o.trace.Waited != nil {
-		o.runHook("Waited", func() { o.trace.Waited(authority, wait, reason) })
+		o.runHook("Waited", func() { o.trace.Waited(authority, wait, string(why)) })
 	}
 }
 

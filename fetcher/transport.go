@@ -60,7 +60,7 @@ func (e *engine) as(token string) *Transport {
 // records. It fetches robots.txt first if that is due. Its errors are the errors of
 // Check, and a *pace.RefusedError if the turn came too late.
 func (t *Transport) Record(ctx context.Context, target *url.URL) (*policy.Record, error) {
-	v, err := t.engine.visit(target)
+	v, err := t.engine.visit(target, time.Now())
 	if err == nil && v.rec == nil {
 		err = t.engine.joinFlight(ctx, &v, false)
 	}
@@ -70,7 +70,7 @@ func (t *Transport) Record(ctx context.Context, target *url.URL) (*policy.Record
 // Refresh fetches the target's robots.txt now, due or not, and decides on the
 // target by the result. It joins a fetch that is under way.
 func (t *Transport) Refresh(ctx context.Context, target *url.URL) (policy.Decision, error) {
-	v, err := t.engine.visit(target)
+	v, err := t.engine.visit(target, time.Now())
 	if err != nil {
 		return policy.Decision{}, err
 	}
@@ -113,7 +113,7 @@ func (t *Transport) Prefetch(ctx context.Context, targets iter.Seq[*url.URL]) er
 		if ctx.Err() != nil {
 			break
 		}
-		v, err := t.engine.visit(target)
+		v, err := t.engine.visit(target, time.Now())
 		bad = cmp.Or(bad, err)
 		if err != nil || v.rec != nil {
 			continue
@@ -194,8 +194,7 @@ type engine struct {
 	watch    *observer
 	flights  singleflight.Group
 	inFlight sync.Map // of *flight by authority: the flights that have not ended
-	fastPath bool     // RoundTrip may allow a request without making a Decision
-	paced    bool     // requests wait for turns
+	fastPath bool     // nobody sees why RoundTrip allows a request
 	shared   bool     // turns are shared with a fleet
 }
 
@@ -225,11 +224,9 @@ func newEngine(agent string, o Options) (*engine, error) {
 	e.network = egress.New(e.opts.Base, egress.Options{
 		Rule: addressRule(e.watch.log, o.Egress), Pages: o.PageEgress, Resolve: o.Base == nil, MaxHeader: maxHeader,
 	})
-	limits := *cmp.Or(o.Pace, pace.Default())
-	e.opts.Pace, e.paced = &limits, !limits.Off || o.Scopes != nil
+	limits := *cmp.Or(o.Pace, pace.Default()) // a copy, like the Profile
+	e.opts.Pace = &limits
 	var err error
-	if e.pacer, err = e.newPacer(limits); err != nil {
-		return nil, err
-	}
-	return e, nil
+	e.pacer, err = e.newPacer()
+	return e, err
 }

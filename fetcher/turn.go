@@ -17,17 +17,12 @@ import (
 
 // newPacer returns the pacer of this process. It shares its limits with the fleet if
 // the store is a pace.Store.
-func (e *engine) newPacer(l pace.Limits) (*pace.Pacer, error) {
-	o := &pace.Options{
-		OnWait: func(authority string, wait time.Duration, why pace.Reason) {
-			e.watch.waited(authority, wait, string(why))
-		},
-		OnDelay: e.watch.delay,
-	}
+func (e *engine) newPacer() (*pace.Pacer, error) {
+	o := &pace.Options{OnWait: e.watch.waited, OnDelay: e.watch.delay}
 	if s, ok := e.opts.Store.(pace.Store); ok {
 		o.Shared, o.OnShared, e.shared = s, e.watch.fleet, true
 	}
-	return pace.New(l, o)
+	return pace.New(*e.opts.Pace, o)
 }
 
 // firstTurn waits for the host's turn to request robots.txt, as long as Limits.MaxWait
@@ -63,51 +58,61 @@ func (e *engine) turnInTime(ctx context.Context, key string) error {
 // returnDelay is how long after RetryAt a caller is expected to come back.
 const returnDelay = time.Minute
 
-// takeTurn waits for the turn of a page. The error is a *pace.RefusedError if the turn comes
-// too late, and otherwise says why the wait was cut short.
+// takeTurn waits for the turn of a page whose decision is d. If the turn comes too late, d is
+// the decision that says so, except in an audit of a URL that was refused before. The error
+// says why the wait was cut short.
 //
-// Limits.MaxWait does not apply to a redirect: its client would begin again from the first
-// hop, for ever. Nor does it apply to the visit that fetched robots.txt if the file expires
-// before the turn: the request would come back, find the file due and fetch it again, for
-// ever.
-func (t *Transport) takeTurn(ctx context.Context, v *visit) (turn pace.Turn, err error) {
-	scopes := t.engine.opts.Scopes(v.target)
+// The package comment says when Limits.MaxWait does not apply, and why.
+func (t *Transport) takeTurn(ctx context.Context, v *visit, d *policy.Decision) (turn pace.Turn, err error) {
+	scopes, delay := t.engine.opts.Scopes(v.target), t.crawlDelay(v.rec)
 	for follow := v.redirected; ; follow = true {
 		if follow {
-			turn, err = t.engine.pacer.Follow(ctx, v.key, v.delay, scopes...)
+			turn, err = t.engine.pacer.Follow(ctx, v.key, delay, scopes...)
 		} else {
-			turn, err = t.engine.pacer.Wait(ctx, v.key, v.delay, scopes...)
+			turn, err = t.engine.pacer.Wait(ctx, v.key, delay, scopes...)
 		}
 		if err == nil {
 			return turn, nil
 		}
 		var refused *pace.RefusedError
-		switch {
-		case errors.As(err, &refused):
-			if follow || !v.beganFlight || !v.rec.Due(refused.RetryAt.Add(returnDelay)) {
-				return turn, err
-			}
-		case ctx.Err() != nil:
-			thing := "a turn at " + v.key
-			if o := t.engine.pacer.Obstacle(v.key, v.delay, scopes...); o != nil {
-				thing += " (" + o.Why() + ")"
-			}
-			return turn, &waitError{thing, contextError(ctx)}
-		default: // Options.Scopes has returned a Scope without a meaning
-			return turn, fmt.Errorf("fetcher: %w", err)
+		if follow || !v.beganFlight || !errors.As(err, &refused) || !v.rec.Due(refused.RetryAt.Add(returnDelay)) {
+			break
 		}
 	}
+	if ctx.Err() != nil {
+		thing := "a turn at " + v.key
+		if o := t.engine.pacer.Obstacle(v.key, delay, scopes...); o != nil {
+			thing += " (" + o.Why() + ")"
+		}
+		err = &waitError{thing, contextError(ctx)}
+	} else {
+		err = fmt.Errorf("fetcher: %w", err)
+	}
+	late, err := t.decisionFor(ctx, v.target, err)
+	if d.Allowed() {
+		*d = late
+	}
+	return turn, err
+}
+
+// crawlDelay returns the Crawl-delay of the group that the crawler obeys, 0 if there is none.
+func (t *Transport) crawlDelay(rec *policy.Record) time.Duration {
+	delay, _ := rec.File().Group(t.token).CrawlDelay()
+	return delay
 }
 
 // withTurn adds to a decision when the request would have its turn, as far as this
 // process knows.
 func (t *Transport) withTurn(d policy.Decision, v *visit) policy.Decision {
-	e := t.engine
-	if !e.paced || d.Verdict != policy.Allow {
+	if d.Verdict != policy.Allow {
 		return d
 	}
-	scopes, limits := e.opts.Scopes(v.target), e.opts.Pace
-	if o := e.pacer.Obstacle(v.key, v.delay, scopes...); o != nil {
+	scopes, limits := t.engine.opts.Scopes(v.target), t.engine.opts.Pace
+	if limits.Off && len(scopes) == 0 {
+		return d
+	}
+	delay := t.crawlDelay(v.rec)
+	if o := t.engine.pacer.Obstacle(v.key, delay, scopes...); o != nil {
 		d.Turn, d.Pacing = o.RetryAt, "waits for "+o.Why()
 	}
 	for i := range scopes {
@@ -115,11 +120,11 @@ func (t *Transport) withTurn(d policy.Decision, v *visit) policy.Decision {
 			limits = &scopes[i].Limits
 		}
 	}
-	if obeyed := limits.Obeyed(v.delay); obeyed < v.delay && !limits.Off {
+	if obeyed := limits.Obeyed(delay); obeyed < delay && !limits.Off {
 		if d.Pacing != "" {
 			d.Pacing += ", "
 		}
-		d.Pacing += fmt.Sprintf("Crawl-delay %v obeyed as %v", v.delay, obeyed)
+		d.Pacing += fmt.Sprintf("Crawl-delay %v obeyed as %v", delay, obeyed)
 	}
 	return d
 }
@@ -155,7 +160,7 @@ type Admission struct {
 // each may be at another authority. Options.PageEgress covers robots.txt alone here, since
 // the caller makes the connection.
 func (t *Transport) Admit(ctx context.Context, target *url.URL) (*Admission, policy.Decision, error) {
-	v, err := t.engine.visit(target)
+	v, err := t.engine.visit(target, time.Now())
 	if err != nil {
 		return nil, policy.Decision{}, err
 	}
