@@ -71,6 +71,8 @@ func TestBodies(t *testing.T) {
 		{"2.5/exactly_the_limit", httptest.Text(padded(limit, end)), both, 1},
 		{"2.5/one_byte_more", httptest.Text(padded(limit+1, end)), first, 1},
 		{"2.5/cut_within_a_rule", httptest.Text(padded(limit+4, "\n"+end)), first, 1},
+		{"2.5/cut_before_a_line_end", httptest.Text(padded(limit, end) + "\nDisallow: /"), both, 1},
+		{"2.5/cut_before_a_return", httptest.Text(padded(limit, end) + "\r\nDisallow: /"), both, 1},
 		{"2.5/cut_after_a_line_end", httptest.Text(padded(limit, end+"\n") + "Disallow: /"), both, 1},
 		{"2.5/cut_after_a_bare_return", httptest.Text(padded(limit, end+"\r") + "Disallow: /"), both, 1},
 		{"2.5/one_line_over_the_limit", httptest.Text(rules + strings.Repeat("x", limit)), first, 1},

@@ -152,7 +152,7 @@ func (t *tries) try(req *http.Request, turn pace.Turn) error {
 		}
 		return body, nil
 	}, nil)
-	a.Body, a.Cut = body[:min(len(body), limit)], len(body) > limit
+	a.Body, a.Cut = body, len(body) > limit
 	return err
 }
 

@@ -25,8 +25,10 @@ type Attempt struct {
 	Hops   []Hop       // each redirect followed, in order
 	Status int         // the final status; 0 if there was no answer
 	Header http.Header // the final header, in any spelling; nil if there was no answer
-	Body   []byte      // decoded content, at most Profile.Limit bytes
-	Cut    bool        // the content was longer than the limit
+	// Body is the decoded content. Of longer content Profile.Limit bytes are enough, but
+	// only one more shows whether the last line ends at the limit.
+	Body []byte
+	Cut  bool // the content was longer than the limit
 	// Sent is when the fetch began. The time until Received counts as age of the
 	// answer, and a failed fetch that began before the last answer was learnt
 	// changes nothing. Zero means Received.

@@ -245,13 +245,14 @@ func (s *step) cause() string {
 }
 
 // wholeLines shortens text that was cut off to the limit and to its last line
-// end, if there is one (section 2.5): half a rule is another rule.
+// end, if there is one (section 2.5): half a rule is another rule. A last line that
+// ends right at the limit is whole, and the byte after the limit shows it.
 func wholeLines(text []byte, limit int) []byte {
-	text = text[:min(len(text), limit)]
+	text = text[:min(len(text), limit+1)]
 	if i := bytes.LastIndexAny(text, "\r\n"); i >= 0 {
 		text = text[:i+1]
 	}
-	return text
+	return text[:min(len(text), limit)]
 }
 
 // notText reports whether the answer looks like an HTML page, or like binary or

@@ -34,6 +34,8 @@ func TestLimit(t *testing.T) {
 		{"2.5/half_a_rule_before_the_limit", head + rule[:half], true, "rules 2.2.2"},
 		{"2.5/the_end_of_a_whole_file", head + rule[:half], false, "disallow 2.2.2"},
 		{"2.5/a_last_line_that_ends_at_the_limit", (pad(limit-half) + rule)[:limit], false, "disallow 2.2.2"},
+		{"2.5/a_rule_before_a_line_end_at_the_limit", pad(limit-half) + rule[:half] + "\n", true, "disallow 2.2.2"},
+		{"2.5/a_rule_before_a_return_at_the_limit", pad(limit-half) + rule[:half] + "\r\nDis", false, "disallow 2.2.2"},
 		{"2.5/a_rule_across_the_limit", pad(limit-half) + rule, false, "rules 2.2.2"},
 		{"2.5/a_rule_after_the_limit", pad(limit) + "Disallow: /public\n", false, "rules 2.2.2"},
 		{"2.5/old_line_ends", strings.ReplaceAll(head+rule[:half], "\n", "\r"), true, "rules 2.2.2"},

@@ -111,10 +111,7 @@ func (c *crawler) retrieve(robots string, old *policy.Record) policy.Attempt {
 			return a
 		}
 		a.Status, a.Header = resp.StatusCode, resp.Header
-		if a.Cut = len(body) > c.profile.Limit; a.Cut {
-			body = body[:c.profile.Limit]
-		}
-		a.Body = body
+		a.Body, a.Cut = body, len(body) > c.profile.Limit
 		to, err := a.Location()
 		if err != nil || len(a.Hops) == c.profile.Hops {
 			return a // not a redirect, or one too many

@@ -75,9 +75,7 @@ func Try(q Question, now time.Time) (Result, error) {
 		return Result{}, fmt.Errorf("there is no answer %q", q.Answer)
 	}
 	a.Body, a.Sent, a.Received = []byte(q.Robots), now, now
-	if len(a.Body) > p.Limit {
-		a.Body, a.Cut = a.Body[:p.Limit], true
-	}
+	a.Cut = len(a.Body) > p.Limit
 	res := Result{Rows: []Row{}, Remarks: []Remark{}, At: now}
 	for _, written := range firstOf(q.URLs, maxURLs) {
 		target, err := parseURL(written)

@@ -293,9 +293,9 @@ func Cut(text []byte, limit int) []byte {
 	if len(text) <= limit {
 		return text
 	}
-	text = text[:limit]
+	text = text[:limit+1]
 	if i := bytes.LastIndexAny(text, "\r\n"); i >= 0 {
-		return text[:i+1]
+		text = text[:i+1]
 	}
-	return text
+	return text[:min(len(text), limit)]
 }
