@@ -59,7 +59,9 @@ type Options struct {
 	MaxBytes int64
 
 	// Timeout bounds one whole fetch of robots.txt, all redirects and tries
-	// included. Zero is 30 seconds.
+	// included. Each of them waits for its turn, so a time shorter than Pace.Gap, or than
+	// the Gap of a scope, makes a file behind a redirect unreachable. Zero is 30 seconds, or
+	// six times Pace.Gap if that is longer: once for each request of five redirects.
 	Timeout time.Duration
 
 	// Attempts is how often one hop is tried before it counts as failed. Only
@@ -183,7 +185,7 @@ func (o *Options) check() error {
 	case o.MaxBytes < 0:
 		return fmt.Errorf("fetcher: MaxBytes is %d; want a number of bytes, or 0 for 64 MiB", o.MaxBytes)
 	case o.Timeout < 0:
-		return fmt.Errorf("fetcher: Timeout is %v; want a positive duration, or 0 for 30s", o.Timeout)
+		return fmt.Errorf("fetcher: Timeout is %v; want a positive duration, or 0 for the default", o.Timeout)
 	case o.Attempts < 0:
 		return fmt.Errorf("fetcher: Attempts is %d; want 1 or more, or 0 for 2", o.Attempts)
 	case o.Profile == nil:

@@ -160,6 +160,12 @@ var robotsPaces = []struct {
 			Path("/2", httptest.Redirect(302, "http://a.test/3"))
 	}, []string{"http://a.test/page"},
 		[]string{"0s a.test/robots.txt", "0s b.test/1", "1s b.test/2", "1s a.test/3", "2s a.test/page"}},
+	{"2.3.1.2/each_hop_after_a_gap_of_a_minute", time.Minute, func(w *httptest.Web) {
+		w.Site("http://a.test").Robots(httptest.Redirect(301, "/1")).Path("/5", open).Path("/*", page).
+			Path("/1", httptest.Redirect(301, "/2")).Path("/2", httptest.Redirect(301, "/3")).
+			Path("/3", httptest.Redirect(301, "/4")).Path("/4", httptest.Redirect(301, "/5"))
+	}, []string{"http://a.test/page"},
+		[]string{"0s a.test/robots.txt", "1m0s a.test/1", "2m0s a.test/2", "3m0s a.test/3", "4m0s a.test/4", "5m0s a.test/5", "6m0s a.test/page"}},
 	{"house/a_second_try_takes_a_turn", 3 * time.Second, func(w *httptest.Web) {
 		w.Site("http://a.test").Robots(httptest.Reset(), open).Path("/*", page)
 	}, []string{"http://a.test/1"},

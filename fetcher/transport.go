@@ -208,10 +208,12 @@ func newEngine(agent string, o Options) (*engine, error) {
 		e.opts.Scopes = func(*url.URL) []pace.Scope { return nil }
 	}
 	e.opts.MaxBytes = cmp.Or(o.MaxBytes, 64<<20)
-	e.opts.Timeout = cmp.Or(o.Timeout, 30*time.Second)
 	e.opts.Attempts = cmp.Or(o.Attempts, 2)
 	e.opts.Schemes = slices.Clone(o.Schemes)
 	e.opts.Profile = cmp.Or(o.Profile, policy.RFC9309()).Clone()
+	limits := *cmp.Or(o.Pace, pace.Default()) // a copy, like the Profile
+	e.opts.Pace = &limits
+	e.opts.Timeout = cmp.Or(o.Timeout, max(30*time.Second, time.Duration(e.opts.Profile.Hops+1)*limits.Gap))
 	if o.Base == nil {
 		e.opts.Base = http.DefaultTransport
 	}
@@ -224,8 +226,6 @@ func newEngine(agent string, o Options) (*engine, error) {
 	e.network = egress.New(e.opts.Base, egress.Options{
 		Rule: addressRule(e.watch.log, o.Egress), Pages: o.PageEgress, Resolve: o.Base == nil, MaxHeader: maxHeader,
 	})
-	limits := *cmp.Or(o.Pace, pace.Default()) // a copy, like the Profile
-	e.opts.Pace = &limits
 	var err error
 	e.pacer, err = e.newPacer()
 	return e, err
