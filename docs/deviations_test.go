@@ -80,6 +80,7 @@ func TestDeviations(t *testing.T) {
 		{"2.2.2/the_longest_rule_decides", "rfc9309 strict google google2019 draft2019", "User-agent: *\nAllow: /pub/a\nDisallow: *.gif$\n", "/pub/a.gif", "allow"},
 		{"2.2.2/the_longest_rule_decides", "rfc9309 strict google google2019 draft2019", "User-agent: *\nAllow: /pub\nDisallow: *.gif$\n", "/pub/a.gif", "disallow"},
 		{"2.2.2/the_longest_rule_decides", "rfc9309 strict google google2019 draft2019", "User-agent: *\nAllow: /*b\nDisallow: /ab\n", "/ab", "allow"},
+		{"2.2.3/a_dollar_needs_none_in_the_URL", "draft2019", "User-agent: *\nDisallow: /x$\n", "/x", "disallow"},
 		{"3.2.1/names_are_compared_whole", "koster1996", "User-agent: Example\nDisallow: /x\n", "/x", "allow"},
 		{"3.2.2/the_first_match_decides", "koster1996", "User-agent: *\nDisallow: /x\nAllow: /x/y\n", "/x/y", "disallow"},
 		{"3.2.2/the_table", "koster1996", "User-agent: *\nDisallow: /a%2fb.html\n", "/a%2Fb.html", "disallow"},

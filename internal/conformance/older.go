@@ -114,6 +114,10 @@ func draft2019() []section {
 			says("MUST", "and those in the reserved range defined by RFC3986 [1], MUST be percent-encoded as defined by RFC3986 [1] prior to comparison.",
 				"`/`, `?` and their triplets are equal", equalTriplets("/?"), "docs/2.2.2/delimiters_stay_apart").but(1),
 		}},
+		{"2.2.3", "Special characters", []requirement{
+			says("MUST", "A URI MUST end … with a $.", "`/x$` does not match `/x`", allows("User-agent: *\nDisallow: /x$", "/x"),
+				"docs/2.2.3/a_dollar_needs_none_in_the_URL").but(25),
+		}},
 		{"2.3.1.3", "Unavailable status", []requirement{
 			says("", "For example, in the context of HTTP, unavailable status codes are in the 400-499 range.", "each of 400 to 499 counts as unavailable",
 				every4xxIsUnavailable, "policy/2.3.1.3/another_4xx_allows_for_an_hour", "policy/house/429_defers").but(5),

@@ -28,6 +28,8 @@ func reuse() []requirement {
 			"with `Vary: *` a copy is not used at all without a 304", expiresAtOnce("Vary: *"), "policy/2.4/vary_on_everything").but(11),
 		says("MUST NOT", "MUST NOT use the response to satisfy any other request.", "with `no-store` a copy is not used at all",
 			expiresAtOnce("Cache-Control: no-store"), "policy/2.4/no_store").but(11),
+		says("MUST NOT", "the cache MUST NOT use that stored response without revalidation unless all the presented request header fields nominated by that Vary field value match",
+			"with `Vary: User-Agent` a copy is not used by a crawler with another agent", expiresAtOnce("Vary: User-Agent"), "policy/2.4/vary_on_something").but(24),
 	}
 }
 
@@ -36,6 +38,9 @@ func freshness() []requirement {
 	return []requirement{
 		says("", "If the max-age response directive (Section 5.2.2.1) is present, use its value", "`max-age=3600`",
 			lastsFor(time.Hour, "Cache-Control: max-age=3600"), "policy/2.4/max_age"),
+		says("", "If the max-age response directive (Section 5.2.2.1) is present, use its value", "`max-age=60` of a 404", yesOrNo(func(p *policy.Profile) bool {
+			return p.Learn(nil, shortLived(404)).NextTry().Sub(start) == time.Minute
+		}), "policy/house/cache_headers_of_an_error_count_for_nothing").but(23),
 		says("", "use its value minus the value of the Date response header field", "`Expires` three hours after `Date`, received at `Date`",
 			lastsFor(3*time.Hour, "Expires: "+httpDate(3*time.Hour), "Date: "+httpDate(0)), "policy/2.4/expires"),
 		says("", "use its value minus the value of the Date response header field", "`Expires` three hours after `Date`, received two hours after `Date`",
@@ -113,6 +118,8 @@ func fields() []requirement {
 			"a copy that came with `no-store` is not written to a store", yesOrNo(func(p *policy.Profile) bool {
 				return p.Learn(nil, fileWithHeader("Cache-Control: no-store")).NoStore() && !p.Learn(nil, fileWithHeader()).NoStore()
 			}), "policy/4.2/no_store", "policy/4.2/a_304_with_no_store"),
+		says("MUST", "MUST make a best-effort attempt to remove the information from volatile storage as promptly as possible after forwarding it",
+			"a copy that came with `no-store` is removed from memory at once", expiresAtOnce("Cache-Control: no-store"), "policy/2.4/no_store").but(11),
 		says("", "the response is intended for a single user", "`private` changes nothing: a crawler is one user", sameLifetime("Cache-Control: private"), "policy/2.4/private_is_for_us"),
 		says("", "for a shared cache, the maximum age specified by this directive overrides", "`s-maxage` changes nothing: the cache is not shared with others",
 			sameLifetime("Cache-Control: s-maxage=60"), "policy/2.4/s_maxage_is_not_ours"),
