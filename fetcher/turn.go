@@ -64,7 +64,11 @@ const returnDelay = time.Minute
 //
 // The package comment says when Limits.MaxWait does not apply, and why.
 func (t *Transport) takeTurn(ctx context.Context, v *visit, d *policy.Decision) (turn pace.Turn, err error) {
-	scopes, delay := t.engine.opts.Scopes(v.target), t.crawlDelay(v.rec)
+	scopes := t.engine.opts.Scopes(v.target)
+	if t.engine.isFree(scopes) {
+		return turn, nil
+	}
+	delay := t.crawlDelay(v.rec)
 	for follow := v.redirected; ; follow = true {
 		if follow {
 			turn, err = t.engine.pacer.Follow(ctx, v.key, delay, scopes...)
@@ -95,6 +99,9 @@ func (t *Transport) takeTurn(ctx context.Context, v *visit, d *policy.Decision) 
 	return turn, err
 }
 
+// isFree reports whether a request with these scopes needs no turn.
+func (e *engine) isFree(scopes []pace.Scope) bool { return e.opts.Pace.Off && len(scopes) == 0 }
+
 // crawlDelay returns the Crawl-delay of the group that the crawler obeys, 0 if there is none.
 func (t *Transport) crawlDelay(rec *policy.Record) time.Duration {
 	delay, _ := rec.File().Group(t.token).CrawlDelay()
@@ -104,11 +111,8 @@ func (t *Transport) crawlDelay(rec *policy.Record) time.Duration {
 // withTurn adds to a decision when the request would have its turn, as far as this
 // process knows.
 func (t *Transport) withTurn(d policy.Decision, v *visit) policy.Decision {
-	if d.Verdict != policy.Allow {
-		return d
-	}
 	scopes, limits := t.engine.opts.Scopes(v.target), t.engine.opts.Pace
-	if limits.Off && len(scopes) == 0 {
+	if d.Verdict != policy.Allow || t.engine.isFree(scopes) {
 		return d
 	}
 	delay := t.crawlDelay(v.rec)
