@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/rfc9309/polite/pace"
 )
@@ -57,6 +58,14 @@ func (r hostRow) IsHost() bool { return strings.Contains(r.Authority, "://") }
 
 // Line is the number of callers in line, guests included.
 func (r hostRow) Line() int { return r.Waiting + r.Guests }
+
+// Turn is when the next request can start, zero if nobody knows.
+func (r hostRow) Turn() time.Time {
+	if r.Reason == pace.ReasonParallel {
+		return time.Time{}
+	}
+	return r.Next
+}
 
 // Meaning says in words what the next request waits for.
 func (r hostRow) Meaning() string {

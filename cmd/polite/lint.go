@@ -80,6 +80,9 @@ func (l *linting) options(what string) (*lint.Options, error) {
 	if !slices.Contains(lintFormats, l.format) {
 		return nil, usageErrorf("no format %q; want text, json or sarif", l.format)
 	}
+	if l.json && l.format == "sarif" {
+		return nil, usageErrorf("--json and --format sarif ask for two formats; want one of them")
+	}
 	names := []string{l.profile}
 	if l.profile == allProfiles {
 		names = profiles[:]
