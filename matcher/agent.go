@@ -45,16 +45,20 @@ func (f *File) choose(tokens string) *Group {
 	return c.obeyed.group(c.agent)
 }
 
-// appendTokens appends the product tokens of a list separated by commas. Of a whole User-Agent it
-// takes the product token that this begins with, in the dialects that read a user-agent line so.
+// appendTokens appends the product tokens of a list separated by commas. A dialect that reads only
+// the token at the beginning of a user-agent line reads a whole User-Agent in the same way.
 func (d *Dialect) appendTokens(tokens []string, list string) []string {
 	if list == "" && d.lettersOnly {
 		return append(tokens, "") // google/robotstxt compares an empty token, too
 	}
+	prefix := !d.lettersOnly && !d.wholeName
+	if prefix {
+		list, _, _ = strings.Cut(list, "(") // a comment can have commas
+	}
 	var rfc Dialect // only blanks and tabs are white space
 	for t := range strings.SplitSeq(list, ",") {
 		t = rfc.trimLeft(rfc.trimRight(t))
-		if name := token.Prefix(t); name != "" && !d.lettersOnly && !d.wholeName {
+		if name := token.Prefix(t); prefix && name != "" {
 			t = name
 		}
 		if t != "" {

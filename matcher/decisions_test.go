@@ -243,3 +243,15 @@ func TestWholeUserAgent(t *testing.T) {
 		})
 	}
 }
+
+// TestCommentOfAUserAgent checks that the comments of a whole User-Agent name no crawler, also behind a comma.
+func TestCommentOfAUserAgent(t *testing.T) {
+	f := matcher.Parse([]byte("user-agent: like\nuser-agent: Otherbot\ndisallow: /\n"), matcher.Dialect{})
+	for _, agent := range []string{"ExampleBot/1.0 (KHTML, like Gecko)", "ExampleBot/1.0 (+https://example.com/bot, Otherbot is obeyed)"} {
+		t.Run("2.2.1/"+agent, func(t *testing.T) {
+			if m := f.Match(agent, "/a"); !m.Allowed {
+				t.Errorf("got %+v\nwant allowed", m)
+			}
+		})
+	}
+}

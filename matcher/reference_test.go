@@ -135,8 +135,12 @@ func (d Dialect) refFind(groups []refGroup, token string) (rules []refRule, foun
 // refMatch returns the rule that decides on a target, or one without a line that allows it.
 func (d Dialect) refMatch(text, token, target string) refRule {
 	groups := d.refGroups(text)
+	list := token
+	if !d.lettersOnly && !d.wholeName {
+		list, _, _ = strings.Cut(token, "(")
+	}
 	var rules []refRule
-	for _, one := range append(strings.Split(token, ","), "*") {
+	for _, one := range append(strings.Split(list, ","), "*") {
 		var found bool
 		if one = strings.Trim(one, " \t"); one == "" && token != "" {
 			continue
