@@ -65,7 +65,7 @@ type ticket struct {
 	gap   time.Duration // gap asked for
 	after time.Duration // by the store's clock: the next start asked for is not before this; 0 if none is
 	began instant       // when this process got the place
-	sent  instant       // when the latest request was sent
+	sent  instant       // when the latest request was sent; never if none was
 	renew *time.Timer   // calls holdTicket three times in a life; nil until a flight has the ticket
 	ended bool
 
@@ -78,7 +78,7 @@ func (p *Pacer) admit(w *waiter, now instant) obstacle {
 	h, t := w.host, w.host.ticket
 	if t == nil {
 		p.fleet.tickets++
-		h.ticket = &ticket{host: h, scopes: w.scopes, name: p.fleet.name + "." + strconv.FormatUint(p.fleet.tickets, 36)}
+		h.ticket = &ticket{host: h, scopes: w.scopes, name: p.fleet.name + "." + strconv.FormatUint(p.fleet.tickets, 36), sent: never}
 		p.ask(h.ticket, true)
 		return obstacle{h, w.waitsFor.why, now}
 	}
@@ -384,7 +384,7 @@ func (p *Pacer) giveBack(t *ticket, until instant) {
 func (p *Pacer) holdTicket(t *ticket, life time.Duration) (ok bool) {
 	p.mu.Lock()
 	var sent time.Duration
-	if (t.renew != nil || t.unshared) && t.after == 0 { // the latest start has been used
+	if t.sent > never && t.after == 0 { // the latest start has been used
 		sent = max(t.sent+p.fleet.clock.ahead(), 1)
 	}
 	p.mu.Unlock()

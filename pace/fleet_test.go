@@ -418,6 +418,22 @@ func TestFleetReportsAnUnsharedStart(t *testing.T) {
 	})
 }
 
+// A refusal gives back the start that a lost answer was about.
+func TestFleetRefusalGivesBackAnUnsharedStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, r := newLedger(), newTrail()
+		p := pacer(t, Limits{Gap: time.Second, Parallel: 2, MaxWait: 2 * time.Second}, &Options{Shared: forgetful{s}})
+		p.fleet.members = 3 // so it waits three gaps after an answer was lost
+		if _, err := p.Wait(t.Context(), host1, 0); !errors.As(err, new(*RefusedError)) {
+			t.Fatalf("Wait = %v, want a RefusedError", err)
+		}
+		take(t, pacer(t, Limits{Gap: time.Second, Parallel: 2}, &Options{Shared: s}), host1, 0)
+		r.add("shared")
+		r.check(t, "0s shared")
+		time.Sleep(time.Minute)
+	})
+}
+
 // A halved store is one whose part for host2 is down, as a cluster without one of its masters.
 type halved struct{ *ledger }
 
