@@ -171,7 +171,7 @@ func (h *host) obstacleToFirst(now instant) obstacle {
 	case t != nil:
 		return obstacle{cmp.Or(t.inTheWay, h), t.obstacle().why, now}
 	}
-	return obstacle{w.waitsFor.in, cmp.Or(w.waitsFor.why, ReasonShared), now} // it has not looked since
+	return obstacle{w.waitsFor.in, cmp.Or(w.waitsFor.why, ReasonShared), now} // w has not looked again yet
 }
 
 // times returns n times d without overflow.

@@ -33,7 +33,7 @@ import (
 // So a request with two busy scopes could lose for ever: whenever one has room, a
 // younger request has just taken the other. A request that has lost once in this way
 // therefore keeps the scopes that precede the one it waits for free of younger requests,
-// as soon as it is first in line there. Scope says in which order that keeps little free.
+// as soon as it is first in line there. See Scope for the order that keeps little free.
 //
 // There is no deadlock and no starvation, because only a younger request ever waits for
 // an older one that has not started. The oldest of all waits for nothing but gaps and
