@@ -49,7 +49,7 @@ const maxRateLimit = 8 << 10
 // field that have nothing left. If one quota is malformed, or the field is longer than
 // maxRateLimit, the whole field is ignored.
 func rateLimitReset(lines []string) (reset int64, ok bool) {
-	size := 0
+	size := -1 // a comma comes before every line but the first
 	for _, line := range lines {
 		size += len(line) + 1
 	}

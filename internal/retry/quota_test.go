@@ -1,6 +1,7 @@
 package retry
 
 import (
+	"fmt"
 	"math"
 	"net/http"
 	"slices"
@@ -90,6 +91,16 @@ func TestQuotaOfALongField(t *testing.T) {
 		allocs := testing.AllocsPerRun(1, func() { got, _ = Quota(h, time.Now, day) })
 		if got != 0 || allocs > 10 {
 			t.Errorf("6/%s: Quota = %v with %.0f allocations, want 0s with 10 at most", name, got, allocs)
+		}
+	}
+}
+
+// A RateLimit field of 8 KiB is read, in one line or in two.
+func TestQuotaOfTheLongestField(t *testing.T) {
+	spaced := func(n int) string { return fmt.Sprintf("%-*s", n, `"a";r=0;t=30`) }
+	for name, lines := range map[string][]string{"one_line": {spaced(8192)}, "two_lines": {spaced(4096), spaced(4095)}} {
+		if got, _ := Quota(http.Header{"Ratelimit": lines}, time.Now, day); got != 30*time.Second {
+			t.Errorf("6/%s: Quota = %v, want 30s", name, got)
 		}
 	}
 }
