@@ -195,6 +195,33 @@ func TestInvalidateDuringAFetch(t *testing.T) {
 	})
 }
 
+// A Check while the store still has the record that Invalidate removes leaves no rules behind.
+func TestInvalidateDuringACheck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		web.Site(site).Robots(text)
+		store := &forgetting{Store: cache.NewMemory(1 << 20)}
+		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store})
+		store.before = func() { tr.Check(t.Context(), must(private)) }
+		tr.Check(t.Context(), must(private))
+		tr.Invalidate(t.Context(), must(private))
+		if d, ok := tr.Peek(must(private)); ok {
+			t.Errorf("2.4/in_memory: got  %v\nwant nothing after Invalidate", d)
+		}
+	})
+}
+
+// A forgetting store calls before when it is about to delete a record.
+type forgetting struct {
+	cache.Store
+	before func()
+}
+
+func (f *forgetting) Delete(ctx context.Context, key string) error {
+	f.before()
+	return f.Store.Delete(ctx, key)
+}
+
 // TestRecord reads what the file says besides rules.
 func TestRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

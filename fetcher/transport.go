@@ -91,10 +91,14 @@ func (t *Transport) Invalidate(ctx context.Context, target *url.URL) error {
 	if err != nil {
 		return err
 	}
-	if f, ok := t.engine.inFlight.Load(key); ok {
-		f.(*flight).invalidated.Store(true)
+	drop := func() {
+		if f, ok := t.engine.inFlight.Load(key); ok {
+			f.(*flight).invalidated.Store(true)
+		}
+		t.engine.memory.records.Delete(key)
 	}
-	t.engine.memory.records.Delete(key)
+	drop()
+	defer drop() // a flight that began meanwhile may have read the store too early
 	return t.engine.storage.forget(ctx, key)
 }
 
