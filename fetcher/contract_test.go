@@ -145,6 +145,25 @@ func TestContract(t *testing.T) {
 	}
 }
 
+// The body of a request is closed even if a function of the options panics.
+func TestContractAndAPanic(t *testing.T) {
+	for name, o := range map[string]*fetcher.Options{
+		"7/override": {Override: func(*url.URL) (policy.Verdict, string, bool) { panic("override") }},
+		"7/scopes":   {Scopes: func(*url.URL) []pace.Scope { panic("scopes") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := &closing{Reader: strings.NewReader("posted")}
+			req, _ := http.NewRequest(http.MethodPost, site+"/robots.txt", body)
+			defer func() {
+				if x := recover(); x == nil || body.closed.Load() != 1 {
+					t.Errorf("got the panic %v and a body closed %d times, want a panic and once", x, body.closed.Load())
+				}
+			}()
+			newTransport(t, o).RoundTrip(req) //nolint:bodyclose // it panics
+		})
+	}
+}
+
 // A base that breaks the contract and returns an answer with its error leaves no body open.
 func TestAnswerWithAnError(t *testing.T) {
 	for name, pacing := range map[string]*pace.Limits{"7/unpaced": pace.Unlimited(), "7/paced": {Gap: time.Second}} {

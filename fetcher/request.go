@@ -32,13 +32,18 @@ import (
 // section 7.1), wherever its URL leads, and is checked against its robots.txt. A
 // request for /robots.txt itself is allowed.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	passed := false // to send, which closes the body or leaves that to the base
+	defer func() {
+		if !passed { // also if a function of the options has panicked
+			closeBody(req)
+		}
+	}()
 	now := time.Now()
 	v, err := t.engine.visit(targetOf(req), now)
 	if err != nil { // no robots.txt governs the URL
-		if t.engine.opts.Audit {
+		if passed = t.engine.opts.Audit; passed {
 			return t.send(req, req, "")
 		}
-		closeBody(req)
 		return nil, err
 	}
 	v.redirected = req.Response != nil
@@ -52,12 +57,11 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	} else {
 		turn, d, err = t.admit(ctx, &v)
 	}
-	if err == nil && t.mayGoOut(d) {
-		return t.sendPage(req, &v, turn, &d)
-	}
-	closeBody(req)
 	if err != nil {
 		return nil, err
+	}
+	if passed = t.mayGoOut(d); passed {
+		return t.sendPage(req, &v, turn, &d)
 	}
 	return t.refuse(req, d)
 }
