@@ -98,6 +98,22 @@ func TestScopesInDecisions(t *testing.T) {
 	})
 }
 
+// No scopes are looked up for a URL that is disallowed: it makes no request.
+func TestScopesOfARefusal(t *testing.T) {
+	asked := 0
+	scopes := func(*url.URL) []pace.Scope { asked++; return nil }
+	inPace(t, pace.Limits{}, fetcher.Options{Scopes: scopes}, func(p *paced) {
+		p.web.Site(site).Robots(httptest.Text(rules))
+		p.tr.Check(context.Background(), must(private))
+		asked = 0 // for robots.txt
+		p.tr.Check(context.Background(), must(private))
+		p.tr.Peek(must(private))
+		if asked != 0 {
+			t.Errorf("6/disallowed: Scopes was called %d times, want none", asked)
+		}
+	})
+}
+
 // A decision says how far a Crawl-delay is obeyed under the host's own limits.
 func TestScopesInDecisionsOwnLimits(t *testing.T) {
 	own := func(*url.URL) []pace.Scope {

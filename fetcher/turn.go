@@ -111,8 +111,11 @@ func (t *Transport) crawlDelay(rec *policy.Record) time.Duration {
 // withTurn adds to a decision when the request would have its turn, as far as this
 // process knows.
 func (t *Transport) withTurn(d policy.Decision, v *visit) policy.Decision {
+	if d.Verdict != policy.Allow {
+		return d
+	}
 	scopes, limits := t.engine.opts.Scopes(v.target), t.engine.opts.Pace
-	if d.Verdict != policy.Allow || t.engine.isFree(scopes) {
+	if t.engine.isFree(scopes) {
 		return d
 	}
 	delay := t.crawlDelay(v.rec)
