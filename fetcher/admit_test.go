@@ -2,6 +2,7 @@ package fetcher_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -76,6 +77,35 @@ func TestAdmit(t *testing.T) {
 				t.Errorf("%d in flight, want 0", n)
 			}
 		})
+	})
+
+	t.Run("6/gap_counts_from_the_return", func(t *testing.T) {
+		slow := &fetcher.Trace{Decided: func(context.Context, policy.Decision) { time.Sleep(700 * time.Millisecond) }}
+		inPace(t, pace.Limits{Gap: time.Second}, fetcher.Options{Trace: slow}, func(p *paced) {
+			p.web.Site(site).Robots(httptest.Text(rules))
+			a, _ := p.admit(context.Background(), public)
+			a.Done()
+			returned := time.Now()
+			a, _ = p.admit(context.Background(), public)
+			a.Done()
+			if since, want := time.Since(returned), 1700*time.Millisecond; since != want {
+				t.Errorf("the next Admit returned after %v, want %v: the gap and the hook", since, want)
+			}
+		})
+	})
+
+	t.Run("6/caller_gone_before", func(t *testing.T) {
+		for _, l := range []pace.Limits{{}, *pace.Unlimited()} {
+			inPace(t, l, fetcher.Options{}, func(p *paced) {
+				p.web.Site(site).Robots(httptest.Text(rules))
+				p.tr.Check(context.Background(), must(public))
+				ctx, cancel := context.WithCancel(context.Background())
+				cancel()
+				if a, _, err := p.tr.Admit(ctx, must(public)); a != nil || !errors.Is(err, context.Canceled) {
+					t.Errorf("%+v: got %v, %v; want %v", l, a, err, context.Canceled)
+				}
+			})
+		}
 	})
 
 	t.Run("6/too_late", func(t *testing.T) {

@@ -65,7 +65,7 @@ const returnDelay = time.Minute
 // The package comment says when Limits.MaxWait does not apply, and why.
 func (t *Transport) takeTurn(ctx context.Context, v *visit, d *policy.Decision) (turn pace.Turn, err error) {
 	scopes := t.engine.opts.Scopes(v.target)
-	if t.engine.isFree(scopes) {
+	if ctx.Err() == nil && t.engine.isFree(scopes) {
 		return turn, nil
 	}
 	delay := t.crawlDelay(v.rec)
@@ -177,10 +177,10 @@ func (t *Transport) Admit(ctx context.Context, target *url.URL) (*Admission, pol
 	}
 	var a *Admission
 	if t.mayGoOut(d) {
-		turn.Sent() // nobody else can say when
 		a = &Admission{turn: turn, timeout: time.AfterFunc(t.engine.opts.Timeout, turn.Done)}
 	}
 	t.engine.watch.decided(ctx, &d)
+	turn.Sent() // nobody else can say when
 	return a, d, nil
 }
 
