@@ -217,7 +217,7 @@ func checkBase(base http.RoundTripper) error {
 		return errors.New("fetcher: Base is a nil *http.Transport; want a transport, or a nil interface for http.DefaultTransport")
 	}
 	rt, ok := base.(*retryablehttp.RoundTripper)
-	if !ok || rt.Client != nil && rt.Client.HTTPClient != nil && rt.Client.HTTPClient.CheckRedirect != nil {
+	if !ok || rt != nil && rt.Client != nil && rt.Client.HTTPClient != nil && rt.Client.HTTPClient.CheckRedirect != nil {
 		return nil
 	}
 	return errors.New("fetcher: Base is a go-retryablehttp RoundTripper that follows redirects; want one whose " +

@@ -50,6 +50,7 @@ func TestNew(t *testing.T) {
 			HTTPClient: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		}}}, ""},
 		{"house/a_base_that_is_a_nil_transport", agent, &fetcher.Options{Base: (*http.Transport)(nil)}, "Base is a nil *http.Transport; want"},
+		{"house/a_base_that_is_a_nil_client", agent, &fetcher.Options{Base: (*retryablehttp.RoundTripper)(nil)}, "Base is a go-retryablehttp RoundTripper that follows redirects; want"},
 		{"house/limits_that_make_no_sense", agent, &fetcher.Options{Pace: &pace.Limits{Gap: -1}}, "Gap"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
