@@ -61,7 +61,7 @@ type Options struct {
 	// Timeout bounds one whole fetch of robots.txt, all redirects and tries
 	// included. Each of them waits for its turn, so a time shorter than Pace.Gap, or than
 	// the Gap of a scope, makes a file behind a redirect unreachable. Zero is 30 seconds, or
-	// six times Pace.Gap if that is longer: once for each request of five redirects.
+	// (Profile.Hops + 1) * Pace.Gap if that is longer: enough for each redirect.
 	Timeout time.Duration
 
 	// Attempts is how often one hop is tried before it counts as failed. Only

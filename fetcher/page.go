@@ -36,7 +36,7 @@ func (t *Transport) sendPage(req *http.Request, v *visit, turn pace.Turn, d *pol
 	return resp, err
 }
 
-// decidedOr reports a decision. If the hook Decided ends the goroutine, it calls cleanUp.
+// decidedOr reports a decision. It calls cleanUp if the hook Decided ends the goroutine.
 func (t *Transport) decidedOr(ctx context.Context, d *policy.Decision, cleanUp func()) {
 	returned := false
 	defer func() {

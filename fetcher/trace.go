@@ -29,8 +29,8 @@ import (
 // calls of Fetched belong to the later call. Authorities are written as
 // [Authority] writes them.
 type Trace struct {
-	// Decided gets every decision of Check and RoundTrip, one for each call. For
-	// a request that may go out it is called after the wait for its turn.
+	// Decided gets every decision of Check, RoundTrip and Admit, one for each call.
+	// For a request that may go out it is called after the wait for its turn.
 	Decided func(ctx context.Context, d policy.Decision)
 
 	// Agent gets the first User-Agent of a page request that does not contain the

@@ -150,7 +150,7 @@ func (t *Transport) CloseIdleConnections() {
 // Stats counts what a Transport and its siblings by As have done since New.
 // [Transport.Hosts] says which hosts keep requests waiting.
 type Stats struct {
-	// Decisions of Check and RoundTrip.
+	// Decisions of Check, RoundTrip and Admit.
 	Allowed    int64 `json:"allowed"`
 	Disallowed int64 `json:"disallowed"`
 	Deferred   int64 `json:"deferred"`
