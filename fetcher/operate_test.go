@@ -289,6 +289,18 @@ func TestPrefetch(t *testing.T) {
 	})
 }
 
+// The error of a caller whose context ends before it can join a fetch says what it would have
+// waited for.
+func TestWaitThatCannotBegin(t *testing.T) {
+	tr := newTransport(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	want := "fetcher: waiting for robots.txt of http://example.com: context canceled"
+	if _, err := tr.Check(ctx, must(public)); err == nil || err.Error() != want {
+		t.Errorf("7/check: got  %v\nwant %s", err, want)
+	}
+}
+
 // TestPrefetchAndAPanic lets Options.Scopes panic on a goroutine of Prefetch, where no caller could
 // recover the panic.
 func TestPrefetchAndAPanic(t *testing.T) {

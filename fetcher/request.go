@@ -122,7 +122,7 @@ func contextError(ctx context.Context) error {
 
 // A waitError is the error of a wait that its context ended.
 type waitError struct {
-	thing string // that the request waited for
+	thing string // what the request waited for
 	err   error  // of contextError
 }
 

@@ -35,12 +35,12 @@ func (e *engine) firstTurn(f *flight) (turn pace.Turn, err error) {
 	return turn, err
 }
 
-// turnInTime checks that waiting for a flight makes sense. It returns the error of ctx if
-// that has ended, and a *pace.RefusedError if the flight cannot have its turn before ctx
-// ends. A flight that has its turn already can be joined in any case.
+// turnInTime checks that waiting for a flight makes sense. It returns a *waitError if ctx has
+// ended, and a *pace.RefusedError if the flight cannot have its turn before ctx ends. A flight
+// that has its turn already can be joined in any case.
 func (e *engine) turnInTime(ctx context.Context, key string) error {
 	if ctx.Err() != nil {
-		return contextError(ctx)
+		return &waitError{"robots.txt of " + key, contextError(ctx)}
 	}
 	deadline, ok := ctx.Deadline()
 	if !ok {
