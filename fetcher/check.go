@@ -69,7 +69,7 @@ func (t *Transport) decide(ctx context.Context, v *visit) (policy.Decision, erro
 				return d, err
 			}
 			if rec, _ := t.engine.memory.records.Get(v.key); !rec.Due(time.Now()) {
-				v.rec = rec // which another visit has fetched
+				v.rec = rec // another visit has fetched it
 			}
 		}
 	}
@@ -97,7 +97,7 @@ func (t *Transport) decideBy(v *visit) policy.Decision {
 // decided, or the URL is robots.txt itself. It reports false for any other URL.
 func (t *Transport) withoutRecord(v *visit) (policy.Decision, bool) {
 	if d, ok := t.overridden(v.target); ok {
-		v.rec = nil // which did not govern the URL
+		v.rec = nil // it did not govern the URL
 		return d, true
 	}
 	var empty *policy.Record // allows robots.txt itself, and nothing else
