@@ -85,7 +85,7 @@ const longToken = 100
 // is in no name.
 func (r *reading) named(value string) string {
 	name, _, _ := strings.Cut(value, ",")
-	for n := 1; n <= min(len(name), longToken); n++ { // the shortest, since the matcher ignores the end of a longer one
+	for n := 1; n <= min(len(name), longToken); n++ { // shortest first: the matcher ignores what follows a name
 		if value[n-1] > ' ' && r.obeys(value, value[:n]) {
 			return value[:n]
 		}
