@@ -65,7 +65,7 @@ const returnDelay = time.Minute
 // The package comment says when Limits.MaxWait does not apply, and why.
 func (t *Transport) takeTurn(ctx context.Context, v *visit, d *policy.Decision) (turn pace.Turn, err error) {
 	scopes := t.engine.opts.Scopes(v.target)
-	if ctx.Err() == nil && t.engine.isFree(scopes) {
+	if t.engine.isFree(scopes) {
 		return turn, nil
 	}
 	delay := t.crawlDelay(v.rec)
@@ -168,6 +168,9 @@ type Admission struct {
 // the caller makes the connection.
 func (t *Transport) Admit(ctx context.Context, target *url.URL) (*Admission, policy.Decision, error) {
 	v, err := t.engine.visit(target, time.Now())
+	if err == nil && ctx.Err() != nil { // RoundTrip leaves that to the base
+		err = contextError(ctx)
+	}
 	if err != nil {
 		return nil, policy.Decision{}, err
 	}

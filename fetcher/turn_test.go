@@ -278,3 +278,17 @@ func TestErrorOfAWait(t *testing.T) {
 		})
 	}
 }
+
+// Without pacing nothing waits, so the base answers if the context has ended: callers of net/http may compare its error
+// with ==.
+func TestEndedContextWithoutPacing(t *testing.T) {
+	inPace(t, *pace.Unlimited(), fetcher.Options{}, func(p *paced) {
+		p.web.Site(site).Robots(text).Path("/*", page)
+		p.tr.Check(p.t.Context(), must(public))
+		ctx, cancel := context.WithCancel(p.t.Context())
+		cancel()
+		if resp, err := p.get(ctx, public); err != context.Canceled {
+			p.t.Errorf("got %v, %v; want %v", resp, err, context.Canceled)
+		}
+	})
+}
