@@ -60,7 +60,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if passed = t.mayGoOut(d); passed {
+	if passed = t.mayGoOut(d.Verdict); passed {
 		return t.sendPage(req, &v, turn, &d)
 	}
 	return t.refuse(req, d)
@@ -69,14 +69,14 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // admit decides on a URL, and waits for the turn of its request if that may go out. The turn
 // is zero if requests are not paced, and in an audit if it comes too late.
 func (t *Transport) admit(ctx context.Context, v *visit) (turn pace.Turn, d policy.Decision, err error) {
-	if d, err = t.decide(ctx, v); err == nil && t.mayGoOut(d) {
+	if d, err = t.decide(ctx, v); err == nil && t.mayGoOut(d.Verdict) {
 		turn, err = t.takeTurn(ctx, v, &d)
 	}
 	return turn, d, err
 }
 
-// mayGoOut reports whether a request with this decision is made.
-func (t *Transport) mayGoOut(d policy.Decision) bool { return d.Allowed() || t.engine.opts.Audit }
+// mayGoOut reports whether a request with this verdict is made.
+func (t *Transport) mayGoOut(v policy.Verdict) bool { return v == policy.Allow || t.engine.opts.Audit }
 
 // targetOf returns the URL that a request is for: its URL, with its Host if that is set.
 func targetOf(req *http.Request) *url.URL {

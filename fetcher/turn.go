@@ -179,7 +179,7 @@ func (t *Transport) Admit(ctx context.Context, target *url.URL) (*Admission, pol
 		return nil, d, err
 	}
 	var a *Admission
-	if t.mayGoOut(d) {
+	if t.mayGoOut(d.Verdict) {
 		a = &Admission{turn: turn, timeout: time.AfterFunc(t.engine.opts.Timeout, turn.Done)}
 	}
 	t.engine.watch.decided(ctx, &d)

@@ -66,9 +66,9 @@
 // and drop the File. See [File.Size] and [Group.Size].
 //
 // Reading a file takes time in proportion to its bytes, whatever they are. A match
-// allocates nothing for targets of up to 512 bytes. The first or second match in a group
-// of many rules sorts them, which takes as long as many matches. From then on a match
-// takes hardly longer than in a small group. Hostile patterns cannot make it slow: a match
+// allocates nothing for targets of up to 512 bytes, unless more than 64 rules with a "*"
+// may match. The first or second match in a group of many rules sorts them, which takes as
+// long as many matches. From then on a match takes hardly longer than in a small group. Hostile patterns cannot make it slow: a match
 // in the worst file of 500 KiB takes a few milliseconds for a target of 2 KiB.
 //
 // Files and groups are immutable and safe for concurrent use.
