@@ -82,13 +82,15 @@
 //
 // With the store of cache/redis all processes that share it fetch each robots.txt
 // once and keep one pace. A store that fails, is slow or returns the wrong thing is a
-// miss and is reported; it never changes a decision. Package inspect is a page for
-// operators.
+// miss and is reported; it never changes a decision. [Trace] has hooks for metrics and
+// traces, Options.Logger takes a log/slog logger, [Transport.Stats] has counts, and package
+// inspect is a page for operators.
 //
 // Unless Options.Pace is pace.Unlimited(), every request to a host waits for its turn
 // there: pages, robots.txt, and each redirect and second try of robots.txt. A page is in
 // flight until its body is closed or read to its end. Package pace says how turns follow
 // each other, and when a host that fails, or asks for it, is left alone for a while.
+// Options.Scopes adds limits that hosts share, such as the limits of a domain.
 //
 // A turn that cannot come before the caller's deadline, or within
 // Limits.MaxWait, is refused at once with Defer and RetryAt, so that a worker can
