@@ -1,8 +1,10 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -10,6 +12,8 @@ import (
 
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/clean"
+	"github.com/rfc9309/polite/internal/token"
+	"github.com/rfc9309/polite/matcher"
 	"github.com/rfc9309/polite/policy"
 	"github.com/rfc9309/polite/usage"
 )
@@ -36,7 +40,7 @@ const longestURL = 8 << 10
 // question is the URL and the crawler that a query or a form names.
 type question struct {
 	target *url.URL
-	t      *fetcher.Transport
+	as     string // product tokens of another crawler, "" for this one
 	view   askView
 }
 
@@ -70,13 +74,27 @@ func (k *handler) readQuestion(q url.Values) question {
 		asked.view.Problem = "No robots.txt applies to this URL: " + text(err.Error()) + "."
 		return asked
 	}
-	t, err := k.as(q.Get("as"))
-	if err != nil {
-		asked.view.Problem = text(err.Error())
+	as, problem := readTokens(q.Get("as"))
+	if problem != "" {
+		asked.view.Problem = problem
 		return asked
 	}
-	asked.target, asked.t, asked.view.URL = u, t, written
+	asked.target, asked.as, asked.view.URL = u, as, written
 	return asked
+}
+
+// readTokens reads the product tokens of another crawler, "" for none. It returns a
+// problem if a token is invalid.
+func readTokens(list string) (tokens, problem string) {
+	if list == "" {
+		return "", ""
+	}
+	for name := range strings.SplitSeq(clean.Cut(list, keptText), ",") {
+		if name = strings.TrimSpace(name); name == "" || name != token.Prefix(name) {
+			return "", fmt.Sprintf(`"%s" is no product token. It may have letters, digits, "-" and "_".`, text(name))
+		}
+	}
+	return list, ""
 }
 
 // ask answers from memory alone. It never fetches, because anybody can make a link
@@ -84,7 +102,7 @@ func (k *handler) readQuestion(q url.Values) question {
 func (k *handler) ask(ctx context.Context, q url.Values) reply {
 	asked := k.readQuestion(q)
 	if asked.view.Problem == "" {
-		if d, ok := asked.t.Peek(asked.target); ok {
+		if d, ok := k.t.Peek(asked.target); ok {
 			k.explain(ctx, &asked, d)
 		}
 	}
@@ -104,26 +122,51 @@ func (v askView) reply() reply {
 const shownUsage = 50
 
 // explain adds a decision to the view, with the lines around the deciding rule and what
-// robots.txt says about the use of the page.
+// robots.txt says about the use of the page. d is the decision for this crawler. If the
+// question names another one, the view gets the decision for that, or none if the file
+// is not in memory.
 func (k *handler) explain(ctx context.Context, q *question, d policy.Decision) {
 	v := &q.view
-	v.Known, v.Decision, v.Why = true, &d, text(d.String())
-	v.Authority = strings.TrimSuffix(d.Robots, "/robots.txt")
-	v.Usage = q.t.Usage(&http.Response{Request: &http.Request{URL: q.target}})
+	authority := strings.TrimSuffix(d.Robots, robotsPath)
+	rec, err := k.find(ctx, authority)
+	if err != nil {
+		return
+	}
+	f := copyFile(rec.File())
+	if q.as != "" && d.Digest != "" {
+		if f == nil {
+			return
+		}
+		d = decideAs(d, f.Group(q.as), q.target)
+	}
+	v.Known, v.Decision, v.Why, v.Authority = true, &d, text(d.String()), authority
+	v.Usage = usage.OfFile(f, cmp.Or(q.as, k.t.Token()), q.target.RequestURI())
 	if said := v.Usage.String(); said != "" {
 		v.Said = strings.Split(said, "\n")
 		v.Unsaid = max(len(v.Said)-shownUsage, 0)
 		v.Said = v.Said[:len(v.Said)-v.Unsaid]
 	}
-	if d.Match.Rule.Line == 0 {
-		return
+	if f != nil && d.Match.Rule.Line != 0 {
+		v.Lines = linesAround(f, groupByAgent(f, d.Match.Agent), d.Match.Rule.Line)
 	}
-	rec, err := k.find(ctx, v.Authority)
-	if err != nil || rec.File() == nil {
-		return // the record is gone: show the decision without the lines
+}
+
+// decideAs returns the decision that d, which rests on rules, would be for the crawler
+// that obeys the group g. It says nothing about that crawler's pace.
+func decideAs(d policy.Decision, g *matcher.Group, target *url.URL) policy.Decision {
+	d.Match, d.Verdict = g.MatchURL(target), policy.Disallow
+	d.Turn, d.Pacing = time.Time{}, ""
+	if d.Match.Allowed {
+		d.Verdict = policy.Allow
 	}
-	f := rec.File()
-	v.Lines = linesAround(f, groupByAgent(f, d.Match.Agent), d.Match.Rule.Line)
+	switch {
+	case d.Clause != "2.2.1" && d.Clause != "2.2.2": // a stale copy: the outage decides that it is used
+	case d.Match.Agent == "":
+		d.Clause = "2.2.1"
+	default:
+		d.Clause = "2.2.2"
+	}
+	return d
 }
 
 const (
@@ -161,7 +204,7 @@ func (k *handler) act(w http.ResponseWriter, r *http.Request) reply {
 // askSite makes a decision, and fetches robots.txt if that is due. It shows the
 // decision directly, because memory may not have kept the record.
 func (k *handler) askSite(ctx context.Context, asked question) reply {
-	d, err := asked.t.Check(ctx, asked.target)
+	d, err := k.t.Check(ctx, asked.target)
 	if err != nil {
 		return unanswered(err)
 	}
@@ -173,7 +216,7 @@ func (k *handler) askSite(ctx context.Context, asked question) reply {
 // that reloading that page fetches nothing. If no robots.txt was used, because of
 // Options.Override or the pace, it shows the decision.
 func (k *handler) refresh(ctx context.Context, asked question) reply {
-	d, err := asked.t.Refresh(ctx, asked.target)
+	d, err := k.t.Refresh(ctx, asked.target)
 	switch {
 	case err != nil:
 		return unanswered(err)
@@ -181,7 +224,7 @@ func (k *handler) refresh(ctx context.Context, asked question) reply {
 		k.explain(ctx, &asked, d)
 		return asked.view.reply()
 	}
-	q := url.Values{"authority": {strings.TrimSuffix(d.Robots, "/robots.txt")}, "did": {"refreshed"}}
+	q := url.Values{"authority": {strings.TrimSuffix(d.Robots, robotsPath)}, "did": {"refreshed"}}
 	return reply{to: q}
 }
 

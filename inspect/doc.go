@@ -51,11 +51,11 @@
 //
 // # Cost
 //
-// Showing a page sends no request. The list of authorities reads the state of all records
-// in memory and the rules of none but the rows it shows, which takes about 0.3 seconds of one
-// core for a million. It needs memory for two screens of rows, however far down the list the
-// page is. The page of one authority finds its record in a few hundredths of a second. This
-// measures both, on a machine that does nothing else:
+// Showing a page sends no request and changes nothing in memory. The list of authorities
+// reads the state of all records in memory and the rules of none but the rows it shows, which
+// takes about 0.3 seconds of one core for a million. It needs memory for two screens of rows,
+// however far down the list the page is. The page of one authority finds its record in a few
+// hundredths of a second. This measures both, on a machine that does nothing else:
 //
 //	POLITE_MILLION=1 go test -run '^$' -bench Million ./inspect
 //

@@ -2,7 +2,9 @@ package inspect
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -177,6 +179,42 @@ func TestUsage(t *testing.T) {
 }
 
 // TestRules checks which lines are marked. Marks are not visible words.
+// TestPagesChangeNothing opens every page as many crawlers, more than a file keeps groups for. The
+// memory keeps no group for them, neither in the files it has nor in those fetched later.
+func TestPagesChangeNothing(t *testing.T) {
+	const later = "https://site-0001.example.com"
+	synctest.Test(t, func(t *testing.T) {
+		page, ft := demoPage(t, nil, 0)
+		_, other := demoPage(t, nil, 0)
+		sizes := func(ft *fetcher.Transport) map[string]int {
+			all := map[string]int{}
+			for key, rec := range ft.All() {
+				all[key] = rec.File().Size()
+			}
+			return all
+		}
+		before := sizes(ft)
+		for _, row := range pageTests {
+			sendRequest(page.Handler(ft), row.method, row.target, "")
+		}
+		for i := range 20 {
+			as := fmt.Sprintf("/?as=bot%c&", 'a'+i)
+			for key := range before {
+				sendRequest(page.Handler(ft), "GET", as+"authority="+key, "")
+				sendRequest(page.Handler(ft), "GET", as+"url="+key+"/cart", "")
+			}
+		}
+		if after := sizes(ft); !maps.Equal(after, before) {
+			t.Errorf("bytes of the files in memory after all pages:\ngot  %v\nwant %v", after, before)
+		}
+		checkURL(t, ft, later+"/")
+		checkURL(t, other, later+"/")
+		if got, want := sizes(ft)[later], sizes(other)[later]; got != want {
+			t.Errorf("a file fetched after all pages: got %d bytes, want %d", got, want)
+		}
+	})
+}
+
 func TestRules(t *testing.T) {
 	rows := []struct {
 		target  string

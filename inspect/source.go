@@ -25,6 +25,18 @@ type source struct {
 	Next  int    `json:"next,omitempty"` // first line that is not shown, 0 if none
 }
 
+// robotsPath is the path of every robots.txt.
+const robotsPath = "/robots.txt"
+
+// copyFile returns a copy of a file in memory, or nil for nil. The copy compiles groups of
+// its own, so that a page about another crawler leaves the memory as it is.
+func copyFile(f *matcher.File) *matcher.File {
+	if f == nil {
+		return nil
+	}
+	return f.Pack(f.Text(), func(text string) string { return text })
+}
+
 // shownLines is how many lines are shown on one page.
 const shownLines = 500
 
@@ -87,7 +99,7 @@ func explained(d policy.Decision, as string) explainedDecision {
 	if n > shownLines {
 		first = n - 10
 	}
-	at := linesLink(strings.TrimSuffix(d.Robots, "/robots.txt"), as, first)
+	at := linesLink(strings.TrimSuffix(d.Robots, robotsPath), as, first)
 	return explainedDecision{d, at + "#L" + strconv.Itoa(n)}
 }
 

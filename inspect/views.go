@@ -12,6 +12,7 @@ import (
 
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/clean"
+	"github.com/rfc9309/polite/matcher"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -272,35 +273,38 @@ func (k *handler) authority(ctx context.Context, q url.Values) reply {
 	case rec == nil:
 		return failed(http.StatusNotFound, text(name)+" is not in memory.")
 	}
-	as, err := k.as(q.Get("as"))
-	if err != nil {
-		return failed(http.StatusBadRequest, text(err.Error()))
+	as, problem := readTokens(q.Get("as"))
+	if problem != "" {
+		return failed(http.StatusBadRequest, problem)
 	}
 	d := rec.State(time.Now())
 	v := authorityView{
-		row: newRow(name, rec, time.Now()), Robots: text(rec.Robots()), Origin: text(rec.Origin()), Profile: d.Profile, As: q.Get("as"),
+		row: newRow(name, rec, time.Now()), Robots: text(rec.Robots()), Origin: text(rec.Origin()), Profile: d.Profile, As: as,
 		Retrievals: k.history.retrievalsOf(clean.Cut(rec.Robots(), keptURL)),
 	}
 	v.Confirm = q.Get("confirm") == "forget"
 	v.Validators, v.Pacing = rec.Validators(), k.paceOf(name)
 	if rec.File() != nil {
 		first, _ := strconv.Atoi(q.Get("line"))
-		v.rules(rec, as, first)
+		v.rules(k.t, copyFile(rec.File()), first)
 	}
 	return reply{view: "authority", title: name, body: v}
 }
 
-// rules adds the lines of the copy and marks the group that t obeys. The group comes
-// from a decision, because no group is obeyed if the copy has expired or
-// Options.Override decided.
-func (v *authorityView) rules(rec *policy.Record, t *fetcher.Transport, first int) {
-	f := rec.File()
+// rules adds the lines of the copy and marks the group that the crawler obeys. Peek says
+// whether a group is obeyed: none is if the copy has expired or Options.Override decided.
+func (v *authorityView) rules(t *fetcher.Transport, f *matcher.File, first int) {
 	target, err := url.Parse(v.Authority + "/") // for robots.txt itself no group decides
 	if err != nil {
 		return
 	}
 	d, ok := t.Peek(target)
 	g := groupByAgent(f, d.Match.Agent)
+	if v.As != "" && d.Digest != "" {
+		if g = f.Group(v.As); g.Agent() == "" {
+			g = nil
+		}
+	}
 	v.Ruled = ok && d.Override == ""
 	if g != nil {
 		v.Agent = text(g.Agent())
@@ -333,12 +337,4 @@ func linesLink(authority, as string, first int) string {
 		q.Set("line", strconv.Itoa(first))
 	}
 	return "?" + q.Encode()
-}
-
-// as returns the Transport of another crawler, or k.t for "".
-func (k *handler) as(token string) (*fetcher.Transport, error) {
-	if token == "" {
-		return k.t, nil
-	}
-	return k.t.As(clean.Cut(token, keptText))
 }
