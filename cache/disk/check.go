@@ -50,7 +50,7 @@ type checker struct {
 func check(file io.ReaderAt, tx *bbolt.Tx) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %.200v", ErrDamaged, r)
+			err = damaged(r, "a number in a page is out of range")
 		}
 	}()
 	must(tx.DB().Info().PageSize == pageSize, "wrong page size")
@@ -93,7 +93,7 @@ func (c *checker) page(id uint64) []byte {
 func (c *checker) read(id, n uint64) []byte {
 	p := make([]byte, n*pageSize)
 	if _, err := c.file.ReadAt(p, int64(id)*pageSize); err != nil {
-		panic(err)
+		panic(fmt.Sprintf("page %d cannot be read: %v", id, err))
 	}
 	must(num.Uint64(p) == id, "a page has the wrong number")
 	return p

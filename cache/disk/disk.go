@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -122,11 +123,23 @@ func (s *Store) guard(transaction func() error) (err error) {
 		if r := recover(); r != nil {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			err = fmt.Errorf("%w: %.200v", ErrDamaged, r)
+			err = damaged(r, "the file was changed while it was open")
 			s.broken = err
 		}
 	}()
 	return transaction()
+}
+
+// damaged returns ErrDamaged with what was found. r is what a reader of the file panicked with. If that is an error of
+// the Go runtime, which says nothing about the file, found is the text.
+func damaged(r any, found string) error {
+	switch r.(type) {
+	case interface{ Addr() uintptr }: // memory of the file that could not be read
+		r = "a part of the file is gone or cannot be read: it was cut short while it was open, or the disk fails"
+	case runtime.Error:
+		r = found
+	}
+	return fmt.Errorf("%w: %.200v", ErrDamaged, r)
 }
 
 // endSize is the length of the time at the beginning of an entry: when the entry expires, in milliseconds since 1970,
