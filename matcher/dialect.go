@@ -28,18 +28,21 @@ type Dialect struct {
 	noExempt  bool // /robots.txt is a path like any other
 	controls  bool // a pattern with control bytes is a rule like any other
 	hostFirst bool // a target without a leading slash begins with a host
+	semicolon bool // a ";" ends the host of a target
 }
 
 // Google returns the dialect of the parser at github.com/google/robotstxt, as
 // it behaves: rules are percent-encoded but never decoded, targets are taken as
 // they stand, a record name counts by its beginning, a missing colon is
-// forgiven, and /robots.txt has no exemption.
+// forgiven, and /robots.txt has no exemption. A ";" ends the authority of a target
+// that is an absolute URL, so the path of "http://user;x@host/path" is "/;x@host/path".
+// A target that is a path is not affected.
 func Google() Dialect {
 	return Dialect{
 		lineMax: 8*2083 - 1, // its buffer holds eight URLs of the longest kind, of 2083 bytes, and a NUL byte
 		nulEnds: true, wideSpace: true, halfBOM: true,
 		twoWords: true, prefixNames: true, lettersOnly: true,
-		form: googleForm, indexHTML: true, noExempt: true, controls: true, hostFirst: true,
+		form: googleForm, indexHTML: true, noExempt: true, controls: true, hostFirst: true, semicolon: true,
 	}
 }
 

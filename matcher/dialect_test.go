@@ -31,6 +31,7 @@ func TestGoogle(t *testing.T) {
 		{"google/host_alone", "/$", "example.com", true},
 		{"google/target_begins_with_a_query", "/?q", "?q", true},
 		{"google/target_begins_with_parameters", "/;p", "example.com;p", true},
+		{"google/semicolon_ends_the_authority", "/;b@example.com/private", "http://a;b@example.com/private", true},
 		{"google/slash_in_a_query", "/a?b=/", "/a?b=%2F", false},
 		{"google/nul_ends_a_target", "/ab", "/a\x00b", false},
 		{"google/nul_ends_a_pattern", "/a\x00b", "/a", true},

@@ -166,7 +166,7 @@ func (d Dialect) refMatch(text, token, target string) refRule {
 	return best
 }
 
-var refAuthority = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://[^/?;]*`)
+var refScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 
 // refTarget returns path and query of a target.
 func (d Dialect) refTarget(target string) string {
@@ -174,10 +174,12 @@ func (d Dialect) refTarget(target string) string {
 	if d.nulEnds {
 		target, _, _ = strings.Cut(target, "\x00")
 	}
-	if path := refAuthority.ReplaceAllString(target, ""); path != target {
-		target = path
-	} else if d.hostFirst {
-		target = regexp.MustCompile(`^[^/?;]*`).ReplaceAllString(target, "")
+	end := "/?"
+	if d.semicolon {
+		end = "/?;"
+	}
+	if after := refScheme.ReplaceAllString(target, ""); after != target || d.hostFirst {
+		target = strings.TrimLeftFunc(after, func(c rune) bool { return !strings.ContainsRune(end, c) })
 	}
 	if !strings.HasPrefix(target, "/") {
 		target = "/" + target
@@ -316,7 +318,7 @@ func (r random) file() string {
 }
 
 func (r random) target() string {
-	return r.pick("", "", "", "/", "https://a", "9://a", "a.b:") + r.path("$", "#", "\x00")
+	return r.pick("", "", "", "/", "https://a", "https://a;@", "9://a", "a.b:") + r.path("$", "#", "\x00")
 }
 
 // TestReference compares with the reference on random files and targets, with

@@ -60,9 +60,9 @@ func (d *Dialect) originForm(target string) string {
 	}
 	i := 0
 	if scheme, _, ok := strings.Cut(target, "://"); ok && isScheme(scheme) {
-		i = pathStart(target, len(scheme)+len("://"))
+		i = d.pathStart(target, len(scheme)+len("://"))
 	} else if d.hostFirst {
-		i = pathStart(target, 0)
+		i = d.pathStart(target, 0)
 	}
 	if i == len(target) || target[i] != '/' {
 		return "/" + target[i:]
@@ -84,10 +84,10 @@ func isScheme(s string) bool {
 // isDigit reports whether c is a decimal digit.
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// pathStart returns where the authority that begins at s[i] ends. A ";" ends it, too, as in
-// google/robotstxt.
-func pathStart(s string, i int) int {
-	for i < len(s) && s[i] != '/' && s[i] != '?' && s[i] != ';' {
+// pathStart returns where the authority that begins at s[i] ends: at a "/" or a "?". A "#" is cut
+// off before. User information may have a ";" (RFC 3986, section 3.2).
+func (d *Dialect) pathStart(s string, i int) int {
+	for i < len(s) && s[i] != '/' && s[i] != '?' && !(d.semicolon && s[i] == ';') {
 		i++
 	}
 	return i
