@@ -38,8 +38,8 @@
 // know which group to write.
 //
 // The answer to a page is returned whatever it is, and no page is requested
-// twice. After a 429 or 503 Options.Pace makes the host's next request wait, so a
-// simple retry is enough.
+// twice. After a 429 or 503, or an error with a Retry-After, Options.Pace makes
+// the host's next request wait, so a simple retry is enough if it closes the body first.
 //
 // [Transport.Usage] reports what the site says about the use of a page, such as the
 // training of a model. It is experimental, and nothing is enforced.

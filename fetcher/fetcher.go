@@ -71,7 +71,7 @@ type Options struct {
 
 	// Pace spaces the requests to each authority: pages, robots.txt and each
 	// of its redirects. Nil is pace.Default(): half a second between two requests,
-	// two in flight, a Crawl-delay up to a minute, and pauses after 429 and 503;
+	// two in flight, a Crawl-delay up to a minute, and pauses after 429, 503, 509 and 529;
 	// hosts of this machine have no gap, but their Crawl-delay is obeyed. They are
 	// known by the name in the URL, so a test server in memory under another name has
 	// a gap. pace.Unlimited() does not pace, which is wise for such tests, and

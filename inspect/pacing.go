@@ -39,7 +39,7 @@ var reasons = [...]struct {
 	meaning string
 }{
 	{pace.ReasonBreaker, "breaker", "its requests failed"},
-	{pace.ReasonPause, "pause", "it answered 429 or 503"},
+	{pace.ReasonPause, "pause", "it asked for fewer requests"},
 	{pace.ReasonQuota, "quota", "it said that no request is left"},
 	{pace.ReasonDelay, "crawl_delay", "its robots.txt asks for a Crawl-delay"},
 	{pace.ReasonAdapt, "answer_time", "it answers slowly"},

@@ -80,7 +80,7 @@ var pacingTests = []struct {
 		"6 requests wait for a turn at 3 hosts. The longest wait is first.", "all 5", "breaker 1", "pause 1", "quota 1", "parallel 1", "free 1",
 		"https://site-0003.example.com breaker 3 failed requests in a row, the last with no complete answer (timeout); one request tries again at 00:00:12Z 2 3 s ago in 6 s 0",
 		"https://site-0001.example.com parallel the requests in flight must end first 3 2 s ago – 2",
-		"https://site-0002.example.com pause it answered 429 or 503 1 1 s ago in 4 min 0",
+		"https://site-0002.example.com pause it asked for fewer requests 1 1 s ago in 4 min 0",
 		"https://site-0007.example.com free the next request may start now 0 – now 1",
 		"https://site-0006.example.com quota it said that no request is left 0 – in 1 min 0",
 	}},

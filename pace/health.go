@@ -2,9 +2,11 @@ package pace
 
 import (
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/rfc9309/polite/internal/clean"
+	"github.com/rfc9309/polite/internal/status"
 )
 
 // Health is what an answer says of the host that gave it.
@@ -17,26 +19,20 @@ const (
 	Overloaded               // the host wants fewer requests: a pause begins
 )
 
-// statuses is the health that each range of statuses shows. All others are Neutral: a
-// 403 may be a guard that turns the crawler away, and a 501 is about one request.
-var statuses = []struct {
-	from, to int
-	health   Health
-}{
-	{200, 399, Healthy}, {404, 404, Healthy}, {410, 410, Healthy},
-	{429, 429, Overloaded}, {503, 503, Overloaded},
-	{500, 500, Failing}, {502, 502, Failing}, {504, 504, Failing}, {507, 507, Failing}, {520, 529, Failing},
-}
-
-// health returns what a status says of the host.
-func (l *Limits) health(status int) Health {
-	if h, ok := l.Statuses[status]; ok || l.Off {
+// health returns what the status of an answer says of the host: what Limits.Statuses says,
+// or else the list of package status. A 403 is Neutral, since a guard may turn the crawler away.
+func (l *Limits) health(code int) Health {
+	if h, ok := l.Statuses[code]; ok || l.Off {
 		return h
 	}
-	for _, s := range statuses {
-		if status >= s.from && status <= s.to {
-			return s.health
-		}
+	if 200 <= code && code <= 399 || code == http.StatusNotFound || code == http.StatusGone {
+		return Healthy
+	}
+	switch status.Of(code) {
+	case status.Fails:
+		return Failing
+	case status.Pauses:
+		return Overloaded
 	}
 	return Neutral
 }

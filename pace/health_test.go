@@ -16,13 +16,17 @@ import (
 
 // Every status has the health that the table says, and Limits.Statuses moves one.
 func TestHealth(t *testing.T) {
-	want := map[int]Health{404: Healthy, 410: Healthy, 429: Overloaded, 503: Overloaded, 500: Failing, 502: Failing, 504: Failing, 507: Failing}
-	for status := range 1000 {
-		expected := want[status]
+	want := map[int]Health{
+		404: Healthy, 410: Healthy, 408: Failing, 425: Failing, 429: Overloaded,
+		501: Neutral, 503: Overloaded, 505: Neutral, 509: Overloaded, 529: Overloaded, 999: Failing,
+	}
+	for status := range 1100 {
+		expected, single := want[status]
 		switch {
+		case single:
 		case status >= 200 && status <= 399:
 			expected = Healthy
-		case status >= 520 && status <= 529:
+		case status >= 500 && status <= 599:
 			expected = Failing
 		}
 		if got := (&Limits{}).health(status); got != expected {

@@ -40,23 +40,24 @@
 //
 // # Pauses
 //
-// After a 429 or a 503 nobody visits the authority for the Retry-After of the answer,
+// After a 429, 503, 509 or 529 nobody visits the authority for the Retry-After of the answer,
 // up to [Limits.Pause]. Without a Retry-After that can be read the pause is one second,
 // doubled by each further such answer, with up to a quarter more drawn at random, so that
-// several crawlers do not come back together. One success halves what the next pause
+// several crawlers do not come back together. An answer with any other status from 400 on
+// pauses the authority only if it has a Retry-After, such as the 403 of a rate limit. One success halves what the next pause
 // starts from. No answer shortens a running pause, and only a success shortens the next
 // one (house rules; RFC 9309 is silent on pacing).
 //
 // Any answer may say that no request is left of a quota, in the field RateLimit, or else
 // in RateLimit-Remaining and RateLimit-Reset, or in X-RateLimit-Remaining and
-// X-RateLimit-Reset. Then the authority rests until the reset, up to [Limits.Pause]. If a
-// 429 or 503 has a Retry-After, that counts instead. The fields never make a crawler faster.
+// X-RateLimit-Reset. Then the authority rests until the reset, up to [Limits.Pause]. If an
+// answer with a status from 400 on has a Retry-After, that counts instead. The fields never make a crawler faster.
 // A RateLimit of more than 8 KiB is ignored.
 //
 // # Hosts that fail
 //
 // A request failed if [Turn.Fail] says so, or if the status of its answer says that the
-// host is broken (see [Health]). After three failures in a row the authority rests for
+// host is broken: 408, 425, 999, and 500 to 599 except 501, 505 and the statuses that pause. After three failures in a row the authority rests for
 // ten seconds. Then one request tries, and all others wait for its outcome: a success
 // ends the trouble, and a failure doubles the rest, up to 15 minutes. A dead host gets
 // twelve requests in its first hour, even from a whole fleet.
@@ -98,7 +99,7 @@ import (
 
 // Limits says how often one authority may be visited. It is plain data. The zero
 // value sets no gap and no bound on parallel requests, honours Crawl-delay up to a
-// minute, pauses after 429 and 503, and rests after three failures in a row.
+// minute, pauses after 429, 503, 509 and 529, and rests after three failures in a row.
 type Limits struct {
 	// Gap is the shortest time between the starts of two requests. Zero
 	// sets no gap, which is not wise for a crawl of any length: most
@@ -121,8 +122,8 @@ type Limits struct {
 	// together with a short Gap and a slow server.
 	Parallel int
 
-	// Pause is the longest pause after a 429 or a 503, and the longest rest for a
-	// quota, whatever the answer asks for. Zero is 15 minutes.
+	// Pause is the longest pause after an answer, and the longest rest for a quota,
+	// whatever the answer asks for. Zero is 15 minutes.
 	Pause time.Duration
 
 	// MaxWait is the longest time that a caller waits. One that would wait
@@ -152,8 +153,9 @@ type Limits struct {
 	// RestMax is the longest such rest. Zero is 15 minutes.
 	RestMax time.Duration
 
-	// Statuses says what single statuses show of a host, in place of the table of
-	// Health: 403 as Overloaded, for a host that turns crawlers away with it.
+	// Statuses says what single statuses show of a host, in place of what the package
+	// comment says: 403 as Overloaded, for a host that turns crawlers away with it. A
+	// Retry-After is obeyed in any case.
 	Statuses map[int]Health
 
 	// Off is no pacing at all: every turn is free, and no answer means anything. Every
@@ -217,7 +219,7 @@ const (
 	ReasonGap      Reason = "gap"         // Limits.Gap
 	ReasonDelay    Reason = "crawl_delay" // the Crawl-delay of this request or of the one before
 	ReasonAdapt    Reason = "answer_time" // Limits.Adapt
-	ReasonPause    Reason = "pause"       // a 429 or 503
+	ReasonPause    Reason = "pause"       // an answer asked for fewer requests: 429, 503, 509, 529, or a Retry-After
 	ReasonBreaker  Reason = "breaker"     // too many failures in a row: a rest, or the probe after it
 	ReasonQuota    Reason = "quota"       // an answer said that no request is left
 	ReasonParallel Reason = "parallel"    // Limits.Parallel

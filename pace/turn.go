@@ -89,9 +89,9 @@ func (t Turn) Sent() {
 	}
 }
 
-// Answer reports the head of the answer as soon as it has arrived: a 429 or 503, or a
-// quota with nothing left, pauses the authority from this moment on, and the time since
-// the turn started is the answer time of Limits.Adapt. Only the first Answer counts. A
+// Answer reports the head of the answer as soon as it has arrived: a status that shows
+// overload, an error with a Retry-After, or a quota with nothing left pauses the authority from
+// this moment on, and the time since the turn started is the answer time of Limits.Adapt. Only the first Answer counts. A
 // request without an answer has none: report why with Fail, or end it with Done alone,
 // which neither sets nor lifts anything. Answer does not wait for Options.Shared.
 func (t Turn) Answer(status int, header http.Header) {
@@ -99,7 +99,7 @@ func (t Turn) Answer(status int, header http.Header) {
 		return
 	}
 	health := t.limits.health(status)
-	wait, quota := t.limits.waits(health, header)
+	wait, quota := t.limits.waits(status, health, header)
 	p, f := t.lockFlight()
 	if f == nil {
 		return
@@ -129,10 +129,12 @@ func (t Turn) Answer(status int, header http.Header) {
 // that the answer asks for, 0 if it asks for none.
 func (h *host) learn(f *flight, status int, wait, quota time.Duration) time.Duration {
 	p := h.pacer
-	switch f.health {
-	case Overloaded:
+	pauses := f.health == Overloaded || wait > 0
+	if pauses {
 		h.pause(f.started, p.now(), wait)
 		p.stats.Pauses++
+	}
+	switch f.health {
 	case Failing:
 		h.fail(f, "status "+strconv.Itoa(status), p.now())
 	case Healthy:
@@ -144,20 +146,20 @@ func (h *host) learn(f *flight, status int, wait, quota time.Duration) time.Dura
 	if quota > 0 {
 		h.restUntil(p.now()+quota, ReasonQuota)
 	}
-	if quota == 0 && f.health != Overloaded {
+	if quota == 0 && !pauses {
 		return 0
 	}
 	return h.until - p.now()
 }
 
-// waits returns the Retry-After of an answer that shows overload, and how long a
+// waits returns the Retry-After of an answer that shows overload or any error, and how long a
 // quota with nothing left lasts. Both are 0 if there is none.
-func (l *Limits) waits(health Health, header http.Header) (wait, quota time.Duration) {
+func (l *Limits) waits(status int, health Health, header http.Header) (wait, quota time.Duration) {
 	if l.Off {
 		return 0, 0
 	}
 	told := false
-	if health == Overloaded {
+	if health == Overloaded || status >= 400 {
 		wait, told = retry.After(header, time.Now(), l.Pause)
 	}
 	if !told {
@@ -193,8 +195,8 @@ func (t Turn) Done() {
 	}
 }
 
-// pause begins a pause of h after a 429 or a 503 for a request that started at started. wait
-// is the Retry-After, 0 if there is none.
+// pause begins a pause of h after an answer to a request that started at started. wait is the
+// Retry-After, 0 if there is none.
 //
 // Requests that were already out when a pause began bring more such answers of
 // the same moment; only an answer to a later request doubles the pause again. The

@@ -30,13 +30,21 @@ var pauseTests = []struct {
 }{
 	{"success", Limits{}, []answer{{200, "", 0, false}}},
 	{"success_with_retry_after", Limits{}, []answer{{200, "30", 0, false}}},
-	{"other_errors_do_not_pause", Limits{}, []answer{{500, "30", 0, false}, {403, "", 0, false}, {502, "", 0, false}, {404, "", 0, false}}},
+	{"other_errors_do_not_pause", Limits{}, []answer{{500, "", 0, false}, {403, "", 0, false}, {502, "", 0, false}, {404, "", 0, false}}},
 	{"retry_after_429", Limits{}, []answer{{429, "30", 30 * time.Second, false}}},
 	{"retry_after_503", Limits{}, []answer{{503, "30", 30 * time.Second, false}}},
 	{"retry_after_date", Limits{}, []answer{{503, "Sat, 01 Jan 2000 00:02:00 GMT", 2 * time.Minute, false}}},
 	{"retry_after_over_the_bound", Limits{}, []answer{{429, "86400", 15 * time.Minute, false}}},
 	{"retry_after_over_own_bound", Limits{Pause: time.Minute}, []answer{{429, "86400", time.Minute, false}}},
 	{"retry_after_overflow", Limits{}, []answer{{429, "99999999999999999999", 15 * time.Minute, false}}},
+	{"retry_after_403", Limits{}, []answer{{403, "30", 30 * time.Second, false}}},
+	{"retry_after_404", Limits{}, []answer{{404, "30", 30 * time.Second, false}}},
+	{"retry_after_500", Limits{}, []answer{{500, "86400", 15 * time.Minute, false}}},
+	{"retry_after_529", Limits{}, []answer{{529, "30", 30 * time.Second, false}}},
+	{"retry_after_of_a_moved_status", Limits{Statuses: map[int]Health{500: Neutral}}, []answer{{500, "30", 30 * time.Second, false}}},
+	{"retry_after_0_of_an_error", Limits{}, []answer{{403, "0", 0, false}}},
+	{"retry_after_of_a_redirect", Limits{}, []answer{{302, "30", 0, false}, {399, "30", 0, false}}},
+	{"overload_509_and_529", Limits{}, []answer{{509, "", time.Second, true}, {529, "", 2 * time.Second, true}}},
 	{"doubling", Limits{}, []answer{{429, "", time.Second, true}, {503, "", 2 * time.Second, true}, {429, "", 4 * time.Second, true}, {503, "", 8 * time.Second, true}}},
 	{"doubling_with_garbage", Limits{}, []answer{{429, "soon", time.Second, true}, {429, "-5", 2 * time.Second, true}}},
 	{"retry_after_zero_is_no_licence", Limits{}, []answer{{429, "0", time.Second, true}, {429, "0", 2 * time.Second, true}}},
@@ -48,7 +56,7 @@ var pauseTests = []struct {
 	{"gap_over_pause", Limits{Gap: time.Minute}, []answer{{429, "30", time.Minute, false}}},
 }
 
-func TestPausesAfter429And503(t *testing.T) {
+func TestPauses(t *testing.T) {
 	for _, test := range pauseTests {
 		t.Run("house/"+test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -454,7 +454,7 @@ type Stats struct {
 	Waited      time.Duration `json:"waited_ns"`   // by all of them together
 	Refused     uint64        `json:"refused"`     // callers refused
 	Cancelled   uint64        `json:"cancelled"`   // callers that left the line
-	Pauses      uint64        `json:"pauses"`      // answers 429 and 503
+	Pauses      uint64        `json:"pauses"`      // answers that began a pause, or lengthened one
 	Rests       uint64        `json:"rests"`       // rests of hosts that failed too often
 	Forgotten   uint64        `json:"forgotten"`   // authorities dropped before their limits had lapsed
 	Delays      uint64        `json:"delays"`      // reports of a Crawl-delay that is not obeyed in full

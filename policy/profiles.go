@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rfc9309/polite/internal/status"
 	"github.com/rfc9309/polite/matcher"
 )
 
@@ -59,14 +60,13 @@ func absentRules(gone, denied time.Duration) []StatusRule {
 // notNowRules are a house rule: an answer that speaks of this request, or of this moment,
 // and not of the file is taken for an outage, where section 2.3.1.3 would permit
 // access. A 407 comes from our own proxy and does not prove that there is a server.
-func notNowRules() []StatusRule {
-	return []StatusRule{
-		{From: 407, To: 407, Clause: "house"},
-		{From: 408, To: 408, Clause: "house", Answers: true},
-		{From: 421, To: 421, Clause: "house", Answers: true},
-		{From: 425, To: 425, Clause: "house", Answers: true},
-		holding(429),
+func notNowRules() (rules []StatusRule) {
+	for _, m := range status.List {
+		if m.Robots != status.Unreachable {
+			rules = append(rules, StatusRule{From: m.From, To: m.To, Clause: "house", Answers: m.Robots == status.NotNow, Hold: m.Robots == status.Hold})
+		}
 	}
+	return rules
 }
 
 // holding reads a status as an answer that asks for patience: a house rule.

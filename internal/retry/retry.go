@@ -1,7 +1,7 @@
 // Package retry parses the header fields that ask a client to wait: Retry-After and
 // RateLimit.
 //
-// The pacer uses it for the pause of a host after a 429 or a 503. The decision table
+// The pacer uses it for the pause of a host after an error. The decision table
 // uses it for the next fetch of an unreachable robots.txt. Both read every odd form
 // that a server can send in the same way.
 package retry
