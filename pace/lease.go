@@ -26,7 +26,10 @@ import (
 // store's own clock, and only spans leave it, so no clocks are compared. A call may take effect
 // although its answer is lost. It is then made again, and changes nothing more. A call may come
 // late, also after the lease of its process has ended. A message may be lost. A store whose
-// server is down fails at once.
+// server is down fails at once. A life of less than a millisecond counts as a millisecond.
+//
+// A store may forget a key that nobody has or waits for, but not before the Keep of its State
+// has passed, and a minute since its latest lease ended.
 type LeaseStore interface {
 	// Lease asks for key. If nobody has the lease and no other process is first in the
 	// queue, process leaves the queue and has the lease for life from now. A process that has
@@ -40,8 +43,9 @@ type LeaseStore interface {
 	// lease, Keep changes nothing and the answer is not Granted.
 	Keep(ctx context.Context, key, process string, life time.Duration, s State, tell bool) (Lease, error)
 
-	// Return ends the lease of process, saves s, and notifies the first in the queue. If
-	// process does not have the lease, it leaves the queue, and nothing is saved.
+	// Return ends the lease of process and saves s. If process does not have the lease, it
+	// leaves the queue, and nothing is saved. If nobody has the lease then, the first in
+	// the queue is notified.
 	Return(ctx context.Context, key, process string, s State) error
 
 	// Notify calls f with each key that process is notified of, until stop is called. f
@@ -68,8 +72,9 @@ type Lease struct {
 	State State
 	// Age is the time since State was saved.
 	Age time.Duration
-	// Lost is the time since the latest lease ended without a Return. It is 0 if that lease
-	// was returned or has not ended. Its holder may have started a request until it ended.
+	// Lost is the time since a lease ended without a Return, and more than 0, until the next
+	// holder saves a State. Otherwise it is 0. The holder that was lost may have started a
+	// request until its lease ended.
 	Lost time.Duration
 }
 
