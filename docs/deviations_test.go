@@ -69,9 +69,14 @@ func TestDeviations(t *testing.T) {
 		{"2.2/a_rule_may_begin_with_a_star", all, "User-agent: *\nDisallow: x\n", "/x", "allow"},
 		{"2.2/misspelled_records_are_read", "rfc9309 strict google google2019 draft2019", "Useragent: *\nDissallow: /x\n", "/x", "disallow"},
 		{"2.2/a_control_character_voids_a_rule", "rfc9309 strict draft2019", "User-agent: *\nDisallow: /x\x01\n", "/x%01", "allow"},
+		{"2.2.2/a_triplet_in_lower_case", "google google2019", "User-agent: *\nDisallow: /\u30C4\n", "/%e3%83%84", "allow"},
+		{"2.2.2/a_triplet_in_lower_case", "google google2019", "User-agent: *\nDisallow: /%e3%83%84\n", "/%e3%83%84", "allow"},
+		{"2.2.2/a_triplet_in_lower_case", "rfc9309 strict draft2019 koster1996", "User-agent: *\nDisallow: /\u30C4\n", "/%e3%83%84", "disallow"},
+		{"2.1/a_rule_without_effect_ends_a_list_of_agents", all, "User-agent: ExampleBot\nDisallow: foo\nUser-agent: OtherBot\nDisallow: /x\n", "/x", "allow"},
 		{"2.5/half_a_rule_does_not_count", all, fileUpToLimit("User-agent: *\nDisallow: /x", "yyy\n"), "/xz", "allow"},
 		{"2.5/half_a_rule_does_not_count", all, fileUpToLimit("User-agent: *\nDisallow: /x\n", ""), "/xz", "disallow"},
 		{"3/bytes_outside_the_grammar_are_encoded", "rfc9309 strict draft2019", "User-agent: *\nDisallow: /x y\n", "/x%20y", "disallow"},
+		{"3/bytes_outside_the_grammar_are_encoded", "rfc9309 strict draft2019", "User-agent: *\nDisallow: /x\ty\n", "/x%09y", "disallow"},
 		{"3/bytes_outside_the_grammar_are_encoded", "rfc9309 strict draft2019", "User-agent: *\nDisallow: /\xFF\n", "/%FF", "disallow"},
 		{"2.2.1/the_first_default_group_alone", "draft2019 koster1996", "User-agent: *\nDisallow: /a\n\nUser-agent: *\nDisallow: /x\n", "/x", "allow"},
 		{"2.2.1/names_are_compared_without_case", all, "User-agent: eXAMPLEbOT\nDisallow: /x\n", "/x", "disallow"},
@@ -80,6 +85,8 @@ func TestDeviations(t *testing.T) {
 		{"2.2.2/the_longest_rule_decides", "rfc9309 strict google google2019 draft2019", "User-agent: *\nAllow: /pub/a\nDisallow: *.gif$\n", "/pub/a.gif", "allow"},
 		{"2.2.2/the_longest_rule_decides", "rfc9309 strict google google2019 draft2019", "User-agent: *\nAllow: /pub\nDisallow: *.gif$\n", "/pub/a.gif", "disallow"},
 		{"2.2.2/the_longest_rule_decides", "rfc9309 strict google google2019 draft2019", "User-agent: *\nAllow: /*b\nDisallow: /ab\n", "/ab", "allow"},
+		{"2.2.2/the_longest_rule_decides", "rfc9309 strict google google2019 draft2019", "User-agent: *\nAllow: /a%2Fb\nDisallow: /*cdef\n", "/a%2Fbcdef", "allow"},
+		{"2.2.2/the_longest_rule_decides", "rfc9309 strict google google2019 draft2019", "User-agent: *\nAllow: /a%2Fb\nDisallow: /*bcdef\n", "/a%2Fbcdef", "disallow"},
 		{"2.2.3/a_dollar_needs_none_in_the_URL", "draft2019", "User-agent: *\nDisallow: /x$\n", "/x", "disallow"},
 		{"3.2.1/names_are_compared_whole", "koster1996", "User-agent: Example\nDisallow: /x\n", "/x", "allow"},
 		{"3.2.2/the_first_match_decides", "koster1996", "User-agent: *\nDisallow: /x\nAllow: /x/y\n", "/x/y", "disallow"},
@@ -118,6 +125,18 @@ func TestOtherSchemes(t *testing.T) {
 			if d, err := tr.Check(t.Context(), u); !errors.Is(err, fetcher.ErrURL) {
 				t.Errorf("%s\ngot  %v, %v\nwant %v", target, d, err, fetcher.ErrURL)
 			}
+		}
+	})
+}
+
+func TestForeignToken(t *testing.T) {
+	t.Run("2.2.1/as_takes_any_token", func(t *testing.T) {
+		tr, err := fetcher.New("ExampleBot/0.1", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, err := tr.As("OtherBot"); err != nil || other.Token() != "OtherBot" {
+			t.Errorf("As(OtherBot)\ngot  %v, %v\nwant a Transport for OtherBot", other, err)
 		}
 	})
 }

@@ -152,11 +152,7 @@ func unreachable() []requirement {
 			"policy/2.3.1.4/a_silent_server_is_never_taken_for_an_open_one", "policy/2.3.1.4/a_broken_body_is_no_file"),
 		says("MUST", complete, "503: nothing but robots.txt is requested", nothingElse, "policy/2.3.1.4/no_probe_without_profile", "fetcher/2.3.1.4/profiles_without_a_probe"),
 		says("", "For example, in the context of HTTP, server errors are identified by status codes in the 500-599 range.", "each of 500 to 599 counts as unreachable",
-			func(p *policy.Profile) string {
-				return statusesBut(500, 599, func(status int) bool {
-					return p.Learn(nil, answer(status, "")).Decide(agent, pageURL("/x"), start).Access == policy.Unreachable
-				})
-			}, "policy/2.3.1.4/every_server_error"),
+			every5xxIsUnreachable, "policy/2.3.1.4/every_server_error", "policy/house/5xx_in_place_of_a_404"),
 		says("MAY", after, "503 for 30 days, no copy", decisionAfterDays(503, 30),
 			"policy/2.3.1.4/without_a_copy_nothing_is_allowed_for_30_days", "fetcher/2.3.1.4/without_a_copy_30_days_of_500"),
 		says("MAY", after, "no answer for 30 days, no copy", decisionAfterDays(0, 30),
@@ -168,6 +164,16 @@ func unreachable() []requirement {
 		says("MAY", after, "no answer for 40 days: the copy is used", whenCopyIsUsed(0),
 			"policy/2.4/a_copy_governs_while_unreachable", "policy/2.3.1.4/the_copy_after_thirty_days"),
 	}
+}
+
+// every5xxIsUnreachable is the probe that every 5xx counts as unreachable, from every server.
+func every5xxIsUnreachable(p *policy.Profile) string {
+	if missingBehind5xx(p) == "yes" {
+		return "but from a server that answers 5xx for missing pages"
+	}
+	return statusesBut(500, 599, func(status int) bool {
+		return p.Learn(nil, answer(status, "")).Decide(agent, pageURL("/x"), start).Access == policy.Unreachable
+	})
 }
 
 func caching() []requirement {

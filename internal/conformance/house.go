@@ -6,6 +6,8 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
+const aDay = 24 * time.Hour
+
 // house returns the cases that no text describes.
 func house() []section {
 	return []section{{"", "", []requirement{
@@ -28,9 +30,13 @@ func house() []section {
 		says("", "", "a redirect that was refused: next fetch after", nextFetchAfter(refusedRedirect()), "policy/2.3.1.4/a_redirect_that_is_refused"),
 		says("", "", "503 with `Retry-After: 999999999`: next fetch after", nextFetchAfter(longRetryAfter()),
 			"policy/house/retry_after_is_believed_up_to_a_day", "policy/house/retry_after_that_cannot_be_read"),
-		says("", "", "an outage, first day: longest time between fetches", longestRetry(20*time.Hour),
+		says("", "", "an outage, first day: longest time between fetches", longestRetry(0, 20*time.Hour),
 			"policy/house/tries_double_up_to_an_hour_in_the_first_day"),
-		says("", "", "an outage, later: longest time between fetches", longestRetry(20*24*time.Hour), "policy/house/tries_double_up_to_an_hour_in_the_first_day"),
+		says("", "", "an outage, from the second day to the 30th: longest time between fetches", longestRetry(2*aDay, 29*aDay),
+			"policy/house/tries_double_up_to_an_hour_in_the_first_day"),
+		says("", "", "an outage, after 30 days, without a copy: longest time between fetches", longestRetry(32*aDay, 60*aDay), "policy/2.3.1.4/without_a_copy_nothing_is_allowed_for_30_days"),
+		says("", "", "an outage, after 30 days, with a copy: longest time between fetches", longestRetry(32*aDay, 60*aDay, answer(200, "User-agent: *\nDisallow: /x\n")),
+			"policy/2.4/a_copy_governs_while_unreachable", "policy/2.3.1.4/the_copy_after_thirty_days"),
 	}}}
 }
 

@@ -11,6 +11,8 @@ func google() []section {
 	return []section{{"", "", []requirement{
 		says("", "", "rules are compared as the parser at github.com/google/robotstxt compares them: `%62` in a rule is not decoded",
 			allows("User-agent: *\nDisallow: /%62", "/b"), "vectors/2.2.2/pct-unreserved-rule"),
+		says("", "", "a path may have UTF-8 or its triplets: `/ツ` and `/%e3%83%84` are equal", equalPaths("/\u30C4", "/%e3%83%84"),
+			"docs/2.2.2/a_triplet_in_lower_case").but(26),
 		says("", "", "at least five redirects are followed, and then the file counts as missing",
 			yesOrNo(func(p *policy.Profile) bool {
 				return atLeastFive(p) == "yes: 5" && tooManyRedirects(p) == "unavailable"
@@ -93,6 +95,8 @@ func google2019() []section {
 				"`useragent` is not read", allows("Useragent: *\nDisallow: /x", "/x"), "docs/2.2/misspelled_records_are_read").but(4),
 			says("", "De padwaarde moet beginnen met “/” om de root aan te duiden.", "a rule that begins with `*` matches nothing",
 				allows("User-agent: *\nDisallow: *x\n", "/x"), "docs/2.2/a_rule_may_begin_with_a_star").but(3),
+			says("", "Niet-7-bits ASCII-tekens in een pad kunnen worden opgenomen als UTF-8-tekens of als UTF-8-gecodeerde tekens met procent-escapecodes volgens RFC 3986.",
+				"`/ツ` and `/%e3%83%84` are equal", equalPaths("/\u30C4", "/%e3%83%84"), "docs/2.2.2/a_triplet_in_lower_case").but(26),
 			says("", "In het geval van conflicterende regels, inclusief regels met jokertekens, wordt de minst beperkende regel gebruikt.",
 				"`Allow: /x` beats `Disallow: /x`", allows("User-agent: *\nDisallow: /x\nAllow: /x", "/x"), "vectors/2.2.2/tie"),
 		}},

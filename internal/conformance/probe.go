@@ -162,10 +162,10 @@ func twoFailuresApart(gap time.Duration) probe {
 }
 
 // whenCopyIsUsed is the probe for the times in an outage at which an expired copy is
-// used. They count from the first failure.
-func whenCopyIsUsed(status int) probe {
+// used. They count from the first failure. The copy has these directives beside its lifetime.
+func whenCopyIsUsed(status int, directives ...string) probe {
 	return func(p *policy.Profile) string {
-		r := p.Learn(nil, fileWithHeader("Cache-Control: max-age=3600"))
+		r := p.Learn(nil, fileWithHeader("Cache-Control: "+strings.Join(append(directives, "max-age=3600"), ", ")))
 		begin := start.Add(2 * time.Hour)
 		r = failUntil(p, status, r, begin, begin)
 		from, to := -1, -1
@@ -244,16 +244,26 @@ func nextFetchAfter(a policy.Attempt) probe {
 	}
 }
 
-// longestRetry is the probe for the longest time between two fetches within the first
-// part of an outage, which lasts for down. The times are random.
-func longestRetry(down time.Duration) probe {
+// longestRetry is the probe for the longest time between two fetches in a part of an
+// outage, from one time after the first failure to another. The times are random. The old
+// answer is a file or nothing.
+func longestRetry(from, to time.Duration, old ...policy.Attempt) probe {
 	return func(p *policy.Profile) string {
-		r := p.Learn(nil, answer(503, ""))
+		var r *policy.Record
+		now := start
+		for _, a := range old {
+			r = p.Learn(r, a)
+			now = r.NextTry()
+		}
+		begin := now
+		r = p.Learn(r, atTime(answer(503, ""), now))
 		var longest time.Duration
-		for now := start; now.Before(start.Add(down)); {
+		for now.Before(begin.Add(to)) {
 			now = r.NextTry()
 			r = p.Learn(r, atTime(answer(503, ""), now))
-			longest = max(longest, r.NextTry().Sub(now))
+			if now.After(begin.Add(from)) {
+				longest = max(longest, r.NextTry().Sub(now))
+			}
 		}
 		return formatHours(int(longest.Round(time.Hour).Hours()))
 	}
