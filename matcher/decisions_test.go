@@ -44,6 +44,12 @@ func TestReserved(t *testing.T) {
 		{"2.2.2/figure4/query_in_query", "/a?b=%3fc", "/a?b=?c", true},
 		{"2.2.2/figure4/slash_seen_by_a_rule_without_query", "/a*/c", "/a?b=%2Fc", false},
 		{"2.2.2/figure4/slash_before_query", "/a%2Fc?b", "/a/c?b", false},
+		{"2.2.2/figure4/slash_after_a_star", "*=%2F*?", "/login?next=%2Fadmin?x", true},
+		{"2.2.2/figure4/query_after_a_star", "*=%3F*?", "/login?next=%3fadmin?x", true},
+		{"2.2.2/figure4/after_a_star_and_in_the_query", "*=%2F*?u=%2F", "/login?next=%2Fadmin?u=%2F", true},
+		{"2.2.2/figure4/one_view_only", "*=%2F*?u=/", "/login?next=%2Fadmin?u=%2F", false},
+		{"2.2.2/figure4/slash_after_a_star_of_rule", "*=%2F*?", "/login?next=/admin?x", false},
+		{"2.2.2/figure4/slash_after_a_star_of_target", "*=/*?", "/login?next=%2Fadmin?x", true},
 		{"2.2.2/longest_is_of_the_normal_form", "/a%3Ab", "/a:b", true},
 	} {
 		check(t, matcher.Dialect{}, r.name, r.pattern, r.target, r.matches)
@@ -74,6 +80,15 @@ func TestEqualRules(t *testing.T) {
 	f := matcher.Parse([]byte("user-agent: *\nallow: /a:b\ndisallow: /a%3Ab\n"), matcher.Dialect{})
 	if m := f.Match("bot", "/a:b"); !m.Allowed {
 		t.Errorf("got %+v\nwant allowed: both rules have four bytes", m)
+	}
+}
+
+// TestEqualViews checks that a rule is as specific in one view of the query as in the other: both
+// rules have ten bytes, since %2F in the query counts as one.
+func TestEqualViews(t *testing.T) {
+	f := matcher.Parse([]byte("user-agent: *\nallow: *n=%2F*?*b\ndisallow: *=%2F*?b=%2F\n"), matcher.Dialect{})
+	if m := f.Match("bot", "/login?n=%2Fa?b=%2F"); !m.Allowed {
+		t.Errorf("got %+v\nwant allowed: both rules have ten bytes", m)
 	}
 }
 

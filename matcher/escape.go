@@ -103,13 +103,12 @@ func appendTriplet(dst []byte, c byte) []byte {
 	return append(dst, '%', hexDigits[c>>4], hexDigits[c&15])
 }
 
-// role is what a text is normalised as.
+// A role says what appendNormal normalises a text as. The zero role is a target.
 type role uint8
 
 const (
-	asPattern     role = iota // "*" and a "$" at the end are no literals; %2F and %3F are decoded in the query
-	asTarget                  // as rules without a query see it
-	asQueryTarget             // as rules with a query see it: %2F and %3F are decoded in the query (Figure 4, row 2)
+	asPattern role = 1 << iota // "*" and a "$" at the end are no literals
+	folded                     // %2F and %3F in the query are decoded (Figure 4, row 2)
 )
 
 // appendNormal appends the normal form of a text.
@@ -146,9 +145,9 @@ func (f form) appendNormal(dst []byte, s string, as role) []byte {
 		case f == googleForm:
 			encode = ok || c >= 0x80
 		case ok: // rfcForm, as below
-			encode = properties[c]&decoded == 0 && !(inQuery && as != asTarget && (c == '/' || c == '?'))
+			encode = properties[c]&decoded == 0 && !(inQuery && as&folded != 0 && (c == '/' || c == '?'))
 		case c == '*' || c == '$':
-			encode = as != asPattern || c == '$' && i+1 < len(s)
+			encode = as&asPattern == 0 || c == '$' && i+1 < len(s)
 		}
 		if encode {
 			dst = appendTriplet(dst, c)

@@ -117,32 +117,50 @@ func (b *builder) addFolder(s *scanner, value string) {
 	}
 }
 
-// addRule adds a rule with the given pattern, brought to normal form. The scanner has read the
-// rule. A pattern with control bytes matches nothing and is left out. The pattern is kept as it is
-// written if its normal form is another.
+// addRule adds the current rule with the given pattern. A pattern with control bytes matches nothing
+// and is left out.
 func (b *builder) addRule(s *scanner, pattern string) {
-	body, anchored := strings.CutSuffix(pattern, "$")
-	props := propertiesOf(body)
+	props := propertiesOf(strings.TrimSuffix(pattern, "$"))
 	if props&control != 0 && !b.dialect.controls {
 		return
 	}
+	normal := b.addPattern(s, pattern, props, folded)
+	if normal != pattern {
+		b.addLine(s, pattern)
+	}
+	if props&(star|question) == star|question && b.dialect.form == rfcForm && losesTriplet(normal) {
+		b.addPattern(s, pattern, props&^question, 0)
+		b.rules[len(b.rules)-1].shape |= unfolded
+	}
+}
+
+// losesTriplet reports whether a pattern with its query folded can match less than the pattern as
+// written: a "*" may begin in the path of a target, and end before a %2F or %3F of its query, which
+// is "/" or "?" in a folded target.
+func losesTriplet(pattern string) bool {
+	_, afterStar, _ := strings.Cut(pattern, "*")
+	path, _, hasQuery := strings.Cut(afterStar, "?")
+	return hasQuery && (strings.Contains(path, "%2F") || strings.Contains(path, "%3F"))
+}
+
+// addPattern adds the current rule with the normal form of a pattern, and returns that form, which
+// is valid until the next pattern is added. The pattern has the given properties.
+func (b *builder) addPattern(s *scanner, pattern string, props uint8, query role) string {
 	begin := len(b.patterns)
 	if props&altered == 0 {
 		b.patterns = append(b.patterns, pattern...)
 	} else {
-		b.patterns = b.dialect.form.appendNormal(b.patterns, pattern, asPattern)
-		if normal := view(b.patterns[begin:]); normal != pattern {
-			b.addLine(s, pattern)
-			pattern = normal
-		}
+		b.patterns = b.dialect.form.appendNormal(b.patterns, pattern, asPattern|query)
+		pattern = view(b.patterns[begin:])
 	}
 	b.rules = append(b.rules, rule{})
 	r := &b.rules[len(b.rules)-1]
 	r.begin, r.line, r.allow, r.query = int32(begin), s.line, s.kind == allow, props&question != 0
 	r.pair = lastPair(pattern)
-	if (anchored || props&star != 0) && !b.dialect.literal {
+	if !b.dialect.literal && (props&star != 0 || strings.HasSuffix(pattern, "$")) {
 		r.shape = shapeOf(pattern)
 	}
+	return pattern
 }
 
 // Agent returns the user-agent value of the group, as written in the first line
@@ -203,11 +221,11 @@ func (g *Group) ruleFor(target string) int32 {
 		return g.decide(target, target)
 	}
 	var buf, queryBuf [usualTarget]byte
-	t := view(g.dialect.form.appendNormal(buf[:0], target, asTarget))
+	t := view(g.dialect.form.appendNormal(buf[:0], target, 0))
 	if !strings.Contains(t, "?") {
 		return g.decide(t, t)
 	}
-	return g.decide(t, view(g.dialect.form.appendNormal(queryBuf[:0], target, asQueryTarget)))
+	return g.decide(t, view(g.dialect.form.appendNormal(queryBuf[:0], target, folded)))
 }
 
 // usualTarget is the size of a target, in bytes, up to which no memory is

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -153,7 +154,7 @@ func (d Dialect) refMatch(text, token, target string) refRule {
 		}
 	}
 	target = d.refTarget(target)
-	if !d.noExempt && d.refNormal(target, false, false) == "/robots.txt" {
+	if !d.noExempt && slices.Equal(d.refSymbols(target, false, false), d.refSymbols("/robots.txt", false, false)) {
 		return refRule{allow: true}
 	}
 	best, size := refRule{allow: true}, -1
@@ -187,13 +188,15 @@ func (d Dialect) refTarget(target string) string {
 	return target
 }
 
-// refLength returns the length of the rule if it matches the target, or -1.
+// refLength returns the length of the rule if it matches the target, or -1. A rule with a literal
+// "?" matches in either view: as written, or with the queries folded. Its length is the same in both.
 func (d Dialect) refLength(r refRule, target string) int {
 	if r.pattern == "" || !d.controls && strings.ContainsFunc(r.pattern, func(c rune) bool { return c < ' ' && c != '\t' }) {
 		return -1
 	}
 	if d.literal {
-		if r.pattern[0] == '/' && strings.HasPrefix(d.refNormal(target, false, false), d.refNormal(r.pattern, false, false)) {
+		p, t := d.refSymbols(r.pattern, false, false), d.refSymbols(target, false, false)
+		if r.pattern[0] == '/' && len(p) <= len(t) && slices.Equal(p, t[:len(p)]) {
 			return 1
 		}
 		return -1
@@ -201,81 +204,113 @@ func (d Dialect) refLength(r refRule, target string) int {
 	if c := r.pattern[0]; c != '/' && c != '*' {
 		return -1
 	}
-	normal := d.refNormal(r.pattern, true, true)
-	if refMatches(normal, d.refNormal(target, false, strings.Contains(normal, "?"))) {
-		return len(normal)
+	size := len(d.refSymbols(r.pattern, true, true))
+	for _, folded := range []bool{false, true} {
+		p := d.refSymbols(r.pattern, true, folded)
+		if folded && !slices.Contains(p, refSymbol{'?', false}) {
+			break
+		}
+		if refMatches(p, d.refSymbols(target, false, folded)) {
+			return size
+		}
 	}
 	dir := strings.LastIndex(r.pattern, "/")
 	if d.indexHTML && r.allow && dir >= 0 && strings.HasPrefix(r.pattern[dir:], "/index.htm") {
-		if normal = d.refNormal(r.pattern[:dir+1], true, true) + "$"; refMatches(normal, target) {
-			return len(normal)
+		p := append(d.refSymbols(r.pattern[:dir+1], true, false), refSymbol{'$', true})
+		if refMatches(p, d.refSymbols(target, false, false)) {
+			return len(p)
 		}
 	}
 	return -1
 }
 
+// A refSymbol is what is compared: a byte, or a special byte of a pattern.
+type refSymbol struct {
+	c       byte
+	special bool // "*" is any symbols, "$" the end
+}
+
 var refTriplet = regexp.MustCompile(`^%[0-9A-Fa-f]{2}`)
 
-// refNormal normalises a target or, if rule is set, a pattern. If fold is set, bytes
-// and triplets that are equal in a query become the same byte.
-func (d Dialect) refNormal(s string, rule, fold bool) string {
-	if d.form == googleForm && !rule {
-		return s
-	}
-	const same = ":@!&'()+,;=[]"
-	const unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
-	const reserved = ":/?#[]@!$&'()*+,;="
-	out, inQuery := "", false
+// refSymbols returns the symbols of a target or, if rule is set, of a pattern. If folded is set, "/"
+// and "?" equal their triplets in the query.
+func (d Dialect) refSymbols(s string, rule, folded bool) (symbols []refSymbol) {
+	inQuery := false
 	for s != "" {
-		c, n, decoded := s[0], 1, false
+		spelled, c := s[:1], s[0]
 		if refTriplet.MatchString(s) {
+			spelled = s[:3]
 			fmt.Sscanf(s[1:3], "%X", &c)
-			n, decoded = 3, true
 		}
-		inURI := c < 0x80 && strings.ContainsRune(unreserved+reserved+"%", rune(c))
-		raw := string([]byte{c})
-		switch {
-		case d.form == decodedForm && !(decoded && c == '/') && c != '%':
-		case d.form == decodedForm:
-			raw = fmt.Sprintf("%%%02X", c)
-		case d.form == googleForm && (decoded || c >= 0x80):
-			raw = fmt.Sprintf("%%%02X", c)
-		case d.form == googleForm:
-		case decoded && strings.Contains(unreserved+same, raw), decoded && fold && inQuery && strings.Contains("/?", raw):
-		case decoded, !inURI, rule && c == '$' && len(s) > 1, !rule && (c == '$' || c == '*'):
-			raw = fmt.Sprintf("%%%02X", c)
+		if rule && (spelled == "*" || s == "$") {
+			symbols, s = append(symbols, refSymbol{c, true}), s[1:]
+			continue
 		}
-		inQuery = inQuery || raw == "?"
-		out, s = out+raw, s[n:]
+		switch d.refClass(spelled, c, rule, inQuery && folded) {
+		case refAsByte:
+			symbols = append(symbols, refSymbol{c, false})
+			inQuery = inQuery || c == '?'
+		case refAsTriplet:
+			for _, c := range fmt.Appendf(nil, "%%%02X", c) {
+				symbols = append(symbols, refSymbol{c, false})
+			}
+		case refAsWritten:
+			for _, c := range []byte(spelled) {
+				symbols = append(symbols, refSymbol{c, false})
+			}
+		}
+		s = s[len(spelled):]
 	}
-	return out
+	return symbols
+}
+
+// A refClass says what a byte or its triplet equals.
+type refClass uint8
+
+const (
+	refAsByte    refClass = iota // both are the byte
+	refAsTriplet                 // a triplet in upper case, of which a pattern may have a part
+	refAsWritten                 // what is written
+)
+
+// refClass returns the class of the byte c, spelled as itself or as a triplet.
+func (d Dialect) refClass(spelled string, c byte, rule, folded bool) refClass {
+	const unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+	isTriplet, is := len(spelled) == 3, func(set string) bool { return strings.IndexByte(set, c) >= 0 }
+	switch {
+	case d.form == googleForm && rule && (isTriplet || c >= 0x80):
+		return refAsTriplet
+	case d.form == googleForm:
+		return refAsWritten
+	case d.form == decodedForm && isTriplet && c == '/', d.form == decodedForm && c == '%':
+		return refAsTriplet
+	case d.form == decodedForm, is(unreserved + ":@!&'()+,;=[]"):
+		return refAsByte
+	case is("/?") && (!isTriplet || folded), is("#%") && !isTriplet:
+		return refAsByte
+	}
+	return refAsTriplet
 }
 
 // refMatches reports whether a pattern matches a target. It tries every way to split
 // the target.
-func refMatches(p, t string) bool {
-	// at[i] is true if the part of p before the current byte matches t[:i].
+func refMatches(p, t []refSymbol) bool {
+	// at[i] is true if the part of p before the current symbol matches t[:i].
 	at := make([]bool, len(t)+1)
 	at[0] = true
-	for i := 0; i < len(p); i++ {
-		if p[i] == '$' && i == len(p)-1 {
+	for _, s := range p {
+		if s == (refSymbol{'$', true}) {
 			return at[len(t)]
 		}
-		for j := len(t); j >= 0; j-- {
-			if p[i] != '*' {
-				at[j] = j > 0 && at[j-1] && t[j-1] == p[i]
-			}
+		isStar := s == refSymbol{'*', true}
+		for j := len(t); j >= 0 && !isStar; j-- {
+			at[j] = j > 0 && at[j-1] && t[j-1] == s
 		}
-		for j := 1; j <= len(t) && p[i] == '*'; j++ {
+		for j := 1; j <= len(t) && isStar; j++ {
 			at[j] = at[j] || at[j-1]
 		}
 	}
-	for _, ok := range at {
-		if ok {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(at, true)
 }
 
 var dialects = []struct {
@@ -291,7 +326,7 @@ func (r random) pick(list ...string) string { return list[r.IntN(len(list))] }
 func (r random) path(extra ...string) string {
 	var b strings.Builder
 	b.WriteString(r.pick("/", "/", "/", "/", "/a", "*", "", "a"))
-	parts := append([]string{"a", "b", "a", "/", "ab", "*", "?", "=", "%2F", "%2f", "%3a", ":", "%41", "A", "%C3%A9", "é", "%2A", "%24", "%", "%4", "%zz", " ", "index.html", "%25", "@", "%40", "!", "%21", "%28", "(", "%5b", "[", "'", "%2b", "+", ";", "%3B", "~", "%7E", ".", "|", "\x01"}, extra...)
+	parts := append([]string{"a", "b", "a", "/", "ab", "*", "?", "=", "%2F", "%2f", "%3F", "%3a", ":", "%41", "A", "%C3%A9", "é", "%2A", "%24", "%", "%4", "%zz", " ", "index.html", "%25", "@", "%40", "!", "%21", "%28", "(", "%5b", "[", "'", "%2b", "+", ";", "%3B", "~", "%7E", ".", "|", "\x01"}, extra...)
 	for range r.IntN(7) {
 		b.WriteString(r.pick(parts...))
 	}
@@ -343,29 +378,35 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// TestReferenceAlike is TestReference on patterns and targets of two letters,
-// where pieces stand in each other and all over the target.
+// TestReferenceAlike is TestReference on patterns and targets of two letters, or of delimiters and
+// their triplets, where pieces occur in each other and all over the target.
 func TestReferenceAlike(t *testing.T) {
 	files := 1000
 	if testing.Short() {
 		files = 300
 	}
-	r := rand.New(rand.NewPCG(3, 4))
-	text := func(n int, of string) string {
+	r := random{rand.New(rand.NewPCG(3, 4))}
+	text := func(n int, of ...string) string {
 		var b strings.Builder
 		for range 1 + r.IntN(n) {
-			b.WriteByte(of[r.IntN(len(of))])
+			b.WriteString(r.pick(of...))
 		}
 		return b.String()
 	}
+	letters := []string{"a", "a", "a", "b", "b", "*", "?", "*", "*"}
+	delimiters := []string{"a", "/", "%2F", "%3f", "?", "*", "*"}
 	for range files {
 		robots := "user-agent: bot\n"
 		for range 1 + r.IntN(60) {
-			robots += []string{"allow: /", "disallow: /"}[r.IntN(2)] + text(12, "aaabb*?"[:5+r.IntN(3)]+"**") + []string{"", "", "$"}[r.IntN(3)] + "\n"
+			of := letters[:5+r.IntN(5)]
+			if r.IntN(2) == 0 {
+				of = delimiters
+			}
+			robots += r.pick("allow: /", "disallow: /") + text(12, of...) + r.pick("", "", "$") + "\n"
 		}
 		var targets []string
-		for range 6 {
-			targets = append(targets, "/"+text(40, "ab")+[]string{"", "?%2F" + text(20, "ab")}[r.IntN(2)])
+		for range 3 {
+			targets = append(targets, "/"+text(40, "a", "b")+r.pick("", "?%2F"+text(20, "a", "b")), "/"+text(12, delimiters[:5]...))
 		}
 		for _, d := range []Dialect{{}, Google()} {
 			compare(t, d, robots, "bot", targets...)

@@ -23,16 +23,17 @@ type rule struct {
 	begin int32 // where the pattern begins in the text of the rules; it ends where the next one begins
 	line  int32 // number of the line, from 1
 	allow bool  // an allow line
-	query bool  // the pattern has a "?"
-	shape uint8 // special bytes of the pattern: some of innerStar, endAnchor and endStars
+	query bool  // the pattern has a "?", and its query is folded
+	shape uint8 // some of innerStar, endAnchor, endStars and unfolded
 	pair  uint8 // pairOf two bytes of the literal; 0 if it has no two bytes beside each other
 }
 
-// The special bytes of a pattern. What is left without its end is its literal.
+// The shape of a pattern: its special bytes, and what is decoded. What is left without its end is its literal.
 const (
 	innerStar = 1 << iota // a star in the literal, which stands for any bytes
 	endAnchor             // a "$" at the end: the match ends at the end of the target
 	endStars              // stars at the end, with or without a "$", which only count in the length
+	unfolded              // the pattern of the rule before, as written: %2F and %3F in its query are not decoded
 )
 
 // lastPair returns the pair of a rule with a pattern in normal form: the last two bytes beside
@@ -84,6 +85,14 @@ func (s *rules) pattern(i int32) string {
 	return s.text[s.list[i].begin:]
 }
 
+// length returns the length of rule i. A rule that is in the list twice has the same length in both forms.
+func (s *rules) length(i int32) int {
+	if s.list[i].shape&unfolded != 0 {
+		i--
+	}
+	return len(s.pattern(i))
+}
+
 // literal returns the pattern of rule i without its end.
 func (s *rules) literal(i int32) string {
 	p, shape := s.pattern(i), s.list[i].shape
@@ -105,7 +114,7 @@ func (s *rules) outranks(i, j int32) bool {
 		return i >= 0
 	}
 	a, b := &s.list[i], &s.list[j]
-	if m, n := len(s.pattern(i)), len(s.pattern(j)); m != n && !s.inOrder {
+	if m, n := s.length(i), s.length(j); m != n && !s.inOrder {
 		return m > n
 	}
 	if a.allow != b.allow && !s.inOrder {
@@ -115,7 +124,7 @@ func (s *rules) outranks(i, j int32) bool {
 }
 
 // best returns the number of the rule that decides on the target t, or -1. Rules with a "?"
-// are compared with q, which is the target in their normal form.
+// are compared with q, which is the target with its query folded.
 func (s *rules) best(t, q string) int32 {
 	var has [256]bool // the pairs of the target. With them, a match takes 0.6 of the instructions in real files
 	has[0] = true     // for the rules without a pair
