@@ -105,6 +105,39 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}
 }
 
+// BenchmarkBody measures a paced request whose answer has a body that the caller closes, without
+// and with a context that can end.
+func BenchmarkBody(b *testing.B) {
+	for _, name := range []string{"background", "cancel", "deadline"} {
+		b.Run(name, func(b *testing.B) {
+			body := io.NopCloser(strings.NewReader(""))
+			base := &stub{robots: ruled(10), page: http.Response{StatusCode: 200, Header: http.Header{}}}
+			t, err := fetcher.New(agent, &fetcher.Options{Base: base, Pace: &pace.Limits{Parallel: 1}})
+			if err != nil {
+				b.Fatal(err)
+			}
+			req := &http.Request{Method: "GET", URL: must(site + "/page"), Header: http.Header{"User-Agent": {agent}}}
+			b.ReportAllocs()
+			for b.Loop() {
+				ctx, cancel := context.Background(), func() {}
+				switch name {
+				case "cancel":
+					ctx, cancel = context.WithCancel(ctx)
+				case "deadline":
+					ctx, cancel = context.WithTimeout(ctx, time.Minute)
+				}
+				base.page.Body = body
+				resp, err := t.RoundTrip(req.WithContext(ctx))
+				if err != nil {
+					b.Fatal(err)
+				}
+				resp.Body.Close()
+				cancel()
+			}
+		})
+	}
+}
+
 // BenchmarkCheck measures a whole decision from memory.
 func BenchmarkCheck(b *testing.B) {
 	t, err := fetcher.New(agent, &fetcher.Options{Base: &stub{robots: ruled(13)}, Pace: pace.Unlimited()})

@@ -1,6 +1,7 @@
 package fetcher_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -8,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"os"
 	"strings"
 	"syscall"
@@ -19,6 +19,7 @@ import (
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/httptest"
 	"github.com/rfc9309/polite/pace"
+	"github.com/rfc9309/polite/policy"
 )
 
 // failingBase serves an empty robots.txt, and fails pages by a function.
@@ -52,15 +53,13 @@ func TestPagesThatFail(t *testing.T) {
 		<-req.Context().Done()
 		return nil, req.Context().Err()
 	})
+	plain := errors.New("http: ContentLength=1 with Body length 2")
 	uploads := failingBase(func(req *http.Request) (*http.Response, error) {
 		if req.Body == nil {
 			return nil, errors.New("no body")
 		}
 		_, err := io.Copy(io.Discard, req.Body)
-		if trace := httptrace.ContextClientTrace(req.Context()); trace != nil {
-			trace.WroteRequest(httptrace.WroteRequestInfo{Err: err})
-		}
-		return nil, err
+		return nil, cmp.Or(err, plain)
 	})
 	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	for _, test := range []struct {
@@ -69,6 +68,7 @@ func TestPagesThatFail(t *testing.T) {
 		timeout time.Duration // of the caller; 0: none
 		cancel  time.Duration // after this the caller leaves; 0: never
 		body    io.Reader
+		edit    func(*http.Request)
 		want    string // what the next decision says of the last failure; "": no rest
 	}{
 		{name: "dns", base: fails(&net.DNSError{}), want: "no complete answer (dns)"},
@@ -80,10 +80,17 @@ func TestPagesThatFail(t *testing.T) {
 		{name: "body", base: answers(200, brokenBody{io.ErrUnexpectedEOF}), want: "no complete answer (body)"},
 		{name: "status", base: answers(502, http.NoBody), want: "status 502"},
 		{name: "deadline_of_the_caller", base: hangs, timeout: time.Second, want: "no complete answer (timeout)"},
-		{name: "short_deadline_of_the_caller", base: hangs, timeout: 999 * time.Millisecond},
+		{name: "short_deadline_of_the_caller", base: hangs, timeout: 20 * time.Millisecond, want: "no complete answer (timeout)"},
 		{name: "caller_left", base: hangs, cancel: 5 * time.Second},
-		{name: "caller_left_by_its_base", base: fails(context.Canceled)},
-		{name: "bad_request", base: fails(errors.New("net/http: invalid header field value"))},
+		{name: "canceled_by_the_base", base: fails(context.Canceled), want: "no complete answer (protocol)"},
+		{name: "plain_error", base: fails(errors.New("connection reset by peer")), want: "no complete answer (protocol)"},
+		{name: "neither_answer_nor_error", base: fails(nil), want: "no complete answer (protocol)"},
+		{name: "method_no_token", base: fails(plain), edit: func(r *http.Request) { r.Method = "GET /" }},
+		{name: "header_that_cannot_be_written", base: fails(plain), edit: func(r *http.Request) { r.Header.Set("Cookie", "a\nb") }},
+		{name: "trailer_that_cannot_be_written", base: fails(plain), edit: func(r *http.Request) { r.Trailer = http.Header{"a b": nil} }},
+		{name: "body_longer_than_declared", base: uploads, body: strings.NewReader("xy"), edit: func(r *http.Request) { r.ContentLength = 1 }},
+		{name: "body_shorter_than_declared", base: uploads, body: strings.NewReader("xy"), edit: func(r *http.Request) { r.ContentLength = 3 }},
+		{name: "body_of_undeclared_length", base: uploads, body: strings.NewReader("xy"), edit: func(r *http.Request) { r.ContentLength = 0 }, want: "no complete answer (protocol)"},
 		{name: "body_of_the_caller", base: uploads, body: brokenBody{errors.New("the disk is full")}},
 		{name: "body_of_the_caller_from_the_network", base: uploads, body: brokenBody{refused}},
 		{name: "upload_refused", base: fails(refused), body: strings.NewReader("x"), want: "no complete answer (connect)"},
@@ -92,7 +99,7 @@ func TestPagesThatFail(t *testing.T) {
 		t.Run("6/"+test.name, func(t *testing.T) {
 			inPace(t, pace.Limits{MaxWait: time.Second}, fetcher.Options{Base: test.base}, func(p *paced) {
 				for range 3 {
-					p.fail("http://a.test/", test.timeout, test.cancel, test.body)
+					p.fail("http://a.test/", test.timeout, test.cancel, test.body, test.edit)
 				}
 				want := ""
 				if test.want != "" {
@@ -110,35 +117,55 @@ func TestPagesThatFail(t *testing.T) {
 	}
 }
 
-// An error that is not of the network counts if the request was written: the host then
-// answered in a way that is not HTTP. Without a gap, a request is traced only after one that
-// had no answer, so the first such error does not count.
-func TestPagesWithoutHTTP(t *testing.T) {
-	written := failingBase(func(req *http.Request) (*http.Response, error) {
-		if trace := httptrace.ContextClientTrace(req.Context()); trace != nil {
-			trace.WroteRequest(httptrace.WroteRequestInfo{})
+// Requests that net/http cannot send are no failures of the host, over HTTP/1.1 and HTTP/2.
+func TestRequestsThatNobodyCanSend(t *testing.T) {
+	for name, edit := range map[string]func(*http.Request){
+		"long_body":  func(r *http.Request) { r.ContentLength = 1 },
+		"short_body": func(r *http.Request) { r.ContentLength = 9 },
+		"method":     func(r *http.Request) { r.Method = "PO ST" },
+		"header":     func(r *http.Request) { r.Header["X"] = []string{"a\x00"} },
+	} {
+		for _, host := range []string{"http://a.test", "https://a.test"} {
+			t.Run("6/"+name+"/"+host[:5], func(t *testing.T) {
+				inPace(t, pace.Limits{Failures: 1}, fetcher.Options{}, func(p *paced) {
+					p.web.Site(host).Robots(open).Path("/*", page)
+					p.fail(host, 0, 0, strings.NewReader("xy"), edit)
+					if d, err := p.tr.Check(p.t.Context(), must(host)); err != nil || d.Pacing != "" {
+						t.Errorf("the next request: %q, %v; want a free turn", d.Pacing, err)
+					}
+					if p.tr.Stats().Pace.Turns != 2 {
+						t.Error("no request was made")
+					}
+				})
+			})
 		}
-		return nil, errors.New("malformed HTTP response")
+	}
+}
+
+// A deadline that a request did not get long to keep is no timeout of the host: the time went by
+// while it waited for its turn. In all other cases it is, however short it is.
+func TestDeadlines(t *testing.T) {
+	hangs := failingBase(func(req *http.Request) (*http.Response, error) {
+		<-req.Context().Done()
+		return nil, req.Context().Err()
 	})
 	for _, test := range []struct {
-		name   string
-		limits pace.Limits
-		pages  int // the last of them begins the rest
+		name          string
+		gap, deadline time.Duration
+		want          bool // a rest
 	}{
-		{"with_a_gap", pace.Limits{Gap: 1, MaxWait: time.Second}, 3},
-		{"without_a_gap", pace.Limits{MaxWait: time.Second}, 4},
+		{"half_of_it", 100 * time.Millisecond, 200 * time.Millisecond, true},
+		{"less_than_half", 101 * time.Millisecond, 200 * time.Millisecond, false},
+		{"a_second", 4 * time.Second, 5 * time.Second, true},
+		{"less_than_a_second", 4001 * time.Millisecond, 5 * time.Second, false},
 	} {
 		t.Run("6/"+test.name, func(t *testing.T) {
-			inPace(t, test.limits, fetcher.Options{Base: written}, func(p *paced) {
-				for i := range test.pages {
-					if d, _ := p.tr.Check(p.t.Context(), must("http://a.test/")); strings.Contains(d.Pacing, "one request tries again at") {
-						t.Fatalf("page %d of %d: %s; want no rest yet", i+1, test.pages, d.Pacing)
-					}
-					p.fail("http://a.test/", 0, 0, nil)
-				}
+			inPace(t, pace.Limits{Gap: test.gap, Failures: 1}, fetcher.Options{Base: hangs}, func(p *paced) {
+				p.tr.Check(p.t.Context(), must("http://a.test/")) // robots.txt has the first turn
+				p.fail("http://a.test/", test.deadline, 0, nil, nil)
 				d, err := p.tr.Check(p.t.Context(), must("http://a.test/"))
-				if want := "waits for breaker: 3 failed requests in a row, the last with no complete answer (protocol)"; err != nil || !strings.HasPrefix(d.Pacing, want) {
-					t.Errorf("the next request: %q, %v; want %q", d.Pacing, err, want)
+				if err != nil || strings.HasPrefix(d.Pacing, "waits for breaker") != test.want {
+					t.Errorf("the next request: %q, %v; want a rest: %t", d.Pacing, err, test.want)
 				}
 			})
 		})
@@ -146,7 +173,7 @@ func TestPagesWithoutHTTP(t *testing.T) {
 }
 
 // fail requests a page and expects no whole answer.
-func (p *paced) fail(page string, timeout, leave time.Duration, body io.Reader) {
+func (p *paced) fail(page string, timeout, leave time.Duration, body io.Reader, edit func(*http.Request)) {
 	ctx, cancel := context.WithCancel(p.t.Context())
 	if timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, timeout)
@@ -158,6 +185,9 @@ func (p *paced) fail(page string, timeout, leave time.Duration, body io.Reader) 
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, page, body)
 	if err != nil {
 		p.t.Fatal(err)
+	}
+	if edit != nil {
+		edit(req)
 	}
 	if resp, err := p.tr.RoundTrip(req); err == nil {
 		io.Copy(io.Discard, resp.Body)
@@ -203,7 +233,13 @@ func TestAdmissionsThatFail(t *testing.T) {
 		name string
 		err  error
 		want pace.Reason
-	}{{"host", syscall.ECONNRESET, pace.ReasonBreaker}, {"caller", context.Canceled, pace.ReasonNone}, {"none", nil, pace.ReasonNone}} {
+	}{
+		{"host", syscall.ECONNRESET, pace.ReasonBreaker},
+		{"canceled", context.Canceled, pace.ReasonBreaker},
+		{"plain", errors.New("the tab crashed"), pace.ReasonBreaker},
+		{"egress", &policy.Failure{Class: policy.Egress}, pace.ReasonNone},
+		{"none", nil, pace.ReasonNone},
+	} {
 		t.Run("6/"+test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				web := httptest.New(t)

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/rfc9309/polite/internal/field"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
@@ -67,7 +69,9 @@ func (t *Transport) sendInTurn(req *http.Request, v *visit, turn pace.Turn) (*ht
 		began = time.Now()
 	}
 	// Without a trace, a page is only made for an answer with a body, or for a failure.
-	newPage := func() *page { return &page{engine: t.engine, turn: turn, caller: req, rec: v.rec, began: began} }
+	newPage := func() *page {
+		return &page{engine: t.engine, turn: turn, caller: req, rec: v.rec, asked: v.asked, began: began}
+	}
 	var p *page
 	sent := req
 	if turn.Traced() || req.Body != nil && req.Body != http.NoBody {
@@ -105,22 +109,21 @@ type page struct {
 	turn    pace.Turn
 	caller  *http.Request         // the request as RoundTrip got it
 	rec     *policy.Record        // governs the request; nil if none was needed
-	began   time.Time             // when it was sent; zero if the caller has no deadline
+	asked   time.Time             // when RoundTrip was called
+	began   time.Time             // when the turn began; zero if the caller has no deadline
 	request http.Request          // the copy that goes out, if the request is traced
 	trace   httptrace.ClientTrace // of the copy: reports that it is written
 	body    io.ReadCloser         // of the answer
 
-	wrote      atomic.Bool // the copy was written
-	unreadable atomic.Bool // the body of the request could not be read
-	closed     atomic.Bool // the caller wants no more of the answer
+	uploaded    atomic.Int64 // bytes read from the body of the request
+	uploadEnded atomic.Bool  // the body of the request was read to its end
+	unreadable  atomic.Bool  // the body of the request could not be read
+	closed      atomic.Bool  // the caller wants no more of the answer
 }
 
 // traced returns the copy of the request that reports to the turn when it is written.
 func (p *page) traced() *http.Request {
-	p.trace.WroteRequest = func(httptrace.WroteRequestInfo) {
-		p.wrote.Store(true)
-		p.turn.Sent()
-	}
+	p.trace.WroteRequest = func(httptrace.WroteRequestInfo) { p.turn.Sent() }
 	p.request = *p.caller.WithContext(httptrace.WithClientTrace(p.caller.Context(), &p.trace))
 	if body := p.caller.Body; body != nil && body != http.NoBody {
 		p.request.Body = upload{body, p}
@@ -128,8 +131,8 @@ func (p *page) traced() *http.Request {
 	return &p.request
 }
 
-// An upload is the body of a page request. It notes in the page if reading it fails: the error
-// can be one of the network, too, and is then not the host's.
+// An upload is the body of a page request. It notes in the page how long the body is, and whether
+// reading it fails. Both are the caller's fault, also if the error is one of the network.
 type upload struct {
 	io.ReadCloser
 	page *page
@@ -137,7 +140,12 @@ type upload struct {
 
 func (u upload) Read(b []byte) (int, error) {
 	n, err := u.ReadCloser.Read(b)
-	if err != nil && err != io.EOF {
+	u.page.uploaded.Add(int64(n))
+	switch err {
+	case nil:
+	case io.EOF:
+		u.page.uploadEnded.Store(true)
+	default:
 		u.page.unreadable.Store(true)
 	}
 	return n, err
@@ -162,27 +170,33 @@ func (p *page) Close() error {
 }
 
 // slowAfter is how long a request must have been under way for the deadline of its caller
-// to count as a timeout of the host.
+// to count as a timeout of the host. Half of the time that the caller gave it is enough, too.
 const slowAfter = time.Second
 
-// fail reports a failed page to its turn, as failTurn does. It reports nothing if the caller
-// left, if the body of the request could not be read, or if the request is one that cannot be
-// sent.
+// fail reports to the turn that the request failed. It counts for the host whatever the error of
+// the base is, unless the caller is the reason: it left, the body of the request could not be
+// read, or nobody could send the request.
 func (p *page) fail(err error) {
 	ctx := p.caller.Context()
+	deadline, hasDeadline := ctx.Deadline()
 	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		if time.Since(p.began) >= slowAfter {
+	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded), p.unreadable.Load(), p.unsendable():
+	case hasDeadline && !time.Now().Before(deadline):
+		if took := time.Since(p.began); took >= min(slowAfter, deadline.Sub(p.asked)/2) {
 			p.turn.Fail(policy.Timeout.String())
 		}
-		return
-	case ctx.Err() != nil, errors.Is(err, context.Canceled), canceled(p.caller), p.unreadable.Load():
-		return
+	case !canceled(p.caller):
+		failTurn(p.turn, classify(context.Background(), err))
 	}
-	f := classify(context.Background(), err)
-	if f.Class != policy.Protocol || p.wrote.Load() { // before it is written, the request itself may be wrong
-		failTurn(p.turn, f)
-	}
+}
+
+// unsendable reports whether no server could be the reason why the request failed: its method,
+// its header or its trailer cannot be written, or its body does not have the declared length.
+func (p *page) unsendable() bool {
+	req, sent := p.caller, p.uploaded.Load()
+	return req.Method != "" && !httpguts.ValidHeaderFieldName(req.Method) || // a token, like the name of a field
+		req.Header != nil && checkHeader(req.Header) != nil || req.Trailer != nil && checkHeader(req.Trailer) != nil ||
+		req.ContentLength > 0 && (sent > req.ContentLength || sent < req.ContentLength && p.uploadEnded.Load())
 }
 
 // canceled reports whether the deprecated Request.Cancel is closed.
@@ -196,11 +210,12 @@ func canceled(req *http.Request) bool {
 	}
 }
 
-// failTurn reports to a turn that its request failed, if the host or the way to it is
-// the reason.
+// failTurn reports to a turn that its request failed, unless the request was not made, or a
+// function of the options is the reason.
 func failTurn(turn pace.Turn, f *policy.Failure) {
 	switch f.Class {
-	case policy.DNS, policy.Connect, policy.TLS, policy.Timeout, policy.Protocol, policy.Body:
+	case policy.Sign, policy.Egress, policy.Other:
+	default:
 		turn.Fail(f.Class.String())
 	}
 }

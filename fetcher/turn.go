@@ -195,11 +195,13 @@ func (a *Admission) Answer(status int, h http.Header) {
 	}
 }
 
-// Fail ends the admission of a request that got no answer, or only part of one. An
-// error of the network counts as a failure of the host; one that wraps context.Canceled
-// does not.
+// Fail reports, as [pace.Turn.Fail] does, that the request got no answer, or no complete one,
+// for a reason that lies with the host or with the way to it, and ends the admission. What
+// kind of error err is does not matter, except for a [policy.Failure] of class Sign, Egress or
+// Other, which is no failure of the host. If the caller itself gave up, it calls Done alone.
+// A nil error is Done.
 func (a *Admission) Fail(err error) {
-	if a != nil && err != nil && !errors.Is(err, context.Canceled) {
+	if a != nil && err != nil {
 		failTurn(a.turn, classify(context.Background(), err))
 	}
 	a.Done()

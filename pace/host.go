@@ -19,7 +19,6 @@ type host struct {
 	delay      time.Duration // Crawl-delay of the last request
 	flying     int           // requests in flight
 	unanswered int           // requests in flight without an answer
-	silent     bool          // the last request to end, or to be answered, had no answer
 
 	paused      instant       // when the last pause was set
 	until       instant       // end of the pause: no start before this

@@ -21,8 +21,7 @@ type Turn struct {
 
 // Traced reports whether the request should be followed with net/http/httptrace, which
 // costs a copy of the request. It is true if Sent can move the next start, since there is
-// a gap or a fleet. It is also true if the last request at the authority ended without an
-// answer, since then it helps to know whether this one is written.
+// a gap or a fleet.
 func (t Turn) Traced() bool { return t.traced }
 
 // A flight is one turn, and then another one.
@@ -110,7 +109,6 @@ func (t Turn) Answer(status int, header http.Header) {
 	}
 	f.answered, f.health = true, health
 	f.host.unanswered--
-	f.host.silent = false
 	if !f.sent {
 		p.reportSent(f)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -246,8 +245,7 @@ func TestSent(t *testing.T) {
 	})
 }
 
-// A request need not be traced if it makes no difference when it is written. After one that
-// ended without an answer it helps to know whether the next is written.
+// A request need not be traced if it makes no difference when it is written.
 func TestTraced(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -280,21 +278,6 @@ func TestTraced(t *testing.T) {
 	t.Run("6/fleet", func(t *testing.T) {
 		if turn := take(t, pacer(t, Limits{}, &Options{Shared: newLedger()}), host1, 0); !turn.Traced() {
 			t.Error("Traced = false; want true, since Sent is reported to the store")
-		}
-	})
-	t.Run("6/after_no_answer", func(t *testing.T) {
-		p := pacer(t, Limits{}, nil)
-		var got []bool
-		for _, answered := range []bool{true, false, false, true, true} {
-			turn := take(t, p, host1, 0)
-			got = append(got, turn.Traced())
-			if answered {
-				turn.Answer(500, nil)
-			}
-			turn.Done()
-		}
-		if want := []bool{false, false, true, true, false}; !slices.Equal(got, want) {
-			t.Errorf("Traced = %v, want %v", got, want)
 		}
 	})
 	if (Turn{}).Traced() {

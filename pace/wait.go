@@ -285,7 +285,7 @@ func (p *Pacer) startTurn(h *host, scopes []*host, delay time.Duration, number u
 	}
 	p.free = f.free
 	f.flightState = flightState{number: number, host: h, places: append(append(f.places[:0], h), scopes...), started: now}
-	traced := p.opts.Shared != nil || delay > 0 || h.silent
+	traced := p.opts.Shared != nil || delay > 0
 	for _, s := range f.places {
 		s.last, s.lastNumber, s.youngest = now, number, max(s.youngest, number)
 		s.flying++
@@ -392,7 +392,6 @@ func (p *Pacer) endTurn(f *flight) *ticket {
 	h.flying--
 	if !f.answered {
 		h.unanswered--
-		h.silent = true
 	}
 	if b := h.breaker; b != nil && b.probe == f {
 		b.probe = nil

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log"
 	"net/http"
 	"net/url"
@@ -101,11 +100,11 @@ func (v *tab) answer(ev *fetch.EventRequestPaused) {
 	}
 }
 
-// failure returns the error of a failed request. A request that the page or the browser
-// gave up wraps context.Canceled, because it says nothing about the host.
+// failure returns the error of a failed request. It is nil if the page or the browser gave up the
+// request, because that says nothing about the host.
 func failure(ev *network.EventLoadingFailed) error {
 	if ev.Canceled || ev.BlockedReason != "" || ev.CorsErrorStatus != nil || strings.HasPrefix(ev.ErrorText, "net::ERR_BLOCKED_BY_") {
-		return fmt.Errorf("%s: %w", ev.ErrorText, context.Canceled)
+		return nil
 	}
 	return errors.New(ev.ErrorText)
 }
