@@ -20,6 +20,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/rfc9309/polite/bench/internal/child"
 )
 
 // settings are the flags.
@@ -34,8 +36,7 @@ type settings struct {
 }
 
 func main() {
-	if text := os.Getenv(jobVariable); text != "" {
-		exitOn(work(text), 1)
+	if isChild() {
 		return
 	}
 	s := settings{processes: []int{1, 2, 4, 8}}
@@ -48,6 +49,17 @@ func main() {
 	flag.StringVar(&s.program, "redis-server", cmp.Or(os.Getenv("POLITE_REDIS_SERVER"), "redis-server"), "`program` of the server")
 	flag.Parse()
 	exitOn(run(os.Stdout, s), 2)
+}
+
+// isChild reports whether this is a process of a fleet. It has then done its job.
+func isChild() bool {
+	var j job
+	is, err := child.Job(&j)
+	exitOn(err, 1)
+	if is {
+		exitOn(j.work(), 1)
+	}
+	return is
 }
 
 // exitOn ends the program if there is an error.
@@ -89,6 +101,12 @@ func run(w io.Writer, s settings) error {
 	}
 	_, err := measureAll(w, s)
 	return err
+}
+
+// store is where the processes of a fleet keep what they share.
+type store struct {
+	name    string
+	servers int // 0: nothing is shared; more than 1: a cluster
 }
 
 // measureAll measures a process without Redis, and then each fleet. It prints each row

@@ -1,19 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/rfc9309/polite/bench/internal/child"
 	"github.com/rfc9309/polite/bench/internal/cputime"
+	"github.com/rfc9309/polite/bench/internal/redisd"
 )
 
 // This file runs a fleet and measures it.
@@ -49,28 +45,28 @@ const longest = 5 * time.Minute
 func measure(s settings, st store, n int) (row, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.time+longest)
 	defer cancel()
-	redis, err := st.start(s.program)
+	redis, err := redisd.Start(s.program, st.servers)
 	if err != nil {
 		return row{}, err
 	}
-	defer redis.stop()
+	defer redis.Stop()
 	web := startWeb()
 	defer web.Close()
 	j := job{
-		Store: redis.url(), Web: web.Listener.Addr().String(),
+		Store: redis.URL(), Web: web.Listener.Addr().String(),
 		Hosts: s.hosts, Time: s.time, Rate: s.rate, Callers: max(s.callers/n, 1),
 	}
-	var workers []*worker
+	var workers []*child.Process
 	for range n {
-		w, err := j.launch(ctx)
+		w, err := child.Start(ctx, j)
 		if err != nil {
 			return row{}, err
 		}
-		defer w.stop()
+		defer w.Stop()
 		workers = append(workers, w)
 	}
 	for _, w := range workers {
-		if err := w.wait(); err != nil {
+		if err := w.Receive(new(ready)); err != nil {
 			return row{}, err
 		}
 	}
@@ -79,7 +75,9 @@ func measure(s settings, st store, n int) (row, error) {
 		return row{}, err
 	}
 	for _, w := range workers {
-		fmt.Fprintln(w.in, "begin")
+		if err := w.Continue(); err != nil {
+			return row{}, err
+		}
 	}
 	r := row{store: st.name, processes: n}
 	for _, w := range workers {
@@ -92,56 +90,11 @@ func measure(s settings, st store, n int) (row, error) {
 	return r, err
 }
 
-// worker is a running process.
-type worker struct {
-	command *exec.Cmd
-	in      io.WriteCloser
-	out     *bufio.Reader
-}
-
-// launch starts a process. It ends at the latest when ctx ends.
-func (j job) launch(ctx context.Context) (*worker, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	text, err := json.Marshal(j)
-	if err != nil {
-		return nil, err
-	}
-	w := &worker{command: exec.CommandContext(ctx, self)}
-	w.command.Env = append(os.Environ(), jobVariable+"="+string(text))
-	w.command.Stderr = os.Stderr
-	in, err := w.command.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := w.command.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	w.in, w.out = in, bufio.NewReader(out)
-	return w, w.command.Start()
-}
-
-// wait returns when the process has the robots.txt of all hosts.
-func (w *worker) wait() error {
-	if _, err := w.out.ReadString('\n'); err != nil {
-		return errors.New("a process ended before it was ready")
-	}
-	return nil
-}
-
-func (w *worker) stop() {
-	w.command.Process.Kill()
-	w.command.Wait()
-}
-
 // add adds the report of a process.
-func (r *row) add(w *worker) error {
+func (r *row) add(w *child.Process) error {
 	var from report
-	if err := json.NewDecoder(w.out).Decode(&from); err != nil {
-		return fmt.Errorf("a process ended without a report: %w", err)
+	if err := w.Receive(&from); err != nil {
+		return err
 	}
 	r.pages += from.Pages
 	r.failed += from.Failed
@@ -157,9 +110,9 @@ func (r *row) add(w *worker) error {
 }
 
 // used returns what has been used so far.
-func used(redis servers) (u usage, err error) {
+func used(redis redisd.Servers) (u usage, err error) {
 	u.web, u.machine = cputime.Used(), machineTime()
-	u.calls, u.redis, err = redis.load()
+	u.calls, u.redis, err = redis.Load()
 	return u, err
 }
 

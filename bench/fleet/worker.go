@@ -1,29 +1,23 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"fmt"
 	"io"
 	"iter"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/rfc9309/polite/bench/internal/child"
 	"github.com/rfc9309/polite/bench/internal/cputime"
 	"github.com/rfc9309/polite/cache/redis"
 	"github.com/rfc9309/polite/fetcher"
 )
 
 // This file is a process of a fleet.
-
-// jobVariable is the variable of the environment in which a process finds its job.
-const jobVariable = "POLITE_BENCH_FLEET_JOB"
 
 // job is what a process does.
 type job struct {
@@ -35,7 +29,10 @@ type job struct {
 	Callers int           // requests that it makes at once
 }
 
-// report is what a process prints at its end.
+// ready is the first report of a process: it has the robots.txt of all hosts.
+type ready struct{}
+
+// report is what a process sends at its end.
 type report struct {
 	Pages   int           // fetched
 	Failed  int           // pages that were not fetched
@@ -48,13 +45,9 @@ type report struct {
 
 const agent = "ExampleBot/1.0 (+https://example.com/bot)"
 
-// work does a job. When it has the robots.txt of all hosts it prints a line, and waits for
-// one on its input before it fetches pages.
-func work(text string) error {
-	var j job
-	if err := json.Unmarshal([]byte(text), &j); err != nil {
-		return err
-	}
+// work does a job. When it has the robots.txt of all hosts it says so, and waits before it
+// fetches pages.
+func (j job) work() error {
 	o := &fetcher.Options{Base: transport(j.Web)}
 	if j.Store != "" {
 		// The default of 300 ms is too short if the server, the web and all processes
@@ -74,14 +67,16 @@ func work(text string) error {
 	if err := t.Prefetch(context.Background(), targets(order)); err != nil {
 		return err
 	}
-	fmt.Println("ready")
-	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
+	if err := child.Report(ready{}); err != nil {
+		return err
+	}
+	if err := child.Wait(); err != nil {
 		return err
 	}
 	r := j.crawl(&http.Client{Transport: t}, order)
 	stats := t.Stats()
 	r.Fetches, r.Unpaced = stats.Retrievals, stats.Pace.Unshared
-	return json.NewEncoder(os.Stdout).Encode(r)
+	return child.Report(r)
 }
 
 // targets are the pages of the hosts.

@@ -1,4 +1,5 @@
-package main
+// Package redisd starts Redis servers on loopback and reads their counts.
+package redisd
 
 import (
 	"context"
@@ -15,14 +16,6 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// This file starts Redis servers on loopback and reads their counts.
-
-// store is where the processes of a fleet keep what they share.
-type store struct {
-	name    string
-	servers int // 0: nothing is shared; more than 1: a cluster
-}
-
 // startTime bounds how long the servers may take to start.
 const startTime = 20 * time.Second
 
@@ -34,19 +27,20 @@ type server struct {
 	client  rueidis.Client
 }
 
-// servers are the servers of a store.
-type servers []*server
+// Servers are running servers: none, one, or a cluster.
+type Servers []*server
 
-// start starts the servers of a store. If the error is nil, stop ends them.
-func (st store) start(program string) (all servers, err error) {
+// Start starts n servers of a program; more than one become a cluster. If the error is nil,
+// Stop ends them.
+func Start(program string, n int) (all Servers, err error) {
 	defer func() {
 		if err != nil {
-			all.stop()
+			all.Stop()
 		}
 	}()
-	for range st.servers {
+	for range n {
 		var args []string
-		if st.servers > 1 {
+		if n > 1 {
 			bus, err := freePort()
 			if err != nil {
 				return all, err
@@ -59,7 +53,7 @@ func (st store) start(program string) (all servers, err error) {
 		}
 		all = append(all, s)
 	}
-	if st.servers > 1 {
+	if n > 1 {
 		err = all.join()
 	}
 	return all, err
@@ -71,7 +65,7 @@ func startServer(program string, args ...string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	folder, err := os.MkdirTemp("", "polite-fleet")
+	folder, err := os.MkdirTemp("", "polite-redis")
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +109,8 @@ func (s *server) stop() {
 	os.RemoveAll(s.folder)
 }
 
-func (all servers) stop() {
+// Stop ends the servers and removes their folders.
+func (all Servers) Stop() {
 	for _, s := range all {
 		s.stop()
 	}
@@ -133,7 +128,7 @@ func (s *server) do(words ...string) (string, error) {
 }
 
 // join makes the servers a cluster and waits until it works.
-func (all servers) join() error {
+func (all Servers) join() error {
 	const slots = 16384
 	for i, s := range all {
 		first, last := i*slots/len(all), (i+1)*slots/len(all)-1
@@ -160,7 +155,7 @@ func (all servers) join() error {
 }
 
 // joined reports whether all servers know each other and who has which slots.
-func (all servers) joined() bool {
+func (all Servers) joined() bool {
 	for _, s := range all {
 		info, err := s.do("CLUSTER", "INFO")
 		if err != nil || !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, fmt.Sprintf("cluster_size:%d\r", len(all))) {
@@ -170,8 +165,8 @@ func (all servers) joined() bool {
 	return true
 }
 
-// url is the URL of the store; empty without servers.
-func (all servers) url() string {
+// URL is the URL for redis.Open; empty without servers.
+func (all Servers) URL() string {
 	if len(all) == 0 {
 		return ""
 	}
@@ -189,9 +184,9 @@ var (
 	secondOf = regexp.MustCompile(`used_cpu_(?:sys|user):([\d.]+)`)
 )
 
-// load returns the calls of each command so far, those in scripts included, and the
+// Load returns the calls of each command so far, those in scripts included, and the
 // processor time, of all servers.
-func (all servers) load() (calls map[string]int, cpu time.Duration, err error) {
+func (all Servers) Load() (calls map[string]int, cpu time.Duration, err error) {
 	calls = map[string]int{}
 	for _, s := range all {
 		info, err := s.do("INFO", "everything")
