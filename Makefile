@@ -26,7 +26,7 @@ docs: # the generated pages
 	go test ./internal/surface ./internal/conformance -update
 
 bench:
-	cd bench && go run .
+	cd bench && go run ./broad && go run .
 
 numbers: # docs/numbers.md
 	.ci/numbers
