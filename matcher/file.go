@@ -26,7 +26,7 @@ type keptGroup struct {
 }
 
 // maxGroups bounds the tokens whose groups a File keeps. A program has one token, or one for
-// each of its crawlers. With one token more, the File drops all groups but the newest.
+// each of its crawlers. With one token more, the File drops the oldest group.
 const maxGroups = 16
 
 // Parse reads a robots.txt file. It never fails: what is not understood is
@@ -118,12 +118,20 @@ func (f *File) keepGroup(k *keptGroup) *Group {
 			}
 		}
 		if k.older = newest; count > maxGroups {
-			k.older = nil
+			k.older = newest.copyNewest(maxGroups - 1)
 		}
 		if f.groups.CompareAndSwap(newest, k) {
 			return k.group
 		}
 	}
+}
+
+// copyNewest returns a copy of the first n groups of a list.
+func (k *keptGroup) copyNewest(n int) *keptGroup {
+	if n == 0 {
+		return nil
+	}
+	return &keptGroup{k.token, k.group, k.older.copyNewest(n - 1)}
 }
 
 // Match decides on a request target: "/path?query" as it is sent, or an absolute

@@ -143,7 +143,7 @@ func (x *index) bestOf(t string, best int32, sees func(*rule) bool) int32 {
 // bestFiled is bestOf for the rules with pieces. Its candidates are the rules filed under the
 // pieces that stand in t: the pieces found, and the pieces that those begin with.
 func (x *index) bestFiled(t string, best int32, sees func(*rule) bool) int32 {
-	var foundBuf [32]foundPiece
+	var foundBuf [usualTarget]foundPiece // at most one for each byte of t
 	found := x.pieces.appendFound(foundBuf[:0], t)
 	if len(found) == 0 {
 		return best

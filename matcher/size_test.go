@@ -131,6 +131,28 @@ func TestKeptGroups(t *testing.T) {
 	}
 }
 
+// TestOldestGroup checks that a File with the groups of maxGroups tokens drops the oldest for a new one.
+func TestOldestGroup(t *testing.T) {
+	f := Parse([]byte(lines(3*maxGroups, "user-agent: bot-%d\ndisallow: /")), Dialect{})
+	var groups []*Group
+	for i := range 3 * maxGroups {
+		groups = append(groups, f.Group(fmt.Sprint("bot-", i)))
+		if m := f.groups.Load(); m.group != groups[i] {
+			t.Fatalf("house/%d_tokens: the newest group is %q", i+1, m.group.Agent())
+		}
+		kept := 0
+		for k := f.groups.Load(); k != nil; k = k.older {
+			if k.group != groups[i-kept] {
+				t.Errorf("house/%d_tokens: group %d from the newest is %q", i+1, kept, k.group.Agent())
+			}
+			kept++
+		}
+		if want := min(i+1, maxGroups); kept != want {
+			t.Errorf("house/%d_tokens\ngot  %d groups\nwant %d", i+1, kept, want)
+		}
+	}
+}
+
 // TestKeptEmptyAgent checks that a crawler without a group does not obey the group of an empty name.
 func TestKeptEmptyAgent(t *testing.T) {
 	f := Parse([]byte("user-agent:\ndisallow: /"), Google())

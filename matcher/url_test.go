@@ -99,9 +99,11 @@ func TestAllocations(t *testing.T) {
 	for i := range 2000 {
 		many.WriteString("disallow: /" + strings.Repeat("a", i%50) + "*" + strings.Repeat("b", i%40) + "x$\n")
 	}
+	triplet := "disallow: /*%\n" + lines(fewRules, "disallow: /x%d*y")
+	triplets := "/" + strings.Repeat("%25", usualTarget/3)
 	u := &url.URL{Path: "/wiki/Talk:x", RawQuery: "u=http%3A%2F%2Fx&y=*"}
 	encoded := &url.URL{Path: "/wiki/(é)", RawPath: "/wiki/(%C3%A9)"}
-	for name, robots := range map[string]string{"few": "disallow: /x\nallow: /*(\n", "many": many.String()} {
+	for name, robots := range map[string]string{"few": "disallow: /x\nallow: /*(\n", "many": many.String(), "triplet": triplet} {
 		for _, d := range dialects {
 			f := Parse([]byte("user-agent: *\n"+robots), d.dialect)
 			for _, c := range []struct {
@@ -110,6 +112,7 @@ func TestAllocations(t *testing.T) {
 				ask  func()
 			}{
 				{"usual", 0, func() { f.MatchURL("ExampleBot", u); f.Match("OtherBot", "/wiki/x?y"); f.Group("ExampleBot") }},
+				{"triplets", 0, func() { f.Match("ExampleBot", triplets) }},
 				{"encoded", 1, func() { f.MatchURL("ExampleBot", encoded) }}, // net/url compares both paths
 			} {
 				c.ask()
