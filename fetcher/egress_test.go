@@ -132,8 +132,8 @@ func refuses(t *testing.T, base func(*httptest.Web) http.RoundTripper, answer ht
 		tr := newTransport(t, &fetcher.Options{Base: base(web)})
 		tr.SetLookup(web.LookupNetIP)
 		d, err := tr.Check(t.Context(), must(public))
-		if err != nil || short(d) != "defer 2.3.1.4" || time.Until(d.Expires) != time.Hour || !strings.Contains(d.Cause, "redirect_refused") {
-			t.Errorf("got  %v, %v\nwant a Defer for an hour, redirect_refused", d, err)
+		if err != nil || short(d) != "defer 2.3.1.4" || time.Until(d.Expires) != time.Hour || !strings.Contains(d.Cause, "egress") {
+			t.Errorf("got  %v, %v\nwant a Defer for an hour, egress", d, err)
 		}
 		if c := contacts(web); c != nil {
 			t.Errorf("got  %v\nwant no contact", c)
@@ -239,8 +239,8 @@ func TestRedirectsAfterPublicOnes(t *testing.T) {
 					tr := newTransport(t, &fetcher.Options{Base: base(web)})
 					tr.SetLookup(web.LookupNetIP)
 					d, err := tr.Check(t.Context(), must("http://10.0.0.1/private"))
-					if err != nil || d.Verdict != policy.Defer || !strings.Contains(d.Cause, "redirect_refused") {
-						t.Errorf("got  %v, %v\nwant a Defer, redirect_refused", d, err)
+					if err != nil || d.Verdict != policy.Defer || !strings.Contains(d.Cause, "egress") {
+						t.Errorf("got  %v, %v\nwant a Defer, egress", d, err)
 					}
 					if len(b.Requests("/2")) != 1 || len(inside.Requests()) != 0 || len(contacts(web)) != 1 {
 						t.Errorf("got  %v by %v\nwant two requests to b.test and one contact, 10.0.0.1", web.Requests(), contacts(web))
@@ -270,8 +270,8 @@ func TestBackToTheFirstAddress(t *testing.T) {
 					return nil, &net.DNSError{Err: "no such host", IsNotFound: true}
 				})
 				d, err := tr.Check(t.Context(), must("http://intra.test/private"))
-				if err != nil || d.Verdict != policy.Defer || !strings.Contains(d.Cause, "redirect_refused") {
-					t.Errorf("got  %v, %v\nwant a Defer, redirect_refused", d, err)
+				if err != nil || d.Verdict != policy.Defer || !strings.Contains(d.Cause, "egress") {
+					t.Errorf("got  %v, %v\nwant a Defer, egress", d, err)
 				}
 				if n := len(admin.Requests()); n != 0 {
 					t.Errorf("got  %d requests of admin.test, want none", n)
@@ -305,8 +305,8 @@ func TestConnectionReportedLate(t *testing.T) {
 			return nil, &net.DNSError{Err: "no such host", IsNotFound: true}
 		})
 		d, err := tr.Check(t.Context(), must("http://intra.test/private"))
-		if n := len(admin.Requests()); err != nil || n != 0 || !strings.Contains(d.Cause, "redirect_refused") {
-			t.Errorf("egress: got  %d requests of admin.test, %v, %v\nwant none, redirect_refused", n, d, err)
+		if n := len(admin.Requests()); err != nil || n != 0 || !strings.Contains(d.Cause, "egress") {
+			t.Errorf("egress: got  %d requests of admin.test, %v, %v\nwant none, egress", n, d, err)
 		}
 	})
 }
@@ -341,8 +341,8 @@ func TestRebinding(t *testing.T) {
 						tr := newTransport(t, &fetcher.Options{Base: base(web)})
 						tr.SetLookup(web.LookupNetIP)
 						d, _ := tr.Check(t.Context(), must(private))
-						if d.Verdict != policy.Defer || !strings.Contains(d.Cause, "redirect_refused") {
-							t.Errorf("got  %v\nwant a Defer, redirect_refused", d)
+						if d.Verdict != policy.Defer || !strings.Contains(d.Cause, "egress") {
+							t.Errorf("got  %v\nwant a Defer, egress", d)
 						}
 						for _, r := range b.Requests() {
 							if !public4(r.To.Addr()) {
@@ -372,8 +372,8 @@ func TestLocalNames(t *testing.T) {
 					tr := newTransport(t, &fetcher.Options{Base: base(web)})
 					tr.SetLookup(unresolved(host, web))
 					d, err := tr.Check(t.Context(), must(private))
-					if err != nil || !strings.Contains(d.Cause, "redirect_refused") || contacts(web) != nil {
-						t.Errorf("got  %v, %v, contacts %v\nwant redirect_refused and no contact", d, err, contacts(web))
+					if err != nil || !strings.Contains(d.Cause, "egress") || contacts(web) != nil {
+						t.Errorf("got  %v, %v, contacts %v\nwant egress and no contact", d, err, contacts(web))
 					}
 				})
 			})
@@ -467,8 +467,8 @@ func TestDefaultBase(t *testing.T) {
 	for name, base := range map[string]http.RoundTripper{"nil": nil, "default": http.DefaultTransport, "zero": &http.Transport{}} {
 		tr := newTransport(t, &fetcher.Options{Base: base, Egress: func(netip.Addr) error { return errors.New("none") }})
 		d, err := tr.Check(t.Context(), must(first.URL+"/private"))
-		if err != nil || !strings.Contains(d.Cause, "redirect_refused") || asked.Load() != 0 {
-			t.Errorf("egress/%s: got  %v, %v after %d requests\nwant redirect_refused after none", name, d, err, asked.Load())
+		if err != nil || !strings.Contains(d.Cause, "egress") || asked.Load() != 0 {
+			t.Errorf("egress/%s: got  %v, %v after %d requests\nwant egress after none", name, d, err, asked.Load())
 		}
 	}
 }
@@ -702,8 +702,8 @@ func TestTLSDialers(t *testing.T) {
 				}
 				tr := newTransport(t, &fetcher.Options{Base: base})
 				d, err := tr.Check(t.Context(), must(public))
-				if err != nil || !strings.Contains(d.Cause, "redirect_refused") || dialled != 0 {
-					t.Errorf("got  %v, %v, %d dials\nwant redirect_refused without a dial", d, err, dialled)
+				if err != nil || !strings.Contains(d.Cause, "egress") || dialled != 0 {
+					t.Errorf("got  %v, %v, %d dials\nwant egress without a dial", d, err, dialled)
 				}
 			})
 		})

@@ -359,7 +359,7 @@ func ExampleDeniedError() {
 func ExampleOptions_profile() {
 	p := policy.Strict()
 	p.Name = "strict, in a hurry"
-	p.Retry.First = 10 * time.Second
+	p.Retry.Min = 10 * time.Second
 	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{
 		Profile: p,
 		Base:    pages{"https://busy.example/robots.txt": ""},

@@ -193,5 +193,5 @@ func (o *Options) check() error {
 	case o.Store != nil && len(o.Profile.Name) > maxName:
 		return fmt.Errorf("fetcher: the name of the profile is %d bytes long; want at most %d, because it is part of each key in the Store", len(o.Profile.Name), maxName)
 	}
-	return o.Profile.Check()
+	return o.Profile.Validate()
 }

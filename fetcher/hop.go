@@ -143,8 +143,8 @@ func (t *tries) try(req *http.Request, turn pace.Turn) error {
 	limit := e.opts.Profile.Limit
 	body, err := bounded.Call(whole, e.watch.log, func(ctx context.Context) ([]byte, error) {
 		defer resp.Body.Close()
-		if t.statusOnly || resp.StatusCode < 200 || resp.StatusCode > 299 {
-			return nil, nil
+		if t.statusOnly || resp.StatusCode < 200 || resp.StatusCode > 299 || resp.StatusCode == http.StatusNoContent {
+			return nil, nil // a 204 has no content, whatever length it declares (RFC 9110, section 15.3.5)
 		}
 		body, err := readBody(ctx, resp, header, limit)
 		if err != nil {

@@ -29,8 +29,8 @@ var probes = []struct {
 }{
 	{"4.6/500_for_what_is_not_there", httptest.Status(500), page, httptest.Status(500), "allow house",
 		"status 500 Internal Server Error, as for a path that cannot exist; / answers 200", "0s GET /robots.txt, 1s HEAD /, 2s GET ?"},
-	{"4.6/a_redirect_of_the_root_is_not_followed", httptest.Status(502), httptest.Redirect(301, "https://elsewhere.test/"), httptest.Status(502), "allow house",
-		"; / answers 301", "0s GET /robots.txt, 1s HEAD /, 2s GET ?"},
+	{"4.6/a_redirect_of_the_root_shows_no_server", httptest.Status(502), httptest.Redirect(301, "https://elsewhere.test/"), httptest.Status(502), "defer 2.3.1.4",
+		"status 502 Bad Gateway", "0s GET /robots.txt, 1s HEAD /"},
 	{"4.6/bodies_are_not_read", httptest.Status(500), page.Drip(1, time.Hour), httptest.Flood("x").Status(500), "allow house",
 		"; / answers 200", "0s GET /robots.txt, 1s HEAD /, 2s GET ?"},
 	{"4.6/down", httptest.Status(500), httptest.Status(500), httptest.Status(500), "defer 2.3.1.4",

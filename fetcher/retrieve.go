@@ -16,7 +16,7 @@ import (
 
 // This file fetches a robots.txt with its redirects: RFC 9309, section 2.3.1.2. If the profile
 // wants a probe, the fetch also finds out whether the server answers 5xx for whatever the
-// server does not have; see policy.Profile.Probe.
+// server does not have; see policy.Profile.ProbeMissing.
 
 // retrieval is one fetch of a robots.txt, with all its hops. It belongs to one flight.
 type retrieval struct {
@@ -103,7 +103,7 @@ func (r *retrieval) nextTurn(u *url.URL) (pace.Turn, error) {
 // they belong to.
 func (e *engine) header(u *url.URL, old *policy.Record) http.Header {
 	h := http.Header{}
-	if v := old.Validators(); v != nil && u.String() == old.Origin() {
+	if v := old.Validators(); v != nil && u.String() == old.ServedFrom() {
 		h = v
 	}
 	h.Set("User-Agent", e.agent)
@@ -129,7 +129,7 @@ func (r *retrieval) probe(a *policy.Attempt) {
 		return
 	}
 	a.Probe = &policy.Probe{Root: root}
-	if root >= 200 && root <= 399 {
+	if root >= 200 && root <= 299 {
 		a.Probe.Missing, _ = r.status(http.MethodGet, r.key+missingPath+rand.Text())
 	}
 }

@@ -66,6 +66,9 @@ func successRows() []row {
 		{name: "2.3.1.1/rules_called_html_are_rules", robots: steps(text.Header("Content-Type", "text/html")), asked: []question{
 			{at: 0, url: private, want: "disallow 2.2.2", requests: 1, next: exactly(day)},
 		}},
+		{name: "2.3.1.1/204_that_declares_a_length_is_an_empty_file", robots: steps(httptest.Status(204).Length("99")), asked: []question{
+			{at: 0, url: private, want: "allow 2.2.1", requests: 1, next: exactly(day)},
+		}},
 		{name: "2.3.1.1/204_is_an_empty_file", robots: steps(text, httptest.Status(204)), asked: []question{
 			{at: 0, url: private, want: "disallow 2.2.2", requests: 1},
 			{at: day, url: private, want: "allow 2.2.1", requests: 2, next: exactly(day)},

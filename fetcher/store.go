@@ -55,7 +55,7 @@ func (s *storage) key(authority string) string { return authority + " " + s.prof
 // keep returns how long the store holds a record: as long as an outage can make use of it.
 // The record itself says when the next fetch is due.
 func (s *storage) keep() time.Duration {
-	most := s.profile.Fresh.Most
+	most := s.profile.Fresh.Max
 	for _, ph := range s.profile.Outage {
 		most = max(most, ph.Until)
 	}

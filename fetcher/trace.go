@@ -38,7 +38,7 @@ type Trace struct {
 	Agent func(sent string)
 
 	// Request gets every request for a robots.txt, each try by itself, and the two
-	// further requests of Profile.Probe.
+	// further requests of Profile.ProbeMissing.
 	Request func(Request)
 
 	// Fetched gets every fetch and the record learnt from it, which is already in
@@ -69,7 +69,7 @@ type Trace struct {
 // Request is one request for a robots.txt: one try of one hop.
 type Request struct {
 	Robots string // the robots.txt that is fetched, as in the Attempt of Fetched
-	URL    string // the URL requested: Robots itself, where a redirect led, or a URL of Profile.Probe
+	URL    string // the URL requested: Robots itself, where a redirect led, or a URL of Profile.ProbeMissing
 	Try    int    // 1 for the first
 	Status int    // 0 without an answer
 	Start  time.Time

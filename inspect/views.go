@@ -279,7 +279,7 @@ func (k *handler) authority(ctx context.Context, q url.Values) reply {
 	}
 	d := rec.State(time.Now())
 	v := authorityView{
-		row: newRow(name, rec, time.Now()), Robots: text(rec.Robots()), Origin: text(rec.Origin()), Profile: d.Profile, As: as,
+		row: newRow(name, rec, time.Now()), Robots: text(rec.Robots()), Origin: text(rec.ServedFrom()), Profile: d.Profile, As: as,
 		Retrievals: k.history.retrievalsOf(clean.Cut(rec.Robots(), keptURL)),
 	}
 	v.Confirm = q.Get("confirm") == "forget"

@@ -25,8 +25,8 @@ type Attempt struct {
 	Hops   []Hop       // each redirect followed, in order
 	Status int         // the final status; 0 if there was no answer
 	Header http.Header // the final header, in any spelling; nil if there was no answer
-	// Body is the decoded content. Of longer content Profile.Limit bytes are enough, but
-	// only one more shows whether the last line ends at the limit.
+	// Body is the decoded content. At most Profile.Limit+1 bytes are needed: the extra
+	// byte shows whether the last line is complete.
 	Body []byte
 	Cut  bool // the content was longer than the limit
 	// Sent is when the fetch began. The time until Received counts as age of the
@@ -90,7 +90,7 @@ const (
 	Sign                  // the request could not be signed, so it was not sent
 )
 
-var classNames = [...]string{"network", "dns", "connect", "tls", "timeout", "protocol", "body", "redirect_refused", "sign"}
+var classNames = [...]string{"other", "dns", "connect", "tls", "timeout", "protocol", "body", "egress", "sign"}
 
 // String returns a stable lower-case name, fit for a metric's label.
 func (c Class) String() string { return nameOf(classNames[:], int(c), "class") }
@@ -177,10 +177,11 @@ func (a *Attempt) Location() (*url.URL, error) {
 }
 
 // missingBytes returns by how many bytes the body is shorter than its Content-Length. It is
-// 0 for a body that was decoded or cut, which has another length.
+// 0 for a body that was decoded or cut, which has another length, and for a 204, which has
+// no content whatever it declares (RFC 9110, section 15.3.5).
 func (a *Attempt) missingBytes(limit int) int64 {
 	h := a.Header
-	if a.Cut || len(a.Body) >= limit || h["Content-Encoding"] != nil || h["Transfer-Encoding"] != nil {
+	if a.Status == http.StatusNoContent || a.Cut || len(a.Body) >= limit || h["Content-Encoding"] != nil || h["Transfer-Encoding"] != nil {
 		return 0
 	}
 	return max(field.Length(h)-int64(len(a.Body)), 0)

@@ -175,7 +175,7 @@ func TestNames(t *testing.T) {
 		{policy.Unreachable.String(), "unreachable"}, {policy.Successful.String(), "successful"},
 		{policy.Unavailable.String(), "unavailable"}, {policy.Restricted.String(), "restricted"},
 		{policy.Disallow.String(), "disallow"}, {policy.Defer.String(), "defer"}, {policy.Allow.String(), "allow"},
-		{policy.Other.String(), "network"}, {policy.Egress.String(), "redirect_refused"}, {policy.Timeout.String(), "timeout"},
+		{policy.Other.String(), "other"}, {policy.Egress.String(), "egress"}, {policy.Timeout.String(), "timeout"},
 		{policy.Access(4).String(), "access(4)"}, {policy.Verdict(3).String(), "verdict(3)"}, {policy.Class(9).String(), "class(9)"}, {policy.Sign.String(), "sign"},
 		{policy.Access(9).String(), "access(9)"}, {policy.Verdict(9).String(), "verdict(9)"}, {policy.Class(99).String(), "class(99)"},
 	} {

@@ -16,7 +16,7 @@ import (
 // record may lack, the numbers, the strings, each after its length, the text of the
 // copy, deflated, and a checksum of all of it.
 const (
-	magic   = "polite\x00\x05"
+	magic   = "polite\x00\x06"
 	parts   = 2 // the copy and the outage: 1 if the record has it, otherwise 0
 	sumSize = 16
 )
@@ -31,7 +31,7 @@ func (r *Record) fields(profile *string) (numbers []any, texts []*string) {
 		numbers = append(numbers, &c.fetched, &c.expires, &c.source.modified, (*int64)(&c.declared), &c.page, &c.noStore)
 	}
 	if o != nil {
-		numbers = append(numbers, &o.first, &o.tried, &o.reached, &o.probed, (*int64)(&o.lasted), &o.fails, &o.answered, &o.hold)
+		numbers = append(numbers, &o.first, &o.tried, &o.reached, &o.probed, (*int64)(&o.lasted), &o.fails, &o.early, &o.answered, &o.hold)
 	}
 	return numbers, []*string{profile, &r.robots, &a.served, &a.cause, &a.clause, &c.source.origin, &c.source.etag}
 }
@@ -133,5 +133,5 @@ func (r *Record) valid() bool {
 	a, o, c := r.answer, cmp.Or(r.outage, &outage{}), cmp.Or(r.copy, &cachedCopy{})
 	least := min(r.learnt, r.next, o.first, o.tried, o.reached, o.probed, int64(o.lasted), c.fetched, c.expires, c.source.modified)
 	return least >= 0 && c.declared >= undeclared && a.status >= 0 && a.status <= maxStatus &&
-		a.access <= Restricted && o.fails <= maxFails && (r.outage != nil) == (a.access == Unreachable)
+		a.access <= Restricted && o.fails <= maxFails && o.early <= maxEarly && (r.outage != nil) == (a.access == Unreachable)
 }

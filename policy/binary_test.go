@@ -77,12 +77,12 @@ func TestForged(t *testing.T) {
 	for name, r := range samples(t, p) {
 		t.Run("house/"+name, func(t *testing.T) {
 			data := stored(t, r)
-			for _, version := range []byte{0, 1, 2, 3, 4, 255} {
+			for _, version := range []byte{0, 1, 2, 3, 4, 5, 255} {
 				other := []byte(string(data))
 				other[7] = version
 				refuse(t, p, reseal(other), fmt.Sprintf("version %d", version))
-				if _, err := p.Load(reseal(other)); !strings.Contains(err.Error(), "version 5") {
-					t.Errorf("version %d:\ngot  %v\nwant an error that names version 5", version, err)
+				if _, err := p.Load(reseal(other)); !strings.Contains(err.Error(), "version 6") {
+					t.Errorf("version %d:\ngot  %v\nwant an error that names version 6", version, err)
 				}
 			}
 			for n := range len(data) - 16 {
@@ -115,7 +115,7 @@ func TestForgedNumbers(t *testing.T) {
 		learnt, next, status, access          = 10, 18, 26, 30 // the places of the numbers in the data
 		fetched, expires, modified, declared  = 32, 40, 48, 56
 		first, tried, reached, probed, lasted = 66, 74, 82, 90, 98
-		fails                                 = 106
+		fails, early                          = 106, 107
 	)
 	p := policy.RFC9309()
 	kinds := samples(t, p)
@@ -147,6 +147,8 @@ func TestForgedNumbers(t *testing.T) {
 	try("access_of_no_outage", access, 1, int64(policy.Successful), false)
 	try("fails_largest", fails, 1, 32, true)
 	try("fails_too_many", fails, 1, 33, false)
+	try("early_largest", early, 1, 3, true)
+	try("early_too_many", early, 1, 4, false)
 	rec = kinds["plain"]
 	try("access_last", access, 1, int64(policy.Restricted), true)
 	try("access_unknown", access, 1, int64(policy.Restricted)+1, false)

@@ -124,8 +124,8 @@ func (r *Record) outageBasis(ph Phase) basis {
 	switch {
 	case ph.UseCopy && r.copy != nil:
 		return basis{copy: true, stale: true, clause: ph.CopyClause}
-	case ph.Otherwise == Defer, ph.Otherwise == Allow && (r.outage.hold || ph.Answering && !r.outage.answered):
+	case ph.WithoutCopy == Defer, ph.WithoutCopy == Allow && (r.outage.hold || ph.NeedsAnswer && !r.outage.answered):
 		return basis{verdict: Defer, clause: r.answer.clause}
 	}
-	return basis{verdict: ph.Otherwise, clause: ph.Clause}
+	return basis{verdict: ph.WithoutCopy, clause: ph.Clause}
 }

@@ -1,9 +1,11 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -94,16 +96,7 @@ func (d Decision) citation() string {
 
 // reason says why, and names the file.
 func (d Decision) reason() string {
-	robots := "robots.txt"
-	if d.Robots != "" {
-		robots = clean.Link(d.Robots, maxURL)
-	}
-	if d.Served != "" && d.Served != d.Robots {
-		robots += " (served by " + clean.Link(d.Served, maxURL) + ")"
-	}
-	if d.Stale {
-		robots = "an expired cached copy of " + robots
-	}
+	robots := d.file()
 	switch {
 	case d.Override != "":
 		return "by order of the operator: " + clean.Text(d.Override, maxWords)
@@ -121,10 +114,37 @@ func (d Decision) reason() string {
 		return "no group applies in " + robots
 	case d.Verdict == Defer && (d.Clause == "2.4" || d.Cause == ""):
 		return robots + " must be fetched first" // nothing is known, or nothing that still counts
-	case d.Cause != "":
-		return fmt.Sprintf("%s is %s (%s)", robots, d.Access, clean.Text(d.Cause, maxWords))
+	case d.Access == Unavailable && (d.Status == http.StatusNotFound || d.Status == http.StatusGone):
+		return fmt.Sprintf("there is no robots.txt (status %d%s)", d.Status, d.servedBy(" from "))
 	}
-	return fmt.Sprintf("%s is %s (status %d)", robots, d.Access, d.Status)
+	cause := clean.Text(cmp.Or(d.Cause, fmt.Sprintf("status %d", d.Status)), maxWords)
+	if d.Access == Unavailable {
+		return fmt.Sprintf("%s counts as missing (%s)", robots, cause)
+	}
+	return fmt.Sprintf("%s is %s (%s)", robots, d.Access, cause)
+}
+
+// file names the file that the decision rests on.
+func (d Decision) file() string {
+	robots := "robots.txt"
+	if d.Robots != "" {
+		robots = clean.Link(d.Robots, maxURL)
+	}
+	if by := d.servedBy("served by "); by != "" {
+		robots += " (" + by + ")"
+	}
+	if d.Stale {
+		robots = "an expired cached copy of " + robots
+	}
+	return robots
+}
+
+// servedBy returns words and the URL that answered, "" if that is robots.txt itself.
+func (d Decision) servedBy(words string) string {
+	if d.Served == "" || d.Served == d.Robots {
+		return ""
+	}
+	return words + clean.Link(d.Served, maxURL)
 }
 
 // Rule returns the deciding rule as a webmaster finds it, for instance

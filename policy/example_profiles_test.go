@@ -42,7 +42,7 @@ func ExampleRFC9309() {
 	p := policy.RFC9309()
 	fmt.Println("bytes that are read:", p.Limit)
 	fmt.Println("redirects that are followed:", p.Hops)
-	fmt.Println("a copy is used for", p.Fresh.Most, "at most")
+	fmt.Println("a copy is used for", p.Fresh.Max, "at most")
 	// Output:
 	// bytes that are read: 512000
 	// redirects that are followed: 5
@@ -110,10 +110,10 @@ func ExampleKoster1996() {
 }
 
 // Check returns an error for a profile with numbers that make no sense.
-func ExampleProfile_Check() {
+func ExampleProfile_Validate() {
 	p := policy.RFC9309()
 	p.Limit = 64 << 10
-	fmt.Println(p.Check())
+	fmt.Println(p.Validate())
 	// Output:
 	// policy: Limit is 65536 bytes; RFC 9309, section 2.5, asks for at least 512000
 }

@@ -99,7 +99,7 @@ func ExampleRecord_Validators() {
 		Header: http.Header{"Etag": {`"v1"`}}, Body: []byte("User-agent: *\nDisallow: /private\n"), Received: now,
 	})
 	fmt.Println("fetched at", rec.Robots())
-	fmt.Println("served by", rec.Origin(), rec.Validators())
+	fmt.Println("served by", rec.ServedFrom(), rec.Validators())
 
 	rec = p.Learn(rec, policy.Attempt{Robots: robots, Served: moved, Status: 304, Received: now.AddDate(0, 0, 1)})
 	fmt.Println("confirmed until", rec.NextTry().Format(time.DateOnly))

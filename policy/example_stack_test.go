@@ -36,7 +36,7 @@ func ask(stack *http.Client, p *policy.Profile, old *policy.Record, a *policy.At
 		return err
 	}
 	req.Header.Set("User-Agent", "ExampleBot/0.1 (+https://example.com/bot)")
-	if a.Served == old.Origin() {
+	if a.Served == old.ServedFrom() {
 		for field, lines := range old.Validators() {
 			req.Header[field] = lines
 		}

@@ -129,7 +129,7 @@ func ExampleProfile() {
 	p := policy.RFC9309()
 	p.Name = "intranet"
 	p.Failures = map[policy.Class]policy.Access{policy.DNS: policy.Unavailable}
-	if err := p.Check(); err != nil {
+	if err := p.Validate(); err != nil {
 		log.Fatal(err)
 	}
 	now := time.Date(2026, 5, 2, 0, 0, 0, 0, time.UTC)

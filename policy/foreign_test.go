@@ -183,7 +183,7 @@ func TestTimesLeftOut(t *testing.T) {
 func TestZeroRecord(t *testing.T) {
 	p := policy.RFC9309()
 	for _, r := range []*policy.Record{nil, {}} {
-		if !r.Due(start) || !r.NextTry().IsZero() || r.Validators() != nil || r.File() != nil || r.Robots()+r.Origin() != "" || r.Share(nil) != r {
+		if !r.Due(start) || !r.NextTry().IsZero() || r.Validators() != nil || r.File() != nil || r.Robots()+r.ServedFrom() != "" || r.Share(nil) != r {
 			t.Errorf("%+v has content, want none", r)
 		}
 		if got := outcome(t, r, start); got != "defer 2.3" {
@@ -203,19 +203,19 @@ func TestSpansOfAnySize(t *testing.T) {
 	const ever = time.Duration(1<<63 - 1)
 	p := policy.RFC9309()
 	p.Name = "patient"
-	p.Fresh.Default, p.Fresh.Most, p.Retry.After, p.Retry.Day, p.Retry.Later, p.Retry.Beyond, p.Retry.Refused = ever, ever, ever, ever, ever, ever, ever
+	p.Fresh.Default, p.Fresh.Max, p.Retry.MaxRetryAfter, p.Retry.MaxFirstDay, p.Retry.MaxLater, p.Retry.AfterTooManyRedirects, p.Retry.AfterRefusedRedirect = ever, ever, ever, ever, ever, ever, ever
 	for i := range p.Status {
-		p.Status[i].Again, p.Status[i].Keep = ever, ever
+		p.Status[i].Interval, p.Status[i].Keep = ever, ever
 	}
 	for i := range p.Outage {
-		p.Outage[i].Every, p.Outage[i].EveryBare = ever, ever
+		p.Outage[i].IntervalWithCopy, p.Outage[i].Interval = ever, ever
 	}
-	if err := p.Check(); err != nil {
+	if err := p.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	for _, event := range []string{
 		"200 rules", "200 rules + Expires: Fri, 31 Dec 9999 23:59:59 GMT", "404", "403", "503", "dns", "503 + Retry-After: 99999999999999999999",
-		"301 after 5 + Location: /x", "302 redirect_refused",
+		"301 after 5 + Location: /x", "302 egress",
 	} {
 		for _, known := range []bool{false, true} {
 			var rec *policy.Record
@@ -233,8 +233,8 @@ func TestSpansOfAnySize(t *testing.T) {
 // TestLongSteps checks that steps that double up to the longest span never become shorter.
 func TestLongSteps(t *testing.T) {
 	p := policy.Strict()
-	p.Name, p.Retry.First = "slow", 365*days
-	p.Retry.Day, p.Retry.Later = 1<<63-1, 1<<63-1
+	p.Name, p.Retry.Min = "slow", 365*days
+	p.Retry.MaxFirstDay, p.Retry.MaxLater = 1<<63-1, 1<<63-1
 	var rec *policy.Record
 	for fails := range 40 {
 		rec = reload(t, p, learn(t, p, rec, attempt(t, "503", start.Add(time.Duration(fails)*time.Hour))))
@@ -245,21 +245,37 @@ func TestLongSteps(t *testing.T) {
 	}
 }
 
-// TestStepsAreDrawn checks that the first step is drawn from its upper half: over many
+// TestSteps checks the steps of 1000 hosts, for several values of Retry.Min. The first step
+// is Retry.Min. Each later one is drawn from the upper half of the doubled time: over all
 // hosts it is near either end, and never beyond.
-func TestStepsAreDrawn(t *testing.T) {
-	p := policy.RFC9309()
-	least, most := time.Duration(1<<62), time.Duration(0)
-	p.Fresh.Least = time.Second
-	for i := range 1000 {
-		a := attempt(t, "503", start)
-		a.Robots = fmt.Sprintf("https://host%d.example/robots.txt", i)
-		pause := p.Learn(nil, a).NextTry().Sub(start)
-		least, most = min(least, pause), max(most, pause)
-	}
-	first := p.Retry.First
-	if least < first/2 || least > first*51/100 || most > first || most < first*99/100 {
-		t.Errorf("2.3.1.4/the first steps of 1000 hosts:\ngot  %v to %v\nwant %v to %v", least, most, first/2, first)
+func TestSteps(t *testing.T) {
+	for _, first := range []time.Duration{time.Second, 10 * time.Second, time.Minute, 90 * time.Second} {
+		p := policy.RFC9309()
+		p.Retry.Min = first
+		if err := p.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		for step := range 4 {
+			shortest, longest := time.Duration(1<<62), time.Duration(0)
+			for i := range 1000 {
+				a := attempt(t, "503", start)
+				a.Robots = fmt.Sprintf("https://host%d.example/robots.txt", i)
+				rec := p.Learn(nil, a)
+				for range step {
+					a.Sent, a.Received = rec.NextTry(), rec.NextTry()
+					rec = p.Learn(rec, a)
+				}
+				pause := rec.NextTry().Sub(a.Received)
+				shortest, longest = min(shortest, pause), max(longest, pause)
+			}
+			low, high := first<<step/2, first<<step
+			if step == 0 {
+				low = first
+			}
+			if shortest < low || shortest > low*102/100 || longest > high || longest < high*98/100 {
+				t.Errorf("2.3.1.4/Retry.Min %v, step %d:\ngot  %v to %v\nwant %v to %v", first, step, shortest, longest, low, high)
+			}
+		}
 	}
 }
 
@@ -281,7 +297,7 @@ func TestOutageOfAClockSetBack(t *testing.T) {
 // TestNoStatus checks that no table gives a number under 100 a meaning.
 func TestNoStatus(t *testing.T) {
 	p := policy.RFC9309()
-	p.Name, p.Status = "open", []policy.StatusRule{{From: math.MinInt32, To: math.MaxInt32, Access: policy.Unavailable, Answers: true, Clause: "house", Again: time.Hour}}
+	p.Name, p.Status = "open", []policy.StatusRule{{From: math.MinInt32, To: math.MaxInt32, Access: policy.Unavailable, Answers: true, Clause: "house", Interval: time.Hour}}
 	for _, event := range []string{"0", "-1", "99"} {
 		rec := learn(t, p, learn(t, p, nil, attempt(t, event, start)), attempt(t, event, start.Add(30*days)))
 		if got := outcome(t, rec, start.Add(30*days)); got != "defer 2.3.1.4" {

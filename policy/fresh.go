@@ -13,21 +13,21 @@ import (
 const undeclared time.Duration = -1
 
 // lifetime is how long a copy is used before the next fetch (RFC 9309, section
-// 2.4, with the words of RFC 9111): what its server has declared, at most Most,
-// less the age of the answer and the time that its fetch took. It is at least Least. It
-// is at least Aged if the server has declared none, or if the age alone makes the answer
+// 2.4, with the words of RFC 9111): what its server has declared, at most Max,
+// less the age of the answer and the time that its fetch took. It is at least Min. It
+// is at least MinStale if the server has declared none, or if the age alone makes the answer
 // stale.
 //
 // There is no heuristic on Last-Modified: Default is the lifetime of an answer that
 // declares none.
 func (f Fresh) lifetime(declared, age, took time.Duration) time.Duration {
-	ttl, least := declared, f.Least
+	ttl, least := declared, f.Min
 	if declared == undeclared {
 		ttl = f.Default
 	}
-	left := min(ttl, f.Most) - age
+	left := min(ttl, f.Max) - age
 	if declared == undeclared || declared != 0 && left <= 0 {
-		least = max(least, f.Aged)
+		least = max(least, f.MinStale)
 	}
 	return max(max(left, 0)-took, least)
 }

@@ -280,8 +280,8 @@ func TestValidatorsLive(t *testing.T) {
 		{"2.4/dropped_with_the_copy", "404", "", robots},
 	} {
 		rec = reload(t, p, learn(t, p, rec, attempt(t, tt.event, start)))
-		if got := rec.Validators().Get("If-None-Match"); got != tt.match || rec.Origin() != tt.origin {
-			t.Errorf("%s, after %q:\ngot  %q of %s\nwant %q of %s", tt.name, tt.event, got, rec.Origin(), tt.match, tt.origin)
+		if got := rec.Validators().Get("If-None-Match"); got != tt.match || rec.ServedFrom() != tt.origin {
+			t.Errorf("%s, after %q:\ngot  %q of %s\nwant %q of %s", tt.name, tt.event, got, rec.ServedFrom(), tt.match, tt.origin)
 		}
 	}
 	for _, tt := range []struct{ name, event, match, since string }{

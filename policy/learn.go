@@ -19,12 +19,17 @@ import (
 const maxValidator = 1 << 10
 
 // Learn returns what is known after one more fetch. It is the whole state machine and a
-// pure function. old may be nil. A record of another authority, or of a profile
-// of another name, counts as nil: the rules of one authority never govern another.
+// pure function. old is the record that the fetch began with; it may be nil. A record of
+// another authority, or of a profile of another name, counts as nil: the rules of one
+// authority never govern another.
 //
-// Learn returns old if old is newer than the attempt: see [Record.Merge]. Retries
-// are spread by a hash of the URL and the time, so that a fleet does not come back
-// in step.
+// A complete answer replaces old, even if old was learnt by a clock that is ahead by up to
+// Fresh.Min. A failed fetch that seems to have begun before old was learnt changes nothing,
+// and Learn returns old. A record that was learnt during the fetch, by another goroutine or
+// process, is not old: use [Record.Merge] for it.
+//
+// The times of later fetches are spread by a hash of the URL and the time, so that the
+// crawlers of a fleet do not fetch in step: see [Retry].
 func (p *Profile) Learn(old *Record, a Attempt) *Record {
 	s := p.newStep(old, &a)
 	return s.old.Merge(s.nextRecord(), a.Received)
@@ -37,11 +42,11 @@ type step struct {
 	a      *Attempt
 	began  int64 // when the fetch began
 	now    int64 // when it ended
-	learnt int64 // now, or just after the old record was learnt if that seems to be the same moment
+	learnt int64 // now, but at least one nanosecond after the old record
 }
 
-// clockGrain is the step of the coarsest clock. Two fetches within it can seem to be of one
-// moment, although one came after the other: then the second counts as a nanosecond later.
+// clockGrain is the step of the coarsest clock. A fetch that takes less than that can seem to
+// begin and end when the old record was learnt: then it began a nanosecond later.
 const clockGrain = time.Microsecond
 
 // newStep returns the step from old, which may be of another authority or profile.
@@ -52,9 +57,9 @@ func (p *Profile) newStep(old *Record, a *Attempt) step {
 	a.normalize()
 	now := nanos(a.Received)
 	s := step{p: p, old: old, a: a, began: nanos(a.Sent), now: now, learnt: now}
-	if old != nil && old.learnt >= now && old.learnt < now+int64(clockGrain) {
+	if old != nil && old.learnt >= now && !p.future(old.learnt+1, now) {
 		s.learnt = old.learnt + 1
-		if s.began == now {
+		if s.began == now && old.learnt < now+int64(clockGrain) {
 			s.began = s.learnt
 		}
 	}
@@ -68,7 +73,7 @@ func (s *step) nextRecord() *Record {
 	case s.a.Err != nil:
 		return s.failure(class(s.a.Err))
 	case s.a.exhausted(s.p.Hops):
-		return s.noFile(StatusRule{Access: s.p.Beyond, Clause: "2.3.1.2", Again: s.p.Retry.Beyond, Answers: true}, s.cause())
+		return s.noFile(StatusRule{Access: s.p.TooManyRedirects, Clause: "2.3.1.2", Interval: s.p.Retry.AfterTooManyRedirects, Answers: true}, s.cause())
 	case s.conditional() && s.a.Status == http.StatusNotModified:
 		return s.notModified()
 	case s.conditional() && (s.a.Status == http.StatusBadRequest || s.a.Status == http.StatusPreconditionFailed):
@@ -76,7 +81,7 @@ func (s *step) nextRecord() *Record {
 	case s.insteadOf404():
 		cause := fmt.Sprintf("%s, as for a path that cannot exist; / answers %d", s.cause(), s.a.Probe.Root)
 		s.a.Header = nil // as in an outage, its no-store does not count
-		return s.noFile(StatusRule{Access: Unavailable, Clause: "house", Again: s.p.statusRule(http.StatusNotFound).Again}, cause)
+		return s.noFile(StatusRule{Access: Unavailable, Clause: "house", Interval: probeInterval}, cause)
 	}
 	rule := s.p.statusRule(s.a.Status)
 	if rule.Access == Successful {
@@ -143,7 +148,7 @@ func (s *step) confirmed(c *cachedCopy) *Record {
 	}
 	ttl := s.p.Fresh.lifetime(c.declared, field.Age(s.a.Header), time.Duration(max(s.now-s.began, 0)))
 	if c.page {
-		ttl = min(ttl, max(s.p.Fresh.HTML, s.p.Fresh.Least))
+		ttl = min(ttl, max(s.p.Fresh.MaxHTML, s.p.Fresh.Min))
 	}
 	c.noStore = c.noStore || field.ReadCacheControl(s.a.Header).NoStore
 	c.fetched, c.expires = s.now, addSpan(s.now, ttl)
@@ -157,7 +162,7 @@ func (s *step) confirmed(c *cachedCopy) *Record {
 func (s *step) withoutValidators(c *cachedCopy) *Record {
 	r := s.newRecord(answer{access: Successful})
 	c.source = source{origin: c.source.origin}
-	r.copy, r.next = c, max(s.now-int64(s.p.Fresh.Least), 1)
+	r.copy, r.next = c, max(s.now-int64(s.p.Fresh.Min), 1)
 	return r
 }
 
@@ -168,14 +173,16 @@ func (s *step) noFile(rule StatusRule, cause string) *Record {
 		return s.unreachable(rule, cause)
 	}
 	r := s.newRecord(answer{access: rule.Access, cause: cause, clause: rule.Clause, noStore: field.ReadCacheControl(s.a.Header).NoStore})
-	again := rule.Again
+	again := rule.Interval
 	if c := s.keptCopy(); c != nil && rule.Keep != 0 && !s.p.future(s.old.copy.fetched, s.now) {
-		c.expires = max(c.expires, addSpan(c.fetched, rule.Keep)) // Lifetime is negative: no change
+		if rule.Keep != UntilExpiry {
+			c.expires = max(c.expires, addSpan(c.fetched, rule.Keep))
+		}
 		if c.expires > s.now {
 			r.copy, again = c, min(again, time.Duration(c.expires-s.now))
 		}
 	}
-	r.next = addSpan(s.now, max(again, s.p.Fresh.Least))
+	r.next = addSpan(s.now, max(again, s.p.Fresh.Min))
 	return r
 }
 
@@ -196,7 +203,7 @@ func (s *step) keptCopy() *cachedCopy {
 // conditional reports whether the attempt answers the validators of the copy:
 // they were sent to the URL they belong to and to no other.
 func (s *step) conditional() bool {
-	return s.old.Validators() != nil && s.a.served() == s.old.Origin()
+	return s.old.Validators() != nil && s.a.served() == s.old.ServedFrom()
 }
 
 // newRecord returns a record of the attempt with an answer. It has no copy and no

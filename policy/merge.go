@@ -80,9 +80,9 @@ func (r *Record) mergeOlder(old *Record) *Record {
 	return r.joinOutage(old.afterAnswer(r.outage.reached, r.copy))
 }
 
-// afterAnswer returns r, whose fetch failed, as it is after an answer that was learnt
-// at reached and left the copy c. If the outage of r began before that answer, the
-// answer ended it: the fetch of r is the first of another outage.
+// afterAnswer returns the failed record r corrected by a later answer, which was learnt at
+// reached and left the copy c. If the outage of r began before that answer, the answer
+// ended it: the fetch of r is the first of another outage.
 func (r *Record) afterAnswer(reached int64, c *cachedCopy) *Record {
 	if reached <= r.outage.reached {
 		return r
@@ -90,7 +90,7 @@ func (r *Record) afterAnswer(reached int64, c *cachedCopy) *Record {
 	o := *r.outage
 	o.reached = reached
 	if o.first < reached {
-		o.first, o.lasted, o.fails, o.answered = r.learnt, 0, 1, false
+		o.first, o.lasted, o.fails, o.early, o.answered = r.learnt, 0, 1, 0, false
 	}
 	later := *r
 	later.outage, later.copy = &o, c
@@ -102,7 +102,7 @@ func (r *Record) joinOutage(old *Record) *Record {
 	o := *r.outage
 	o.first = earlier(o.first, old.outage.first)
 	o.lasted = max(o.lasted, old.outage.lasted)
-	o.fails = max(o.fails, old.outage.fails)
+	o.fails, o.early = max(o.fails, old.outage.fails), max(o.early, old.outage.early)
 	o.answered = o.answered || old.outage.answered
 	o.probed = max(o.probed, old.outage.probed)
 	c := r.copy

@@ -89,7 +89,7 @@ func TestMerge(t *testing.T) {
 // length begin again.
 func TestFirstFailureAfterAnAnswer(t *testing.T) {
 	p := policy.RFC9309()
-	p.Outage = []policy.Phase{{Until: time.Hour, Otherwise: policy.Defer}, {Otherwise: policy.Allow, Answering: true, Clause: "2.3.1.4"}}
+	p.Outage = []policy.Phase{{Until: time.Hour, WithoutCopy: policy.Defer}, {WithoutCopy: policy.Allow, NeedsAnswer: true, Clause: "2.3.1.4"}}
 	down := process(t, p, []fetch{{1, 1, "503"}, {2, 2, "503"}, {4, 4, "503"}, {9, 9, "dns"}})
 	up := process(t, p, []fetch{{8, 8, "404"}})
 	merged := down.Merge(up, start.Add(9*time.Minute))
@@ -113,7 +113,7 @@ func TestFirstFailureAfterAnAnswer(t *testing.T) {
 // the failed fetch is the first of all or the first after an answer that another process has seen.
 func TestFirstPhase(t *testing.T) {
 	p := policy.RFC9309()
-	p.Outage = []policy.Phase{{Until: 30 * time.Second, Otherwise: policy.Defer}, {Otherwise: policy.Disallow, Clause: "2.3.1.4"}}
+	p.Outage = []policy.Phase{{Until: 30 * time.Second, WithoutCopy: policy.Defer}, {WithoutCopy: policy.Disallow, Clause: "2.3.1.4"}}
 	first, down, up := []fetch{{9, 9, "503"}}, []fetch{{1, 1, "503"}, {9, 9, "503"}}, []fetch{{8, 8, "404"}}
 	begin := start.Add(9 * time.Minute)
 	for name, rec := range map[string]*policy.Record{
@@ -167,7 +167,9 @@ func TestLearnInOrder(t *testing.T) {
 		{"4.2/a_failure_that_began_before", fetch{5, 5, "200 rules"}, fetch{4, 9, "timeout"}, "rules 2.2.2"},
 		{"4.2/a_failure_that_began_after", fetch{5, 5, "404"}, fetch{6, 9, "timeout"}, "defer 2.3.1.4"},
 		{"4.2/a_failure_at_the_same_moment", fetch{5, 5, "404"}, fetch{5, 5, "timeout"}, "defer 2.3.1.4"},
-		{"4.2/an_answer_received_before", fetch{5, 9, "200 rules"}, fetch{6, 7, "404"}, "rules 2.2.2"},
+		{"4.2/an_answer_by_a_clock_that_is_behind", fetch{5, 9, "200 rules"}, fetch{6, 7, "404"}, "allow 2.3.1.3"},
+		{"4.2/a_file_by_a_clock_that_is_50_seconds_behind", fetch{6, 6, "404"}, fetch{1, 1, "200 rules"}, "rules 2.2.2"},
+		{"4.2/a_failure_by_a_clock_that_is_behind", fetch{5, 5, "404"}, fetch{4, 4, "503"}, "allow 2.3.1.3"},
 		{"4.2/an_answer_received_after", fetch{5, 9, "200 rules"}, fetch{6, 10, "404"}, "allow 2.3.1.3"},
 		{"4.2/an_answer_at_the_same_moment", fetch{5, 9, "200 rules"}, fetch{9, 9, "404"}, "allow 2.3.1.3"},
 		{"4.2/an_answer_while_a_fetch_failed", fetch{1, 9, "timeout"}, fetch{2, 8, "404"}, "allow 2.3.1.3"},
@@ -199,10 +201,10 @@ func TestFetchesOfOneMoment(t *testing.T) {
 	if got := outcome(t, rec, start); got != "rules 2.2.2" {
 		t.Errorf("got %s; want rules 2.2.2", got)
 	}
-	for apart, want := range map[time.Duration]string{999: "rules 2.2.2", time.Microsecond: "allow 2.3.1.3"} {
+	for apart, want := range map[time.Duration]string{999: "defer 2.3.1.4", time.Microsecond: "allow 2.3.1.3"} {
 		older := p.Learn(nil, attempt(t, "404", start.Add(apart)))
-		if got := outcome(t, p.Learn(older, attempt(t, "200 rules", start)), start); got != want {
-			t.Errorf("a 404, then a file received %v before:\ngot  %s\nwant %s", apart, got, want)
+		if got := outcome(t, p.Learn(older, attempt(t, "503", start)), start); got != want {
+			t.Errorf("a 404, then a failed fetch %v before:\ngot  %s\nwant %s", apart, got, want)
 		}
 	}
 }

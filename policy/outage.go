@@ -17,8 +17,8 @@ import (
 // outage is the state of an authority whose robots.txt cannot be fetched.
 //
 // The phases of a profile count by lasted, the observed length. Two failed
-// fetches a month apart are no outage of a month: the time between two of them
-// counts only up to the next fetch as planned and as long again, or one hour.
+// fetches a month apart are no outage of a month: the time between two of them counts at
+// most twice the planned time, or up to one hour if that is longer.
 // Time after an answer that asks for patience does not count.
 type outage struct {
 	first    int64         // when the first failed fetch ended; 0 if the attempt had no time
@@ -26,13 +26,21 @@ type outage struct {
 	reached  int64         // when the last answer before the outage was learnt; 0 if there was none
 	probed   int64         // when the last fetch with a Probe ended; 0 if there was none
 	lasted   time.Duration // the observed length, up to the last failed fetch
-	fails    uint8         // failed fetches in a row, for the time between them
+	fails    uint8         // failed fetches in a row, without the early ones
+	early    uint8         // failed fetches in a row whose short Retry-After is obeyed
 	answered bool          // a server error was seen in this outage
 	hold     bool          // the last answer asks for patience
 }
 
-// maxFails ends the count of failed fetches in a row.
-const maxFails = 32
+const (
+	// maxFails ends the count of failed fetches in a row.
+	maxFails = 32
+	// maxEarly is how many fetches of an outage may obey a Retry-After that is shorter
+	// than the planned time.
+	maxEarly = 3
+	// minRetryAfter is the shortest Retry-After that is obeyed.
+	minRetryAfter = time.Second
+)
 
 // lastedAt returns the observed length of the outage at now. The time since the last
 // fetch counts up to most, and not at all if the last answer asks for patience.
@@ -48,15 +56,15 @@ func (s *step) failure(c Class) *Record {
 	was := s.p.statusRule(s.a.Status)
 	rule := StatusRule{Access: s.p.Failures[c], Clause: "2.3.1.4"}
 	if was.Access == Unreachable { // the status is known, though the answer broke off
-		rule.Answers, rule.Hold = was.Answers, was.Hold
+		rule.Answers, rule.Patience = was.Answers, was.Patience
 	}
 	switch {
 	case rule.Access != Unreachable:
-		rule.Clause, rule.Again = "house", s.p.Retry.Beyond
+		rule.Clause, rule.Interval = "house", s.p.Retry.AfterTooManyRedirects
 	case c == Egress:
-		rule.Again = s.p.Retry.Refused
+		rule.Interval = s.p.Retry.AfterRefusedRedirect
 	case c == Sign:
-		rule.Hold = true // nothing was sent, so the outage was not observed
+		rule.Patience = true // nothing was sent, so the outage was not observed
 	}
 	return s.noFile(rule, clean.Text(fmt.Sprint(s.a.Err), maxWords))
 }
@@ -67,13 +75,21 @@ func (s *step) unreachable(rule StatusRule, cause string) *Record {
 	r := s.newRecord(answer{access: Unreachable, cause: cause, clause: rule.Clause})
 	r.copy = s.keptCopy()
 	r.outage = s.nextOutage()
-	r.outage.hold = rule.Hold
+	r.outage.hold = rule.Patience
 	r.outage.answered = r.outage.answered || rule.Answers
 	if s.a.Probe != nil {
 		r.outage.probed = s.now
 	}
-	r.next = addSpan(s.now, s.timeToNextFetch(rule, r))
-	r.outage.fails = min(r.outage.fails+1, maxFails)
+	planned := s.plannedTime(rule, r)
+	asked, _ := retry.After(s.a.Header, time.Unix(0, s.now), s.p.Retry.MaxRetryAfter)
+	if asked > 0 && asked < planned && r.outage.fails+r.outage.early < maxEarly {
+		planned = max(asked, minRetryAfter)
+		r.outage.early++
+	} else {
+		planned = max(asked, planned)
+		r.outage.fails = min(r.outage.fails+1, maxFails)
+	}
+	r.next = addSpan(s.now, planned)
 	return r
 }
 
@@ -99,32 +115,30 @@ func (s *step) nextOutage() *outage {
 	return &o
 }
 
-// timeToNextFetch returns the time to the next fetch: what the phase says, or else the rule, or
-// else backoff. It is at least the server's Retry-After and Fresh.Least.
-func (s *step) timeToNextFetch(rule StatusRule, r *Record) time.Duration {
+// plannedTime returns the time to the next fetch, if the server does not ask for another: what
+// the phase says, or else the rule, or else backoff.
+func (s *step) plannedTime(rule StatusRule, r *Record) time.Duration {
 	ph := s.p.phase(r.outage.lasted)
-	every := ph.EveryBare
+	every := ph.Interval
 	if ph.UseCopy && r.copy != nil {
-		every = ph.Every
+		every = ph.IntervalWithCopy
 	}
-	wait := cmp.Or(every, rule.Again, s.backoff(r.outage))
-	asked, _ := retry.After(s.a.Header, time.Unix(0, s.now), s.p.Retry.After)
-	return max(wait, asked, s.p.Fresh.Least)
+	return cmp.Or(every, rule.Interval, s.backoff(r.outage))
 }
 
-// backoff returns a time that doubles with each failed fetch, drawn from its upper half by a
-// hash of the URL and the time, which keeps Learn pure.
+// backoff returns a time that doubles with each failed fetch, drawn from its upper half, but
+// at least Retry.Min. The draw is a hash of the URL and the time, which keeps Learn pure.
 func (s *step) backoff(o *outage) time.Duration {
-	most := s.p.Retry.Day
+	most := s.p.Retry.MaxFirstDay
 	if s.now-o.first >= int64(day) {
-		most = s.p.Retry.Later
+		most = s.p.Retry.MaxLater
 	}
-	wait := s.p.Retry.First
+	wait := s.p.Retry.Min
 	for fails := o.fails; fails > 0 && wait < most; fails-- {
 		wait = min(wait, most/2) * 2 // no overflow, whatever the profile says
 	}
 	wait = min(wait, most)
 	h := fnv.New64a()
 	h.Write(binary.LittleEndian.AppendUint64([]byte(s.a.Robots), uint64(s.now)))
-	return wait - time.Duration(h.Sum64()%uint64(wait/2+1))
+	return max(wait-time.Duration(h.Sum64()%uint64(wait/2+1)), s.p.Retry.Min)
 }

@@ -42,7 +42,7 @@
 //     file cut by the network must not pass for a whole one.
 //   - A retrieval that its caller gave up is no attempt; do not learn from it.
 //   - Fill in Probe if [Profile.WantsProbe] says so, after everything else.
-//   - Send [Record.Validators] to the URL [Record.Origin], and to no other.
+//   - Send [Record.Validators] to the URL [Record.ServedFrom], and to no other.
 //   - Fetch once more, at once, if the new record is due when the attempt ended: the
 //     server has refused the validators, and the record has dropped them.
 //   - Do not write a record to a store if [Record.NoStore] says so. If a store has
@@ -52,7 +52,7 @@
 //
 // A [Profile] is plain data: numbers and tables. [RFC9309] is the default, [Strict] takes
 // the careful choice wherever the text leaves one, and [Google], [Google2019], [Draft2019]
-// and [Koster1996] follow those texts. [Profile.Check] says whether a profile that you
+// and [Koster1996] follow those texts. [Profile.Validate] says whether a profile that you
 // have changed still makes sense.
 //
 // # Bad input and limits

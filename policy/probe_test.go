@@ -20,7 +20,7 @@ func TestWantsProbe(t *testing.T) {
 		{"house/500", "google", []string{"0: 500"}, true},
 		{"house/599", "google2019", []string{"0: 599"}, true},
 		{"house/after_a_404", "google", []string{"0: 404", "24h: 503"}, true},
-		{"house/after_a_probe_that_showed_a_404", "google", []string{"0: 503 probe 200 503", "24h: 503"}, true},
+		{"house/after_a_probe_that_showed_a_404", "google", []string{"0: 503 probe 200 503", "1h: 503"}, true},
 		{"house/after_a_failure", "google", []string{"0: dns", "1m: 503"}, true},
 		{"house/not_asked_for_want_of_a_turn", "google", []string{"0: 503", "1m: 503"}, true},
 		{"house/within_a_day", "google", []string{"0: 503 probe 503 0", "23h59m: 503"}, false},
@@ -101,7 +101,7 @@ func TestDownIsNoMissingFile(t *testing.T) {
 			probe := &policy.Probe{Root: answer(500, 504), Missing: a.Status}
 			switch {
 			case !down:
-				probe.Root, probe.Missing = answer(200, 404), answer(a.Status-1, a.Status)
+				probe.Root, probe.Missing = answer(200, 302), answer(a.Status-1, a.Status)
 			case draw.IntN(3) == 0:
 				a.Status, a.Err = 0, &policy.Failure{Class: policy.Connect}
 			case draw.IntN(3) == 0:
@@ -116,11 +116,12 @@ func TestDownIsNoMissingFile(t *testing.T) {
 			rec = reload(t, p, p.Learn(rec, a))
 			d := decide(t, rec, private, now)
 			missing := d.Access == policy.Unavailable
-			if want := a.Probe != nil && a.Probe.Root >= 200 && a.Probe.Root <= 399 && a.Probe.Missing == a.Status; missing != want || missing && down {
+			if want := a.Probe != nil && a.Probe.Root/100 == 2 && a.Probe.Missing == a.Status; missing != want || missing && down {
 				t.Fatalf("seed %d: down %v, %s, probe %+v\ngot  %v\nwant a missing file: %v", seed, down, show(a), a.Probe, d, want)
 			}
 			if missing {
 				found++
+				probed = time.Time{} // the outage has ended
 			}
 			now = rec.NextTry().Add(time.Duration(draw.IntN(3)) * time.Hour)
 		}
@@ -144,8 +145,8 @@ func FuzzProbe(f *testing.F) {
 			old = p.Learn(nil, attempt(t, "200 rules + Cache-Control: max-age=60", start.Add(-days)))
 		}
 		d := decide(t, reload(t, p, learn(t, p, old, a)), private, start)
-		works := root >= 200 && root <= 399
-		want := p.Probe && status >= 500 && status <= 599 && works && missing == status && followed == 0 && !known
+		works := root/100 == 2 && root > 0
+		want := p.ProbeMissing && status >= 500 && status <= 599 && works && missing == status && followed == 0 && !known
 		if got := d.Access == policy.Unavailable && (status < 400 || status > 499) && !redirects(status); got != want {
 			t.Errorf("%s, / %d, another path %d, a copy known %v\ngot  %v\nwant a missing file: %v", show(a), root, missing, known, d, want)
 		}

@@ -27,85 +27,124 @@ type Profile struct {
 	// Hops is how many consecutive redirects are followed (section 2.3.1.2: at
 	// least five).
 	Hops int
-	// Beyond is what a further redirect, or a loop, means.
-	Beyond Access
+	// TooManyRedirects is what one redirect more than Hops means, or a redirect
+	// that ends in a loop.
+	TooManyRedirects Access
 	// Status says what a final status means. The first rule that covers the
-	// status holds; a status that none covers is Unreachable.
+	// status is used. A status that no rule covers is Unreachable.
 	Status []StatusRule
 	// Failures says what each class of failure means. A class that is missing
 	// is Unreachable, which is the only safe reading of section 2.3.1.4.
 	Failures map[Class]Access
 	// Fresh bounds how long a copy is used before the next fetch.
 	Fresh Fresh
-	// Retry says when the next fetch is after an answer that is not a file.
+	// Retry says when the next fetch is due after an answer that is not a file.
 	Retry Retry
 	// Outage says what holds while the file is unreachable, phase by phase.
 	// The last phase has no end. Empty means: defer for ever.
 	Outage []Phase
-	// Probe takes a 5xx for robots.txt for a 404 if the server has an answer for "/"
-	// and gives the same 5xx for a path that cannot exist. That takes two more
-	// requests, at most once in 24 hours of an outage: see WantsProbe. They go out
-	// while RFC 9309, section 2.3.1.4, forbids all access, so false is the default.
-	Probe bool
+	// ProbeMissing takes a 5xx for robots.txt for a 404 if "/" is answered with a
+	// 2xx and a path that cannot exist with the same 5xx. That takes two more
+	// requests: see WantsProbe. They go out while RFC 9309, section 2.3.1.4, forbids
+	// all access, so false is the default.
+	ProbeMissing bool
 	// Conditional sends the validators of the copy with the next fetch.
 	Conditional bool
 }
 
-// StatusRule says what the final statuses From to To, both included, mean. The fields
-// after Again matter only if the result is as their comments say.
+// StatusRule says what a range of final statuses means.
 type StatusRule struct {
+	// From and To are the first and the last status of the range.
 	From, To int
-	Access   Access
-	Clause   string        // the clause that a decision without a copy rests on
-	Again    time.Duration // the time to the next fetch, unless Successful; Unreachable and 0: Profile.Retry doubles
-	// Keep, if Unavailable or Restricted, is how long after its receipt a copy
-	// governs in spite of this answer. Zero drops the copy; Lifetime keeps it
+	// Access is the result. Successful is only for statuses from 200 to 299.
+	Access Access
+	// Clause is the clause that a decision without a copy rests on.
+	Clause string
+	// Interval is the time to the next fetch, unless Access is Successful. It is at
+	// least Fresh.Min if Access is Unavailable or Restricted. If Access is Unreachable,
+	// zero means the backoff of Profile.Retry.
+	Interval time.Duration
+	// Keep is how long after its receipt a copy is used in spite of this answer, if
+	// Access is Unavailable or Restricted. Zero drops the copy. UntilExpiry keeps it
 	// until it expires.
 	Keep time.Duration
-	// NeedRules, if Successful, makes an answer without one rule Unreachable.
+	// NeedRules makes an answer without one rule Unreachable, if Access is Successful.
 	NeedRules bool
-	// Empty, if Successful, takes the file for empty, whatever the body says.
+	// Empty takes the file for empty, whatever the body says, if Access is Successful.
 	Empty bool
-	// Answers, if Unreachable, takes the answer as proof that there is a server,
-	// which some phases of an outage ask for.
+	// Answers takes the answer as proof that there is a server, if Access is
+	// Unreachable. A Phase with NeedsAnswer asks for that proof.
 	Answers bool
-	// Hold, if Unreachable, marks an answer that asks for patience: however long
-	// the outage lasts, it does not end in Allow while this is the last answer.
-	Hold bool
+	// Patience marks an answer that asks for patience, if Access is Unreachable. An
+	// outage of any length does not end in Allow while this is the last answer.
+	Patience bool
 }
 
-// Lifetime, as StatusRule.Keep, keeps a copy until it expires.
-const Lifetime time.Duration = -1
+// UntilExpiry is the value of StatusRule.Keep that keeps a copy until it expires.
+const UntilExpiry time.Duration = -1
 
 // Fresh bounds the lifetime of a copy (section 2.4).
 type Fresh struct {
-	Default time.Duration // the lifetime if the server declares none
-	Most    time.Duration // no lifetime is longer
-	Least   time.Duration // no lifetime is shorter, whatever the server declares
-	HTML    time.Duration // at most this for an HTML page, or binary data, without one rule
-	Aged    time.Duration // the least lifetime if the server declares none, or if the Age alone makes the answer stale
+	// Default is the lifetime if the server declares none.
+	Default time.Duration
+	// Max is the longest lifetime.
+	Max time.Duration
+	// Min is the shortest lifetime, whatever the server declares. It is also how far
+	// the clocks of a fleet may differ: a record from further in the future has expired.
+	Min time.Duration
+	// MaxHTML is the longest lifetime of an HTML page, or of binary data, without one
+	// rule.
+	MaxHTML time.Duration
+	// MinStale is the shortest lifetime of an answer that is stale by its Age alone, and
+	// of an answer without a declared lifetime.
+	MinStale time.Duration
 }
 
-// Retry bounds the time to the next fetch after an answer that is not a file.
+// Retry bounds the time to the next fetch while the file is unreachable. This time is the
+// backoff: it is Min after the first failed fetch and doubles with each further one. From
+// the second on it is drawn at random from the upper half of the doubled time: with a Min of
+// one minute it is 1m, 1m to 2m, 2m to 4m, and so on. A longer Retry-After of the server
+// is obeyed. A shorter one is obeyed by the first three failed fetches of an outage, and these
+// do not double the time.
 type Retry struct {
-	First   time.Duration // after the first failure; doubles with each further one
-	Day     time.Duration // the longest time that doubling reaches within the first day of an outage
-	Later   time.Duration // the longest time that doubling reaches after that day
-	After   time.Duration // the longest Retry-After that is obeyed
-	Beyond  time.Duration // after too many redirects
-	Refused time.Duration // after a redirect to an address or host that is refused
+	// Min is the shortest backoff, at least a second.
+	Min time.Duration
+	// MaxFirstDay is the longest backoff within the first day of an outage.
+	MaxFirstDay time.Duration
+	// MaxLater is the longest backoff after the first day of an outage.
+	MaxLater time.Duration
+	// MaxRetryAfter is the longest Retry-After that is obeyed. A longer one counts as this.
+	MaxRetryAfter time.Duration
+	// AfterTooManyRedirects is the time to the next fetch after too many redirects.
+	AfterTooManyRedirects time.Duration
+	// AfterRefusedRedirect is the time to the next fetch after a redirect to an address
+	// or a host that is refused.
+	AfterRefusedRedirect time.Duration
 }
 
 // Phase is a part of an outage.
 type Phase struct {
-	Until      time.Duration // its end, by the observed length of the outage; 0: none
-	UseCopy    bool          // a copy past its lifetime governs, if there is one
-	CopyClause string        // the clause such a copy rests on
-	Otherwise  Verdict       // what holds without a copy
-	Answering  bool          // Otherwise Allow holds only if a server answered in this outage; else Defer
-	Clause     string        // the clause Otherwise rests on; Defer rests on the clause of the last answer
-	Every      time.Duration // the time between fetches while a copy governs; 0: Profile.Retry doubles
-	EveryBare  time.Duration // the time between fetches while no copy governs; 0: Profile.Retry doubles
+	// Until is the end of the phase, by the observed length of the outage. Zero means
+	// that the phase has no end.
+	Until time.Duration
+	// UseCopy lets a copy that has expired decide, if there is one.
+	UseCopy bool
+	// CopyClause is the clause that a decision by an expired copy rests on.
+	CopyClause string
+	// WithoutCopy is the verdict if no copy decides.
+	WithoutCopy Verdict
+	// NeedsAnswer makes WithoutCopy Defer unless a server has answered in this outage, if
+	// WithoutCopy is Allow.
+	NeedsAnswer bool
+	// Clause is the clause that WithoutCopy rests on. Defer rests on the clause of the
+	// last answer instead.
+	Clause string
+	// IntervalWithCopy is the time between fetches if UseCopy is set and there is a copy. Zero
+	// means the backoff of Profile.Retry.
+	IntervalWithCopy time.Duration
+	// Interval is the time between fetches otherwise. Zero means the
+	// backoff of Profile.Retry.
+	Interval time.Duration
 }
 
 // Clone returns a copy that shares nothing with p. Package fetcher keeps a clone. A
@@ -116,8 +155,8 @@ func (p *Profile) Clone() *Profile {
 	return &c
 }
 
-// Check reports what does not make sense in a profile that was changed by hand.
-func (p *Profile) Check() error {
+// Validate reports what does not make sense in a profile that was changed by hand.
+func (p *Profile) Validate() error {
 	switch {
 	case p.Name == "":
 		return errors.New("policy: Name is empty; want a name, which the keys of stored records contain")
@@ -125,28 +164,49 @@ func (p *Profile) Check() error {
 		return fmt.Errorf("policy: Limit is %d bytes; RFC 9309, section 2.5, asks for at least %d", p.Limit, leastLimit)
 	case p.Hops < 1:
 		return fmt.Errorf("policy: Hops is %d; want 1 or more", p.Hops)
-	case p.Fresh.Least < time.Second || p.Fresh.Most < p.Fresh.Least || p.Fresh.Default < p.Fresh.Least:
-		return fmt.Errorf("policy: Fresh is %+v; want 1s <= Least <= Default and Most", p.Fresh)
-	case p.Beyond == Successful || slices.Contains(slices.Collect(maps.Values(p.Failures)), Successful):
-		return errors.New("policy: Beyond or Failures says Successful; want another Access, because there is no file")
+	case p.Fresh.Min < time.Second || p.Fresh.Max < p.Fresh.Min || p.Fresh.Default < p.Fresh.Min || min(p.Fresh.MaxHTML, p.Fresh.MinStale) < 0:
+		return fmt.Errorf("policy: Fresh is %+v; want 1s <= Min <= Default and Max, and nothing negative", p.Fresh)
+	case p.TooManyRedirects == Successful || slices.Contains(slices.Collect(maps.Values(p.Failures)), Successful):
+		return errors.New("policy: TooManyRedirects or Failures says Successful; want another Access, because there is no file")
 	case !p.phasesOrdered():
-		return fmt.Errorf("policy: Outage is %+v; want each phase to end after the one before, and one without an end last", p.Outage)
-	case p.Retry.First < time.Second || p.Retry.Day < p.Retry.First || p.Retry.Later < p.Retry.First:
-		return fmt.Errorf("policy: Retry is %v; want 1s <= First <= Day and Later", p.Retry)
+		return fmt.Errorf("policy: Outage is %+v; want each phase to end after the one before, one without an end last, and nothing negative", p.Outage)
+	case p.Retry.Min < time.Second || min(p.Retry.MaxFirstDay, p.Retry.MaxLater) < p.Retry.Min,
+		min(p.Retry.MaxRetryAfter, p.Retry.AfterTooManyRedirects, p.Retry.AfterRefusedRedirect) < 0:
+		return fmt.Errorf("policy: Retry is %+v; want 1s <= Min <= MaxFirstDay and MaxLater, and nothing negative", p.Retry)
+	}
+	for _, r := range p.Status {
+		if err := r.validate(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// phasesOrdered reports whether each phase of an outage ends after the one before, and only
-// the last one has no end.
+// validate reports what does not make sense in a rule.
+func (r StatusRule) validate() error {
+	switch {
+	case r.From > r.To:
+		return fmt.Errorf("policy: a rule of Status is from %d to %d; want From <= To", r.From, r.To)
+	case r.Access == Successful && (r.From < 200 || r.To > 299):
+		return fmt.Errorf("policy: the rule of Status from %d to %d says Successful; want that for 200 to 299 only", r.From, r.To)
+	case r.Interval < 0 || r.Keep < 0 && r.Keep != UntilExpiry:
+		return fmt.Errorf("policy: the rule of Status from %d to %d has Interval %v and Keep %v; want nothing negative but UntilExpiry", r.From, r.To, r.Interval, r.Keep)
+	}
+	return nil
+}
+
+// phasesOrdered reports whether each phase of an outage ends after the one before, only the
+// last one has no end, and no interval is negative.
 func (p *Profile) phasesOrdered() bool {
-	for i := 1; i < len(p.Outage); i++ {
-		before, until := p.Outage[i-1].Until, p.Outage[i].Until
-		if before <= 0 || until != 0 && until <= before {
+	var end time.Duration
+	for i, ph := range p.Outage {
+		last := i == len(p.Outage)-1
+		if last != (ph.Until == 0) || !last && ph.Until <= end || min(ph.Interval, ph.IntervalWithCopy) < 0 {
 			return false
 		}
+		end = ph.Until
 	}
-	return len(p.Outage) == 0 || p.Outage[len(p.Outage)-1].Until == 0
+	return true
 }
 
 // statusRule returns the first rule for a status, or one that says Unreachable. A number
@@ -167,5 +227,5 @@ func (p *Profile) phase(lasted time.Duration) Phase {
 			return ph
 		}
 	}
-	return Phase{Otherwise: Defer}
+	return Phase{WithoutCopy: Defer}
 }

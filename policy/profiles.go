@@ -23,11 +23,11 @@ const (
 // baseProfile returns what most profiles share. It defers for as long as an outage lasts.
 func baseProfile(name string, d matcher.Dialect) *Profile {
 	return &Profile{
-		Name: name, Dialect: d, Limit: leastLimit, Hops: 5, Beyond: Unavailable, Conditional: true,
-		Fresh: Fresh{Default: day, Most: day, Least: time.Minute, HTML: time.Hour, Aged: time.Hour},
+		Name: name, Dialect: d, Limit: leastLimit, Hops: 5, TooManyRedirects: Unavailable, Conditional: true,
+		Fresh: Fresh{Default: day, Max: day, Min: time.Minute, MaxHTML: time.Hour, MinStale: time.Hour},
 		Retry: Retry{
-			First: time.Minute, Day: time.Hour, Later: 6 * time.Hour, After: day,
-			Beyond: time.Hour, Refused: time.Hour,
+			Min: time.Minute, MaxFirstDay: time.Hour, MaxLater: 6 * time.Hour, MaxRetryAfter: day,
+			AfterTooManyRedirects: time.Hour, AfterRefusedRedirect: time.Hour,
 		},
 		Outage: []Phase{deferring(patience, 0), deferring(0, time.Hour)},
 	}
@@ -51,9 +51,9 @@ func statusTable(clientErrors ...[]StatusRule) []StatusRule {
 // Keep of 404 and 410, and the Keep of the other statuses.
 func absentRules(gone, denied time.Duration) []StatusRule {
 	return []StatusRule{
-		{From: 404, To: 404, Access: Unavailable, Clause: "2.3.1.3", Again: day, Keep: gone},
-		{From: 410, To: 410, Access: Unavailable, Clause: "2.3.1.3", Again: day, Keep: gone},
-		{From: 400, To: 499, Access: Unavailable, Clause: "2.3.1.3", Again: time.Hour, Keep: denied},
+		{From: 404, To: 404, Access: Unavailable, Clause: "2.3.1.3", Interval: day, Keep: gone},
+		{From: 410, To: 410, Access: Unavailable, Clause: "2.3.1.3", Interval: day, Keep: gone},
+		{From: 400, To: 499, Access: Unavailable, Clause: "2.3.1.3", Interval: time.Hour, Keep: denied},
 	}
 }
 
@@ -63,7 +63,7 @@ func absentRules(gone, denied time.Duration) []StatusRule {
 func notNowRules() (rules []StatusRule) {
 	for _, m := range status.List {
 		if m.Robots != status.Unreachable {
-			rules = append(rules, StatusRule{From: m.From, To: m.To, Clause: "house", Answers: m.Robots == status.NotNow, Hold: m.Robots == status.Hold})
+			rules = append(rules, StatusRule{From: m.From, To: m.To, Clause: "house", Answers: m.Robots == status.NotNow, Patience: m.Robots == status.Hold})
 		}
 	}
 	return rules
@@ -71,12 +71,12 @@ func notNowRules() (rules []StatusRule) {
 
 // holding reads a status as an answer that asks for patience: a house rule.
 func holding(status int) StatusRule {
-	return StatusRule{From: status, To: status, Clause: "house", Hold: true}
+	return StatusRule{From: status, To: status, Clause: "house", Patience: true}
 }
 
 // deferring is a phase in which nothing may be accessed, with or without a copy.
 func deferring(until, every time.Duration) Phase {
-	return Phase{Until: until, EveryBare: every, Otherwise: Defer}
+	return Phase{Until: until, Interval: every, WithoutCopy: Defer}
 }
 
 // RFC9309 returns the default profile. Where the RFC says MAY it takes what
@@ -86,10 +86,10 @@ func deferring(until, every time.Duration) Phase {
 // outage although it is a 4xx: a house rule.
 func RFC9309() *Profile {
 	p := baseProfile("rfc9309", matcher.Dialect{})
-	p.Status = statusTable(notNowRules(), absentRules(0, Lifetime))
+	p.Status = statusTable(notNowRules(), absentRules(0, UntilExpiry))
 	p.Outage = []Phase{
-		{Until: patience, UseCopy: true, CopyClause: "2.4", Otherwise: Defer},
-		{UseCopy: true, CopyClause: "2.3.1.4", Otherwise: Allow, Answering: true, Clause: "2.3.1.4", Every: day, EveryBare: time.Hour},
+		{Until: patience, UseCopy: true, CopyClause: "2.4", WithoutCopy: Defer},
+		{UseCopy: true, CopyClause: "2.3.1.4", WithoutCopy: Allow, NeedsAnswer: true, Clause: "2.3.1.4", IntervalWithCopy: day, Interval: time.Hour},
 	}
 	return p
 }
@@ -99,8 +99,8 @@ func RFC9309() *Profile {
 // for as long as it takes.
 func Strict() *Profile {
 	p := baseProfile("strict", matcher.Dialect{})
-	p.Beyond = Unreachable
-	p.Status = statusTable(notNowRules(), []StatusRule{holding(400), holding(401), holding(403)}, absentRules(0, Lifetime))
+	p.TooManyRedirects = Unreachable
+	p.Status = statusTable(notNowRules(), []StatusRule{holding(400), holding(401), holding(403)}, absentRules(0, UntilExpiry))
 	return p
 }
 
@@ -110,14 +110,14 @@ func Strict() *Profile {
 // conditional, and a server that answers 5xx in place of a 404 is found out.
 func Google() *Profile {
 	p := baseProfile("google", matcher.Google())
-	p.Conditional, p.Probe = false, true
-	p.Fresh.Most = 7 * day // "increase or decrease" by max-age
+	p.Conditional, p.ProbeMissing = false, true
+	p.Fresh.Max = 7 * day // "increase or decrease" by max-age
 	busy := []StatusRule{{From: 429, To: 429, Clause: "house", Answers: true}}
-	p.Status = statusTable(busy, absentRules(0, Lifetime))
+	p.Status = statusTable(busy, absentRules(0, UntilExpiry))
 	p.Outage = []Phase{
 		deferring(12*time.Hour, 0),
-		{Until: patience, UseCopy: true, CopyClause: "house", Otherwise: Allow, Clause: "house"},
-		{Otherwise: Allow, Answering: true, Clause: "2.3.1.4", EveryBare: time.Hour},
+		{Until: patience, UseCopy: true, CopyClause: "house", WithoutCopy: Allow, Clause: "house"},
+		{WithoutCopy: Allow, NeedsAnswer: true, Clause: "2.3.1.4", Interval: time.Hour},
 	}
 	return p
 }
@@ -131,7 +131,7 @@ func Google2019() *Profile {
 	p.Name, p.Status = "google2019", statusTable(absentRules(0, 0))
 	p.Outage = []Phase{
 		deferring(patience, 0),
-		{UseCopy: true, CopyClause: "2.3.1.4", Otherwise: Allow, Clause: "2.3.1.4", Every: day, EveryBare: time.Hour},
+		{UseCopy: true, CopyClause: "2.3.1.4", WithoutCopy: Allow, Clause: "2.3.1.4", IntervalWithCopy: day, Interval: time.Hour},
 	}
 	return p
 }
@@ -151,14 +151,14 @@ func Draft2019() *Profile {
 // and a copy lives for seven days or until Expires.
 func Koster1996() *Profile {
 	p := baseProfile("koster1996", matcher.Koster1996())
-	p.Hops, p.Beyond = 10, Unreachable
+	p.Hops, p.TooManyRedirects = 10, Unreachable
 	p.Status = statusTable([]StatusRule{
-		{From: 404, To: 404, Access: Unavailable, Clause: "2.3.1.3", Again: day},
-		{From: 401, To: 401, Access: Restricted, Clause: "house", Again: day},
-		{From: 403, To: 403, Access: Restricted, Clause: "house", Again: day},
-		{From: 400, To: 499, Clause: "house", Hold: true},
+		{From: 404, To: 404, Access: Unavailable, Clause: "2.3.1.3", Interval: day},
+		{From: 401, To: 401, Access: Restricted, Clause: "house", Interval: day},
+		{From: 403, To: 403, Access: Restricted, Clause: "house", Interval: day},
+		{From: 400, To: 499, Clause: "house", Patience: true},
 	})
-	p.Fresh.Default, p.Fresh.Most = 7*day, 365*day
+	p.Fresh.Default, p.Fresh.Max = 7*day, 365*day
 	return p
 }
 

@@ -71,6 +71,7 @@ var everyEvent = []struct{ name, event, want string }{
 	{"2.2.1/no_rule", "200 empty", emptyFile},
 	{"2.2.1/a_page", "200 html", emptyFile},
 	{"house/204", "204 others", emptyFile},
+	{"house/204_that_declares_a_length", "204 + Content-Length: 99", emptyFile},
 	{"house/202_with_rules", "202 others", newFile},
 	{"house/202_without", "202 html", unreachable},
 	{"2.3.1.4/206", "206 others", unreachable},
@@ -82,7 +83,7 @@ var everyEvent = []struct{ name, event, want string }{
 	{"2.3.1.4/300", "300 + Location: /x", unreachable},
 	{"2.3.1.4/305", "305", unreachable},
 	{"2.3.1.4/306", "306", unreachable},
-	{"2.3.1.4/a_redirect_refused", "302 redirect_refused", unreachable},
+	{"2.3.1.4/a_redirect_refused", "302 egress", unreachable},
 	{"2.3.1.3/404", "404", notFound},
 	{"2.3.1.3/410", "410", gone},
 	{"2.3.1.3/401", "401", shut},
@@ -110,7 +111,7 @@ var everyEvent = []struct{ name, event, want string }{
 	{"2.3.1.4/tls", "tls", unreachable},
 	{"2.3.1.4/timeout", "timeout", unreachable},
 	{"2.3.1.4/protocol", "protocol", unreachable},
-	{"2.3.1.4/another_failure", "network", unreachable},
+	{"2.3.1.4/another_failure", "other", unreachable},
 }
 
 // TestEveryEventInEveryState checks the decision of each profile right after each event
@@ -318,9 +319,9 @@ func TestOwnProfile(t *testing.T) {
 	p := policy.RFC9309()
 	p.Name = "own"
 	p.Failures = map[policy.Class]policy.Access{policy.DNS: policy.Unavailable, policy.TLS: policy.Restricted}
-	p.Status = append([]policy.StatusRule{{From: 530, To: 530, Access: policy.Unavailable, Clause: "house", Again: 2 * time.Hour}}, p.Status...)
+	p.Status = append([]policy.StatusRule{{From: 530, To: 530, Access: policy.Unavailable, Clause: "house", Interval: 2 * time.Hour}}, p.Status...)
 	p.Hops = 7
-	if err := p.Check(); err != nil {
+	if err := p.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	play(t, p, story{"house/own_tables", `
@@ -336,7 +337,12 @@ func TestOwnProfile(t *testing.T) {
 		24h:  503       -> defer 2.3.1.4; next 1m
 		999d: 503       -> defer 2.3.1.4`})
 	p = policy.RFC9309()
-	p.Name, p.Beyond = "careful", policy.Unreachable
+	p.Name, p.Status = "plain", []policy.StatusRule{{From: 200, To: 299, Access: policy.Successful}}
+	play(t, p, story{"2.3.1.1/a_204_has_no_content_whatever_it_declares", `
+		0: 204 + Content-Length: 99 -> allow 2.2.1; next 24h
+		0: 205 + Content-Length: 99 -> allow 2.2.1; next 1m`})
+	p = policy.RFC9309()
+	p.Name, p.TooManyRedirects = "careful", policy.Unreachable
 	play(t, p, story{"2.3.1.2/too_many_redirects_prove_that_there_is_a_server", `
 		0:      301 after 5 + Location: /x -> defer 2.3.1.2; next 1h
 		to 31d: 301 after 5 + Location: /x -> allow 2.3.1.4; next 1h`})
@@ -360,10 +366,12 @@ func TestClone(t *testing.T) {
 	}
 }
 
-func TestCheck(t *testing.T) {
+// TestValidate checks that Validate accepts each profile, and finds each number that makes no
+// sense.
+func TestValidate(t *testing.T) {
 	for _, name := range names {
-		if err := profile(t, name).Check(); err != nil {
-			t.Errorf("%s does not pass its own check: %v", name, err)
+		if err := profile(t, name).Validate(); err != nil {
+			t.Errorf("%s is not valid: %v", name, err)
 		}
 	}
 	for _, tt := range []struct {
@@ -374,33 +382,46 @@ func TestCheck(t *testing.T) {
 		{"2.5/less_than_500_KiB", func(p *policy.Profile) { p.Limit = 500<<10 - 1 }},
 		{"2.3.1.2/negative_hops", func(p *policy.Profile) { p.Hops = -1 }},
 		{"2.3.1.2/no_hops", func(p *policy.Profile) { p.Hops = 0 }},
-		{"2.4/no_floor", func(p *policy.Profile) { p.Fresh.Least = 0 }},
-		{"2.4/lifetimes_out_of_order", func(p *policy.Profile) { p.Fresh.Most = time.Second }},
+		{"2.4/no_floor", func(p *policy.Profile) { p.Fresh.Min = 0 }},
+		{"2.4/lifetimes_out_of_order", func(p *policy.Profile) { p.Fresh.Max = time.Second }},
 		{"2.4/default_under_the_floor", func(p *policy.Profile) { p.Fresh.Default = time.Second }},
-		{"house/no_first_retry", func(p *policy.Profile) { p.Retry.First = 0 }},
-		{"house/retries_out_of_order", func(p *policy.Profile) { p.Retry.Later = time.Second }},
+		{"house/no_first_retry", func(p *policy.Profile) { p.Retry.Min = 0 }},
+		{"house/retries_out_of_order", func(p *policy.Profile) { p.Retry.MaxLater = time.Second }},
 		{"2.3.1.4/a_phase_without_an_end_that_is_not_the_last", func(p *policy.Profile) { p.Outage[0].Until = 0 }},
 		{"2.3.1.4/a_last_phase_that_ends", func(p *policy.Profile) { p.Outage[len(p.Outage)-1].Until = 99 * 24 * time.Hour }},
 		{"2.3.1.4/phases_out_of_order", func(p *policy.Profile) { p.Outage[1].Until = time.Hour }},
 		{"2.3.1.4/two_phases_that_end_together", func(p *policy.Profile) { p.Outage = []policy.Phase{{Until: 9}, {Until: 9}, {}} }},
 		{"2.3.1.4/a_failure_that_succeeds", func(p *policy.Profile) { p.Failures = map[policy.Class]policy.Access{policy.DNS: policy.Successful} }},
-		{"2.3.1.2/redirects_that_succeed", func(p *policy.Profile) { p.Beyond = policy.Successful }},
+		{"2.3.1.2/redirects_that_succeed", func(p *policy.Profile) { p.TooManyRedirects = policy.Successful }},
+		{"2.3.1/a_range_that_ends_before_it_begins", func(p *policy.Profile) { p.Status[0].From, p.Status[0].To = 203, 202 }},
+		{"2.3.1/an_error_that_succeeds", func(p *policy.Profile) { p.Status[0].To = 300 }},
+		{"2.3.1/a_1xx_that_succeeds", func(p *policy.Profile) { p.Status[0].From = 199 }},
+		{"2.3.1/a_negative_interval", func(p *policy.Profile) { p.Status[0].Interval = -1 }},
+		{"2.3.1/a_copy_kept_for_a_negative_time", func(p *policy.Profile) { p.Status[0].Keep = policy.UntilExpiry - 1 }},
+		{"2.4/a_negative_lifetime_of_a_page", func(p *policy.Profile) { p.Fresh.MaxHTML = -1 }},
+		{"2.4/a_negative_lifetime_of_a_stale_answer", func(p *policy.Profile) { p.Fresh.MinStale = -1 }},
+		{"house/a_negative_retry_after", func(p *policy.Profile) { p.Retry.MaxRetryAfter = -1 }},
+		{"house/a_negative_time_after_redirects", func(p *policy.Profile) { p.Retry.AfterTooManyRedirects = -1 }},
+		{"house/a_negative_time_after_a_refused_redirect", func(p *policy.Profile) { p.Retry.AfterRefusedRedirect = -1 }},
+		{"2.3.1.4/a_negative_interval_with_a_copy", func(p *policy.Profile) { p.Outage[0].IntervalWithCopy = -1 }},
+		{"2.3.1.4/a_negative_interval_without_a_copy", func(p *policy.Profile) { p.Outage[1].Interval = -1 }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := policy.RFC9309()
 			tt.change(p)
-			if err := p.Check(); err == nil {
-				t.Errorf("Check of %+v:\ngot  nil\nwant an error", p)
+			if err := p.Validate(); err == nil {
+				t.Errorf("Validate of %+v:\ngot  nil\nwant an error", p)
 			}
 		})
 	}
 	edges := policy.RFC9309()
 	edges.Hops = 1
-	edges.Fresh = policy.Fresh{Default: time.Second, Most: time.Second, Least: time.Second}
-	edges.Retry = policy.Retry{First: time.Second, Day: time.Second, Later: time.Second}
+	edges.Fresh = policy.Fresh{Default: time.Second, Max: time.Second, Min: time.Second}
+	edges.Retry = policy.Retry{Min: time.Second, MaxFirstDay: time.Second, MaxLater: time.Second}
+	edges.Status = []policy.StatusRule{{From: 200, To: 299, Access: policy.Successful}, {From: 404, To: 404, Access: policy.Unavailable}}
 	for _, edges.Outage = range [][]policy.Phase{nil, {{Until: 1}, {}}} {
-		if err := edges.Check(); err != nil {
-			t.Errorf("Check of a profile with the smallest numbers:\ngot  %v\nwant nil", err)
+		if err := edges.Validate(); err != nil {
+			t.Errorf("Validate of a profile with the smallest numbers:\ngot  %v\nwant nil", err)
 		}
 	}
 	if p, ok := policy.ByName("bing"); ok || p != nil {

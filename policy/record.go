@@ -80,7 +80,7 @@ func (r *Record) blank() bool { return r == nil || r.profile == nil }
 // Due reports whether robots.txt must be fetched before the record is used:
 // nothing is known, the copy or the last answer has expired, or the record is
 // from the future because the clock was set back. Differences of less than
-// Fresh.Least between the clocks of a fleet are ignored.
+// Fresh.Min between the clocks of a fleet are ignored.
 func (r *Record) Due(now time.Time) bool {
 	at := nanos(now)
 	return at >= r.dueAt(at)
@@ -104,7 +104,7 @@ func (r *Record) fromFuture(now int64) bool { return r.profile.future(r.learnt, 
 
 // future reports whether at lies so far after now that the clock must have been
 // set back.
-func (p *Profile) future(at, now int64) bool { return at > addSpan(now, p.Fresh.Least) }
+func (p *Profile) future(at, now int64) bool { return at > addSpan(now, p.Fresh.Min) }
 
 // NextTry returns when the next fetch is due, unless the clock is set back: see Due.
 // It is zero for a nil Record.
@@ -168,7 +168,7 @@ func (r *Record) Robots() string {
 }
 
 // Origin returns the URL that served the copy, after redirects.
-func (r *Record) Origin() string {
+func (r *Record) ServedFrom() string {
 	if r != nil && r.copy != nil && r.copy.source.origin != "" {
 		return r.copy.source.origin
 	}

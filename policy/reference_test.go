@@ -16,7 +16,8 @@ import (
 // time of the next fetch.
 type reference struct {
 	profile        string
-	asked          time.Time     // the last fetch; zero if there was none
+	asked          time.Time     // when the last fetch was learnt; zero if there was none
+	spoken         time.Time     // when the last answer was learnt; zero if there was none
 	copied         bool          // there is a copy
 	ruled          bool          // the copy has rules, which disallow every page
 	html           bool          // the copy is an HTML page
@@ -30,7 +31,8 @@ type reference struct {
 	lasted         time.Duration // the observed length of the outage at the last fetch
 	planned        time.Time     // the next fetch
 	answered, held bool
-	failures       int
+	failures       int       // failed fetches of the outage, for the doubling
+	early          int       // failed fetches of the outage after which a shorter Retry-After is obeyed
 	first, last    time.Time // bounds of the time of the next fetch
 }
 
@@ -88,7 +90,7 @@ func (r *reference) means(a policy.Attempt) meaning {
 	}
 	m, redirect := r.own(a.Status), a.Status == 301 || a.Status == 302
 	switch {
-	case a.Err != nil && strings.Contains(a.Err.Error(), "redirect_refused"):
+	case a.Err != nil && strings.Contains(a.Err.Error(), "egress"):
 		return asRefused
 	case a.Err != nil:
 		return asBroken
@@ -116,8 +118,7 @@ func (r *reference) pretended(a policy.Attempt) bool {
 	if a.Probe == nil || r.copied || a.Served != "" && a.Served != robots || len(a.Hops) > 0 && a.Served == "" || !strings.HasPrefix(r.profile, "google") {
 		return false
 	}
-	works := a.Probe.Root/100 == 2 || a.Probe.Root/100 == 3
-	return a.Status/100 == 5 && works && a.Probe.Missing == a.Status
+	return a.Status/100 == 5 && a.Probe.Root/100 == 2 && a.Probe.Missing == a.Status
 }
 
 // validators reports whether the next request is conditional.
@@ -162,9 +163,15 @@ func (r *reference) lifetime(header string) time.Duration {
 	return life
 }
 
-// learn is Learn for an attempt with one header line.
+// learn is Learn for an attempt with one header line. It is learnt just after the record
+// before it, unless that is from the future. But a failed fetch that began before the last
+// answer changes nothing.
 func (r *reference) learn(a policy.Attempt, header string, now time.Time) {
 	m := r.means(a)
+	behind := !r.asked.Before(now) && !r.asked.After(now.Add(time.Minute))
+	if behind && r.spoken.After(now.Add(time.Microsecond)) && r.failed(m) {
+		return
+	}
 	future := r.copied && r.fetched.After(now.Add(time.Minute))
 	if future {
 		r.fetched, r.until = now, now
@@ -199,9 +206,29 @@ func (r *reference) learn(a policy.Attempt, header string, now time.Time) {
 	case asGone, asPretended, asDenied, asClosed, asBeyond:
 		r.without(m, now, future)
 	default:
-		r.fails(m, r.own(a.Status), header, now)
+		lasted, down := r.lasted, !r.down.IsZero()
+		if r.fails(m, r.own(a.Status), header, now); behind && down {
+			r.lasted = max(r.lasted, lasted)
+		}
 	}
-	r.asked = now
+	learnt := now
+	if behind {
+		learnt = r.asked.Add(1)
+	}
+	if r.asked = learnt; !r.failed(m) {
+		r.spoken = learnt
+	} else if r.spoken.After(now) {
+		r.spoken = now
+	}
+}
+
+// failed reports whether an attempt begins an outage or continues it.
+func (r *reference) failed(m meaning) bool {
+	switch m {
+	case asFile, asNothing, asConfirmed, asRefusedCondition, asGone, asPretended, asDenied, asClosed, asBeyond:
+		return false
+	}
+	return true
 }
 
 // reached ends an outage.
@@ -228,7 +255,7 @@ func (r *reference) without(m meaning, now time.Time, future bool) {
 	case asGone:
 		again = days
 	case asPretended:
-		r.clause, again = "house", days
+		r.clause, again = "house", time.Hour
 	case asClosed:
 		r.access, r.clause, again = policy.Restricted, "house", days
 	case asBeyond:
@@ -256,7 +283,7 @@ func (r *reference) without(m meaning, now time.Time, future bool) {
 // body broke off.
 func (r *reference) fails(m, status meaning, header string, now time.Time) {
 	if r.down.IsZero() {
-		r.down, r.failures, r.lasted = now, 0, 0
+		r.down, r.failures, r.early, r.lasted = now, 0, 0, 0
 	} else if !r.held {
 		r.lasted += min(max(now.Sub(r.asked), 0), max(2*r.planned.Sub(r.asked), time.Hour))
 	}
@@ -280,7 +307,7 @@ func (r *reference) fails(m, status meaning, header string, now time.Time) {
 		step = 6 * time.Hour
 	}
 	step = min(step, time.Minute<<min(r.failures, 20))
-	first, last := step/2, step
+	first, last := max(step/2, time.Minute), step
 	switch {
 	case r.lasted >= 30*days && r.copied && (r.profile == "rfc9309" || r.profile == "google2019" || r.profile == "draft2019"):
 		first, last = days, days
@@ -289,10 +316,16 @@ func (r *reference) fails(m, status meaning, header string, now time.Time) {
 	case m == asRefused || m == asShut:
 		first, last = time.Hour, time.Hour
 	}
-	asked := map[string]time.Duration{" + Retry-After: 7200": 2 * time.Hour, " + Retry-After: 99999999999999999999": days}[header]
-	least := max(asked, time.Minute)
-	r.next(now, max(first, least), max(last, least))
+	asked := map[string]time.Duration{
+		" + Retry-After: 5": 5 * time.Second, " + Retry-After: 7200": 2 * time.Hour, " + Retry-After: 99999999999999999999": days,
+	}[header]
+	if asked > 0 && asked < first && r.failures+r.early < 3 {
+		r.early++
+		r.next(now, asked, asked)
+		return
+	}
 	r.failures++
+	r.next(now, max(first, asked), max(last, asked))
 }
 
 // rules returns the decision by the rules of the copy.

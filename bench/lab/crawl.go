@@ -132,7 +132,7 @@ func newCrawl(t *testing.T, w *world, s settings) *crawl {
 	limits := pace.Default()
 	limits.MaxWait = 1 // nobody waits: a host that is not ready is visited again at RetryAt
 	profile := policy.RFC9309()
-	profile.Fresh.Least = s.least
+	profile.Fresh.Min = s.least
 	if s.spoil != nil {
 		s.spoil(profile, limits)
 	}

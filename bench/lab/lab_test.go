@@ -123,12 +123,12 @@ func TestOracle(t *testing.T) {
 		{"6/rest_too_early", false, func(_ *policy.Profile, l *pace.Limits) { l.Gap = 2 * time.Second }},
 		{"2.2/dialect", false, func(p *policy.Profile, _ *pace.Limits) { p.Dialect = matcher.Koster1996() }},
 		{"2.4/lifetime", false, func(p *policy.Profile, _ *pace.Limits) { p.Fresh.Default = 23 * time.Hour }},
-		{"2.4/least", false, func(p *policy.Profile, _ *pace.Limits) { p.Fresh.Least = time.Hour }},
-		{"2.4/html", false, func(p *policy.Profile, _ *pace.Limits) { p.Fresh.HTML = 2 * time.Hour }},
+		{"2.4/least", false, func(p *policy.Profile, _ *pace.Limits) { p.Fresh.Min = time.Hour }},
+		{"2.4/html", false, func(p *policy.Profile, _ *pace.Limits) { p.Fresh.MaxHTML = 2 * time.Hour }},
 		{"2.3.1.2/hops", false, func(p *policy.Profile, _ *pace.Limits) { p.Hops = 1 }},
 		{"2.3.1.3/strict", false, func(p *policy.Profile, _ *pace.Limits) { p.Status = policy.Strict().Status }},
 		{"2.3.1.4/copy", false, func(p *policy.Profile, _ *pace.Limits) { p.Outage = policy.Strict().Outage }},
-		{"2.3.1.4/retry", false, func(p *policy.Profile, _ *pace.Limits) { p.Retry.First = 5 * time.Minute }},
+		{"2.3.1.4/retry", false, func(p *policy.Profile, _ *pace.Limits) { p.Retry.Min = 5 * time.Minute }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := settings{hosts: 1000, days: 3, pages: 20, seed: 2, least: time.Minute, spoil: tt.spoil}

@@ -29,7 +29,7 @@ func main() {
 	flag.Float64Var(&s.pages, "pages", 2, "`pages` that are wanted of a host, on average")
 	flag.Uint64Var(&s.seed, "seed", 1, "`number` that decides the web and the visits")
 	flag.Int64Var(&mib, "memory", 0, "most `MiB` of the memory for robots.txt; 0: 3 KiB for each host, and 64 MiB at least")
-	flag.DurationVar(&s.least, "least", time.Minute, "shortest `time` that a copy is used, Profile.Fresh.Least")
+	flag.DurationVar(&s.least, "least", time.Minute, "shortest `time` that a copy is used, Profile.Fresh.Min")
 	flag.IntVar(&s.restart, "restart", 50_000, "number of `hosts` of the restart, which runs in real time")
 	flag.Parse()
 	s.bytes, s.progress = mib<<20, os.Stderr

@@ -83,7 +83,7 @@ func (r *restart) run(web *quickWeb, path string, pages []page, admissions []mea
 	defer func() { err = errors.Join(err, store.Close()) }()
 	r.opened = time.Since(start)
 	profile := policy.RFC9309()
-	profile.Fresh.Least = time.Hour // nothing expires while this runs
+	profile.Fresh.Min = time.Hour // nothing expires while this runs
 	crawler, err := fetcher.New(agent, &fetcher.Options{Base: web, Profile: profile, Store: store, MaxBytes: 1 << 40})
 	if err != nil {
 		return 0, err

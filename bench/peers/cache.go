@@ -43,7 +43,7 @@ func cacheSuites(t *testing.T, folder string) (bare, shipped suite) {
 	folder = filepath.Join(folder, "cache-tests")
 	selected := selection(t, filepath.Join(folder, "selection.tsv"))
 	least := policy.RFC9309()
-	least.Fresh.Default, least.Fresh.Least, least.Fresh.Aged = time.Second, time.Second, 0
+	least.Fresh.Default, least.Fresh.Min, least.Fresh.MinStale = time.Second, time.Second, 0
 	bare = suite{name: "http cache-tests", about: aboutBare, reasons: bareReasons}
 	shipped = suite{name: "http cache-tests, with limits", about: aboutShipped, reasons: shippedReasons}
 	eachLine(t, filepath.Join(folder, "tests.jsonl"), func(c cacheTest) {

@@ -28,7 +28,7 @@ func smallWeb() (*web.Web, *fetcher.Options) {
 	// Fetch the robots.txt of a site that is down again after a second. For the real
 	// web the default of a minute is better.
 	hasty := policy.RFC9309()
-	hasty.Retry.First, hasty.Fresh.Least = time.Second, time.Second
+	hasty.Retry.Min = time.Second
 	return local, &fetcher.Options{
 		Base:    local.Transport(),
 		Profile: hasty,

@@ -101,7 +101,7 @@ func (c *crawler) retrieve(robots string, old *policy.Record) policy.Attempt {
 	for {
 		// The validators belong to the URL that the copy came from.
 		var header http.Header
-		if a.Served == old.Origin() {
+		if a.Served == old.ServedFrom() {
 			header = old.Validators()
 		}
 		resp, body, err := c.get(a.Served, header)

@@ -16,9 +16,9 @@ func TestRun(t *testing.T) {
 		`DISALLOW http://shop.example/cart/1: line 2 "Disallow: /cart" in group "*"`,
 		`ALLOW http://shop.example/cart/help: line 3 "Allow: /cart/help"`,
 		`DISALLOW http://moved.example/cart/2: line 2 "Disallow: /cart" in group "*" of http://moved.example/robots.txt (served by http://shop.example/robots.txt)`,
-		"ALLOW http://round.example/: http://round.example/robots.txt is unavailable (redirects in a loop) [RFC 9309, section 2.3.1.2",
+		"ALLOW http://round.example/: http://round.example/robots.txt counts as missing (redirects in a loop) [RFC 9309, section 2.3.1.2",
 		"DEFER http://busy.example/: http://busy.example/robots.txt is unreachable (status 503",
-		"ALLOW http://plain.example/: http://plain.example/robots.txt is unavailable (status 404",
+		"ALLOW http://plain.example/: there is no robots.txt (status 404",
 		"DEFER http://lost.test/: http://lost.test/robots.txt is unreachable (dns: ",
 		"    fetched: 200 OK\n",
 	} {
