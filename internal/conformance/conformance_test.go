@@ -165,6 +165,107 @@ func TestProofs(t *testing.T) {
 	})
 }
 
+// namedInPage finds the tests that a page names, each as FOLDER `NAME`.
+var namedInPage = regexp.MustCompile("([a-z/]+)\\s+`([^`]+)`")
+
+// TestProofsRan checks that each test that a page of docs names as a proof has run and passed, by
+// the output of "go test -v ./..." in the file POLITE_RAN. What was skipped, for want of a server
+// for example, is listed.
+func TestProofsRan(t *testing.T) {
+	file := os.Getenv("POLITE_RAN")
+	if file == "" {
+		t.Skip("POLITE_RAN is not set: it names a file with the output of go test -v ./...")
+	}
+	output, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer output.Close()
+	results, err := readRan(output, "github.com/rfc9309/polite")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, pages := range namedProofs(t) {
+		switch got := results.result(name); {
+		case got == "SKIP":
+			t.Logf("%s was skipped: %s rests on it", name, pages)
+		case got != "PASS":
+			t.Errorf("%s, named by %s\ngot  %q\nwant PASS", name, pages, got)
+		}
+	}
+}
+
+// namedProofs returns the proofs that the pages name, each with its page. Those of other modules
+// are left out.
+func namedProofs(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	each(func(_ text, _ section, r requirement) {
+		for _, name := range r.proofs {
+			all[name] = "conformance.md"
+		}
+	})
+	for _, s := range practices() {
+		for _, p := range s.practices {
+			for _, name := range p.proofs {
+				all[name] = "best-practices.md"
+			}
+		}
+	}
+	for _, s := range promises {
+		for _, p := range s.promises {
+			for _, name := range p.proofs {
+				all[name] = "proof.md"
+			}
+		}
+	}
+	page, err := os.ReadFile(filepath.Join(root, "docs", "deviations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for part := range strings.SplitSeq(string(page), "\n## ") {
+		_, tests, _ := strings.Cut(part, "\nTests: ")
+		for _, m := range namedInPage.FindAllStringSubmatch(tests, -1) {
+			all[m[1]+"/"+m[2]] = "deviations.md"
+		}
+	}
+	for name := range all {
+		if strings.HasPrefix(name, "bench/") || strings.HasPrefix(name, "examples/") {
+			delete(all, name)
+		}
+	}
+	return all
+}
+
+// TestReadRan reads the output of tests that passed, failed, were skipped and did not run.
+func TestReadRan(t *testing.T) {
+	const output = `=== RUN   TestTable
+--- PASS: TestTable (0.00s)
+    --- PASS: TestTable/2.4/one (0.00s)
+    --- PASS: TestTable/2.4/two#01 (0.00s)
+    --- FAIL: TestTable/2.4/two (0.00s)
+    --- SKIP: TestTable/2.4/three (0.00s)
+ok  	example.com/m/policy	1.2s
+--- PASS: TestVectors (0.00s)
+    --- PASS: TestVectors/2.2/eol/001/Google (0.00s)
+ok  	example.com/m/matcher	(cached)
+--- PASS: TestSoak (0.00s)
+FAIL	example.com/m	1.2s
+`
+	results, err := readRan(strings.NewReader(output), "example.com/m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for proof, want := range map[string]string{
+		"policy/TestTable": "FAIL", "policy/2.4/one": "PASS", "policy/2.4/two": "FAIL", "policy/2.4/three": "SKIP",
+		"policy/2.4/on": "", "policy/2.4/four": "", "matcher/2.4/one": "", "vectors/2.2/eol": "PASS", "TestSoak": "PASS", "TestTable": "",
+	} {
+		if got := results.result(proof); got != want {
+			t.Errorf("%s: got %q, want %q", proof, got, want)
+		}
+	}
+}
+
 // TestDeviations checks that each profile does what its text says, or that
 // docs/deviations.md has the reason.
 func TestDeviations(t *testing.T) {
