@@ -3,6 +3,7 @@ package docs_test
 import (
 	"go/format"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -44,7 +45,7 @@ func headings(page string) map[string]bool {
 	return found
 }
 
-// TestReadme checks that the README is short and that its program is valid.
+// TestReadme checks that the README is short, and that its program is formatted and compiles.
 func TestReadme(t *testing.T) {
 	text := readPage(t, "../README.md")
 	if got := strings.Count(text, "\n"); got > 150 {
@@ -55,6 +56,18 @@ func TestReadme(t *testing.T) {
 	neat, err := format.Source([]byte(program))
 	if err != nil || string(neat) != program {
 		t.Errorf("the README's program\n%s\ngot  %v\nwant it as gofmt writes it", program, err)
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("the README's program is not compiled: ", err)
+	}
+	file := filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.Command("go", "build", "-o", os.DevNull, file)
+	build.Dir = ".."
+	if got, err := build.CombinedOutput(); err != nil {
+		t.Errorf("the README's program\n%s\ngot  %v\n%s", program, err, got)
 	}
 }
 

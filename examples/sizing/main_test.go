@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the table of docs/operations.md")
+var update = flag.Bool("update", false, "write the table of docs/numbers.md")
 
-// TestRun checks that every kind of site has a line, and that docs/operations.md has the
+// TestRun checks that every kind of site has a line, and that docs/numbers.md has the
 // same table: the bytes counted and stored, and the number of sites, within a tenth.
 func TestRun(t *testing.T) {
 	number := 1000
@@ -23,7 +23,7 @@ func TestRun(t *testing.T) {
 	if err := run(&out, number); err != nil {
 		t.Fatal(err)
 	}
-	const file, command = "../../docs/operations.md", "$ cd examples && go run ./sizing\n"
+	const file, command = "../../docs/numbers.md", "$ cd examples && go run ./sizing\n"
 	page, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

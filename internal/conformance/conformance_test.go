@@ -101,6 +101,9 @@ func TestFigures(t *testing.T) {
 				}
 				continue
 			}
+			if f.command == "" {
+				continue // TestLinks of docs follows the link
+			}
 			if day, err := time.Parse(time.DateOnly, f.date); err != nil || day.Year() < 2026 {
 				t.Errorf("figure %s: got the date %q, want one such as 2026-11-22", p.figure, f.date)
 			}

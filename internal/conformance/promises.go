@@ -11,8 +11,9 @@ const promisesHead = `# Proof
 This page is written by ` + "`go test ./internal/conformance -update`" + `. Do not edit it.
 
 Each line has a promise of Polite and the tests that fail if it is broken, as FOLDER/NAME. ` + "`go test ./FOLDER -run NAME`" + ` runs
-one of them. The name of a subtest begins with a section of RFC 9309. A promise that states an amount has the figure of
-its last measurement, with the command and the date. What each sentence of the RFC asks is in
+one of them, and ` + "`.ci/run tests`" + ` checks that each has run. The name of a subtest begins with a section of RFC 9309. A promise
+that states an amount has the figure of its last measurement, with the command and the date, or a link to the page that the
+command writes. What each sentence of the RFC asks is in
 [conformance.md](conformance.md), and what the project measures in [numbers.md](numbers.md) and [lab.md](lab.md).
 `
 
@@ -30,10 +31,14 @@ type figure struct {
 	date    string
 }
 
-// String returns the figure as a cell of a table, "" for none.
+// String returns the figure as a cell of a table, "" for none. A link needs no command,
+// which the page that it leads to has.
 func (f figure) String() string {
-	if f.text == "" {
+	switch {
+	case f.text == "":
 		return ""
+	case f.command == "":
+		return f.text
 	}
 	return fmt.Sprintf("%s: `%s`, %s", f.text, f.command, f.date)
 }
@@ -41,13 +46,18 @@ func (f figure) String() string {
 //go:embed figures.txt
 var figuresFile string
 
-// figures returns the figures of figures.txt by name. A line has a name, a text, a command and a date.
+// figures returns the figures of figures.txt by name. A line has a name, a text, a command
+// and a date, or a name and a link to the page that the command writes.
 func figures() map[string]figure {
 	all := map[string]figure{}
 	for line := range strings.Lines(figuresFile) {
 		fields := strings.Split(strings.TrimSpace(line), " | ")
-		if len(fields) == 4 && !strings.HasPrefix(line, "#") {
+		switch {
+		case strings.HasPrefix(line, "#"):
+		case len(fields) == 4:
 			all[fields[0]] = figure{fields[1], fields[2], fields[3]}
+		case len(fields) == 2 && strings.HasPrefix(fields[1], "["):
+			all[fields[0]] = figure{text: fields[1]}
 		}
 	}
 	return all
@@ -102,7 +112,7 @@ var promises = []promiseSection{
 			[]string{"cache/disk/TestKill"}},
 		{"A process whose reads of the store fail replaces no record that it has not seen.", "",
 			[]string{"fetcher/TestUnseenRecordStays"}},
-		{"An answer with no-store is never written to a store.", "",
+		{"A file or a 4xx that came with no-store is never written to a store.", "",
 			[]string{"fetcher/TestNoStore", "policy/TestNoStore"}},
 		{"Memory stays within its bound, whatever the number of authorities.", "memory",
 			[]string{"fetcher/TestMemoryOfACrowd", "internal/lru/TestHeapStaysInTheBound", "pace/TestMemoryBound"}},
@@ -122,7 +132,7 @@ var promises = []promiseSection{
 	{"Hostile sites", []promise{
 		{"A file or a pattern costs at most linear time.", "linear",
 			[]string{"matcher/TestHostile"}},
-		{"A body that decodes to a gigabyte is neither decoded nor kept.", "bomb",
+		{"Of a body that decodes to a gigabyte, at most the limit of the profile is decoded and kept.", "bomb",
 			[]string{"fetcher/TestHostileBodiesAreCheap"}},
 		{"Text of a server is quoted and bounded in every error, log and page.", "",
 			[]string{"policy/TestHostileText", "inspect/TestTextIsHarmless", "cmd/polite/TestTranscripts"}},
@@ -142,7 +152,7 @@ var promises = []promiseSection{
 			[]string{"internal/surface/TestSurface"}},
 		{"A store of your own can be tested, and a broken promise is named.", "",
 			[]string{"cache/cachetest/TestEveryBreachIsNoticed", "pace/pacetest/TestEveryBreachIsNoticed"}},
-		{"The README has a valid program and a true table of answers, and every link of the pages leads somewhere.", "",
+		{"The program of the README compiles, its table of answers is true, and every link of the pages leads somewhere.", "",
 			[]string{"docs/TestReadme", "docs/TestReadmeTable", "docs/TestLinks"}},
 	}},
 }
