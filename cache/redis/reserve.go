@@ -29,10 +29,10 @@ var (
 )
 
 var (
-	reserveScript = rueidis.NewLuaScript(sharedLua + reserveLua)
-	holdScript    = rueidis.NewLuaScript(sharedLua + holdLua)
-	reportScript  = rueidis.NewLuaScript(sharedLua + reportLua)
-	countScript   = rueidis.NewLuaScript(countLua)
+	reserveScript  = rueidis.NewLuaScript(sharedLua + reserveLua)
+	holdScript     = rueidis.NewLuaScript(sharedLua + holdLua)
+	reportScript   = rueidis.NewLuaScript(sharedLua + reportLua)
+	oldCountScript = rueidis.NewLuaScript(countLua)
 )
 
 // The spans of the scripts.
@@ -47,19 +47,17 @@ const (
 	// moveTries and moveRest are how often, and after which rest, a script is tried again while its slot moves.
 	moveTries = 15
 	moveRest  = 10 * time.Millisecond
-	// maxSpan bounds every span that is sent, so that the scripts' sums stay whole numbers.
-	maxSpan = 36 * 365 * 24 * time.Hour
 )
 
 // Reserve implements [pace.Store]. One atomic script decides, by the server's clock.
 func (s *Store) Reserve(ctx context.Context, authority string, r pace.Reservation) (pace.Grant, error) {
 	args := []string{
-		micros(r.Ahead), micros(sendTime / 2), moment(r.After), micros(r.Waited), micros(r.Life),
-		micros(r.Gap), micros(r.Keep), strconv.Itoa(r.Parallel),
+		oldMicros(r.Ahead), oldMicros(sendTime / 2), moment(r.After), oldMicros(r.Waited), oldMicros(r.Life),
+		oldMicros(r.Gap), oldMicros(r.Keep), strconv.Itoa(r.Parallel),
 	}
 	names := []string{authority}
 	for _, scope := range r.Scopes {
-		args = append(args, micros(scope.Gap), micros(scope.Keep), strconv.Itoa(scope.Parallel))
+		args = append(args, oldMicros(scope.Gap), oldMicros(scope.Keep), strconv.Itoa(scope.Parallel))
 		names = append(names, scope.Key)
 	}
 	g, way, err := s.answer(ctx, reserveScript, r.Ticket, names, args)
@@ -72,7 +70,7 @@ func (s *Store) Reserve(ctx context.Context, authority string, r pace.Reservatio
 // Hold implements [pace.Store].
 func (s *Store) Hold(ctx context.Context, authority string, h pace.Holding) (pace.Condition, error) {
 	names := append([]string{authority}, h.Scopes...)
-	g, _, err := s.answer(ctx, holdScript, h.Ticket, names, []string{micros(h.Life), moment(h.Started)})
+	g, _, err := s.answer(ctx, holdScript, h.Ticket, names, []string{oldMicros(h.Life), moment(h.Started)})
 	return g.Condition, err
 }
 
@@ -81,11 +79,11 @@ func (s *Store) Report(ctx context.Context, authority string, r pace.Report) (pa
 	health := map[pace.Health]string{pace.Failing: "failing", pace.Healthy: "healthy"}[r.Health]
 	level := "-1"
 	if r.Level >= 0 {
-		level = micros(r.Level)
+		level = oldMicros(r.Level)
 	}
 	g, _, err := s.answer(ctx, reportScript, "", []string{authority}, []string{
-		moment(r.Started), health, r.Cause, micros(r.Wait),
-		string(r.Why), level, strconv.Itoa(r.Failures), micros(r.Rest), micros(r.RestMax), r.Answered,
+		moment(r.Started), health, r.Cause, oldMicros(r.Wait),
+		string(r.Why), level, strconv.Itoa(r.Failures), oldMicros(r.Rest), oldMicros(r.RestMax), r.Answered,
 	})
 	return g.Condition, err
 }
@@ -94,7 +92,7 @@ func (s *Store) Report(ctx context.Context, authority string, r pace.Report) (pa
 // the index of the scope in the way, counted from 1; 0 is none.
 func (s *Store) answer(ctx context.Context, script *rueidis.Lua, ticket string, names, args []string) (g pace.Grant, way int, err error) {
 	keys, slots := s.paceNames(names)
-	head := append([]string{s.wakeChannel(""), ticket, micros(placePoll), micros(sendTime), micros(patience)}, names...)
+	head := append([]string{s.wakeChannel(""), ticket, oldMicros(placePoll), oldMicros(sendTime), oldMicros(patience)}, names...)
 	text, err := do(ctx, s.link, func(ctx context.Context, c rueidis.Client) (string, error) {
 		if slots > 1 && c.Mode() == rueidis.ClientModeCluster {
 			return "", nil // no script answers with an empty text
@@ -140,7 +138,7 @@ func parseAnswer(text string) (g pace.Grant, way int, err error) {
 // Count implements [pace.Store].
 func (s *Store) Count(ctx context.Context, process string, life time.Duration) (int, error) {
 	n, err := do(ctx, s.link, func(ctx context.Context, c rueidis.Client) (int64, error) {
-		return execute(ctx, c, countScript, []string{s.name("pace", "members")}, []string{process, micros(life)}).AsInt64()
+		return execute(ctx, c, oldCountScript, []string{s.name("pace", "members")}, []string{process, oldMicros(life)}).AsInt64()
 	})
 	return int(n), err
 }
@@ -190,8 +188,8 @@ func moment(d time.Duration) string {
 	return strconv.FormatInt(int64(d/time.Microsecond+min(d%time.Microsecond, 1)), 10)
 }
 
-// micros is a span in whole microseconds, rounded up.
-func micros(d time.Duration) string {
+// oldMicros is a span in whole microseconds, rounded up.
+func oldMicros(d time.Duration) string {
 	d = max(min(d, maxSpan), 0)
 	return strconv.FormatInt(int64((d+time.Microsecond-1)/time.Microsecond), 10)
 }

@@ -17,8 +17,6 @@ const (
 	// listenFor is how long a subscription lasts. A process that still has tickets then subscribes once more. A
 	// message that comes between the two is lost, and its ticket asks.
 	listenFor = time.Minute
-	// resubscribe is the rest after a subscription that failed.
-	resubscribe = time.Second
 )
 
 // A bell calls the watchers of tickets. The server's messages come on one channel for each process, over the
@@ -88,18 +86,6 @@ func (b *bell) hasWatchers(process string) bool {
 		return false
 	}
 	return true
-}
-
-// unsubscribing returns a context for Receive, so that it also ends the subscription when ctx ends.
-func unsubscribing(ctx context.Context, channel string) context.Context {
-	return rueidis.WithOnReceiveReturnHook(ctx, func(err error, c rueidis.CommandClient) error {
-		if ctx.Err() != nil {
-			work, cancel := context.WithTimeout(context.Background(), workLimit)
-			defer cancel()
-			c.Do(work, c.B().Unsubscribe().Channel(channel).Build())
-		}
-		return err
-	})
 }
 
 // ring calls the watcher of the ticket that a message names.

@@ -52,7 +52,7 @@ func (m *Memory) Lease(ctx context.Context, key, process string, life time.Durat
 				notify = append(notify, l.holder)
 			}
 		}
-		return append(notify, l.next()...)
+		return notify
 	})
 }
 
@@ -81,13 +81,13 @@ func (m *Memory) Return(ctx context.Context, key, process string, s pace.State) 
 			l.save(s, now)
 		}
 		l.leave(process)
-		return l.next()
+		return nil
 	})
 	return err
 }
 
-// do changes what is known of key in one step, answers process, and then notifies the processes
-// that change returns.
+// do changes what is known of key in one step and answers process. Then it notifies the
+// processes that change returns, and the first in the queue if nobody has the lease.
 func (m *Memory) do(ctx context.Context, key, process string, change func(l *lease, now time.Time) (notify []string)) (pace.Lease, error) {
 	if err := ctx.Err(); err != nil {
 		return pace.Lease{}, err
@@ -104,6 +104,9 @@ func (m *Memory) do(ctx context.Context, key, process string, change func(l *lea
 	now := time.Now()
 	l.expire(now)
 	notify := change(l, now)
+	if !l.held() && len(l.queue) > 0 {
+		notify = append(notify, l.queue[0].process)
+	}
 	answer := l.answer(process, now)
 	var calls []*func(string)
 	for _, p := range notify {
@@ -139,14 +142,6 @@ func (l *lease) leave(process string) {
 
 func (l *lease) save(s pace.State, now time.Time) {
 	l.state, l.saved, l.lost = s, now, time.Time{}
-}
-
-// next is the first in the queue if nobody has the lease.
-func (l *lease) next() []string {
-	if l.held() || len(l.queue) == 0 {
-		return nil
-	}
-	return []string{l.queue[0].process}
 }
 
 // answer is what process is told.

@@ -1,0 +1,506 @@
+package pacetest
+
+import (
+	"math"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rfc9309/polite/pace"
+)
+
+const (
+	// long is a life that does not end within a test.
+	long = time.Hour
+	// short is a life that ends within a test.
+	short = 200 * time.Millisecond
+)
+
+// RunLease runs the tests as subtests of t. Each subtest calls open, which returns a store
+// without the keys of earlier subtests and closes it with t.Cleanup.
+func RunLease(t *testing.T, open func(t *testing.T) pace.LeaseStore) {
+	for _, p := range leasePromises {
+		t.Run(p.name, func(t *testing.T) { p.test(&fleetTest{t, open(t), "https://example.com"}) })
+	}
+}
+
+var leasePromises = []struct {
+	name string
+	test func(*fleetTest)
+}{
+	{"one_holder", (*fleetTest).oneHolder},
+	{"order", (*fleetTest).order},
+	{"same_call_again", (*fleetTest).sameCallAgain},
+	{"lapsed_place", (*fleetTest).lapsedPlace},
+	{"lapsed_holder", (*fleetTest).lapsedHolder},
+	{"late_call", (*fleetTest).lateCall},
+	{"renewed", (*fleetTest).renewed},
+	{"state", (*fleetTest).state},
+	{"news", (*fleetTest).news},
+	{"keys", (*fleetTest).keys},
+	{"any_text", (*fleetTest).anyText},
+	{"any_span", (*fleetTest).anySpan},
+	{"at_once", (*fleetTest).atOnce},
+	{"notify_a_holder", (*fleetTest).notifyHolder},
+	{"notify_the_next", (*fleetTest).notifyNext},
+	{"notify_all", (*fleetTest).notifyAll},
+	{"count", (*fleetTest).count},
+}
+
+// A fleetTest makes calls about one key that must not fail.
+type fleetTest struct {
+	*testing.T
+	store pace.LeaseStore
+	key   string
+}
+
+// at returns a fleetTest for another key.
+func (f *fleetTest) at(key string) *fleetTest { return &fleetTest{f.T, f.store, key} }
+
+func (f *fleetTest) lease(process string, life time.Duration) pace.Lease {
+	f.Helper()
+	l, err := f.store.Lease(f.Context(), f.key, process, life)
+	if err != nil {
+		f.Fatalf("Lease(%.50q, %.50q, %v) = %v", f.key, process, life, err)
+	}
+	f.check(process, l)
+	return l
+}
+
+func (f *fleetTest) keep(process string, life time.Duration, s pace.State, tell bool) pace.Lease {
+	f.Helper()
+	l, err := f.store.Keep(f.Context(), f.key, process, life, s, tell)
+	if err != nil {
+		f.Fatalf("Keep(%.50q, %.50q, %v) = %v", f.key, process, life, err)
+	}
+	f.check(process, l)
+	return l
+}
+
+func (f *fleetTest) giveBack(process string, s pace.State) {
+	f.Helper()
+	if err := f.store.Return(f.Context(), f.key, process, s); err != nil {
+		f.Fatalf("Return(%.50q, %.50q) = %v", f.key, process, err)
+	}
+}
+
+// check verifies what is true of each answer.
+func (f *fleetTest) check(process string, l pace.Lease) {
+	f.Helper()
+	switch {
+	case l.Granted && (l.Ahead != 0 || l.Free != 0):
+		f.Errorf("%.50q has the lease, and is told that %d processes come first and that it is free in %v; want 0 and 0", process, l.Ahead, l.Free)
+	case l.Free < 0 || l.Age < 0 || l.Lost < 0 || l.Ahead < 0:
+		f.Errorf("%.50q gets %+v; want no span and no number below 0", process, l)
+	}
+}
+
+// granted is a Lease that must be granted.
+func (f *fleetTest) granted(process string, life time.Duration, why string) pace.Lease {
+	f.Helper()
+	l := f.lease(process, life)
+	if !l.Granted {
+		f.Fatalf("%s does not get the lease; want it granted: %s (%+v)", process, why, l)
+	}
+	return l
+}
+
+// waits is a Lease that must not be granted, with a number of processes ahead.
+func (f *fleetTest) waits(process string, life time.Duration, ahead int, why string) pace.Lease {
+	f.Helper()
+	l := f.lease(process, life)
+	if l.Granted {
+		f.Fatalf("%s gets the lease; want it to wait: %s", process, why)
+	}
+	if l.Ahead != ahead {
+		f.Errorf("%s is told that %d processes come first, want %d: %s", process, l.Ahead, ahead, why)
+	}
+	return l
+}
+
+func (f *fleetTest) oneHolder() {
+	if l := f.granted("a", long, "nobody has it"); l != (pace.Lease{Granted: true}) {
+		f.Errorf("the first lease of a key is %+v; want only Granted, since nothing is known", l)
+	}
+	l := f.waits("b", long, 1, "a has the lease")
+	if l.Free <= long/2 || l.Free > long {
+		f.Errorf("the lease of a is free in %v, want about %v, its life", l.Free, long)
+	}
+	if l.Wanted {
+		f.Error("b is told that another process is in the queue; want only b there")
+	}
+	f.waits("c", long, 2, "a has the lease and b came before")
+	if l := f.waits("b", long, 1, "a has the lease"); !l.Wanted {
+		f.Error("b is not told that c is in the queue, too")
+	}
+	if l := f.granted("a", long, "it has it already"); !l.Wanted {
+		f.Error("a holder is not told that others are in the queue")
+	}
+	f.giveBack("a", pace.State{})
+	f.granted("b", long, "a has returned the lease, and b is first")
+	f.waits("a", long, 2, "b has the lease and c came before")
+}
+
+func (f *fleetTest) order() {
+	f.granted("a", long, "nobody has it")
+	queue := []string{"b", "c", "d", "e"}
+	for i, p := range queue {
+		f.waits(p, long, i+1, "a has the lease, and the queue is in order of the first call")
+	}
+	f.giveBack("c", pace.State{Failures: 1}) // it waits no more
+	f.giveBack("a", pace.State{})
+	l := f.waits("e", long, 2, "b and d came before, even if nobody has the lease")
+	if l.Free != 0 {
+		f.Errorf("nobody has the lease, and it is free in %v; want 0", l.Free)
+	}
+	f.waits("f", long, 3, "it is new, and others are in the queue")
+	for _, p := range []string{"b", "d", "e"} {
+		if l := f.granted(p, long, "it is first in the queue"); l.State.Failures != 0 {
+			f.Error("c left the queue, and its State was saved; want only that of a holder")
+		}
+		f.giveBack(p, pace.State{})
+	}
+	f.granted("f", long, "all others have left")
+	if l := f.granted("f", long, "it has it"); l.Wanted {
+		f.Error("f is told that another process is in the queue; want none: all have left")
+	}
+}
+
+func (f *fleetTest) sameCallAgain() {
+	f.granted("a", short, "nobody has it")
+	time.Sleep(short + short/2)
+	first := f.granted("b", long, "the lease of a has ended")
+	again := f.granted("b", long, "it has it: its first answer may be lost")
+	if first.Lost == 0 || again.Lost < first.Lost {
+		f.Errorf("b is told that a was lost %v ago, and again, %v ago; want it told until b saves a State", first.Lost, again.Lost)
+	}
+	for range 3 {
+		f.waits("c", long, 1, "b has the lease: who asks again has one place")
+	}
+	f.waits("d", long, 2, "b has the lease, and c one place")
+	s := pace.State{Failures: 3}
+	for range 2 {
+		if l := f.keep("b", long, s, false); !l.Granted || l.Lost != 0 {
+			f.Errorf("Keep by the holder = %+v, want it granted and no loss", l)
+		}
+	}
+	f.giveBack("b", s)
+	if l := f.granted("c", long, "it is first"); l.Lost != 0 || l.State != s {
+		f.Errorf("after a Return the next holder gets %+v, want State %+v and no loss", l, s)
+	}
+	f.giveBack("b", pace.State{})
+	f.waits("d", long, 1, "c has the lease: a second Return by b does not end it")
+	f.giveBack("c", pace.State{})
+	if l := f.granted("d", long, "it is first"); l.State != (pace.State{}) {
+		f.Errorf("the State is %+v, want the zero State that c saved", l.State)
+	}
+}
+
+func (f *fleetTest) lapsedPlace() {
+	f.granted("a", long, "nobody has it")
+	f.waits("b", long, 1, "a has it")
+	f.waits("c", long, 2, "a has it")
+	f.waits("b", short, 1, "a has it")
+	time.Sleep(short + short/2)
+	f.waits("c", long, 1, "b has not asked for longer than the life that it gave")
+	f.waits("b", short, 2, "it has lost its place")
+	f.waits("b", long, 2, "it asks in time")
+	time.Sleep(short + short/2)
+	f.giveBack("a", pace.State{})
+	f.giveBack("c", pace.State{})
+	f.granted("b", long, "its latest call gave its place a longer life")
+}
+
+func (f *fleetTest) lapsedHolder() {
+	s := pace.State{Pause: time.Minute, Why: pace.ReasonPause, Keep: time.Hour}
+	f.granted("a", long, "nobody has it")
+	f.waits("b", long, 1, "a has it")
+	f.keep("a", short, s, false)
+	time.Sleep(2 * short)
+	if l := f.waits("c", long, 1, "b is first"); l.Lost == 0 {
+		f.Error("a process that waits is not told that the holder was lost")
+	}
+	l := f.granted("b", long, "the lease of a has ended, as that of a process that was killed")
+	if l.Lost < short/2 || l.Lost > l.Age-short/2 {
+		f.Errorf("the lease of a ended %v ago, and its State was saved %v ago; want about %v between them", l.Lost, l.Age, short)
+	}
+	if l.State != s {
+		f.Errorf("after the death of a holder the State is %+v, want the one that it saved, %+v", l.State, s)
+	}
+	f.giveBack("b", pace.State{})
+	if l := f.granted("c", long, "it is next"); l.Lost != 0 {
+		f.Errorf("the lease of a ended %v ago; want no loss, since b has saved a State", l.Lost)
+	}
+}
+
+// A process was stopped, or its calls come late.
+func (f *fleetTest) lateCall() {
+	s := pace.State{Failures: 1, Keep: time.Hour}
+	f.granted("a", short, "nobody has it")
+	f.keep("a", short, s, false)
+	time.Sleep(short + short/2)
+	if l := f.keep("a", long, pace.State{Failures: 2}, false); l.Granted {
+		f.Error("Keep brings back a lease that has ended; want it not granted")
+	}
+	f.giveBack("a", pace.State{Failures: 2})
+	if l := f.granted("b", long, "the lease of a has ended"); l.State != s || l.Lost == 0 {
+		f.Errorf("b gets %+v; want State %+v, and the lease of a lost: a late call changes nothing", l, s)
+	}
+	if l := f.keep("a", long, pace.State{Failures: 2}, false); l.Granted || l.Ahead != 1 || l.Free == 0 {
+		f.Errorf("Keep by a process that does not have the lease = %+v; want it not granted, and b ahead", l)
+	}
+	f.giveBack("a", pace.State{Failures: 2})
+	if l := f.granted("b", long, "it has it"); l.State != s || l.Wanted {
+		f.Errorf("b gets %+v; want State %+v, and nobody in the queue: calls by others change nothing", l, s)
+	}
+}
+
+func (f *fleetTest) renewed() {
+	f.granted("a", short, "nobody has it")
+	f.keep("a", long, pace.State{}, false)
+	f.waits("b", long, 1, "a has it")
+	time.Sleep(short + short/2)
+	f.waits("b", long, 1, "a has renewed its lease by Keep")
+	f.giveBack("a", pace.State{})
+	f.granted("b", short, "it is first")
+	f.granted("b", long, "it has it")
+	time.Sleep(short + short/2)
+	f.waits("a", long, 1, "b has renewed its lease by Lease")
+	f.granted("b", short, "it has it")
+	time.Sleep(short + short/2)
+	f.granted("a", long, "the latest call of b gave a shorter life")
+}
+
+func (f *fleetTest) state() {
+	for i, s := range []pace.State{
+		{SinceStart: 1, Delay: 2, Pause: 3, Why: pace.ReasonQuota, Level: 4, Failures: 5, Open: true, Rest: 6, Cause: "503 \"\x00\xff\r\nü", Took: 7, Keep: time.Hour},
+		{SinceStart: math.MaxInt64, Delay: math.MinInt64, Pause: math.MaxInt64 - 1, Level: -1, Failures: math.MaxInt64, Rest: math.MinInt64, Took: math.MaxInt64, Keep: time.Hour},
+		{},
+	} {
+		f.granted("a", long, "nobody has it")
+		l := f.keep("a", long, s, false)
+		began := time.Now()
+		if l.State != s || l.Age > time.Minute {
+			f.Errorf("Keep saves State %d as %+v, %v old; want %+v", i, l.State, l.Age, s)
+		}
+		l = f.waits("b", long, 1, "a has it")
+		if most := time.Since(began) + short; l.State != s || l.Age > most {
+			f.Errorf("a process that waits gets %+v, %v old; want %+v, at most %v old: whoever waits knows the pause", l.State, l.Age, s, most)
+		}
+		time.Sleep(short)
+		f.granted("a", long, "it has it") // saves nothing
+		if l := f.waits("b", long, 1, "a has it"); l.State != s || l.Age < short/2 {
+			f.Errorf("the State is %+v, %v old; want %+v, at least %v old: it counts from when it was saved", l.State, l.Age, s, short)
+		}
+		f.giveBack("b", s)
+		f.giveBack("a", s)
+	}
+}
+
+func (f *fleetTest) news() {
+	f.granted("a", long, "nobody has it")
+	f.keep("a", long, pace.State{Failures: 1}, true)
+	f.waits("b", long, 1, "a has it")
+	f.giveBack("a", pace.State{Failures: 2})
+	if l := f.granted("b", long, "it is first"); l.State.Failures != 2 {
+		f.Errorf("after a Return %d failures are known, want the 2 of the Return: it saves its State", l.State.Failures)
+	}
+}
+
+func (f *fleetTest) keys() {
+	keys := []string{"https://example.com", "http://example.com", "https://example.com:8443", "scope", "https://EXAMPLE.com", "https://example.com "}
+	for i, k := range keys {
+		f.at(k).granted("a", long, "no other key has this name")
+		f.at(k).keep("a", long, pace.State{Failures: i, Keep: time.Hour}, false)
+	}
+	for i, k := range keys {
+		if l := f.at(k).waits("b", long, 1, "a has it"); l.State.Failures != i {
+			f.Errorf("the State of %q is that of key %d, want %d", k, l.State.Failures, i)
+		}
+	}
+	f.at(keys[0]).giveBack("a", pace.State{})
+	f.at(keys[0]).granted("b", long, "a has returned it")
+	f.at(keys[1]).waits("b", long, 1, "a has returned another key only")
+}
+
+var texts = []string{"", " ", "a b", "*", "{a}", "}{", "a:b", "a\x00b", "\xff\xfe", "\r\n", "%7B%s", "\"'\\", "ü", "holder", string(make([]byte, 3000))}
+
+func (f *fleetTest) anyText() {
+	for i, text := range texts {
+		k := f.at(text)
+		k.granted("a", long, "no other key has this name")
+		k.keep("a", long, pace.State{Failures: i, Cause: text, Keep: time.Hour}, false)
+		if l := k.waits(text, long, 1, "a has it"); l.State.Failures != i || l.State.Cause != text {
+			f.Errorf("the State of key %.50q is %+v, want failures %d and the key as cause", text, l.State, i)
+		}
+		for _, other := range texts[:i] {
+			k.waits(other, long, 2+slices.Index(texts, other), "a process of any name has a place of its own")
+		}
+		k.giveBack("a", pace.State{})
+		k.granted(text, long, "it is first")
+	}
+}
+
+func (f *fleetTest) anySpan() {
+	f.granted("a", math.MaxInt64, "nobody has it")
+	f.keep("a", math.MaxInt64, pace.State{Keep: math.MaxInt64}, false)
+	if l := f.waits("b", math.MaxInt64, 1, "a has it"); l.Free < long {
+		f.Errorf("a lease for the longest life is free in %v", l.Free)
+	}
+	f.giveBack("a", pace.State{Failures: 7, Keep: math.MaxInt64})
+	if l := f.granted("b", long, "it is first"); l.State.Failures != 7 {
+		f.Errorf("a State to keep for the longest time is %+v, want 7 failures", l.State)
+	}
+	f.keep("b", long, pace.State{Keep: math.MinInt64}, false)
+	f.waits("a", long, 1, "b has it: a State that need not be kept does not end the lease")
+	f.keep("b", math.MinInt64, pace.State{Keep: time.Hour}, false)
+	time.Sleep(short)
+	f.granted("a", 0, "the lease of b has ended: a life below zero counts as a millisecond")
+	time.Sleep(short)
+	f.granted("c", long, "the lease of a has ended: a life of zero counts as a millisecond")
+}
+
+func (f *fleetTest) atOnce() {
+	var mu sync.Mutex
+	var holder string
+	var turns int
+	var all sync.WaitGroup
+	for i := range 20 {
+		process := string(rune('a' + i))
+		all.Go(func() {
+			for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+				l, err := f.store.Lease(f.Context(), f.key, process, long)
+				if err != nil {
+					f.Errorf("Lease = %v", err)
+					return
+				}
+				if !l.Granted {
+					continue
+				}
+				mu.Lock()
+				if holder != "" {
+					f.Errorf("%s gets the lease while %s has it: each call is one atomic step", process, holder)
+				}
+				holder = process
+				mu.Unlock()
+				time.Sleep(time.Millisecond)
+				mu.Lock()
+				holder = ""
+				turns++
+				n := turns
+				mu.Unlock()
+				if err := f.store.Return(f.Context(), f.key, process, pace.State{Failures: n}); err != nil {
+					f.Errorf("Return = %v", err)
+				}
+				return
+			}
+		})
+	}
+	all.Wait()
+	if l := f.granted("z", long, "all have returned it"); turns != 20 || l.State.Failures != 20 {
+		f.Errorf("of 20 processes %d had the lease, and the State is the one of turn %d; want 20 and 20", turns, l.State.Failures)
+	}
+}
+
+// told repeats a scene until process is told of the key, since a message may be lost. The scene
+// gets a name for each try.
+func (f *fleetTest) told(process, what string, scene func(f *fleetTest)) {
+	f.Helper()
+	keys := make(chan string, 1000)
+	stop := f.store.Notify(process, func(key string) {
+		select {
+		case keys <- key:
+		default:
+		}
+	})
+	defer stop()
+	for try := range 5 {
+		time.Sleep(50 * time.Millisecond << try) // it may take time to listen
+		for len(keys) > 0 {
+			<-keys
+		}
+		k := f.at(f.key + string(rune('0'+try)))
+		scene(k)
+		for timeout := time.After(time.Second << try); ; {
+			select {
+			case key := <-keys:
+				if key == k.key {
+					return
+				}
+				f.Errorf("%s is told of %q, want only %q", process, key, k.key)
+				continue
+			case <-timeout:
+			}
+			break
+		}
+	}
+	f.Errorf("in five tries %s is not told: %s", process, what)
+}
+
+func (f *fleetTest) notifyHolder() {
+	f.told("a", "a holder is told of each process that is new in the queue", func(f *fleetTest) {
+		f.granted("a", long, "nobody has it")
+		f.waits("b", long, 1, "a has it")
+	})
+}
+
+func (f *fleetTest) notifyNext() {
+	wait := func(f *fleetTest) {
+		f.granted("a", long, "nobody has it")
+		f.waits("b", long, 1, "a has it")
+		f.waits("c", long, 2, "a has it")
+	}
+	f.told("b", "the first in the queue is told of a Return", func(f *fleetTest) {
+		wait(f)
+		f.giveBack("a", pace.State{})
+	})
+	f.at("other").told("c", "the next in the queue is told when the first leaves it, and nobody has the lease", func(f *fleetTest) {
+		wait(f)
+		f.giveBack("a", pace.State{})
+		f.giveBack("b", pace.State{})
+	})
+	f.at("another").told("b", "the first in the queue is told by a Lease of another that nobody has the lease", func(f *fleetTest) {
+		f.granted("a", long, "nobody has it")
+		f.waits("b", long, 1, "a has it")
+		f.granted("a", short, "it has it")
+		time.Sleep(short + short/2)
+		f.waits("c", long, 1, "b came before")
+	})
+}
+
+func (f *fleetTest) notifyAll() {
+	for _, p := range []string{"b", "c"} {
+		f.at(p).told(p, "all in the queue are told if Keep says so", func(f *fleetTest) {
+			f.granted("a", long, "nobody has it")
+			f.waits("b", long, 1, "a has it")
+			f.waits("c", long, 2, "a has it")
+			f.keep("a", long, pace.State{Pause: time.Minute}, true)
+		})
+	}
+	stop := f.store.Notify("a", func(string) {})
+	stop()
+	stop() // changes nothing more
+}
+
+func (f *fleetTest) count() {
+	register := func(process string, life time.Duration, want int, why string) {
+		f.Helper()
+		n, err := f.store.Count(f.Context(), process, life)
+		if err != nil {
+			f.Fatalf("Count(%.50q) = %v", process, err)
+		}
+		if n != want {
+			f.Errorf("%d processes are registered, want %d: %s", n, want, why)
+		}
+	}
+	register("a", long, 1, "a has registered")
+	register("b", long, 2, "a and b have registered")
+	register("a", long, 2, "a has registered twice")
+	register("b", short, 2, "a and b have registered")
+	time.Sleep(short + short/2)
+	register("a", long, 1, "the life of b has ended")
+	for i, p := range texts {
+		register(p, math.MaxInt64, i+2, "each name counts")
+	}
+}
