@@ -171,12 +171,13 @@ func pieceRules(n int, target string) func(i int) string {
 	}
 }
 
-// realFiles reads at most most robots.txt files of a folder. The targets are made
-// from their rules.
+// realFiles reads at most most robots.txt files of a folder, in a random order that is always the
+// same. The targets are made from their rules.
 func realFiles(dir string, most int) ([]job, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	var jobs []job
-	for _, name := range everyNth(names, len(names)/most) {
+	for _, name := range names[:min(len(names), most)] {
 		body, err := os.ReadFile(name)
 		if err != nil {
 			return nil, err

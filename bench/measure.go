@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -17,7 +16,6 @@ import (
 type bench struct {
 	out       io.Writer
 	libraries []library // this project first
-	samples   int       // samples of each time; 0: manySamples
 	only      string    // only rows whose title contains it are printed
 }
 
@@ -46,7 +44,9 @@ func parsingAndMatching(n int) task {
 	}
 }
 
-// row prints the time of a task in this project, and the ratio of each peer's time.
+// row prints the time of a task in this project, and how many times longer each peer takes for the
+// jobs in which it answers as this project does. A sample goes round the jobs in their order, since
+// a processor learns the branches of a file that it sees again and again.
 func (b *bench) row(title, goal string, jobs []job, t task) {
 	if !strings.Contains(title, b.only) {
 		return
@@ -55,55 +55,93 @@ func (b *bench) row(title, goal string, jobs []job, t task) {
 	if goal != "" {
 		fmt.Fprintf(b.out, "    goal: %s\n", goal)
 	}
-	times := make([][]time.Duration, len(b.libraries)) // by library and job; 0: left out
-	for i := range times {
-		times[i] = make([]time.Duration, len(jobs))
-	}
-	for i, j := range jobs {
-		ours := answers(b.libraries[0], j)
-		for k, l := range b.libraries { // one after another, so that a busy machine slows all of them
-			if slices.Equal(answers(l, j), ours) {
-				times[k][i] = b.fastest(t(l, j))
-			}
-		}
-	}
-	b.printOurs(jobs, t, times[0])
-	for k, l := range b.libraries[1:] {
-		b.printPeer(l.name, times[k+1], times[0])
+	own := b.libraries[0]
+	ours := newRound(own, jobs, t)
+	b.sample(ours)
+	fmt.Fprintf(b.out, "    %-14s %10v a call, %.1f allocations\n", own.name, ours.fastest, allocations(own, jobs, t))
+	for _, l := range b.libraries[1:] {
+		b.printPeer(l, jobs, t)
 	}
 	fmt.Fprintln(b.out)
 }
 
-// printOurs prints the time and the allocations of a task in this project.
-func (b *bench) printOurs(jobs []job, t task, times []time.Duration) {
-	var sum time.Duration
-	for _, d := range times {
-		sum += d
-	}
-	fmt.Fprintf(b.out, "    %-14s %10v a call, %.1f allocations\n", "polite", sum/time.Duration(len(jobs)), allocations(b.libraries[0], jobs, t))
-}
-
-// printPeer prints how many times longer a peer takes, for the jobs where its
-// answers are the same as ours.
-func (b *bench) printPeer(name string, times, ours []time.Duration) {
-	var mine, theirs time.Duration
-	compared := 0
-	for i, d := range times {
-		if d > 0 {
-			compared++
-			mine += ours[i]
-			theirs += d
+// printPeer prints how many times longer a peer takes for the jobs where its answers are the same as
+// ours.
+func (b *bench) printPeer(l library, jobs []job, t task) {
+	var same []job
+	for _, j := range jobs {
+		if slices.Equal(answers(l, j), answers(b.libraries[0], j)) {
+			same = append(same, j)
 		}
 	}
-	if compared == 0 {
-		fmt.Fprintf(b.out, "    %-14s left out: it fails or answers differently\n", name)
+	if len(same) == 0 {
+		fmt.Fprintf(b.out, "    %-14s left out: it fails or answers differently\n", l.name)
 		return
 	}
-	fmt.Fprintf(b.out, "    %-14s %10.1fx", name, float64(theirs)/float64(mine))
-	if compared < len(times) {
-		fmt.Fprintf(b.out, "   left out because it fails or answers differently: %d of %d files", len(times)-compared, len(times))
+	ours, theirs := newRound(b.libraries[0], same, t), newRound(l, same, t)
+	b.sample(ours, theirs)
+	fmt.Fprintf(b.out, "    %-14s %10.1fx", l.name, float64(theirs.fastest)/float64(ours.fastest))
+	if n := len(jobs) - len(same); n > 0 {
+		fmt.Fprintf(b.out, "   left out because it fails or answers differently: %d of %d files", n, len(jobs))
 	}
 	fmt.Fprintln(b.out)
+}
+
+// A round is a task of a library with several jobs, one after another.
+type round struct {
+	tasks   []func()
+	calls   int           // in one round
+	fastest time.Duration // shortest time of a call, the mean of a sample
+}
+
+// newRound prepares a round.
+func newRound(l library, jobs []job, t task) *round {
+	r := &round{fastest: math.MaxInt64}
+	for _, j := range jobs {
+		do, n := t(l, j)
+		r.tasks, r.calls = append(r.tasks, do), r.calls+n
+	}
+	return r
+}
+
+// do makes all calls of the round.
+func (r *round) do() {
+	for _, do := range r.tasks {
+		do()
+	}
+}
+
+// A time is the shortest of several samples. A sample is long enough for the clock and, unless
+// there are many files, too short to be interrupted. Rows that take long have fewer samples.
+const (
+	samples   = 9
+	minSample = 200 * time.Microsecond
+	maxRow    = 8 * time.Second // no sample begins after it
+)
+
+// sample measures rounds side by side, so that a busy machine slows all of them.
+func (b *bench) sample(rounds ...*round) {
+	for _, r := range rounds {
+		r.do()
+	}
+	begin := time.Now()
+	for n := 0; n < samples && (n == 0 || time.Since(begin) < maxRow); n++ {
+		for _, r := range rounds {
+			r.fastest = min(r.fastest, timeOfCalls(r.do, r.calls))
+		}
+	}
+}
+
+// timeOfCalls returns the mean time of a call in one sample. do makes n calls.
+func timeOfCalls(do func(), n int) time.Duration {
+	start, calls := time.Now(), 0
+	for took := time.Duration(0); ; took = time.Since(start) {
+		if took >= minSample {
+			return took / time.Duration(calls)
+		}
+		do()
+		calls += n
+	}
 }
 
 // answers returns a library's answers for all targets, each twice. It returns nil if
@@ -124,33 +162,6 @@ func answers(l library, j job) (list []bool) {
 		}
 	}
 	return list
-}
-
-// A time is the shortest of several samples. A sample is long enough for the clock
-// and usually too short to be interrupted. Of more than manyFiles files, no single one
-// weighs much, so that fewer samples will do.
-const (
-	manySamples = 7
-	fewSamples  = 4
-	manyFiles   = 1000
-	sample      = 200 * time.Microsecond
-)
-
-// fastest returns the shortest time of one call. do makes n calls.
-func (b *bench) fastest(do func(), n int) time.Duration {
-	do()
-	best := time.Duration(math.MaxInt64)
-	for range cmp.Or(b.samples, manySamples) {
-		start, rounds := time.Now(), 0
-		var took time.Duration
-		for took < sample {
-			do()
-			rounds++
-			took = time.Since(start)
-		}
-		best = min(best, took/time.Duration(rounds*n))
-	}
-	return best
 }
 
 // allocations returns the average number of allocations per call, over all jobs.
@@ -183,12 +194,15 @@ func (b *bench) worst(jobs []job) {
 		for _, t := range j.targets {
 			var ask func()
 			first, second := time.Hour, time.Hour
-			for range manySamples {
+			for range samples {
 				f := matcher.Parse(j.body, matcher.Dialect{})
 				ask = func() { f.Match(token, t) }
 				first, second = min(first, timeOf(ask)), min(second, timeOf(ask))
 			}
-			m := b.fastest(ask, 1)
+			m := time.Hour
+			for range samples {
+				m = min(m, timeOfCalls(ask, 1))
+			}
 			fmt.Fprintf(b.out, "    %-28s %12v %12v %12v\n", j.name, first, second, m)
 			slowest, match = max(slowest, first, second), max(match, m)
 		}
