@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/rfc9309/polite/internal/conformance"
 )
 
 var link = regexp.MustCompile(`\]\(([^)#:\s]*)(#[^)\s]*)?\)`)
@@ -68,6 +70,24 @@ func TestReadme(t *testing.T) {
 	build.Dir = ".."
 	if got, err := build.CombinedOutput(); err != nil {
 		t.Errorf("the README's program\n%s\ngot  %v\n%s", program, err, got)
+	}
+}
+
+// TestDesign checks that design.md has each section above 4 that the name of a test row begins with.
+func TestDesign(t *testing.T) {
+	all, err := conformance.Find(os.DirFS(".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := map[string]bool{"5.1": true, "5.2": true} // of RFC 9309: the examples
+	for _, m := range regexp.MustCompile(`(?m)^##+ (\d[\d.]*?)\.? `).FindAllStringSubmatch(readPage(t, "design.md"), -1) {
+		has[m[1]] = true
+	}
+	row := regexp.MustCompile(`/((?:[4-9]|10)(?:\.\d+)?)/[a-z]\w+$`)
+	for name := range all {
+		if m := row.FindStringSubmatch(name); m != nil && !has[m[1]] {
+			t.Errorf("%s cites section %s, which design.md does not have", name, m[1])
+		}
 	}
 }
 

@@ -52,7 +52,7 @@ func wantRefusedAddress(t *testing.T, err error, decided []policy.Decision) {
 }
 
 // TestPagesAtPrivateAddresses requests pages at addresses that are not public
-// (DESIGN 4.4, PageEgress). Neither the page nor its robots.txt is requested.
+// (docs/design.md, section 4.4). Neither the page nor its robots.txt is requested.
 func TestPagesAtPrivateAddresses(t *testing.T) {
 	for name, base := range bases {
 		for _, host := range []string{"127.0.0.1", "10.0.0.1:8080", "[::1]", "[64:ff9b::a9fe:a9fe]", "localhost", "inside.test"} {

@@ -9,8 +9,8 @@ second, which is the least that a profile permits, and it is a second if the ser
 the server declares nothing.`
 
 	aboutFields = `The dictionaries of httpwg/structured-field-tests, read as Content-Usage by package usage. A test of that package
-(` + "`TestStructuredFields`" + `) compares what the library for structured fields reads, too, with them and with the tests for %d
-items and %d lists; all agree.`
+(` + "`TestStructuredFields`" + `) also runs the library for structured fields on these dictionaries and on the suite's %d items and
+%d lists; all agree.`
 
 	aboutColly = `The tests of colly for robots.txt, run by colly itself with Polite as its transport.`
 
@@ -100,7 +100,7 @@ var robotsFiles = []robotsFile{
 			"cc/testCrawlDelay/2 cc/testBrokenKrugleRobotsTxtFile/2 cc/testSelectCrawlDelayGroup/[23] cc/testCrawlDelayGroupMerging/2"},
 		{"RFC 9309, section 2.2.2", "A long Crawl-delay changes no rule. crawler-commons fetches nothing from a site that asks for more than five minutes.",
 			"cc/testBigCrawlDelay/1"},
-		{"deviation 4", "Polite reads the misspelled records that are frequent, and these are not among them.",
+		{"deviation 4", "Polite accepts only common misspellings; these are rare.",
 			"cc/testDirectiveTypos/[14]"},
 		{"RFC 9309, section 2.2", "A record has a colon, so a line without one is skipped.",
 			"cc/testDirectiveTypos/5 cc/testFormatErrors/[23]"},

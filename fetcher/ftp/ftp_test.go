@@ -49,7 +49,7 @@ func replies(pairs ...string) map[string]string {
 	return m
 }
 
-// TestAnswers checks what each reply of a server becomes (DESIGN 4.5). A want of "200"
+// TestAnswers checks what each reply of a server becomes (docs/design.md, section 4.5). A want of "200"
 // has the whole file. The other wants are a status, or a part of an error: the class of a
 // failure and its text.
 func TestAnswers(t *testing.T) {

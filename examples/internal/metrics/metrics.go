@@ -114,8 +114,8 @@ type hosts struct{ t *fetcher.Transport }
 var (
 	hostsDesc = prometheus.NewDesc("polite_paced_hosts",
 		"Hosts and scopes with requests in line or in flight, or at rest, by what the next request waits for.", []string{"reason"}, nil)
-	waitingDesc = prometheus.NewDesc("polite_waiting", "Requests that wait for a turn, by what the first of their host waits for.", []string{"reason"}, nil)
-	longestDesc = prometheus.NewDesc("polite_longest_wait_seconds", "How long the request that came first of all has waited.", nil, nil)
+	waitingDesc = prometheus.NewDesc("polite_waiting", "Queued requests, by what the head of each host's queue waits for.", []string{"reason"}, nil)
+	longestDesc = prometheus.NewDesc("polite_longest_wait_seconds", "Age of the oldest waiting request.", nil, nil)
 )
 
 func (hosts) Describe(to chan<- *prometheus.Desc) {
