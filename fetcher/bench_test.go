@@ -138,6 +138,28 @@ func BenchmarkBody(b *testing.B) {
 	}
 }
 
+// BenchmarkCold measures the first request to a host through a base that answers at once:
+// the fetch of its robots.txt, and a page.
+func BenchmarkCold(b *testing.B) {
+	for name, limits := range map[string]*pace.Limits{"unpaced": pace.Unlimited(), "traced": {Parallel: 2, Gap: 1}} {
+		b.Run(name, func(b *testing.B) {
+			page := http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody}
+			t, err := fetcher.New(agent, &fetcher.Options{Base: &stub{robots: ruled(60), page: page}, Pace: limits})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				u := &url.URL{Scheme: "https", Host: fmt.Sprintf("host%d.example", i), Path: "/page"}
+				req := &http.Request{Method: "GET", URL: u, Host: u.Host, Header: http.Header{"User-Agent": {agent}}}
+				if _, err := t.RoundTrip(req); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // BenchmarkCheck measures a whole decision from memory.
 func BenchmarkCheck(b *testing.B) {
 	t, err := fetcher.New(agent, &fetcher.Options{Base: &stub{robots: ruled(13)}, Pace: pace.Unlimited()})

@@ -141,6 +141,28 @@ func refuses(t *testing.T, base func(*httptest.Web) http.RoundTripper, answer ht
 	})
 }
 
+// TestSitesThatOnlyARelayResolves redirects from a site whose name this machine cannot resolve,
+// behind a dialer whose connections all end at a private address. The site counts as public.
+func TestSitesThatOnlyARelayResolves(t *testing.T) {
+	for _, name := range []string{"relay", "unknown_relay"} {
+		for _, host := range []string{"169.254.169.254", "192.168.1.1", "127.0.0.1:1080", "localhost", "[64:ff9b::a9fe:a9fe]", "[2002:a9fe:a9fe::]", "[fd00::1]", "inside.test"} {
+			t.Run("4.4/"+host+"/"+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					web := httptest.New(t)
+					web.Site(site).Robots(httptest.Redirect(302, "http://"+host+"/latest/meta-data"))
+					web.Site("http://inside.test").At("10.0.0.7").Path("/latest/meta-data", text)
+					tr := newTransport(t, &fetcher.Options{Base: bases[name](web)})
+					tr.SetLookup(unresolved("example.com", web))
+					d, err := tr.Check(t.Context(), must(public))
+					if err != nil || !strings.HasPrefix(d.Cause, "egress: ") || contacts(web) != nil {
+						t.Errorf("got  %v, %v, contacts %v\nwant class egress and no contact", d, err, contacts(web))
+					}
+				})
+			})
+		}
+	}
+}
+
 // public4 reports whether an address is one that the web gives to a site.
 func public4(a netip.Addr) bool { return netip.MustParsePrefix("93.184.0.0/16").Contains(a) }
 
@@ -413,8 +435,9 @@ func TestPublicRedirects(t *testing.T) {
 			"the_first_address_is_off": func(w *httptest.Web) { w.Names("b.test", httptest.Addrs("93.184.216.98", "93.184.216.99")) },
 			"ipv6_is_broken":           func(w *httptest.Web) { w.Names("b.test", httptest.Addrs("2606:2800::1", "93.184.216.99")) },
 		} {
+			want := "disallow 2.2.2"
 			if name == "relay" && way == "the_resolver_is_down" {
-				continue // a relay on this machine cannot be told from a site on it
+				want = "defer 2.3.1.4" // the relay connects to the name, and the connection has a private address
 			}
 			t.Run("egress/"+name+"/"+way, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -426,8 +449,8 @@ func TestPublicRedirects(t *testing.T) {
 					}
 					tr := newTransport(t, &fetcher.Options{Base: base(web)})
 					tr.SetLookup(web.LookupNetIP)
-					if d, err := tr.Check(t.Context(), must(private)); err != nil || short(d) != "disallow 2.2.2" {
-						t.Errorf("got  %v, %v\nwant disallow 2.2.2", d, err)
+					if d, err := tr.Check(t.Context(), must(private)); err != nil || short(d) != want {
+						t.Errorf("got  %v, %v\nwant %s", d, err, want)
 					}
 				})
 			})

@@ -75,6 +75,7 @@ type Network struct {
 	always      bool                                  // the rule binds redirects within a private network, too
 	strict      bool                                  // Options.Pages
 	resolvesAll bool                                  // a name is never left to the dialer of the base
+	dialsItself bool                                  // net/http dials, without a dialer of the base
 	proxy       func(*http.Request) (*url.URL, error) // of the base; nil without one
 	base        http.RoundTripper                     // makes page requests
 	plain       http.RoundTripper                     // makes the requests of trips that the rule does not bind
@@ -97,6 +98,8 @@ func New(base http.RoundTripper, o Options) *Network {
 	}
 	dial := dialerOf(t)
 	n.resolvesAll, n.proxy = o.Resolve || dial == nil, t.Proxy
+	//lint:ignore SA1019 net/http honours it
+	n.dialsItself = dial == nil && t.DialTLS == nil && t.DialTLSContext == nil
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
 	}
@@ -259,6 +262,11 @@ func (n *Network) dials(req *http.Request) bool {
 	}
 	u, err := n.proxy(req)
 	return u == nil && err == nil
+}
+
+// dialsTo is dials for a request of a trip.
+func (n *Network) dialsTo(to *url.URL) bool {
+	return n.dials(&http.Request{Method: http.MethodGet, URL: to, Header: http.Header{}})
 }
 
 // isWeb reports whether an *http.Transport makes the requests for a URL itself. For

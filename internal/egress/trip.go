@@ -37,15 +37,8 @@ func (n *Network) Trip(ctx context.Context, first *url.URL) (*Trip, error) {
 	if !n.strict {
 		return &Trip{network: n, inside: true, trusted: canonical(first.Hostname())}, nil
 	}
-	t := &Trip{network: n, bound: true}
-	return t, t.permit(ctx, first)
-}
-
-// permit checks the host of the next request, which is bound by the rule, and decides
-// who makes its connection.
-func (t *Trip) permit(ctx context.Context, to *url.URL) error {
-	t.dialled = t.network.dials(&http.Request{Method: http.MethodGet, URL: to, Header: http.Header{}})
-	return t.network.checkHost(ctx, to, t.dialled, t.trusted)
+	t := &Trip{network: n, bound: true, dialled: n.dialsTo(first)}
+	return t, n.checkHost(ctx, first, t.dialled, "")
 }
 
 // RoundTrip makes one request. It calls cancel, which must end the context of the
@@ -97,18 +90,24 @@ func (t *Trip) trace(ctx context.Context, target *url.URL, cancel context.Cancel
 
 // Follow prepares the request that a redirect leads to. An error refuses it.
 func (t *Trip) Follow(ctx context.Context, from, to *url.URL) error {
-	t.inside = t.inside && t.answeredInside(ctx, canonical(from.Hostname()))
+	t.dialled = t.network.dialsTo(to)
+	if !t.network.always || !t.dialled { // otherwise the rule binds in any case, and no relay is asked for
+		t.inside = t.inside && t.answeredInside(ctx, canonical(from.Hostname()))
+	}
 	t.bound = !t.inside || t.network.always
+	t.dialled = t.dialled && t.bound
 	if !t.bound {
 		return nil
 	}
-	return t.permit(ctx, to)
+	return t.network.checkHost(ctx, to, t.dialled, t.trusted)
 }
 
 // answeredInside reports whether the last answer, for a URL of host, came from a
 // special address. If no connection was reported, that is known of literal addresses
 // only. A reported connection may end at a relay in the crawler's own network, so no
-// address of the host may be public.
+// address of the host may be public. A name that this machine cannot resolve counts as
+// public unless it is special-use. It does not make the address a relay: the site may
+// be a private one whose name only the base resolves.
 func (t *Trip) answeredInside(ctx context.Context, host string) bool {
 	peer := t.peer.Load()
 	if peer == nil {
@@ -118,12 +117,15 @@ func (t *Trip) answeredInside(ctx context.Context, host string) bool {
 	if public(peer.Addr()) {
 		return false
 	}
-	addrs, _ := t.network.resolve(ctx, lookupTime, "ip", host)
+	if t.network.dialsItself {
+		return true // net/http has resolved the name to this address
+	}
+	addrs, err := t.network.resolve(ctx, lookupTime, "ip", host)
 	if slices.ContainsFunc(addrs, public) {
 		t.relay = *peer
 		return false
 	}
-	return true
+	return err == nil || specialUse(host)
 }
 
 // isHTTP2 reports whether a connection carries the requests of others, too.
