@@ -34,7 +34,7 @@ func copyFile(f *matcher.File) *matcher.File {
 	if f == nil {
 		return nil
 	}
-	return f.Pack(f.Text(), func(text string) string { return text })
+	return matcher.Parse([]byte(f.Text()), f.Dialect())
 }
 
 // shownLines is how many lines are shown on one page.

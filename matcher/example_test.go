@@ -131,25 +131,21 @@ func ExampleParse() {
 	// Output: 1 false
 }
 
-// A packed file is unpacked once for each token that has no group yet.
-func ExampleFile_Pack() {
+// A packed file is unpacked once for each token that has no group yet, but not for the first.
+func ExampleParsePacked() {
 	text := "User-agent: *\nDisallow: /private\n"
-	f := matcher.Parse([]byte(text), matcher.Dialect{})
-	f.Group("FirstBot")
-	f = f.Pack("packed", func(string) string {
-		fmt.Println("unpacked")
+	f := matcher.ParsePacked([]byte(text), matcher.Dialect{}, "packed", func(packed string) string {
+		fmt.Println("un" + packed)
 		return text
 	})
 	for _, token := range []string{"FirstBot", "SecondBot", "SecondBot"} {
 		fmt.Println(token, f.Match(token, "/private").Allowed)
 	}
-	fmt.Println(f.Packed())
 	// Output:
 	// FirstBot false
 	// unpacked
 	// SecondBot false
 	// SecondBot false
-	// packed
 }
 
 func ExampleFile_Match() {

@@ -12,8 +12,9 @@ import (
 // [File.MatchURL]; [File.Group] is for many targets of one crawler. A nil File has no
 // lines.
 type File struct {
-	text    string
-	unpack  func(string) string // returns the file from text; nil if text is the file
+	text    string                 // the file, or its packed form if unpack is not nil
+	unpack  func(string) string    // returns the file from text; nil if text is the file
+	plain   atomic.Pointer[string] // the file beside its packed form, until dropPlain
 	dialect Dialect
 	groups  atomic.Pointer[keptGroup] // the group kept last; each points to an older one
 }
@@ -40,33 +41,45 @@ func Parse(text []byte, d Dialect) *File {
 	return &File{text: string(text), dialect: d}
 }
 
-// Pack returns f with its groups and with the text packed, for instance compressed. That
-// File calls unpack whenever it needs the lines: once for each token whose group it has
-// not. So unpack must always return the text of f, from any goroutine.
-func (f *File) Pack(packed string, unpack func(packed string) string) *File {
-	p := &File{text: packed, unpack: unpack, dialect: f.dialect}
-	p.groups.Store(f.groups.Load())
-	return p
+// ParsePacked is Parse for a text that is kept packed, for instance compressed. The File
+// drops the text itself when [File.Group] or [File.Size] is called first. After that it calls
+// unpack whenever it needs the lines: once for each token whose group it does not have. So
+// unpack must return the text for packed each time, from any goroutine.
+func ParsePacked(text []byte, d Dialect, packed string, unpack func(packed string) string) *File {
+	f := &File{text: packed, unpack: unpack, dialect: d}
+	plain := string(text)
+	f.plain.Store(&plain)
+	return f
 }
 
-// Packed returns the packed text that Pack got, "" if f was not packed.
-func (f *File) Packed() string {
-	if f.unpack == nil {
-		return ""
+// dropPlain drops the text that ParsePacked got beside its packed form.
+func (f *File) dropPlain() {
+	if f.plain.Load() != nil {
+		f.plain.Store(nil)
 	}
-	return f.text
 }
 
 // Text returns the file as Parse got it, or as it was unpacked. It is "" for a nil
 // File.
 func (f *File) Text() string {
-	switch {
-	case f == nil:
+	if f == nil {
 		return ""
-	case f.unpack != nil:
+	}
+	if plain := f.plain.Load(); plain != nil {
+		return *plain
+	}
+	if f.unpack != nil {
 		return f.unpack(f.text)
 	}
 	return f.text
+}
+
+// Dialect returns the dialect in which f is read.
+func (f *File) Dialect() Dialect {
+	if f == nil {
+		return Dialect{}
+	}
+	return f.dialect
 }
 
 // Size returns about how many bytes of memory f retains: the text as it is kept, and
@@ -75,6 +88,7 @@ func (f *File) Size() int {
 	if f == nil {
 		return 0
 	}
+	f.dropPlain()
 	n := int(unsafe.Sizeof(*f)) + len(f.text)
 	counted := map[*Group]bool{}
 	for k := f.groups.Load(); k != nil; k = k.older {
@@ -99,7 +113,9 @@ func (f *File) Group(token string) *Group {
 			return k.group
 		}
 	}
-	return f.keepGroup(&keptGroup{token: token, group: f.choose(token)})
+	k := &keptGroup{token: token, group: f.choose(token)}
+	f.dropPlain()
+	return f.keepGroup(k)
 }
 
 // noGroup allows everything. Nothing changes it.

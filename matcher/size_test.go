@@ -34,6 +34,21 @@ func TestSize(t *testing.T) {
 	runtime.KeepAlive(files)
 }
 
+// TestSizeOfPacked checks that the first Group, or Size, drops the text of a packed file.
+func TestSizeOfPacked(t *testing.T) {
+	text := []byte(lines(1000, "disallow: /%d"))
+	for name, ask := range map[string]func(*File){"group": func(f *File) { f.Group("ExampleBot") }, "size": func(f *File) { f.Size() }} {
+		unpacked := 0
+		f := ParsePacked(text, Dialect{}, "packed", func(string) string { unpacked++; return string(text) })
+		if ask(f); unpacked != 0 {
+			t.Errorf("3.1/%s: the text was unpacked, want it read as it came", name)
+		}
+		if f.Text() != string(text) || unpacked != 1 {
+			t.Errorf("3.1/%s: the text was unpacked %d times, want 1", name, unpacked)
+		}
+	}
+}
+
 // lines returns n lines of a format, which gets the number of the line.
 func lines(n int, format string) string {
 	var b strings.Builder

@@ -51,7 +51,7 @@ func (r *Record) MarshalBinary() ([]byte, error) {
 		data = append(binary.AppendUvarint(data, uint64(len(*s))), *s...)
 	}
 	if r.copy != nil {
-		data = append(data, r.copy.text.packed().Packed()...)
+		data = append(data, r.copy.text.deflated...)
 	}
 	sum := sha256.Sum256(data)
 	return append(data, sum[:sumSize]...), nil
@@ -83,8 +83,7 @@ func (p *Profile) Load(data []byte) (*Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
-	r.copy.text = newText(p, text)
-	r.copy.text.pack(deflated)
+	r.copy.text = newText(p, text, sha256.Sum256(text), deflated)
 	return r, nil
 }
 

@@ -38,7 +38,7 @@ func (r *Record) Decide(token string, target *url.URL, now time.Time) Decision {
 // applyRules decides by the rules of the copy, which is in use.
 func (r *Record) applyRules(d *Decision, token string, target *url.URL) {
 	d.Digest = r.copy.text.Digest()
-	d.Match = r.copy.text.group(token).MatchURL(target)
+	d.Match = r.copy.text.file.Group(token).MatchURL(target)
 	if d.Match.Allowed {
 		d.Verdict = Allow
 	}
@@ -81,7 +81,7 @@ func (r *Record) Allows(token string, target *url.URL, now time.Time) bool {
 	case robotsTxt(target):
 		return true
 	case b.copy:
-		return r.copy.text.group(token).AllowsURL(target)
+		return r.copy.text.file.Group(token).AllowsURL(target)
 	default:
 		return b.verdict == Allow
 	}

@@ -3,6 +3,7 @@ package policy
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"strings"
@@ -103,16 +104,16 @@ func (s *step) success(rule StatusRule) *Record {
 	if s.a.Cut || len(body) > s.p.Limit {
 		body = wholeLines(body, s.p.Limit)
 	}
-	text := newText(s.p, body)
-	if old := s.old.Text(); text.same(old) {
-		text = old // its groups are compiled
+	text, digest := s.old.Text(), sha256.Sum256(body)
+	if !text.is(s.p, digest) { // otherwise its groups are compiled
+		text = newText(s.p, body, digest, deflate(body))
 	}
-	if rule.NeedRules && !text.hasRules() {
+	if rule.NeedRules && text.file.CountRules() == 0 {
 		rule.Access = Unreachable
 		return s.noFile(rule, fmt.Sprintf("status %d without a rule", s.a.Status))
 	}
 	return s.confirmed(&cachedCopy{
-		text: text, source: s.newSource(), declared: undeclared, page: notText(s.a.Header, body) && !text.hasRules(),
+		text: text, source: s.newSource(), declared: undeclared, page: notText(s.a.Header, body) && text.file.CountRules() == 0,
 	})
 }
 

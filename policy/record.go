@@ -145,7 +145,7 @@ func (r *Record) Validators() http.Header {
 // once. Its methods that read lines inflate the text, which takes about 30 microseconds.
 func (r *Record) File() *matcher.File {
 	if t := r.Text(); t != nil {
-		return t.packed()
+		return t.file
 	}
 	return nil
 }
@@ -198,7 +198,7 @@ func (r *Record) Size() int {
 // same, so that authorities that serve one text keep it once. Otherwise it
 // returns r itself.
 func (r *Record) Share(t *Text) *Record {
-	if own := r.Text(); own == t || !own.same(t) {
+	if own := r.Text(); own == t || own == nil || !t.is(own.profile, own.digest) {
 		return r
 	}
 	shared, c := *r, *r.copy
