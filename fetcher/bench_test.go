@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -176,69 +175,6 @@ func BenchmarkCheck(b *testing.B) {
 			b.Fatalf("%v, %v; want a refusal", d, err)
 		}
 	}
-}
-
-// BenchmarkLoopback fetches small pages over loopback TCP with and without Polite,
-// from several numbers of goroutines.
-func BenchmarkLoopback(b *testing.B) {
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if req.URL.Path == "/robots.txt" {
-			io.WriteString(w, ruled(13))
-			return
-		}
-		io.WriteString(w, "a page\n")
-	}))
-	defer srv.Close()
-	for _, n := range []int{1, 16, 256} {
-		for _, name := range []string{"bare", "polite"} {
-			b.Run(fmt.Sprintf("goroutines=%d/%s", n, name), func(b *testing.B) { loopback(b, srv.URL, n, name == "polite") })
-		}
-	}
-}
-
-func loopback(b *testing.B, site string, goroutines int, polite bool) {
-	pool := &http.Transport{MaxIdleConnsPerHost: goroutines}
-	defer pool.CloseIdleConnections()
-	client := &http.Client{Transport: pool}
-	if polite {
-		t, err := fetcher.New(agent, &fetcher.Options{Base: pool, Pace: pace.Unlimited()})
-		if err != nil {
-			b.Fatal(err)
-		}
-		client.Transport = t
-	}
-	work := make(chan struct{}, goroutines)
-	done := make(chan error, goroutines)
-	for range goroutines {
-		go func() { // ends when work is closed
-			var failed error
-			for range work {
-				if err := get(client, site+"/page"); err != nil {
-					failed = err
-				}
-			}
-			done <- failed
-		}()
-	}
-	for b.Loop() {
-		work <- struct{}{}
-	}
-	close(work)
-	for range goroutines {
-		if err := <-done; err != nil {
-			b.Error(err)
-		}
-	}
-}
-
-func get(client *http.Client, page string) error {
-	resp, err := client.Get(page)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	_, err = io.Copy(io.Discard, resp.Body)
-	return err
 }
 
 // TestPagesAllocate bounds the allocations of a warm page request whose answer has a body.

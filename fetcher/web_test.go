@@ -3,6 +3,8 @@ package fetcher_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"net/url"
 	"testing"
 	"testing/synctest"
@@ -187,4 +189,15 @@ func must(s string) *url.URL {
 		panic(err)
 	}
 	return u
+}
+
+// get fetches a page and reads it to its end.
+func get(client *http.Client, page string) error {
+	resp, err := client.Get(page)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(io.Discard, resp.Body)
+	return err
 }
