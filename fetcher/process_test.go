@@ -79,14 +79,8 @@ func printer() func(any) {
 // redisServer starts a redis-server that ends with the test.
 func redisServer(t *testing.T) (url string, stop, start func()) {
 	t.Helper()
-	port := redistest.FreePort(t)
-	server := redistest.Start(t, port)
-	stop = func() {
-		server.Process.Kill()
-		server.Wait()
-	}
-	start = func() { server = redistest.Start(t, port) }
-	return fmt.Sprint("redis://127.0.0.1:", port), stop, start
+	server := redistest.Start(t)
+	return server.URL(), server.Kill, server.Run
 }
 
 // proxy returns the URL of a proxy of a redis-server. After cut its connections

@@ -18,9 +18,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/rfc9309/polite/cache"
-	"github.com/rfc9309/polite/cache/cachetest"
 )
 
 // written makes a key and a certificate for the loopback address, signed by
@@ -97,20 +94,5 @@ func TestUser(t *testing.T) {
 	elsewhere := opened(t, with("crawler:secret"), slow)
 	if _, err := elsewhere.Get(t.Context(), "k"); err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDown) {
 		t.Errorf("Get in another prefix: %v, want the server's refusal", err)
-	}
-}
-
-// A cluster keeps the promises, too. This one has a single node.
-func TestCluster(t *testing.T) {
-	srv := startNode(t)
-	srv.do("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
-	await(t, []*server{srv}, "CLUSTER INFO", "cluster_state:ok")
-	cachetest.Run(t, func(t *testing.T) cache.Store {
-		srv.do("FLUSHALL")
-		return opened(t, srv.url(), slow)
-	})
-	s := opened(t, srv.url(), slow)
-	if wait := ask(t, s, "a", time.Minute, 1); wait != 0 {
-		t.Errorf("Reserve: wait %v, want the turn", wait)
 	}
 }

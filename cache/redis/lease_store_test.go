@@ -16,13 +16,3 @@ func TestPace(t *testing.T) {
 		return opened(t, srv.url(), slow).Pace()
 	})
 }
-
-func TestPaceInACluster(t *testing.T) {
-	c := startCluster(t)
-	pacetest.RunLease(t, func(t *testing.T) pace.LeaseStore {
-		for _, m := range c.masters {
-			m.do("FLUSHALL")
-		}
-		return opened(t, c.url(), slow).Pace()
-	})
-}

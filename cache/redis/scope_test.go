@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rfc9309/polite/internal/redistest"
 	"github.com/rfc9309/polite/pace"
 )
 
@@ -233,7 +234,7 @@ func TestScopesOnACluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a cluster takes some seconds to start")
 	}
-	c := startCluster(t)
+	c := redistest.StartCluster(t)
 	limits := map[string]pace.Limits{"d0": {Gap: 60 * time.Millisecond}, "d1": {Parallel: 2}}
 	draw := func(rng *rand.Rand) (string, []string) {
 		i := rng.IntN(10)
@@ -242,7 +243,7 @@ func TestScopesOnACluster(t *testing.T) {
 	t.Run("6/one_slot_for_each_domain", func(t *testing.T) {
 		l := newScopeLog(limits)
 		slot := func(name string) string { return name[len(name)-2:] }
-		fleet := scopeFleet(t, c.url(), Options{Slot: slot}, pace.Limits{Parallel: 2}, l.mustShare(t))
+		fleet := scopeFleet(t, c.URL(), Options{Slot: slot}, pace.Limits{Parallel: 2}, l.mustShare(t))
 		l.crowd(t, fleet, 3*time.Second, draw)
 		l.check(t)
 		for _, p := range fleet {
@@ -255,7 +256,7 @@ func TestScopesOnACluster(t *testing.T) {
 		l := newScopeLog(limits)
 		var mu sync.Mutex
 		var said []error
-		fleet := scopeFleet(t, c.url(), Options{Prefix: "other"}, pace.Limits{Parallel: 2}, func(err error) {
+		fleet := scopeFleet(t, c.URL(), Options{Prefix: "other"}, pace.Limits{Parallel: 2}, func(err error) {
 			mu.Lock()
 			defer mu.Unlock()
 			said = append(said, err)

@@ -28,7 +28,7 @@ func (f far) store(t *testing.T, srv *server) string {
 	if f.delay == 0 {
 		return srv.url()
 	}
-	return "redis://" + f.listen(t, fmt.Sprintf("127.0.0.1:%d", srv.port))
+	return "redis://" + f.listen(t, fmt.Sprintf("127.0.0.1:%d", srv.Port))
 }
 
 // listen returns the address of a proxy in front of the server.

@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -132,9 +131,7 @@ func TestStore(t *testing.T) {
 	}{
 		{"file", func(t *testing.T) string { return filepath.Join(t.TempDir(), "robots.db") }},
 		{"redis", func(t *testing.T) string {
-			port := redistest.FreePort(t)
-			redistest.Start(t, port)
-			return fmt.Sprintf("redis://127.0.0.1:%d/0", port)
+			return redistest.Start(t).URL() + "/0"
 		}},
 	} {
 		t.Run(tt.kind, func(t *testing.T) {
