@@ -14,9 +14,10 @@
 //
 //	go test ./internal/conformance -update
 //
-// Without the flag the tests fail if an answer differs from the page, if a proof
-// does not exist, or if a profile departs from its text and docs/deviations.md has
+// Without the flag the tests fail if an answer differs from the page, if no test source
+// has the name of a proof, or if a profile departs from its text and docs/deviations.md has
 // no reason. If POLITE_SPEC names a folder with the texts, the tests also compare
 // each quotation word for word, and fail if a MUST, SHOULD or MAY of RFC 9309 is not
-// quoted.
+// quoted. If POLITE_RAN names a file with the output of "go test -v ./...", they fail if a
+// proof did not run and pass.
 package conformance
