@@ -179,22 +179,30 @@ func BenchmarkCheck(b *testing.B) {
 
 // TestPagesAllocate bounds the allocations of a warm page request whose answer has a body.
 // With a gap there are a copy of the request, which is also the body of the answer, a context
-// and a hook.
+// and a hook. context.AfterFunc allocates three times, and three times more for the first request of
+// a context.
 func TestPagesAllocate(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		limits *pace.Limits
+		ends   bool // the context can end
 		want   float64
 	}{
-		{"unpaced", pace.Unlimited(), 0},
-		{"paced", &pace.Limits{Parallel: 1}, 1},
-		{"with_a_gap", &pace.Limits{Parallel: 1, Gap: 1}, 3},
+		{"unpaced", pace.Unlimited(), true, 0},
+		{"paced", &pace.Limits{Parallel: 1}, false, 1},
+		{"with_a_gap", &pace.Limits{Parallel: 1, Gap: 1}, false, 3},
+		{"with_a_context_that_can_end", &pace.Limits{Parallel: 1}, true, 4},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			body := io.NopCloser(strings.NewReader(""))
 			base := &stub{robots: ruled(13), page: http.Response{StatusCode: 200, Header: http.Header{}}}
 			tr := newTransport(t, &fetcher.Options{Base: base, Pace: test.limits})
 			req := &http.Request{Method: "GET", URL: must(site + "/page"), Header: http.Header{"User-Agent": {agent}}}
+			if test.ends {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				req = req.WithContext(ctx)
+			}
 			got := testing.AllocsPerRun(100, func() {
 				time.Sleep(time.Nanosecond) // the gap
 				base.page.Body = body

@@ -39,7 +39,7 @@
 //
 // The answer to a page is returned whatever it is, and no page is requested
 // twice. After a 429 or 503, or an error with a Retry-After, Options.Pace makes
-// the host's next request wait, so a simple retry is enough if it closes the body first.
+// the host's next request wait, so a simple retry is enough. It must close the body first.
 //
 // [Transport.Usage] reports what the site says about the use of a page, such as the
 // training of a model. It is experimental, and nothing is enforced.
@@ -88,7 +88,9 @@
 //
 // Unless Options.Pace is pace.Unlimited(), every request to a host waits for its turn
 // there: pages, robots.txt, and each redirect and second try of robots.txt. A page is in
-// flight until its body is closed or read to its end. Package pace says how turns follow
+// flight until its body is closed or read to its end, until the context of its request ends,
+// or until nobody has read the body for Options.Timeout. Trace.Unclosed and the Logger report
+// such a body. Package pace says how turns follow
 // each other, and when a host that fails, or asks for it, is left alone for a while.
 // Options.Scopes adds limits that hosts share, such as the limits of a domain.
 //

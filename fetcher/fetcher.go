@@ -61,7 +61,9 @@ type Options struct {
 	// Timeout bounds one whole fetch of robots.txt, all redirects and tries
 	// included. Each of them waits for its turn, so a time shorter than Pace.Gap, or than
 	// the Gap of a scope, makes a file behind a redirect unreachable. Zero is 30 seconds, or
-	// (Profile.Hops + 1) * Pace.Gap if that is longer: enough for each redirect.
+	// (Profile.Hops + 1) * Pace.Gap if that is longer: enough for each redirect. An answer to a
+	// page whose body nobody reads for so long, and an Admission that does not end, give their
+	// turns back.
 	Timeout time.Duration
 
 	// Attempts is how often one hop is tried before it counts as failed. Only
@@ -143,8 +145,8 @@ type Options struct {
 	Trace *Trace
 
 	// Logger gets every fetch (debug, "robots.txt retrieved"), a Crawl-delay cut
-	// short (info), and store failures, caught panics and a User-Agent without the
-	// product token (warn). Messages and keys are stable. Nil logs nothing.
+	// short (info), and store failures, caught panics, a User-Agent without the product
+	// token and the first body of an authority that is not closed (warn). Messages and keys are stable. Nil logs nothing.
 	Logger *slog.Logger
 }
 

@@ -98,11 +98,12 @@ func (t *Transport) sendInTurn(req *http.Request, v *visit, turn pace.Turn) (*ht
 		return nil, err
 	}
 	p.body, resp.Body, inBody = resp.Body, p, true
+	p.open()
 	return resp, nil
 }
 
 // A page is a request for a page in its turn, and the body of the answer. The end of the body,
-// or Close, ends the turn. If the turn must know when the request is written, the page has
+// or Close, ends the turn, and so does the end of the request's context. If the turn must know when the request is written, the page has
 // the copy that goes out and reports that.
 type page struct {
 	engine  *engine
@@ -114,11 +115,15 @@ type page struct {
 	request http.Request          // the copy that goes out, if the request is traced
 	trace   httptrace.ClientTrace // of the copy: reports that it is written
 	body    io.ReadCloser         // of the answer
+	opened  time.Time             // when RoundTrip returned the answer
+	index   int                   // of the page in unclosedBodies.pages
+	stop    func() bool           // ends the wait for the end of the context; nil if that never ends
 
 	uploaded    atomic.Int64 // bytes read from the body of the request
 	uploadEnded atomic.Bool  // the body of the request was read to its end
 	unreadable  atomic.Bool  // the body of the request could not be read
-	closed      atomic.Bool  // the caller wants no more of the answer
+	closed      atomic.Bool  // the caller wants no more of the answer, or has all of it
+	unread      atomic.Int64 // since when nobody reads the answer, in nanoseconds after opened; or beingRead
 }
 
 // traced returns the copy of the request that reports to the turn when it is written.
@@ -152,20 +157,24 @@ func (u upload) Read(b []byte) (int, error) {
 }
 
 func (p *page) Read(b []byte) (int, error) {
+	p.unread.Store(beingRead)
 	n, err := p.body.Read(b)
 	if err == nil {
+		p.unread.Store(int64(time.Since(p.opened)))
 		return n, nil
 	}
-	if err != io.EOF && !p.closed.Load() {
+	if err == io.EOF {
+		p.closed.Store(true)
+	} else if !p.closed.Load() {
 		p.fail(&policy.Failure{Class: policy.Body, Err: err})
 	}
-	p.engine.endTurn(p.caller, p.turn)
+	p.end()
 	return n, err
 }
 
 func (p *page) Close() error {
 	p.closed.Store(true)
-	defer p.engine.endTurn(p.caller, p.turn)
+	defer p.end()
 	return p.body.Close()
 }
 

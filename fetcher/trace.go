@@ -61,6 +61,11 @@ type Trace struct {
 	// Decision.Pacing also names the scope.
 	Waited func(authority string, wait time.Duration, reason string)
 
+	// Unclosed gets the URL of a page whose answer has a body that is open since then, and that
+	// nobody has read for Options.Timeout: the first one of each authority. The program has
+	// forgotten to close it. The body keeps its connection, but no longer its turn.
+	Unclosed func(url string, since time.Time)
+
 	// Delay is called once for each authority whose Crawl-delay is not obeyed in
 	// full.
 	Delay func(authority string, asked, obeyed time.Duration)
@@ -192,6 +197,13 @@ func (o *observer) fleet(err error) {
 	}
 	if o.trace.Fleet != nil {
 		o.runHook("Fleet", func() { o.trace.Fleet(err) })
+	}
+}
+
+func (o *observer) unclosed(url string, since time.Time) {
+	o.log.Warn("a body is neither read nor closed", "url", clean.Text(url, maxLog), "since", since)
+	if o.trace.Unclosed != nil {
+		o.runHook("Unclosed", func() { o.trace.Unclosed(url, since) })
 	}
 }
 

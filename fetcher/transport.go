@@ -196,6 +196,7 @@ type engine struct {
 	network  *egress.Network
 	pacer    *pace.Pacer
 	watch    *observer
+	unclosed unclosedBodies
 	flights  singleflight.Group
 	inFlight sync.Map // of *flight by authority: the flights that have not ended
 	fastPath bool     // nobody sees why RoundTrip allows a request
@@ -221,6 +222,7 @@ func newEngine(agent string, o Options) (*engine, error) {
 	if o.Base == nil {
 		e.opts.Base = http.DefaultTransport
 	}
+	e.unclosed.idle = e.opts.Timeout
 	e.memory = newMemory(e.opts.MaxBytes)
 	fleet, _ := o.Store.(cache.Leaser)
 	e.storage = &storage{

@@ -103,12 +103,9 @@ func TestContextWithTheCauseOfAnotherHost(t *testing.T) {
 // and gets a decision.
 func TestTurnAfterALongPage(t *testing.T) {
 	inPace(t, pace.Limits{Parallel: 1}, fetcher.Options{}, func(p *paced) {
-		p.web.Site(site).Robots(text.Header("Cache-Control", "max-age=60")).Path("/public", page)
-		resp, err := p.get(p.t.Context(), public)
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		time.AfterFunc(time.Hour, func() { resp.Body.Close() })
+		p.web.Site(site).Robots(text.Header("Cache-Control", "max-age=60")).Path("/public", slowly(3601))
+		p.crowd(public)
+		defer p.pages.Wait()
 		time.Sleep(2 * time.Minute) // robots.txt expires
 		d, err := p.tr.Check(p.t.Context(), must(private))
 		if waited := time.Since(p.start); err != nil || short(d) != "disallow 2.2.2" || waited < time.Hour {

@@ -126,6 +126,8 @@ var promises = []promiseSection{
 			[]string{"pace/TestBreaker", "pace/TestBreakerModel"}},
 		{"A pause after 429, 503, 509 or 529 applies to every caller from the answer on.", "",
 			[]string{"pace/TestAPauseHoldsForEveryCallerAtOnce", "pace/TestPauses"}},
+		{"A body that a crawler forgets to close does not stop its host.", "",
+			[]string{"fetcher/TestUnclosedBodies", "fetcher/TestBodiesReadSlowly", "fetcher/TestRetriesWithoutClose"}},
 		{"A crawler identifies itself: pages without a User-Agent carry the agent.", "",
 			[]string{"fetcher/TestPagesCarryTheAgent"}},
 	}},
