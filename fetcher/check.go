@@ -101,14 +101,19 @@ func (t *Transport) withoutRecord(v *visit) (policy.Decision, bool) {
 		v.rec = nil // it did not govern the URL
 		return d, true
 	}
-	var empty *policy.Record // allows robots.txt itself, and nothing else
-	if !empty.Allows(t.token, v.target, time.Time{}) {
+	if !isRobotsTxt(v.target) {
 		return policy.Decision{}, false
 	}
 	v.rec = nil
-	d := empty.Decide(t.token, v.target, time.Time{})
+	d := v.rec.Decide(t.token, v.target, time.Time{})
 	d.Profile = t.engine.opts.Profile.Name
 	return t.withTurn(d, v), true
+}
+
+// isRobotsTxt reports whether a URL is that of a robots.txt itself.
+func isRobotsTxt(target *url.URL) bool {
+	var empty *policy.Record // allows robots.txt, and nothing else
+	return empty.Allows("", target, time.Time{})
 }
 
 // overridden returns the decision of Options.Override on a URL, if there is one.

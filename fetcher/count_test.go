@@ -2,6 +2,7 @@ package fetcher_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"testing"
@@ -58,6 +59,43 @@ func TestOneDecisionARequest(t *testing.T) {
 					}
 					if hooks && !slices.Equal(reported, c.reported) {
 						t.Errorf("reported\ngot  %v\nwant %v", reported, c.reported)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A call whose wait for a turn ends with its context has a decision, too: a Defer, which says what
+// it waited for.
+func TestDecisionOfAWaitThatEnds(t *testing.T) {
+	for _, call := range []string{"request", "admit"} {
+		for _, hooks := range []bool{false, true} {
+			t.Run("house/"+call, func(t *testing.T) {
+				var reported []policy.Decision
+				o := fetcher.Options{}
+				if hooks {
+					o.Trace = &fetcher.Trace{Decided: func(_ context.Context, d policy.Decision) { reported = append(reported, d) }}
+				}
+				inPace(t, pace.Limits{Gap: time.Minute}, o, func(p *paced) {
+					p.web.Site(site).Robots(text).Path("/*", page)
+					if _, err := p.tr.Record(p.t.Context(), must(site)); err != nil {
+						t.Fatal(err)
+					}
+					ctx, cancel := context.WithCancel(p.t.Context())
+					time.AfterFunc(time.Second, cancel)
+					var err error
+					if call == "admit" {
+						_, _, err = p.tr.Admit(ctx, must(public))
+					} else {
+						_, err = p.get(ctx, public)
+					}
+					if n := p.tr.Stats().Deferred; !errors.Is(err, context.Canceled) || n != 1 {
+						t.Errorf("hooks %t: got %v, %d deferred; want %v, 1", hooks, err, n, context.Canceled)
+					}
+					if hooks && (len(reported) != 1 || reported[0].Verdict != policy.Defer || reported[0].URL != public ||
+						reported[0].Pacing != "no turn in time: gap" || reported[0].RetryAt.Sub(p.start) != time.Minute) {
+						t.Errorf("reported %v; want one Defer until a minute", reported)
 					}
 				})
 			})

@@ -136,6 +136,20 @@ func TestPacedByDefault(t *testing.T) {
 	}
 }
 
+// A page request for robots.txt does not keep the Crawl-delay, with and without hooks. The request
+// before it does.
+func TestRobotsAsAPage(t *testing.T) {
+	for _, trace := range []*fetcher.Trace{nil, {Decided: func(context.Context, policy.Decision) {}}} {
+		inPace(t, pace.Limits{Gap: time.Second}, fetcher.Options{Trace: trace}, func(p *paced) {
+			p.web.Site("http://a.test").Robots(delayed("10")).Path("/*", page)
+			for _, path := range []string{"/1", "/robots.txt", "/robots.txt", "/2"} {
+				p.read("http://a.test" + path)
+			}
+			p.saw("0s a.test/robots.txt", "10s a.test/1", "20s a.test/robots.txt", "21s a.test/robots.txt", "31s a.test/2")
+		})
+	}
+}
+
 // robotsPaces are webs, the pages requested one after the other, and the requests
 // that must arrive.
 var robotsPaces = []struct {

@@ -30,7 +30,8 @@ import (
 // [Authority] writes them.
 type Trace struct {
 	// Decided gets every decision of Check, RoundTrip and Admit, one for each call.
-	// For a request that may go out it is called after the wait for its turn.
+	// For a request that may go out it is called after the wait for its turn. If the context
+	// ends that wait, the decision is a Defer, though the call returns an error.
 	Decided func(ctx context.Context, d policy.Decision)
 
 	// Agent gets the first User-Agent of a page request that does not contain the

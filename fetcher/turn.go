@@ -68,7 +68,7 @@ func (t *Transport) takeTurn(ctx context.Context, v *visit, d *policy.Decision) 
 	if t.engine.isFree(scopes) {
 		return turn, nil
 	}
-	delay := t.crawlDelay(v.rec)
+	delay := t.crawlDelay(v)
 	for follow := v.redirected; ; follow = true {
 		if follow {
 			turn, err = t.engine.pacer.Follow(ctx, v.key, delay, scopes...)
@@ -83,28 +83,43 @@ func (t *Transport) takeTurn(ctx context.Context, v *visit, d *policy.Decision) 
 			break
 		}
 	}
-	if ctx.Err() != nil {
-		thing := "a turn at " + v.key
-		if o := t.engine.pacer.Obstacle(v.key, delay, scopes...); o != nil {
-			thing += " (" + o.Why() + ")"
-		}
-		err = &waitError{thing, contextError(ctx)}
-	} else {
-		err = fmt.Errorf("fetcher: %w", err)
+	late, err := t.decisionFor(ctx, v.target, fmt.Errorf("fetcher: %w", err))
+	left := err != nil && ctx.Err() != nil
+	if left {
+		late, err = t.leave(ctx, v, t.engine.pacer.Obstacle(v.key, delay, scopes...))
 	}
-	late, err := t.decisionFor(ctx, v.target, err)
 	if d.Allowed() {
 		*d = late
 	}
+	if left { // nobody else reports the decision of a call that returns an error
+		t.engine.watch.decided(ctx, d)
+	}
 	return turn, err
+}
+
+// leave returns the decision and the error for a caller whose context has ended in its wait for a
+// turn. o is what it waited for, nil if the turn has become free.
+func (t *Transport) leave(ctx context.Context, v *visit, o *pace.RefusedError) (policy.Decision, error) {
+	d := t.houseDecision(policy.Defer, v.target)
+	d.RetryAt, d.Pacing = time.Now().Round(0), "no turn in time"
+	left := &waitError{"a turn at " + v.key, contextError(ctx)}
+	if o != nil {
+		d.RetryAt, d.Pacing = o.RetryAt, "no turn in time: "+o.Why()
+		left.thing += " (" + o.Why() + ")"
+	}
+	return d, left
 }
 
 // isFree reports whether a request with these scopes needs no turn.
 func (e *engine) isFree(scopes []pace.Scope) bool { return e.opts.Pace.Off && len(scopes) == 0 }
 
-// crawlDelay returns the Crawl-delay of the group that the crawler obeys, 0 if there is none.
-func (t *Transport) crawlDelay(rec *policy.Record) time.Duration {
-	delay, _ := rec.File().Group(t.token).CrawlDelay()
+// crawlDelay returns the Crawl-delay of the group that the crawler obeys, 0 if there is none. A
+// request for robots.txt itself has none, whoever makes it.
+func (t *Transport) crawlDelay(v *visit) time.Duration {
+	delay, _ := v.rec.File().Group(t.token).CrawlDelay()
+	if delay > 0 && isRobotsTxt(v.target) {
+		return 0
+	}
 	return delay
 }
 
@@ -118,7 +133,7 @@ func (t *Transport) withTurn(d policy.Decision, v *visit) policy.Decision {
 	if t.engine.isFree(scopes) {
 		return d
 	}
-	delay := t.crawlDelay(v.rec)
+	delay := t.crawlDelay(v)
 	if o := t.engine.pacer.Obstacle(v.key, delay, scopes...); o != nil {
 		d.Turn, d.Pacing = o.RetryAt, "waits for "+o.Why()
 	}
