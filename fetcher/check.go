@@ -20,7 +20,6 @@ type visit struct {
 	rec         *policy.Record // governs target; before the decision the record in memory, nil if that is due
 	beganFlight bool           // this visit began the flight that found rec, and did not join another one
 	redirected  bool           // a redirect led to target
-	asked       time.Time      // when RoundTrip was called
 }
 
 // visit begins a visit of a URL: it fills in the authority, and the record in memory unless that

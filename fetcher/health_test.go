@@ -6,11 +6,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -142,33 +144,42 @@ func TestRequestsThatNobodyCanSend(t *testing.T) {
 	}
 }
 
-// A deadline that a request did not get long to keep is no timeout of the host: the time went by
-// while it waited for its turn. In all other cases it is, however short it is.
-func TestDeadlines(t *testing.T) {
-	hangs := failingBase(func(req *http.Request) (*http.Response, error) {
-		<-req.Context().Done()
-		return nil, req.Context().Err()
-	})
-	for _, test := range []struct {
-		name          string
-		gap, deadline time.Duration
-		want          bool // a rest
-	}{
-		{"half_of_it", 100 * time.Millisecond, 200 * time.Millisecond, true},
-		{"less_than_half", 101 * time.Millisecond, 200 * time.Millisecond, false},
-		{"a_second", 4 * time.Second, 5 * time.Second, true},
-		{"less_than_a_second", 4001 * time.Millisecond, 5 * time.Second, false},
-	} {
-		t.Run("6/"+test.name, func(t *testing.T) {
-			inPace(t, pace.Limits{Gap: test.gap, Failures: 1}, fetcher.Options{Base: hangs}, func(p *paced) {
-				p.tr.Check(p.t.Context(), must("http://a.test/")) // robots.txt has the first turn
-				p.fail("http://a.test/", test.deadline, 0, nil, nil)
-				d, err := p.tr.Check(p.t.Context(), must("http://a.test/"))
-				if err != nil || strings.HasPrefix(d.Pacing, "waits for breaker") != test.want {
-					t.Errorf("the next request: %q, %v; want a rest: %t", d.Pacing, err, test.want)
+// A host that hangs gets a few requests in an hour, however short the deadlines of its visitors are.
+// With 600 ms and the default gap, each of several workers has only 100 ms left when its turn comes.
+func TestHangingHostAndShortDeadlines(t *testing.T) {
+	for _, workers := range []int{1, 4} {
+		for _, deadline := range []time.Duration{100 * time.Millisecond, 501 * time.Millisecond, 600 * time.Millisecond, 900 * time.Millisecond, 2 * time.Second} {
+			t.Run(fmt.Sprintf("6/%d_workers/%v", workers, deadline), func(t *testing.T) {
+				var sent atomic.Int32
+				hangs := failingBase(func(req *http.Request) (*http.Response, error) {
+					sent.Add(1)
+					<-req.Context().Done()
+					return nil, req.Context().Err()
+				})
+				inPace(t, *pace.Default(), fetcher.Options{Base: hangs}, func(p *paced) {
+					for range workers {
+						p.pages.Go(func() { p.crawl(time.Hour, deadline) })
+					}
+					p.pages.Wait()
+				})
+				if n := sent.Load(); n > 15 {
+					t.Errorf("%d requests in an hour, want about twelve", n)
 				}
 			})
-		})
+		}
+	}
+}
+
+// crawl requests one page again and again with a deadline, and comes back when a refusal says.
+func (p *paced) crawl(until, deadline time.Duration) {
+	for time.Since(p.start) < until {
+		ctx, cancel := context.WithTimeout(p.t.Context(), deadline)
+		_, err := p.get(ctx, "http://a.test/")
+		cancel()
+		var denied *fetcher.DeniedError
+		if errors.As(err, &denied) {
+			time.Sleep(time.Until(denied.Decision.RetryAt))
+		}
 	}
 }
 

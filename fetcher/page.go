@@ -64,14 +64,8 @@ func (t *Transport) sendInTurn(req *http.Request, v *visit, turn pace.Turn) (*ht
 			t.engine.endTurn(req, turn)
 		}
 	}()
-	var began time.Time
-	if _, ok := req.Context().Deadline(); ok {
-		began = time.Now()
-	}
 	// Without a trace, a page is only made for an answer with a body, or for a failure.
-	newPage := func() *page {
-		return &page{engine: t.engine, turn: turn, caller: req, rec: v.rec, asked: v.asked, began: began}
-	}
+	newPage := func() *page { return &page{engine: t.engine, turn: turn, caller: req, rec: v.rec} }
 	var p *page
 	sent := req
 	if turn.Traced() || req.Body != nil && req.Body != http.NoBody {
@@ -110,8 +104,6 @@ type page struct {
 	turn    pace.Turn
 	caller  *http.Request         // the request as RoundTrip got it
 	rec     *policy.Record        // governs the request; nil if none was needed
-	asked   time.Time             // when RoundTrip was called
-	began   time.Time             // when the turn began; zero if the caller has no deadline
 	request http.Request          // the copy that goes out, if the request is traced
 	trace   httptrace.ClientTrace // of the copy: reports that it is written
 	body    io.ReadCloser         // of the answer
@@ -178,22 +170,17 @@ func (p *page) Close() error {
 	return p.body.Close()
 }
 
-// slowAfter is how long a request must have been under way for the deadline of its caller
-// to count as a timeout of the host. Half of the time that the caller gave it is enough, too.
-const slowAfter = time.Second
-
 // fail reports to the turn that the request failed. It counts for the host whatever the error of
 // the base is, unless the caller is the reason: it left, the body of the request could not be
-// read, or nobody could send the request.
+// read, or nobody could send the request. If the deadline of the caller has passed, the host has
+// timed out, however little time the wait for the turn had left.
 func (p *page) fail(err error) {
 	ctx := p.caller.Context()
 	deadline, hasDeadline := ctx.Deadline()
 	switch {
 	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded), p.unreadable.Load(), p.unsendable():
-	case hasDeadline && !time.Now().Before(deadline):
-		if took := time.Since(p.began); took >= min(slowAfter, deadline.Sub(p.asked)/2) {
-			p.turn.Fail(policy.Timeout.String())
-		}
+	case hasDeadline && !time.Now().Before(deadline): // http.Client may close Request.Cancel before the context ends
+		p.turn.Fail(policy.Timeout.String())
 	case !canceled(p.caller):
 		failTurn(p.turn, classify(context.Background(), err))
 	}

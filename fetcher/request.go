@@ -46,7 +46,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	v.asked, v.redirected = now, req.Response != nil
+	v.redirected = req.Response != nil
 	ctx, stop := waitContext(req)
 	defer stop()
 	var turn pace.Turn
