@@ -104,8 +104,8 @@ type Fresh struct {
 // backoff: it is Min after the first failed fetch and doubles with each further one. From
 // the second on it is drawn at random from the upper half of the doubled time: with a Min of
 // one minute it is 1m, 1m to 2m, 2m to 4m, and so on. A longer Retry-After of the server
-// is obeyed. A shorter one is obeyed by the first three failed fetches of an outage, and these
-// do not double the time.
+// is obeyed. A shorter one, of a second or more, is obeyed by the first three failed fetches
+// of an outage, and these do not double the time.
 type Retry struct {
 	// Min is the shortest backoff, at least a second.
 	Min time.Duration

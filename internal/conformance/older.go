@@ -202,7 +202,7 @@ func missingBehind5xx(p *policy.Profile) string {
 // nothingElse is the probe that after a server error nothing but robots.txt is requested.
 func nothingElse(p *policy.Profile) string {
 	if p.WantsProbe(nil, answer(503, "")) {
-		return "but `/` and one path that cannot exist, once a day"
+		return "but `/` and one path that cannot exist, once a day, or each hour while the 5xx counts as a 404"
 	}
 	return "yes"
 }

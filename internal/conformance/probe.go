@@ -237,7 +237,10 @@ func lifetimeOf(p *policy.Profile, lines ...string) time.Duration {
 func nextFetchAfter(a policy.Attempt) probe {
 	return func(p *policy.Profile) string {
 		d := p.Learn(nil, a).NextTry().Sub(start)
-		if d < time.Hour {
+		switch {
+		case d < time.Minute:
+			return fmt.Sprintf("%d s", int(d.Seconds()))
+		case d < time.Hour:
 			return fmt.Sprintf("%d min", int(d.Minutes()))
 		}
 		return formatHours(int(d.Hours()))
@@ -307,10 +310,10 @@ func accepts202WithRules(p *policy.Profile) string {
 	})(p)
 }
 
-// longRetryAfter returns a server error with a long Retry-After.
-func longRetryAfter() policy.Attempt {
+// unavailableFor returns a server error with a Retry-After.
+func unavailableFor(seconds string) policy.Attempt {
 	a := answer(503, "")
-	a.Header.Set("Retry-After", "999999999")
+	a.Header.Set("Retry-After", seconds)
 	return a
 }
 
