@@ -104,7 +104,7 @@ func TestCertificateThatTheBaseRefuses(t *testing.T) {
 func wire(serve func(net.Conn)) (base *http.Transport, dials *atomic.Int32) {
 	dials = new(atomic.Int32)
 	return &http.Transport{
-		ForceAttemptHTTP2: true,
+		ForceAttemptHTTP2: true, IdleConnTimeout: 10 * time.Second,
 		DialContext: func(context.Context, string, string) (net.Conn, error) {
 			dials.Add(1)
 			near, far := net.Pipe()

@@ -93,7 +93,7 @@ func sites(t *testing.T) *httptest.Web {
 	web.Site(site).Robots(text).Path("/public", httptest.Text("page")).Path("/reset", httptest.Reset())
 	web.Site("http://down.test").Robots(httptest.Status(503))
 	web.Site("http://mute.test").Robots(httptest.Hang())
-	web.Site("http://gone.test").Robots(httptest.Status(404)).Connect(httptest.Open, httptest.Refused)
+	web.Site("http://gone.test").Robots(httptest.Status(404).Header("Connection", "close")).Connect(httptest.Open, httptest.Refused)
 	web.Site("http://10.0.0.1").Robots(httptest.Status(404))
 	return web
 }

@@ -38,8 +38,10 @@
 // know which group to write.
 //
 // The answer to a page is returned whatever it is, and no page is requested
-// twice. After a 429 or 503, or an error with a Retry-After, Options.Pace makes
-// the host's next request wait, so a simple retry is enough. It must close the body first.
+// twice, but by an *http.Transport, which repeats a GET if a connection that was kept
+// ends without an answer. After a 429 or 503, or an error with a Retry-After, Options.Pace
+// makes the host's next request wait, so a simple retry is enough. It must close the body
+// first.
 //
 // [Transport.Usage] reports what the site says about the use of a page, such as the
 // training of a model. It is experimental, and nothing is enforced.
@@ -134,7 +136,9 @@
 // file then counts as unreachable. Options.PageEgress applies the rule to pages,
 // too, and to the robots.txt of every authority, whatever led there.
 //
-// With an *http.Transport as base every address is checked before a connection is
+// With an *http.Transport as base, a clone of it makes the requests that the rule binds:
+// the redirects of a robots.txt, and with Options.PageEgress all requests. It keeps its
+// connections, each to an address that was checked. Every address is checked before a connection is
 // made to it: names are resolved here, and its dialer is given literal addresses. A TLS
 // dialer makes no connection under the rule, because it would not know the name to verify:
 // the plain dialer makes it, and net/http does TLS with TLSClientConfig.

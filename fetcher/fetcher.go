@@ -43,10 +43,17 @@ type Options struct {
 	// a process that had an answer from another site in the last five minutes.
 	Store cache.Store
 
-	// Base makes the requests, for pages and for robots.txt. Nil is
-	// http.DefaultTransport. With an *http.Transport the requests for
-	// robots.txt go through clones of it; see "Redirects to private addresses"
-	// for what another kind of RoundTripper costs.
+	// Base makes the requests, for pages and for robots.txt, which share their
+	// connections. Only the redirects of a robots.txt, and with PageEgress all
+	// requests, go through a clone of an *http.Transport; see "Redirects to private
+	// addresses", also for what another kind of RoundTripper costs.
+	//
+	// Nil is a clone of http.DefaultTransport, as New finds it, that keeps up to 2,048
+	// idle connections for Pace.Gap and five seconds. A Base should keep as many idle
+	// connections as there are hosts in flight: with the MaxIdleConns of
+	// http.DefaultTransport, 100, a crawl of more hosts connects anew for each page. The
+	// Logger reports that. Set MaxIdleConns to 0, or to what the limit of open files
+	// permits, and IdleConnTimeout to a little more than Pace.Gap.
 	Base http.RoundTripper
 
 	// Schemes are the schemes that are fetched beside http and https (RFC 9309,
@@ -68,7 +75,8 @@ type Options struct {
 
 	// Attempts is how often one hop is tried before it counts as failed. Only
 	// failures of the connection are tried again; an answer, whatever its
-	// status, is final. Zero is 2.
+	// status, is final. That an *http.Transport tries another connection if a
+	// kept one has been closed does not count. Zero is 2.
 	Attempts int
 
 	// Pace spaces the requests to each authority: pages, robots.txt and each

@@ -135,6 +135,7 @@ func (e *engine) fetchFile(f *flight, rec *policy.Record) (*policy.Record, error
 		if err != nil {
 			return nil, err
 		}
+		e.reportIdle()
 		if e.storage.fleet != nil && time.Since(began) >= leaseTTL { // the lease may have ended
 			if known := e.storage.load(f, rec); !known.Due(time.Now()) && differs(rec, known) {
 				turn.Done()
@@ -182,6 +183,9 @@ func (e *engine) learn(f *flight, old *policy.Record, a policy.Attempt) *policy.
 // known to be refused. Any other error is a failure of the fetch: Options.Egress panics or
 // blocks.
 func (e *engine) newTrip(key string) (*egress.Trip, error) {
+	if !e.opts.PageEgress {
+		return e.network.Trip(context.Background(), robotsURL(key)) // checks nothing
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
 	defer cancel()
 	return bounded.Call(ctx, e.watch.log, func(ctx context.Context) (*egress.Trip, error) { return e.network.Trip(ctx, robotsURL(key)) }, nil)

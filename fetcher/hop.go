@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -114,51 +115,65 @@ func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: a.Status, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
 }
 
+// An answer is what a try has received so far.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+	whole  bool // nothing is left to read that counts
+}
+
 // try makes one request and reads the body of a successful answer into the attempt. The base
-// runs on goroutines of its own. A base that blocks in RoundTrip, Read or Close is left
+// runs on a goroutine of its own. A base that blocks in RoundTrip, Read or Close is left
 // behind when the time of the fetch ends; its goroutine ends when the base returns.
 func (t *tries) try(req *http.Request, turn pace.Turn) error {
 	e, whole, a := t.retrieval.engine, t.retrieval.ctx, t.attempt
 	ctx, cancel := context.WithCancelCause(req.Context())
 	defer cancel(nil)
 	var heard atomic.Bool
-	req, err := e.signed(req.WithContext(httptrace.WithClientTrace(ctx, t.trace(turn, &heard, cancel))))
+	var received atomic.Pointer[answer]
+	req, err := e.signed(req.WithContext(httptrace.WithClientTrace(ctx, t.trace(ctx, turn, &heard, cancel))))
 	if err != nil {
 		return err
 	}
-	resp, err := bounded.Call(ctx, e.watch.log, func(context.Context) (*http.Response, error) { return t.send(req, cancel) }, closeAnswer)
-	if err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			err = cause
-		}
-		f := classify(whole, err)
-		if f.Class == policy.Protocol && !heard.Load() && err != errRefusing {
-			return &policy.Failure{Class: policy.Connect, Err: f.Err} // the connection ended before the first byte of an answer
-		}
-		return f
-	}
-	header := field.Canonical(resp.Header).Clone() // another base may keep the lower case of HTTP/2
-	turn.Answer(resp.StatusCode, header)
-	a.Status, a.Header = resp.StatusCode, header
-	limit := e.opts.Profile.Limit
-	body, err := bounded.Call(whole, e.watch.log, func(ctx context.Context) ([]byte, error) {
-		defer resp.Body.Close()
-		if t.statusOnly || resp.StatusCode < 200 || resp.StatusCode > 299 || resp.StatusCode == http.StatusNoContent {
-			return nil, nil // a 204 has no content, whatever length it declares (RFC 9110, section 15.3.5)
-		}
-		body, err := readBody(ctx, resp, header, limit)
+	_, err = bounded.Call(ctx, e.watch.log, func(context.Context) (none, error) {
+		resp, err := t.send(req)
 		if err != nil {
-			return nil, &policy.Failure{Class: policy.Body, Err: err}
+			return none{}, err
 		}
-		return body, nil
+		defer resp.Body.Close()
+		header := field.Canonical(resp.Header).Clone() // another base may keep the lower case of HTTP/2
+		turn.Answer(resp.StatusCode, header)
+		received.Store(&answer{status: resp.StatusCode, header: header})
+		body, atEnd, err := t.read(whole, resp, header)
+		if err == nil {
+			received.Store(&answer{resp.StatusCode, header, body, true})
+			if !atEnd {
+				drain(resp, cancel)
+			}
+		}
+		return none{}, err
 	}, nil)
-	a.Body, a.Cut = body, len(body) > limit
-	return err
+	if got := received.Load(); got != nil {
+		a.Status, a.Header = got.status, got.header
+		if got.whole && whole.Err() == nil { // what becomes of the rest does not matter
+			err, a.Body, a.Cut = nil, got.body, len(got.body) > e.opts.Profile.Limit
+		}
+		return err
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	f := classify(whole, err)
+	if f.Class == policy.Protocol && !heard.Load() && err != errRefusing {
+		return &policy.Failure{Class: policy.Connect, Err: f.Err} // the connection ended before the first byte of an answer
+	}
+	return f
 }
 
 // send requests by way of the base and checks the header of the answer.
-func (t *tries) send(req *http.Request, cancel context.CancelCauseFunc) (*http.Response, error) {
-	resp, err := t.retrieval.trip.RoundTrip(req, cancel)
+func (t *tries) send(req *http.Request) (*http.Response, error) {
+	resp, err := t.retrieval.trip.RoundTrip(req)
 	switch {
 	case err != nil:
 	case resp == nil:
@@ -178,25 +193,68 @@ func (t *tries) send(req *http.Request, cancel context.CancelCauseFunc) (*http.R
 	return resp, nil
 }
 
+// read reads the body of a successful answer. Any other body counts for nothing. atEnd says that
+// nothing is left of the body.
+func (t *tries) read(ctx context.Context, resp *http.Response, header http.Header) (body []byte, atEnd bool, err error) {
+	if t.statusOnly || resp.StatusCode < 200 || resp.StatusCode > 299 || resp.StatusCode == http.StatusNoContent {
+		return nil, resp.Body == http.NoBody, nil // a 204 has no content, whatever length it declares (RFC 9110, section 15.3.5)
+	}
+	limit := t.retrieval.engine.opts.Profile.Limit
+	if body, err = readBody(ctx, resp, header, limit); err != nil {
+		return nil, false, &policy.Failure{Class: policy.Body, Err: err}
+	}
+	return body, len(body) <= limit && header["Content-Encoding"] == nil, nil
+}
+
+const (
+	// drainBytes and drainTime bound what is read of a body that counts for nothing.
+	drainBytes = 64 << 10
+	drainTime  = 500 * time.Millisecond
+)
+
+// drain reads a short rest of an HTTP/1 body, so that the connection can be used for the page
+// that waits for this answer. The connection of a longer or slower body is closed, and so is
+// the connection of an answer with a status below 200, whose body is no body.
+func drain(resp *http.Response, cancel context.CancelCauseFunc) {
+	if resp.ProtoMajor != 1 || resp.Close || resp.StatusCode < 200 || resp.ContentLength > drainBytes {
+		return
+	}
+	defer time.AfterFunc(drainTime, func() { cancel(nil) }).Stop()
+	io.CopyN(io.Discard, resp.Body, drainBytes)
+}
+
 // errRefusing ends a try that takes one connection after the other.
 var errRefusing error = &policy.Failure{Class: policy.Protocol, Err: fmt.Errorf("no answer by %d connections", maxConns)}
 
 // trace receives what net/http reports of a try: that the request is written, that
-// an answer to it begins to arrive, and each connection for it. More than maxConns
+// an answer to it begins to arrive, and each connection for it. More than maxConns new
 // connections end the try: an *http.Transport dials again without a pause, for as long
 // as the context lasts, if a server accepts HTTP/2 connections and refuses every
-// request on them. Another base may have retries of its own.
-func (t *tries) trace(turn pace.Turn, heard *atomic.Bool, cancel context.CancelCauseFunc) *httptrace.ClientTrace {
+// request on them. Another base may have retries of its own. A kept connection that turns
+// out to be closed does not count: net/http tries the next one.
+func (t *tries) trace(ctx context.Context, turn pace.Turn, heard *atomic.Bool, cancel context.CancelCauseFunc) *httptrace.ClientTrace {
 	var conns atomic.Int32
-	return &httptrace.ClientTrace{
-		GetConn: func(string) {
-			if conns.Add(1) > maxConns && t.retrieval.engine.network.IsTransport() {
-				cancel(errRefusing)
-			}
-		},
-		WroteRequest:         func(httptrace.WroteRequestInfo) { turn.Sent() },
-		GotFirstResponseByte: func() { heard.Store(true) },
+	trace := t.retrieval.trip.Trace(ctx, t.url, cancel)
+	getConn, gotConn := trace.GetConn, trace.GotConn
+	trace.GetConn = func(to string) {
+		if conns.Add(1) > maxConns && t.retrieval.engine.network.IsTransport() {
+			cancel(errRefusing)
+		}
+		if getConn != nil {
+			getConn(to)
+		}
 	}
+	trace.GotConn = func(info httptrace.GotConnInfo) {
+		if info.Reused {
+			conns.Add(-1)
+		}
+		if gotConn != nil {
+			gotConn(info)
+		}
+	}
+	trace.WroteRequest = func(httptrace.WroteRequestInfo) { turn.Sent() }
+	trace.GotFirstResponseByte = func() { heard.Store(true) }
+	return trace
 }
 
 // headerSize is about the number of bytes a header took on the wire.

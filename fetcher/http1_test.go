@@ -47,13 +47,13 @@ func TestStatusLines(t *testing.T) {
 		raw("2.3.1.4/status_in_letters", whole("HTTP/1.1 two OK"), down, 1),
 		raw("2.3.1.4/status_in_hexadecimal", whole("HTTP/1.1 0xC OK"), down, 1),
 		raw("2.3.1.4/status_with_a_letter", whole("HTTP/1.1 200x OK"), down, 1),
-		raw("2.3.1.4/endless_first_line", "HTTP/1.1 200 "+strings.Repeat("x", 1<<20), down, 1),
+		raw("2.3.1.4/endless_first_line", "HTTP/1.1 200 "+strings.Repeat("x", 1<<20), down, 2),
 		raw("2.3.1.4/bare_returns", strings.ReplaceAll(whole("HTTP/1.1 200 OK"), "\r\n", "\r"), down, 2),
 		raw("2.3.1.4/head_without_an_end", "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n", down, 2),
 		raw("2.3.1.4/half_a_first_line", "HTTP/1.", down, 1),
 		raw("2.3.1.4/a_tls_alert", "\x15\x03\x01\x00\x02\x02\x46", down, 1),
 		raw("2.3.1.4/an_ssh_server", "SSH-2.0-OpenSSH_9.9\r\n", down, 1),
-		raw("2.3.1.4/bytes_of_nothing", strings.Repeat("\x00", 1<<16), down, 1),
+		raw("2.3.1.4/bytes_of_nothing", strings.Repeat("\x00", 1<<16), down, 2),
 	})
 }
 

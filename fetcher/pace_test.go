@@ -265,13 +265,14 @@ func TestPaceInFlight(t *testing.T) {
 		})
 	}
 	for _, test := range []struct {
-		name string
-		step httptest.Step
+		name  string
+		step  httptest.Step
+		tries int // of net/http: two if a kept connection ends without an answer
 	}{
-		{"no_answer", httptest.Reset()},
-		{"no_body", httptest.Status(204)},
-		{"no_page", httptest.Status(404)},
-		{"broken_body", page.ResetAfter(3)},
+		{"no_answer", httptest.Reset(), 2},
+		{"no_body", httptest.Status(204), 1},
+		{"no_page", httptest.Status(404), 1},
+		{"broken_body", page.ResetAfter(3), 1},
 	} {
 		t.Run("house/"+test.name, func(t *testing.T) {
 			inPace(t, pace.Limits{Parallel: 1}, fetcher.Options{}, func(p *paced) {
@@ -281,7 +282,7 @@ func TestPaceInFlight(t *testing.T) {
 					defer resp.Body.Close()
 				}
 				p.crowd("http://a.test/2")
-				p.saw("0s a.test/robots.txt", "0s a.test/1", "0s a.test/2")
+				p.saw(slices.Concat([]string{"0s a.test/robots.txt"}, slices.Repeat([]string{"0s a.test/1"}, test.tries), []string{"0s a.test/2"})...)
 			})
 		})
 	}

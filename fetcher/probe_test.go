@@ -41,7 +41,7 @@ var probes = []struct {
 		"", "0s GET /robots.txt, 1s HEAD /"},
 	{"4.6/the_root_hangs", httptest.Status(500), httptest.Hang(), httptest.Status(500), "defer 2.3.1.4",
 		"", "0s GET /robots.txt, 1s HEAD /"},
-	{"4.6/the_root_breaks_off", httptest.Status(500), httptest.Reset(), httptest.Status(500), "defer 2.3.1.4",
+	{"4.6/the_root_breaks_off", httptest.Status(500).Header("Connection", "close"), httptest.Reset(), httptest.Status(500), "defer 2.3.1.4",
 		"", "0s GET /robots.txt, 1s HEAD /"},
 	{"4.6/the_root_has_an_endless_header", httptest.Status(500), httptest.EndlessHeader(), httptest.Status(500), "defer 2.3.1.4",
 		"", "0s GET /robots.txt, 1s HEAD /"},

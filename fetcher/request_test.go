@@ -17,7 +17,7 @@ import (
 
 // TestRequests checks the header of every request for robots.txt, on every hop.
 func TestRequests(t *testing.T) {
-	const plain = "Accept Accept-Encoding Connection User-Agent"
+	const plain = "Accept Accept-Encoding User-Agent"
 	secret := httptest.Redirect(302, "http://user:secret@b.test/r").Header("Set-Cookie", "id=1; Path=/").ETag(`"of the redirect"`)
 	for _, tt := range []struct {
 		name   string

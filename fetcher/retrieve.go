@@ -144,6 +144,7 @@ func (r *retrieval) status(method, target string) (status int, made bool) {
 	}
 	req.Header = r.engine.header(req.URL, nil)
 	req.Header.Set("Cache-Control", "no-cache")
+	req.Close = true // an odd server may not have ended this answer when the next request comes
 	t := &tries{retrieval: r, url: req.URL, attempt: &policy.Attempt{}, statusOnly: true}
 	_, err = t.RoundTrip(req) //nolint:bodyclose // tries return no body
 	if err != nil || field.Age(t.attempt.Header) > 0 {

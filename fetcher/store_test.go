@@ -136,7 +136,7 @@ func (s *noting) Put(ctx context.Context, key string, value []byte, keep time.Du
 func TestStoreIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
-		web.Site(site).Robots(text.ETag(`"1"`), httptest.Status(304), httptest.Status(503), httptest.Reset(), httptest.Status(404), text)
+		web.Site(site).Robots(text.ETag(`"1"`), httptest.Status(304), httptest.Status(503).Header("Connection", "close"), httptest.Reset(), httptest.Status(404), text)
 		store := &noting{Memory: cache.NewMemory(1 << 20)}
 		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Store: store, Attempts: 1})
 		for i := range 6 {

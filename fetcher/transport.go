@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"iter"
-	"net/http"
 	"net/url"
 	"slices"
 	"sync"
@@ -201,6 +200,8 @@ type engine struct {
 	inFlight sync.Map // of *flight by authority: the flights that have not ended
 	fastPath bool     // nobody sees why RoundTrip allows a request
 	shared   bool     // turns are shared with a fleet
+
+	idleReported atomic.Bool // by reportIdle
 }
 
 // newEngine returns an engine with the defaults of the options filled in.
@@ -220,7 +221,7 @@ func newEngine(agent string, o Options) (*engine, error) {
 	e.opts.Pace = &limits
 	e.opts.Timeout = cmp.Or(o.Timeout, max(30*time.Second, time.Duration(e.opts.Profile.Hops+1)*limits.Gap))
 	if o.Base == nil {
-		e.opts.Base = http.DefaultTransport
+		e.opts.Base = ownBase(e.opts.Pace)
 	}
 	e.unclosed.idle = e.opts.Timeout
 	e.memory = newMemory(e.opts.MaxBytes)
@@ -230,7 +231,7 @@ func newEngine(agent string, o Options) (*engine, error) {
 		reads: newBreaker(), writes: newBreaker(), leases: newBreaker(), releases: newBreaker(),
 	}
 	e.network = egress.New(e.opts.Base, egress.Options{
-		Rule: addressRule(e.watch.log, o.Egress), Pages: o.PageEgress, Resolve: o.Base == nil, MaxHeader: maxHeader,
+		Rule: addressRule(e.watch.log, o.Egress), Pages: o.PageEgress, Resolve: o.Base == nil,
 	})
 	var err error
 	e.pacer, err = e.newPacer()

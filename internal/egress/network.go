@@ -60,9 +60,6 @@ type Options struct {
 	// Resolve says that a name which Lookup cannot resolve is not left to the dialer of
 	// the base.
 	Resolve bool
-
-	// MaxHeader bounds the header of an answer to a trip, in bytes.
-	MaxHeader int64
 }
 
 // Network is the web as the base of a crawler reaches it, with the address rule.
@@ -77,17 +74,15 @@ type Network struct {
 	resolvesAll bool                                  // a name is never left to the dialer of the base
 	dialsItself bool                                  // net/http dials, without a dialer of the base
 	proxy       func(*http.Request) (*url.URL, error) // of the base; nil without one
-	base        http.RoundTripper                     // makes page requests
-	plain       http.RoundTripper                     // makes the requests of trips that the rule does not bind
-	guarded     *http.Transport                       // makes the requests of trips that the rule binds; nil if the base is no *http.Transport
-	pages       *http.Transport                       // makes page requests that the rule binds; nil if the base is no *http.Transport
+	base        http.RoundTripper                     // makes the requests that the rule does not bind
+	guarded     *http.Transport                       // makes the requests that the rule binds; nil if the base is no *http.Transport
 }
 
 // New returns the network of a base.
 func New(base http.RoundTripper, o Options) *Network {
 	n := &Network{
 		Lookup: net.DefaultResolver.LookupNetIP, rule: o.Rule, always: o.Rule != nil || o.Pages, strict: o.Pages,
-		base: base, plain: base,
+		base: base,
 	}
 	if o.Rule == nil {
 		n.rule = func(_ context.Context, addr netip.Addr) error { return publicOnly(addr) }
@@ -103,18 +98,21 @@ func New(base http.RoundTripper, o Options) *Network {
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
 	}
-	n.pages = n.guard(t, dial)
-	n.guarded = shortLived(n.pages.Clone(), o.MaxHeader)
-	n.plain = shortLived(t.Clone(), o.MaxHeader)
+	n.guarded = n.guard(t, dial)
 	return n
 }
 
 // IsTransport reports whether the base is an *http.Transport.
 func (n *Network) IsTransport() bool { return n.guarded != nil }
 
-// guard returns a clone of the base that checks each address before it connects. It
-// uses no proxy: that is decided once for each request, because the Proxy function of a
-// base may return another result for each call.
+// redirectIdle is how long an idle connection of a redirect is kept, if pages go through the
+// base: for the next redirect to the same host, and for no page.
+const redirectIdle = 5 * time.Second
+
+// guard returns a clone of the base that checks each address before it connects. All its
+// connections are checked by the one rule, so that each may be used again. It uses no proxy:
+// that is decided once for each request, because the Proxy function of a base may return
+// another result for each call.
 func (n *Network) guard(base *http.Transport, dial dialFunc) *http.Transport {
 	t := base.Clone()
 	t.Proxy = nil
@@ -123,18 +121,9 @@ func (n *Network) guard(base *http.Transport, dial dialFunc) *http.Transport {
 	t.DialContext = n.checked(dial)
 	//lint:ignore SA1019 net/http honours it
 	t.DialTLS, t.DialTLSContext = nil, nil
-	return t
-}
-
-// shortLived prepares a transport for robots.txt, which is fetched about once a day: no
-// connection and no goroutine of a connection outlives its fetch by more than a
-// second.
-func shortLived(t *http.Transport, maxHeader int64) *http.Transport {
-	t.DisableKeepAlives = true
-	// An HTTP/2 connection that was dialled for a request that has ended
-	// meanwhile has none to end with. Without this it stays.
-	t.IdleConnTimeout = time.Second
-	t.MaxResponseHeaderBytes = maxHeader
+	if !n.strict && (t.IdleConnTimeout == 0 || t.IdleConnTimeout > redirectIdle) {
+		t.IdleConnTimeout = redirectIdle
+	}
 	return t
 }
 
@@ -152,13 +141,10 @@ func dialerOf(t *http.Transport) dialFunc {
 	return func(_ context.Context, network, addr string) (net.Conn, error) { return old(network, addr) }
 }
 
-// CloseIdle closes the idle connections of all transports but the base, and ends their dials
-// for requests that have ended.
+// CloseIdle closes the idle connections that the base does not know of.
 func (n *Network) CloseIdle() {
 	if n.IsTransport() {
-		n.pages.CloseIdleConnections()
 		n.guarded.CloseIdleConnections()
-		n.plain.(*http.Transport).CloseIdleConnections()
 	}
 }
 
@@ -305,7 +291,7 @@ func (n *Network) Page(req *http.Request) (*http.Response, error) {
 	case !n.strict:
 		return n.base.RoundTrip(req)
 	case n.dials(req):
-		return n.pages.RoundTrip(req)
+		return n.guarded.RoundTrip(req)
 	}
 	if err := n.checkHost(req.Context(), req.URL, false, ""); err != nil {
 		if req.Body != nil {
@@ -320,7 +306,7 @@ func (n *Network) Page(req *http.Request) (*http.Response, error) {
 func (n *Network) watchedPage(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	trip := &Trip{network: n, bound: true}
-	sent := req.WithContext(httptrace.WithClientTrace(ctx, trip.trace(ctx, req.URL, cancel)))
+	sent := req.WithContext(httptrace.WithClientTrace(ctx, trip.Trace(ctx, req.URL, cancel)))
 	resp, err := n.base.RoundTrip(sent)
 	var refused *RefusedError
 	if errors.As(context.Cause(ctx), &refused) {

@@ -51,8 +51,8 @@ func TestProtocols(t *testing.T) {
 		"without":    {off, false},
 	} {
 		n := New(tt.base, Options{Pages: true})
-		n.pages.CloseIdleConnections() // prepares the protocols
-		if got := n.pages.TLSNextProto["h2"] != nil; got != tt.want {
+		n.guarded.CloseIdleConnections() // prepares the protocols
+		if got := n.guarded.TLSNextProto["h2"] != nil; got != tt.want {
 			t.Errorf("4.4/%s: HTTP/2 %v, want %v", name, got, tt.want)
 		}
 	}

@@ -41,26 +41,27 @@ func (n *Network) Trip(ctx context.Context, first *url.URL) (*Trip, error) {
 	return t, n.checkHost(ctx, first, t.dialled, "")
 }
 
-// RoundTrip makes one request. It calls cancel, which must end the context of the
-// request, with a *RefusedError if a connection to a refused address is reported.
-func (t *Trip) RoundTrip(req *http.Request, cancel context.CancelCauseFunc) (*http.Response, error) {
+// RoundTrip makes the next request. Its context has the hooks that Trace has returned.
+func (t *Trip) RoundTrip(req *http.Request) (*http.Response, error) {
 	if t.dialled {
 		return t.network.guarded.RoundTrip(req)
 	}
-	trace := httptrace.WithClientTrace(req.Context(), t.trace(req.Context(), req.URL, cancel))
-	if !isWeb(req.URL) {
-		return t.network.base.RoundTrip(req.WithContext(trace))
-	}
-	return t.network.plain.RoundTrip(req.WithContext(trace))
+	return t.network.base.RoundTrip(req)
 }
 
-// trace receives what net/http reports of the connections for a request, also
-// from below a base that is not known. A connection to a proxy is ignored. One to
+// Trace returns hooks for the next request, to which the caller may add. They receive what
+// net/http reports of the connections for it, also from below a base that is not known. They
+// call cancel, which must end the context of the request, with a *RefusedError if a connection
+// to a refused address is reported. A connection to a proxy is ignored. One to
 // a refused address is closed before the request is written to it; an HTTP/2
 // connection is left open, since others use it too, and the request is canceled. A
 // base that makes a request twice may report a connection after the answer, while the
 // trip goes on.
-func (t *Trip) trace(ctx context.Context, target *url.URL, cancel context.CancelCauseFunc) *httptrace.ClientTrace {
+func (t *Trip) Trace(ctx context.Context, target *url.URL, cancel context.CancelCauseFunc) *httptrace.ClientTrace {
+	if t.dialled { // the connection is checked when it is made
+		t.peer = new(atomic.Pointer[netip.AddrPort])
+		return new(httptrace.ClientTrace)
+	}
 	site, bound, relay, last := hostPort(target), t.bound, t.relay, new(atomic.Pointer[netip.AddrPort])
 	t.peer = last
 	var direct atomic.Bool
