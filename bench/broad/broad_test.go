@@ -40,7 +40,7 @@ func TestQuick(t *testing.T) {
 			case p.Failed > 0 || p.CPU == 0 || p.Allocs == 0 || p.First < 3*sc.server.RTT:
 				t.Errorf("%s: %s: %+v\nwant pages, figures and a first page after three round trips", r.Scenario, row.Client, p)
 			case sc.memory:
-			case p.Connections < 4 || sc.scheme == "https" && p.Handshakes < 4 || p.Dials < 4 || p.Requests < int64(4*sc.pages):
+			case p.Connections < 4 || sc.scheme == "https" && p.Handshakes < 4 || p.Lookups+p.Dials < 4 || p.Requests < int64(4*sc.pages):
 				t.Errorf("%s: %s: %+v\nwant a connection of each of 4 hosts, and %d requests", r.Scenario, row.Client, p, sc.pages)
 			case row.Client == bare && !sc.server.Redirects && p.counts != (counts{4, p.Handshakes, 0, int64(4 * sc.pages), p.Bytes}):
 				t.Errorf("%s: %s: %+v\nwant one connection a host, one request a page and no look-up of its own", r.Scenario, row.Client, p.counts)

@@ -34,7 +34,7 @@ const (
 	withColly   = "colly"
 	polite      = "Polite"
 	otherBase   = "Polite, other base"
-	allIdle     = "Polite, all idle"
+	allIdle     = "Polite, MaxIdleConns 0"
 	pageEgress  = "Polite, PageEgress"
 	diskStore   = "Polite, disk"
 	redisStore  = "Polite, Redis"

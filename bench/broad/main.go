@@ -154,11 +154,11 @@ func (s settings) adapt(sc scenario) scenario {
 
 // result is what was measured in a scenario.
 type result struct {
-	Scenario              string
-	Hosts, Workers, Round int
-	Rows                  []row
-	beside                int // index of the row that the others are compared with
-	rtt                   time.Duration
+	Scenario               string
+	Hosts, Workers, Rounds int
+	Rows                   []row
+	beside                 int // index of the row that the others are compared with
+	rtt                    time.Duration
 }
 
 // row is what was measured of one client.
@@ -173,7 +173,7 @@ const longest = 5 * time.Minute
 
 // measure starts the server and runs the clients, one after another, several times.
 func (sc scenario) measure(program string) (result, error) {
-	r := result{Scenario: sc.name, Hosts: sc.hosts, Workers: sc.workers, Round: sc.rounds, beside: slices.Index(sc.clients, sc.beside), rtt: sc.server.RTT}
+	r := result{Scenario: sc.name, Hosts: sc.hosts, Workers: sc.workers, Rounds: sc.rounds, beside: slices.Index(sc.clients, sc.beside), rtt: sc.server.RTT}
 	var redis redisd.Servers
 	if slices.Contains(sc.clients, redisStore) && exists(program) {
 		var err error

@@ -10,25 +10,26 @@ import (
 
 // This file prints the results.
 
-const heading = "                        processor         allo-   connec-  hand-   look-   re-               gorout.  memory    kept   first\n" +
-	"                          time, µs  ratio cations   tions  shakes    ups  quests    bytes   at peak     MB    bytes page, ms\n"
+const heading = "                          processor         allo-  connec-   hand-  look-     re-           gorou-  memory    kept   first\n" +
+	"                           time, µs  ratio cations   tions  shakes    ups  quests    bytes   tines      MB   bytes page, ms\n"
 
-// print prints a scenario: figures for a host, but for goroutines and memory.
+// print prints a scenario. Goroutines and memory are of the whole process, the other figures
+// of one host.
 func (r result) print(w io.Writer) {
-	fmt.Fprintf(w, "%s: %d hosts, %d at once, least of %d rounds; a host costs on %d cores\n%s", r.Scenario, r.Hosts, r.Workers, r.Round, runtime.NumCPU(), heading)
+	fmt.Fprintf(w, "%s: %d hosts, %d at once, best of %d rounds, %d cores\n%s", r.Scenario, r.Hosts, r.Workers, r.Rounds, runtime.NumCPU(), heading)
 	base := r.Rows[r.beside].Report
 	for _, row := range r.Rows {
 		if row.Skipped != "" {
-			fmt.Fprintf(w, "  %-20s skipped: %s\n", row.Client, row.Skipped)
+			fmt.Fprintf(w, "  %-22s skipped: %s\n", row.Client, row.Skipped)
 			continue
 		}
 		p := row.Report
 		each := func(n int64) float64 { return float64(n) / float64(r.Hosts) }
-		fmt.Fprintf(w, "  %-20s %11.1f %5.2fx %7.0f %7.2f %7.2f %6.2f %7.2f %8.0f %9d %6.0f %8.0f %8.1f\n", row.Client,
+		fmt.Fprintf(w, "  %-22s %10.1f %5.2fx %7.0f %7.2f %7.2f %6.2f %7.2f %8.0f %7d %7.0f %7.0f %8.1f\n", row.Client,
 			r.cpu(p), float64(p.CPU)/float64(base.CPU), each(int64(p.Allocs)), each(p.Connections), each(p.Handshakes), each(p.Lookups+p.Dials),
 			each(p.Requests), each(p.Bytes), p.Goroutines, float64(p.Memory)/(1<<20), each(int64(p.Kept)), milliseconds(p.First))
 		if p.Failed > 0 {
-			fmt.Fprintf(w, "  %-20s %d pages failed: %.200s\n", "", p.Failed, p.Failure)
+			fmt.Fprintf(w, "  %-22s %d pages failed: %.200s\n", "", p.Failed, p.Failure)
 		}
 	}
 	fmt.Fprintln(w)
@@ -44,7 +45,7 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 // summarize prints the scenarios of the usual clients again, a figure of each client in a
 // line, and last the ratio of Polite to the wrapper.
 func summarize(w io.Writer, results []result) {
-	results = slices.DeleteFunc(results, func(r result) bool { return len(r.Rows) != len(usual) })
+	results = slices.DeleteFunc(slices.Clone(results), func(r result) bool { return len(r.Rows) != len(usual) })
 	if len(results) == 0 {
 		return
 	}
