@@ -3,6 +3,7 @@ package fetcher
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"time"
 
@@ -152,7 +153,7 @@ func (t *Transport) decisionFor(ctx context.Context, target *url.URL, err error)
 		return d, err
 	case errors.As(err, &late):
 		d = t.houseDecision(policy.Defer, target)
-		d.RetryAt, d.Pacing = late.RetryAt, "no turn in time: "+late.Why()
+		d.RetryAt, d.Pacing = late.RetryAt, "no turn in time because of "+obstacleInWords(late)
 	case errors.As(err, &forbidden):
 		d = t.houseDecision(policy.Disallow, target)
 		d.Cause = forbidden.Error()
@@ -160,6 +161,34 @@ func (t *Transport) decisionFor(ctx context.Context, target *url.URL, err error)
 		return d, err
 	}
 	return d, nil
+}
+
+// obstacleInWords says what a request waits for, in words that follow "waits for" or "because of".
+func obstacleInWords(e *pace.RefusedError) string {
+	switch e.Reason {
+	case pace.ReasonGap:
+		return "the gap between requests"
+	case pace.ReasonDelay:
+		return "the Crawl-delay"
+	case pace.ReasonAdapt:
+		return "the longer gap of a slow server"
+	case pace.ReasonPause:
+		return "the pause that an answer asked for"
+	case pace.ReasonQuota:
+		return "the quota that an answer declared"
+	case pace.ReasonBreaker:
+		if e.Trouble == "" {
+			return "the rest of a host that fails"
+		}
+		return "the rest of a host that fails: " + e.Trouble
+	case pace.ReasonParallel:
+		return "the requests in flight"
+	case pace.ReasonShared:
+		return "the other processes of the fleet"
+	case pace.ReasonScope:
+		return fmt.Sprintf("the limits of the scope %.200q", e.Scope)
+	}
+	return string(e.Reason)
 }
 
 // Peek decides on a URL from memory alone, without any I/O. It reports false if

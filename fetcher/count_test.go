@@ -94,7 +94,7 @@ func TestDecisionOfAWaitThatEnds(t *testing.T) {
 						t.Errorf("hooks %t: got %v, %d deferred; want %v, 1", hooks, err, n, context.Canceled)
 					}
 					if hooks && (len(reported) != 1 || reported[0].Verdict != policy.Defer || reported[0].URL != public ||
-						reported[0].Pacing != "no turn in time: gap" || reported[0].RetryAt.Sub(p.start) != time.Minute) {
+						reported[0].Pacing != "no turn in time because of the gap between requests" || reported[0].RetryAt.Sub(p.start) != time.Minute) {
 						t.Errorf("reported %v; want one Defer until a minute", reported)
 					}
 				})

@@ -414,7 +414,7 @@ func ExampleOptions_pace() {
 		fmt.Println(denied.Decision.Verdict, denied.Decision.Pacing)
 	}
 	// Output:
-	// defer no turn in time: gap
+	// defer no turn in time because of the gap between requests
 }
 
 // An operator's verdict decides, and its reason is in every decision.

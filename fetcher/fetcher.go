@@ -153,7 +153,7 @@ type Options struct {
 	Trace *Trace
 
 	// Logger gets every fetch (debug, "robots.txt retrieved"), a Crawl-delay cut
-	// short (info), and store failures, caught panics, a User-Agent without the product
+	// short (info), and store failures (at most one a minute, with their number), caught panics, a User-Agent without the product
 	// token and the first body of an authority that is not closed (warn). Messages and keys are stable. Nil logs nothing.
 	Logger *slog.Logger
 }

@@ -396,12 +396,12 @@ func TestPaceRefusal(t *testing.T) {
 				}
 				want := policy.Decision{
 					Verdict: policy.Defer, URL: "http://a.test/1", Clause: "house", Profile: "rfc9309",
-					RetryAt: p.start.Add(time.Minute), Pacing: "no turn in time: gap",
+					RetryAt: p.start.Add(time.Minute), Pacing: "no turn in time because of the gap between requests",
 				}
 				if got := denied.Decision; got != want {
 					t.Errorf("Decision\ngot  %+v\nwant %+v", got, want)
 				}
-				const text = "DEFER http://a.test/1: no turn in time: gap [house rule; profile rfc9309]; not before 2000-01-01T00:01:00Z"
+				const text = "DEFER http://a.test/1: no turn in time because of the gap between requests [house rule; profile rfc9309]; not before 2000-01-01T00:01:00Z"
 				if got := denied.Decision.String(); got != text {
 					t.Errorf("got  %s\nwant %s", got, text)
 				}
@@ -449,10 +449,10 @@ func TestPaceInTheDecision(t *testing.T) {
 			turn   time.Duration // from the start; 0: none
 			pacing string
 		}{
-			{"first_page", 0, "http://a.test/1", time.Second, "waits for gap"},
-			{"the_file_itself", 0, "http://a.test/robots.txt", time.Second, "waits for gap"},
+			{"first_page", 0, "http://a.test/1", time.Second, "waits for the gap between requests"},
+			{"the_file_itself", 0, "http://a.test/robots.txt", time.Second, "waits for the gap between requests"},
 			{"disallowed", 0, "http://a.test/private", 0, ""},
-			{"capped", 0, "http://b.test/", 10 * time.Second, "waits for crawl_delay, Crawl-delay 24h0m0s obeyed as 10s"},
+			{"capped", 0, "http://b.test/", 10 * time.Second, "waits for the Crawl-delay, Crawl-delay 24h0m0s obeyed as 10s"},
 			{"capped_and_free", 10 * time.Second, "http://b.test/", 0, "Crawl-delay 24h0m0s obeyed as 10s"},
 			{"free", 0, "http://a.test/1", 0, ""},
 		} {
@@ -542,7 +542,7 @@ func TestPaceAudit(t *testing.T) {
 		p.web.Site("http://a.test").Robots(open).Path("/*", page)
 		p.read("http://a.test/1")
 		p.saw("0s a.test/robots.txt", "0s a.test/1")
-		if want := []string{"defer no turn in time: gap"}; !slices.Equal(decisions, want) {
+		if want := []string{"defer no turn in time because of the gap between requests"}; !slices.Equal(decisions, want) {
 			t.Errorf("decisions %q, want %q", decisions, want)
 		}
 	})

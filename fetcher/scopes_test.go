@@ -72,14 +72,14 @@ func TestScopesInDecisions(t *testing.T) {
 		p.read("http://a.test.org/2")
 		target := must("http://a.test.org/3")
 		d, err := p.tr.Check(context.Background(), target)
-		if want := time.Now().Add(time.Second); err != nil || !d.Turn.Equal(want) || d.Pacing != `waits for scope "test.org"` {
+		if want := time.Now().Add(time.Second); err != nil || !d.Turn.Equal(want) || d.Pacing != `waits for the limits of the scope "test.org"` {
 			t.Errorf("Check = %v, %v; want a turn at %v and the scope that it waits for", d, err, want)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 		defer cancel()
 		_, err = p.get(ctx, target.String())
 		var denied *fetcher.DeniedError
-		if !errors.As(err, &denied) || denied.Decision.Verdict != policy.Defer || denied.Decision.Pacing != `no turn in time: scope "test.org"` {
+		if !errors.As(err, &denied) || denied.Decision.Verdict != policy.Defer || denied.Decision.Pacing != `no turn in time because of the limits of the scope "test.org"` {
 			t.Errorf("RoundTrip = %v; want a Defer that names the scope", err)
 		}
 		a, d, err := p.tr.Admit(context.Background(), target)
@@ -92,7 +92,7 @@ func TestScopesInDecisions(t *testing.T) {
 		ctx, cancel = context.WithTimeout(context.Background(), 500*time.Millisecond)
 		defer cancel()
 		d, err = p.tr.Check(ctx, must("http://b.test.org/1"))
-		if err != nil || d.Verdict != policy.Defer || d.Pacing != `no turn in time: scope "test.org"` {
+		if err != nil || d.Verdict != policy.Defer || d.Pacing != `no turn in time because of the limits of the scope "test.org"` {
 			t.Errorf("Check before robots.txt has a turn = %v, %v; want a Defer that names the scope", d, err)
 		}
 	})
@@ -123,7 +123,7 @@ func TestScopesInDecisionsOwnLimits(t *testing.T) {
 		p.web.Site(site).Robots(delayed("10")).Path("/*", page)
 		p.read(public)
 		d, err := p.tr.Check(context.Background(), must(public))
-		if want := "waits for crawl_delay, Crawl-delay 10s obeyed as 2s"; err != nil || d.Pacing != want {
+		if want := "waits for the Crawl-delay, Crawl-delay 10s obeyed as 2s"; err != nil || d.Pacing != want {
 			t.Errorf("Check = %v, %v; want %q", d, err, want)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -92,6 +93,8 @@ type observer struct {
 	trace  Trace
 	log    *slog.Logger
 	counts counts
+
+	storeFailures rareWarning
 }
 
 // counts are the counters behind Stats.
@@ -176,9 +179,13 @@ func (o *observer) fetched(a policy.Attempt, r *policy.Record) {
 	}
 }
 
+// store logs the first failure, and then at most one a minute with the number of failures since
+// the last warning: a store that is down fails several times for each authority.
 func (o *observer) store(op, authority string, err error) {
 	o.counts.storeFailures.Add(1)
-	o.log.Warn("error of the robots.txt store", "op", op, "authority", authority, "error", clean.Text(err.Error(), maxLog))
+	if n := o.storeFailures.warnNow(time.Now()); n > 0 {
+		o.log.Warn("error of the robots.txt store", "op", op, "authority", authority, "error", clean.Text(err.Error(), maxLog), "failures", n)
+	}
 	if o.trace.Store != nil {
 		o.runHook("Store", func() { o.trace.Store(op, authority, err) })
 	}
@@ -219,6 +226,27 @@ func (o *observer) delay(authority string, asked, obeyed time.Duration) {
 func callBounded(ctx context.Context, log *slog.Logger, f func() error) error {
 	_, err := bounded.Call(ctx, log, func(context.Context) (none, error) { return none{}, f() }, nil)
 	return err
+}
+
+// rareWarning limits a warning to one a minute.
+type rareWarning struct {
+	mu     sync.Mutex
+	next   time.Time // when the next warning may be written
+	events int       // since the last warning
+}
+
+// warnNow counts an event. It returns how many to warn of, or 0 if there was a warning less than a
+// minute ago.
+func (w *rareWarning) warnNow(now time.Time) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events++
+	if now.Before(w.next) {
+		return 0
+	}
+	n := w.events
+	w.next, w.events = now.Add(time.Minute), 0
+	return n
 }
 
 // none is the result of a function that returns only an error.

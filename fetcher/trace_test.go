@@ -89,8 +89,7 @@ func TestLog(t *testing.T) {
 			`level=DEBUG msg="robots.txt retrieved" robots=http://a.test/robots.txt served=http://a.test/robots.txt status=200 hops=0 took=0s next=2000-01-02T00:00:00.000Z` + "\n",
 			`level=DEBUG msg="robots.txt retrieved" robots=http://lost.test/robots.txt served=http://lost.test/robots.txt status=0 hops=0 took=`,
 			` error="dns: `,
-			`level=WARN msg="error of the robots.txt store" op=get authority=http://a.test error="no?level=ERROR msg=forged?[31m"` + "\n",
-			`level=WARN msg="error of the robots.txt store" op=put authority=http://a.test error=`,
+			`level=WARN msg="error of the robots.txt store" op=get authority=http://a.test error="no?level=ERROR msg=forged?[31m" failures=1` + "\n",
 			`level=INFO msg="crawl-delay not obeyed in full" authority=http://a.test asked=1m30s obeyed=1s` + "\n",
 			`level=WARN msg="panic caught" panic=oh?no stack="goroutine `,
 			`level=WARN msg="a hook did not return" hook=Fetched error="panic: oh?no"` + "\n",
@@ -98,6 +97,35 @@ func TestLog(t *testing.T) {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("log\n%swant\n%s", out.String(), want)
 			}
+		}
+	})
+}
+
+// A store that is down is one warning, and then a count a minute. The hook gets each failure.
+func TestLogOfStoreThatIsDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := httptest.New(t)
+		var out bytes.Buffer
+		failures := 0
+		tr := newTransport(t, &fetcher.Options{
+			Base: web.Transport(), Store: badStore{}, Logger: slog.New(slog.NewTextHandler(&out, nil)),
+			Trace: &fetcher.Trace{Store: func(string, string, error) { failures++ }},
+		})
+		for i := range 5 {
+			if _, err := tr.Check(t.Context(), must(fmt.Sprintf("http://a%d.test/", i))); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(20 * time.Second)
+		}
+		var counts []string
+		for line := range strings.Lines(out.String()) {
+			if _, n, ok := strings.Cut(line, " failures="); ok {
+				counts = append(counts, strings.TrimSpace(n))
+			}
+		}
+		// Each site fails at get and at put: one warning at 0 s, one at 60 s.
+		if want := []string{"1", "6"}; !slices.Equal(counts, want) || failures != 10 {
+			t.Errorf("log\n%s\ngot warnings of %q failures, and %d calls of the hook; want %q and 10", out.String(), counts, failures, want)
 		}
 	})
 }

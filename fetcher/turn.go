@@ -104,8 +104,8 @@ func (t *Transport) leave(ctx context.Context, v *visit, o *pace.RefusedError) (
 	d.RetryAt, d.Pacing = time.Now().Round(0), "no turn in time"
 	left := &waitError{"a turn at " + v.key, contextError(ctx)}
 	if o != nil {
-		d.RetryAt, d.Pacing = o.RetryAt, "no turn in time: "+o.Why()
-		left.thing += " (" + o.Why() + ")"
+		d.RetryAt, d.Pacing = o.RetryAt, "no turn in time because of "+obstacleInWords(o)
+		left.thing += " (because of " + obstacleInWords(o) + ")"
 	}
 	return d, left
 }
@@ -135,7 +135,7 @@ func (t *Transport) withTurn(d policy.Decision, v *visit) policy.Decision {
 	}
 	delay := t.crawlDelay(v)
 	if o := t.engine.pacer.Obstacle(v.key, delay, scopes...); o != nil {
-		d.Turn, d.Pacing = o.RetryAt, "waits for "+o.Why()
+		d.Turn, d.Pacing = o.RetryAt, "waits for "+obstacleInWords(o)
 	}
 	for i := range scopes {
 		if scopes[i].Key == v.key {

@@ -248,7 +248,7 @@ func TestBodyAtARefusedAddress(t *testing.T) {
 // closed would otherwise look like a slow site.
 func TestErrorOfAWait(t *testing.T) {
 	for name, c := range map[string]struct{ page, want string }{
-		"parallel":   {public, "waiting for a turn at http://example.com (parallel): context deadline exceeded: patience"},
+		"parallel":   {public, "waiting for a turn at http://example.com (because of the requests in flight): context deadline exceeded: patience"},
 		"robots.txt": {"http://mute.test/", "waiting for robots.txt of http://mute.test: context deadline exceeded: patience"},
 	} {
 		t.Run("house/"+name, func(t *testing.T) {

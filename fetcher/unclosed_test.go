@@ -227,7 +227,7 @@ func TestBodiesUntilTheDeadline(t *testing.T) {
 				<-ctx.Done()
 				synctest.Wait()
 				d, err := p.tr.Check(p.t.Context(), must("http://a.test/"))
-				if err != nil || strings.HasPrefix(d.Pacing, "waits for breaker") != reads {
+				if err != nil || strings.HasPrefix(d.Pacing, "waits for the rest of a host that fails") != reads {
 					t.Errorf("the next request: %q, %v; want a rest: %t", d.Pacing, err, reads)
 				}
 			})

@@ -53,7 +53,7 @@ func (r *Record) applyRules(d *Decision, token string, target *url.URL) {
 
 // State is what the decisions on all URLs of the authority say at now: the access
 // result and its cause, the copy in use and the times. The URL, the verdict, the match and
-// the digest are missing. A fetch by a clock that was ahead counts as one at now. State
+// the digest are missing, so that String prints no verdict. A fetch by a clock that was ahead counts as one at now. State
 // allocates nothing and reads no rules.
 func (r *Record) State(now time.Time) Decision {
 	if r.blank() {

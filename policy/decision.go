@@ -54,10 +54,14 @@ type Decision struct {
 func (d Decision) Allowed() bool { return d.Verdict == Allow }
 
 // String returns the decision and its reasons in one line that may be mailed to a
-// webmaster as it stands. Text of the server is quoted and bounded.
+// webmaster as it stands. Text of the server is quoted and bounded. A Decision without a URL,
+// such as [Record.State] returns, has no verdict to print.
 func (d Decision) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s: %s", strings.ToUpper(d.Verdict.String()), clean.Link(d.URL, maxURL), d.reason())
+	if d.URL != "" {
+		fmt.Fprintf(&b, "%s %s: ", strings.ToUpper(d.Verdict.String()), clean.Link(d.URL, maxURL))
+	}
+	b.WriteString(d.reason())
 	if d.Clause != "" {
 		fmt.Fprintf(&b, " [%s]", d.citation())
 	}
@@ -114,6 +118,8 @@ func (d Decision) reason() string {
 		return "no group applies in " + robots
 	case d.Verdict == Defer && (d.Clause == "2.4" || d.Cause == ""):
 		return robots + " must be fetched first" // nothing is known, or nothing that still counts
+	case d.URL == "" && d.Robots == "":
+		return "robots.txt has not been fetched"
 	case d.Access == Unavailable && (d.Status == http.StatusNotFound || d.Status == http.StatusGone):
 		return fmt.Sprintf("there is no robots.txt (status %d%s)", d.Status, d.servedBy(" from "))
 	}

@@ -85,13 +85,35 @@ func TestStringOfOverride(t *testing.T) {
 	}
 }
 
+// TestStringOfState checks that the state of a site prints no verdict: it has none.
+func TestStringOfState(t *testing.T) {
+	p := policy.RFC9309()
+	for _, tt := range []struct {
+		name string
+		rec  *policy.Record
+		want string
+	}{
+		{"2.4/nothing_known", nil, "robots.txt has not been fetched"},
+		{"2.3.1.3/404", p.Learn(nil, attempt(t, "404", start)),
+			"there is no robots.txt (status 404); next fetch 2026-05-02T00:00:00Z"},
+		{"2.3.1.1/copy", p.Learn(nil, attempt(t, "200 rules", start)),
+			"https://example.com/robots.txt is successful (status 200); fetched 2026-05-01T00:00:00Z; next fetch 2026-05-02T00:00:00Z"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.rec.State(start).String(); got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
 // TestStringOfPacing checks that an allowed URL shows its turn, and a deferred URL
 // why it gets no turn.
 func TestStringOfPacing(t *testing.T) {
 	d := decide(t, policy.RFC9309().Learn(nil, attempt(t, "200 rules", start)), public, start)
 	before := d.String()
-	d.Turn, d.Pacing = start.Add(time.Hour), "waits for crawl_delay, Crawl-delay 24h0m0s obeyed as 1h0m0s\n"
-	if got, want := d.String(), before+"; its turn 2026-05-01T01:00:00Z; pacing: waits for crawl_delay, Crawl-delay 24h0m0s obeyed as 1h0m0s?"; got != want {
+	d.Turn, d.Pacing = start.Add(time.Hour), "waits for the Crawl-delay, Crawl-delay 24h0m0s obeyed as 1h0m0s\n"
+	if got, want := d.String(), before+"; its turn 2026-05-01T01:00:00Z; pacing: waits for the Crawl-delay, Crawl-delay 24h0m0s obeyed as 1h0m0s?"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	d = policy.Decision{Verdict: policy.Defer, URL: "https://example.com/", Clause: "house", RetryAt: start, Pacing: "no turn in time:\npause"}
@@ -210,10 +232,10 @@ func TestJSON(t *testing.T) {
 				`"robots":"https://example.com/robots.txt","served":"https://example.com/robots.txt","status":503,` +
 				`"expires":"2026-05-01T01:00:00Z","stale":false,"down_since":"2026-05-01T00:00:00Z","retry_at":"2026-05-01T01:00:00Z",` +
 				`"cause":"status 503 Service Unavailable"}`},
-		{"house/turn", policy.Decision{Verdict: policy.Allow, Turn: day, Pacing: "waits for gap"},
+		{"house/turn", policy.Decision{Verdict: policy.Allow, Turn: day, Pacing: "waits for the gap between requests"},
 			`{"verdict":"allow","url":"","clause":"","access":"unreachable",` +
 				`"match":{"allowed":false,"agent":"","rule":{"line":0,"allow":false,"pattern":""}},"profile":"",` +
-				`"robots":"","served":"","status":0,"stale":false,"turn":"2026-05-02T00:00:00Z","pacing":"waits for gap"}`},
+				`"robots":"","served":"","status":0,"stale":false,"turn":"2026-05-02T00:00:00Z","pacing":"waits for the gap between requests"}`},
 		{"house/override", policy.Decision{Verdict: policy.Allow, Override: "ours"},
 			`{"verdict":"allow","url":"","clause":"","access":"unreachable",` +
 				`"match":{"allowed":false,"agent":"","rule":{"line":0,"allow":false,"pattern":""}},"profile":"",` +
