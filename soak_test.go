@@ -522,8 +522,7 @@ func (s *soak) visit(ctx context.Context, tr *fetcher.Transport, site *soakSite,
 			s.judge(site, path, d, err)
 		}
 	case 10:
-		tr.Prefetch(ctx, slices.Values([]*url.URL{u, mustURL(s.visited[0].Origin())}))
-		for key, rec := range tr.All() {
+		for key, rec := range tr.Records() {
 			if rec.Robots() != key+"/robots.txt" {
 				s.t.Errorf("%s has the record of %s", key, rec.Robots())
 			}

@@ -11,6 +11,7 @@ require (
 	github.com/rfc9309/polite v0.0.0
 	github.com/temoto/robotstxt v1.1.2
 	golang.org/x/net v0.58.0
+	golang.org/x/sync v0.22.0
 )
 
 require (
@@ -31,7 +32,6 @@ require (
 	github.com/pquerna/cachecontrol v0.2.0 // indirect
 	github.com/saintfish/chardet v0.0.0-20230101081208-5e3ef4b5456d // indirect
 	go.etcd.io/bbolt v1.5.0 // indirect
-	golang.org/x/sync v0.22.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
 	google.golang.org/appengine v1.6.8 // indirect

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -92,15 +91,8 @@ var chaos = []func(ctx context.Context, tr *fetcher.Transport, u *url.URL) error
 		tr.Invalidate(ctx, u)
 		return nil
 	},
-	func(ctx context.Context, tr *fetcher.Transport, u *url.URL) error {
-		var two iter.Seq[*url.URL] = func(yield func(*url.URL) bool) {
-			_ = yield(u) && yield(must("http://s0.test/"))
-		}
-		tr.Prefetch(ctx, two)
-		return nil
-	},
 	func(_ context.Context, tr *fetcher.Transport, _ *url.URL) error {
-		for key, rec := range tr.All() {
+		for key, rec := range tr.Records() {
 			if rec.Robots() != key+"/robots.txt" {
 				return fmt.Errorf("%s holds the record of %s", key, rec.Robots())
 			}

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/rfc9309/polite/cache/disk"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/pace"
@@ -283,26 +285,31 @@ func ExampleTransport_Invalidate() {
 	// 0
 }
 
-// Prefetch fills the memory before the workers start.
-func ExampleTransport_Prefetch() {
+// The memory can be filled before the workers start, here with four fetches at a time.
+func ExampleTransport_Record_fillMemory() {
 	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Base: pages{}})
 	if err != nil {
 		log.Fatal(err)
 	}
 	seeds := []*url.URL{parse("https://a.example/"), parse("https://b.example/1"), parse("https://b.example/2")}
-	if err := t.Prefetch(context.Background(), slices.Values(seeds)); err != nil {
-		log.Fatal(err)
+	var fetches errgroup.Group
+	fetches.SetLimit(4)
+	for _, seed := range seeds {
+		fetches.Go(func() error {
+			_, err := t.Record(context.Background(), seed)
+			return err
+		})
 	}
-	fmt.Println(t.Stats().Retrievals, "retrievals")
+	fmt.Println(fetches.Wait())
 	_, known := t.Peek(seeds[2])
-	fmt.Println(known)
+	fmt.Println(t.Stats().Retrievals, known)
 	// Output:
-	// 2 retrievals
-	// true
+	// <nil>
+	// 2 true
 }
 
-// All lists the records in memory, here to show an operator which sites are down.
-func ExampleTransport_All() {
+// Records lists the records in memory, here to show an operator which sites are down.
+func ExampleTransport_Records() {
 	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Base: pages{"https://busy.example/robots.txt": ""}})
 	if err != nil {
 		log.Fatal(err)
@@ -310,7 +317,7 @@ func ExampleTransport_All() {
 	for _, home := range []string{"https://example.com/", "https://busy.example/"} {
 		t.Check(context.Background(), parse(home))
 	}
-	known := maps.Collect(t.All())
+	known := maps.Collect(t.Records())
 	for _, authority := range slices.Sorted(maps.Keys(known)) {
 		// What is known of the site as a whole: any URL and token will do.
 		d := known[authority].Decide("", &url.URL{}, time.Now())

@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -246,49 +244,6 @@ func TestRecord(t *testing.T) {
 	})
 }
 
-// crowd is a base that counts how many requests are under way at once.
-type crowd struct {
-	http.RoundTripper
-	now, most atomic.Int32
-}
-
-func (c *crowd) RoundTrip(r *http.Request) (*http.Response, error) {
-	defer c.now.Add(-1)
-	if n := c.now.Add(1); n > c.most.Load() {
-		c.most.Store(n)
-	}
-	return c.RoundTripper.RoundTrip(r)
-}
-
-// TestPrefetch fetches each authority once, a few at a time, however often the list
-// has it. A fresh record is not fetched.
-func TestPrefetch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const many = 300
-		web := httptest.New(t)
-		var targets []*url.URL
-		for i := range many {
-			origin := fmt.Sprintf("http://s%d.test", i)
-			web.Site(origin).Robots(text.After(time.Second))
-			targets = append(targets, must(origin+"/a"), must(origin+"/b"), must("ftp://nowhere.test/"))
-		}
-		base := &crowd{RoundTripper: web.Transport()}
-		tr := newTransport(t, &fetcher.Options{Base: base})
-		tr.Check(t.Context(), targets[0])
-		began := time.Now()
-		err := tr.Prefetch(t.Context(), slices.Values(targets))
-		if !errors.Is(err, fetcher.ErrURL) || len(web.Requests()) != many || base.most.Load() > 16 {
-			t.Errorf("got  %v, %d requests, %d at once\nwant %v, %d, at most 16", err, len(web.Requests()), base.most.Load(), fetcher.ErrURL, many)
-		}
-		if took := time.Since(began); took > 40*time.Second {
-			t.Errorf("got  %v for %d sites of a second each\nwant about a sixteenth", took, many)
-		}
-		if s := tr.Stats(); s.Authorities != many {
-			t.Errorf("got  %d authorities known, want %d", s.Authorities, many)
-		}
-	})
-}
-
 // The error of a caller whose context ends before it can join a fetch says what it would have
 // waited for.
 func TestWaitThatCannotBegin(t *testing.T) {
@@ -301,76 +256,8 @@ func TestWaitThatCannotBegin(t *testing.T) {
 	}
 }
 
-// TestPrefetchAndAPanic lets Options.Scopes panic on a goroutine of Prefetch, where no caller could
-// recover the panic.
-func TestPrefetchAndAPanic(t *testing.T) {
-	tr := newTransport(t, &fetcher.Options{Scopes: func(*url.URL) []pace.Scope { panic("no scope") }})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if err := tr.Prefetch(ctx, slices.Values([]*url.URL{must(public), must("http://b.test/")})); err != nil {
-		t.Errorf("house/scopes: got  %v, want no error", err)
-	}
-}
-
-// TestPrefetchEndsWithItsContext uses a list without an end and sites that do not
-// answer.
-func TestPrefetchEndsWithItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		web := httptest.New(t)
-		var asked atomic.Int32
-		var endless iter.Seq[*url.URL] = func(yield func(*url.URL) bool) {
-			for i := 0; ; i++ {
-				origin := fmt.Sprintf("http://s%d.test", i)
-				web.Site(origin).Robots(httptest.Hang())
-				asked.Add(1)
-				if !yield(must(origin)) {
-					return
-				}
-			}
-		}
-		tr := newTransport(t, &fetcher.Options{Base: web.Transport()})
-		cause := errors.New("the operator wants to go home")
-		ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, cause)
-		defer cancel()
-		began := time.Now()
-		err := tr.Prefetch(ctx, endless)
-		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, cause) || took != 10*time.Second || asked.Load() > 40 {
-			t.Errorf("got  %v after %v and %d targets\nwant %v, its cause, after 10s and a few", err, took, asked.Load(), context.DeadlineExceeded)
-		}
-		time.Sleep(time.Minute) // what is under way ends by itself
-	})
-}
-
-// TestPrefetchKeepsThePace checks the pace of each host, also where several sites
-// redirect to one host.
-func TestPrefetchKeepsThePace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		web := httptest.New(t)
-		hub := web.Site("http://hub.test").Path("/r", text)
-		var targets []*url.URL
-		for i := range 10 {
-			origin := fmt.Sprintf("http://s%d.test", i)
-			web.Site(origin).Robots(httptest.Redirect(302, "http://hub.test/r"))
-			targets = append(targets, must(origin))
-		}
-		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Pace: &pace.Limits{Gap: 2 * time.Second}})
-		if err := tr.Prefetch(t.Context(), slices.Values(targets)); err != nil {
-			t.Fatal(err)
-		}
-		got := hub.Requests()
-		if len(got) != 10 {
-			t.Fatalf("got  %d requests, want 10", len(got))
-		}
-		for i := 1; i < len(got); i++ {
-			if gap := got[i].Time.Sub(got[i-1].Time); gap < 2*time.Second {
-				t.Errorf("got  requests %v apart, want 2s", gap)
-			}
-		}
-	})
-}
-
-// TestAll lists what is in memory and calls the Transport from within the loop.
-func TestAll(t *testing.T) {
+// TestRecords lists what is in memory and calls the Transport from within the loop.
+func TestRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
 		tr := newTransport(t, &fetcher.Options{Base: web.Transport()})
@@ -382,10 +269,10 @@ func TestAll(t *testing.T) {
 			want = append(want, origin)
 		}
 		slices.Sort(want)
-		if got := slices.Sorted(maps.Keys(maps.Collect(tr.All()))); !slices.Equal(got, want) {
+		if got := slices.Sorted(maps.Keys(maps.Collect(tr.Records()))); !slices.Equal(got, want) {
 			t.Errorf("got  %v\nwant %v", got, want)
 		}
-		for origin, rec := range tr.All() {
+		for origin, rec := range tr.Records() {
 			if rec.Robots() != origin+"/robots.txt" {
 				t.Errorf("%s: got the record of %s", origin, rec.Robots())
 			}
@@ -517,10 +404,9 @@ func TestHooksMayCallBack(t *testing.T) {
 			tr.Record(t.Context(), must(target))
 			tr.Refresh(t.Context(), must("http://other.test/"))
 			tr.Invalidate(t.Context(), must("http://other.test/"))
-			tr.Prefetch(t.Context(), slices.Values([]*url.URL{must("http://other.test/")}))
 			tr.Stats()
 			tr.CloseIdleConnections()
-			for range tr.All() {
+			for range tr.Records() {
 				tr.Stats()
 			}
 		}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"runtime"
 	"slices"
 	"strings"
@@ -208,29 +207,6 @@ func TestPaceOfRobots(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Prefetch is paced: where many robots.txt redirect to one host, that host gets its
-// requests at its pace.
-func TestPrefetchIsPaced(t *testing.T) {
-	inPace(t, pace.Limits{Gap: time.Second}, fetcher.Options{}, func(p *paced) {
-		var targets []*url.URL
-		for _, site := range []string{"http://a.test", "http://b.test", "http://c.test"} {
-			p.web.Site(site).Robots(httptest.Redirect(302, "http://cdn.test/r"))
-			targets = append(targets, must(site+"/1"), must(site+"/2"))
-		}
-		p.web.Site("http://cdn.test").Path("/r", open)
-		if err := p.tr.Prefetch(context.Background(), slices.Values(targets)); err != nil {
-			t.Errorf("Prefetch = %v, want nil", err)
-		}
-		var at []time.Duration
-		for _, r := range p.web.Site("http://cdn.test").Requests() {
-			at = append(at, r.Time.Sub(p.start))
-		}
-		if want := []time.Duration{0, time.Second, 2 * time.Second}; !slices.Equal(at, want) {
-			t.Errorf("requests at the host of all hops: %v, want %v", at, want)
-		}
-	})
 }
 
 // A request is in flight until its body is closed or read to its end, and not

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/rfc9309/polite/cache"
@@ -101,42 +100,9 @@ func (t *Transport) Invalidate(ctx context.Context, target *url.URL) error {
 	return t.engine.storage.forget(ctx, key)
 }
 
-// prefetches is the number of authorities that Prefetch fetches from at once.
-const prefetches = 16
-
-// Prefetch fetches the robots.txt of every target whose record is due, a few
-// authorities at a time, each at its own pace. It returns when all are done or
-// ctx has ended. The error is why ctx ended, or else the first about a target that no
-// robots.txt governs ([ErrURL]); the other targets are fetched nevertheless.
-func (t *Transport) Prefetch(ctx context.Context, targets iter.Seq[*url.URL]) error {
-	var g errgroup.Group
-	g.SetLimit(prefetches)
-	var bad error
-	for target := range targets {
-		if ctx.Err() != nil {
-			break
-		}
-		v, err := t.engine.visit(target, time.Now())
-		bad = cmp.Or(bad, err)
-		if err != nil || v.rec != nil {
-			continue
-		}
-		g.Go(func() error { // the goroutine ends with the fetch, or with ctx
-			// A failure is in the record, and in ctx. A panic of Options.Scopes is logged: nobody could recover it here.
-			callBounded(context.Background(), t.engine.watch.log, func() error { return t.engine.joinFlight(ctx, &v, false) })
-			return nil
-		})
-	}
-	g.Wait()
-	if ctx.Err() != nil {
-		return contextError(ctx)
-	}
-	return bad
-}
-
-// All yields what the memory holds, by authority, in no order. Records may come
+// Records yields what the memory holds, by authority, in no order. Records may come
 // and go meanwhile; the loop may call the Transport.
-func (t *Transport) All() iter.Seq2[string, *policy.Record] { return t.engine.memory.records.All() }
+func (t *Transport) Records() iter.Seq2[string, *policy.Record] { return t.engine.memory.records.All() }
 
 // CloseIdleConnections passes the call on to the base.
 func (t *Transport) CloseIdleConnections() {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -138,8 +137,10 @@ func TestPacingOfScopes(t *testing.T) {
 			t.Fatal(err)
 		}
 		targets := []*url.URL{siteURL(1), siteURL(2)}
-		if err := ft.Prefetch(t.Context(), slices.Values(targets)); err != nil {
-			t.Fatal(err)
+		for _, target := range targets {
+			if _, err := ft.Record(t.Context(), target); err != nil {
+				t.Fatal(err)
+			}
 		}
 		for _, target := range targets {
 			go ft.Admit(t.Context(), target) // the second waits until the test ends

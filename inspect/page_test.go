@@ -188,7 +188,7 @@ func TestPagesChangeNothing(t *testing.T) {
 		_, other := demoPage(t, nil, 0)
 		sizes := func(ft *fetcher.Transport) map[string]int {
 			all := map[string]int{}
-			for key, rec := range ft.All() {
+			for key, rec := range ft.Records() {
 				all[key] = rec.File().Size()
 			}
 			return all

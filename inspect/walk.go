@@ -248,7 +248,7 @@ func (k *handler) walk(ctx context.Context, s *search) (searchResult, error) {
 		return searchResult{}, err
 	}
 	defer k.releaseWalk()
-	return s.walk(ctx, k.t.All(), time.Now())
+	return s.walk(ctx, k.t.Records(), time.Now())
 }
 
 // find returns the record of one authority, or nil. Unlike Transport.Record it
@@ -258,7 +258,7 @@ func (k *handler) find(ctx context.Context, authority string) (*policy.Record, e
 		return nil, err
 	}
 	defer k.releaseWalk()
-	for key, rec := range k.t.All() {
+	for key, rec := range k.t.Records() {
 		if key == authority {
 			return rec, nil
 		}

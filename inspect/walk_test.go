@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"net/url"
 	"os"
@@ -277,15 +276,11 @@ func millionSites(b *testing.B) *fetcher.Transport {
 	if err != nil {
 		b.Fatal(err)
 	}
-	var targets iter.Seq[*url.URL] = func(yield func(*url.URL) bool) {
-		for i := range 1_000_000 {
-			if !yield(&url.URL{Scheme: "https", Host: fmt.Sprintf("site-%06d.example.com", i), Path: "/"}) {
-				return
-			}
+	for i := range 1_000_000 {
+		target := &url.URL{Scheme: "https", Host: fmt.Sprintf("site-%06d.example.com", i), Path: "/"}
+		if _, err := ft.Record(context.Background(), target); err != nil {
+			b.Fatal(err)
 		}
-	}
-	if err := ft.Prefetch(context.Background(), targets); err != nil {
-		b.Fatal(err)
 	}
 	if n := ft.Stats().Authorities; n != 1_000_000 {
 		b.Fatalf("got %d authorities, want a million", n)

@@ -3,13 +3,14 @@ package main
 import (
 	"context"
 	"io"
-	"iter"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/rfc9309/polite/bench/internal/child"
 	"github.com/rfc9309/polite/bench/internal/cputime"
@@ -64,7 +65,7 @@ func (j job) work() error {
 		return err
 	}
 	order := rand.Perm(j.Hosts)
-	if err := t.Prefetch(context.Background(), targets(order)); err != nil {
+	if err := fillMemory(t, order); err != nil {
 		return err
 	}
 	if err := child.Report(ready{}); err != nil {
@@ -79,15 +80,20 @@ func (j job) work() error {
 	return child.Report(r)
 }
 
-// targets are the pages of the hosts.
-func targets(hosts []int) iter.Seq[*url.URL] {
-	return func(yield func(*url.URL) bool) {
-		for _, h := range hosts {
-			if u, err := url.Parse(pageOf(h)); err != nil || !yield(u) {
-				return
+// fillMemory fetches the robots.txt of the hosts, 16 at a time.
+func fillMemory(t *fetcher.Transport, hosts []int) error {
+	var fetches errgroup.Group
+	fetches.SetLimit(16)
+	for _, h := range hosts {
+		fetches.Go(func() error {
+			u, err := url.Parse(pageOf(h))
+			if err == nil {
+				_, err = t.Record(context.Background(), u)
 			}
-		}
+			return err
+		})
 	}
+	return fetches.Wait()
 }
 
 // crawl fetches a page of each host in order, again and again, until the time is over.

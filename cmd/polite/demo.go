@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -60,8 +61,13 @@ func (c *cli) demo(ctx context.Context, asJSON bool) error {
 		p.Flush()
 	}
 	// Fetch all of them at the same time, so that slow sites do not add up.
-	if err := crawler.Prefetch(ctx, web.targets()); err != nil {
-		return err
+	var all sync.WaitGroup
+	for target := range web.targets() {
+		all.Go(func() { crawler.Record(ctx, target) }) // ends with the fetch, or with ctx; a failure is in the record
+	}
+	all.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	if asJSON {
 		return c.demoJSON(ctx, p, crawler, web)

@@ -96,7 +96,7 @@ func crawler(sites int, robots func(n int) (int, string)) (*fetcher.Transport, e
 // stored returns the average length of a record in a store.
 func stored(t *fetcher.Transport) float64 {
 	size, n := 0, 0
-	for _, rec := range t.All() {
+	for _, rec := range t.Records() {
 		if data, err := rec.MarshalBinary(); err == nil {
 			size, n = size+len(data), n+1
 		}
