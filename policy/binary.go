@@ -28,10 +28,10 @@ func (r *Record) fields(profile *string) (numbers []any, texts []*string) {
 	a, o, c := r.answer, r.outage, cmp.Or(r.copy, &cachedCopy{})
 	numbers = []any{&r.learnt, &r.next, &a.status, (*uint8)(&a.access), &a.noStore}
 	if r.copy != nil {
-		numbers = append(numbers, &c.fetched, &c.expires, &c.source.modified, (*int64)(&c.declared), &c.page, &c.noStore)
+		numbers = append(numbers, &c.fetched, &c.expires, &c.source.modified, (*int64)(&c.declared), &c.notRobots, &c.noStore)
 	}
 	if o != nil {
-		numbers = append(numbers, &o.first, &o.tried, &o.reached, &o.probed, (*int64)(&o.lasted), &o.fails, &o.early, &o.answered, &o.hold)
+		numbers = append(numbers, &o.first, &o.tried, &o.reached, &o.probed, (*int64)(&o.lasted), &o.fails, &o.early, &o.answered, &o.patience)
 	}
 	return numbers, []*string{profile, &r.robots, &a.served, &a.cause, &a.clause, &c.source.origin, &c.source.etag}
 }
@@ -83,7 +83,7 @@ func (p *Profile) Load(data []byte) (*Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
-	r.copy.text = newText(p, text, sha256.Sum256(text), deflated)
+	r.copy.text = newText(text, p.Dialect, sha256.Sum256(text), deflated)
 	return r, nil
 }
 
@@ -130,7 +130,7 @@ func (r *Record) decode(data []byte, profile *string) (deflated string, ok bool)
 // valid reports whether the numbers are such as MarshalBinary writes.
 func (r *Record) valid() bool {
 	a, o, c := r.answer, cmp.Or(r.outage, &outage{}), cmp.Or(r.copy, &cachedCopy{})
-	least := min(r.learnt, r.next, o.first, o.tried, o.reached, o.probed, int64(o.lasted), c.fetched, c.expires, c.source.modified)
-	return least >= 0 && c.declared >= undeclared && a.status >= 0 && a.status <= maxStatus &&
+	lowest := min(r.learnt, r.next, o.first, o.tried, o.reached, o.probed, int64(o.lasted), c.fetched, c.expires, c.source.modified)
+	return lowest >= 0 && c.declared >= undeclared && a.status >= 0 && a.status <= maxStatus &&
 		a.access <= Restricted && o.fails <= maxFails && o.early <= maxEarly && (r.outage != nil) == (a.access == Unreachable)
 }

@@ -124,7 +124,7 @@ func (r *Record) outageBasis(ph Phase) basis {
 	switch {
 	case ph.UseCopy && r.copy != nil:
 		return basis{copy: true, stale: true, clause: ph.CopyClause}
-	case ph.WithoutCopy == Defer, ph.WithoutCopy == Allow && (r.outage.hold || ph.NeedsAnswer && !r.outage.answered):
+	case ph.WithoutCopy == Defer, ph.WithoutCopy == Allow && (r.outage.patience || ph.NeedsAnswer && !r.outage.answered):
 		return basis{verdict: Defer, clause: r.answer.clause}
 	}
 	return basis{verdict: ph.WithoutCopy, clause: ph.Clause}

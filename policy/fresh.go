@@ -21,15 +21,15 @@ const undeclared time.Duration = -1
 // There is no heuristic on Last-Modified: Default is the lifetime of an answer that
 // declares none.
 func (f Fresh) lifetime(declared, age, took time.Duration) time.Duration {
-	ttl, least := declared, f.Min
+	ttl, shortest := declared, f.Min
 	if declared == undeclared {
 		ttl = f.Default
 	}
 	left := min(ttl, f.Max) - age
 	if declared == undeclared || declared != 0 && left <= 0 {
-		least = max(least, f.MinStale)
+		shortest = max(shortest, f.MinStale)
 	}
-	return max(max(left, 0)-took, least)
+	return max(max(left, 0)-took, shortest)
 }
 
 // declaredLifetime returns the lifetime that an answer declares: 0 if it must be

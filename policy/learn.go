@@ -105,15 +105,15 @@ func (s *step) success(rule StatusRule) *Record {
 		body = wholeLines(body, s.p.Limit)
 	}
 	text, digest := s.old.Text(), sha256.Sum256(body)
-	if !text.is(s.p, digest) { // otherwise its groups are compiled
-		text = newText(s.p, body, digest, deflate(body))
+	if !text.is(s.p.Dialect, digest) { // otherwise its groups are compiled
+		text = newText(body, s.p.Dialect, digest, deflate(body))
 	}
 	if rule.NeedRules && text.file.CountRules() == 0 {
 		rule.Access = Unreachable
 		return s.noFile(rule, fmt.Sprintf("status %d without a rule", s.a.Status))
 	}
 	return s.confirmed(&cachedCopy{
-		text: text, source: s.newSource(), declared: undeclared, page: notText(s.a.Header, body) && text.file.CountRules() == 0,
+		text: text, source: s.newSource(), declared: undeclared, notRobots: notText(s.a.Header, body) && text.file.CountRules() == 0,
 	})
 }
 
@@ -148,7 +148,7 @@ func (s *step) confirmed(c *cachedCopy) *Record {
 		c.declared = d
 	}
 	ttl := s.p.Fresh.lifetime(c.declared, field.Age(s.a.Header), time.Duration(max(s.now-s.began, 0)))
-	if c.page {
+	if c.notRobots {
 		ttl = min(ttl, max(s.p.Fresh.MaxHTML, s.p.Fresh.Min))
 	}
 	c.noStore = c.noStore || field.ReadCacheControl(s.a.Header).NoStore

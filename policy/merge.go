@@ -24,10 +24,10 @@ func (r *Record) Merge(other *Record, now time.Time) *Record {
 		return r
 	}
 	at := nanos(now)
-	switch mine, others := r.fromFuture(at), other.fromFuture(at); {
-	case mine && !others:
+	switch future, otherFuture := r.fromFuture(at), other.fromFuture(at); {
+	case future && !otherFuture:
 		return other
-	case others && !mine:
+	case otherFuture && !future:
 		return r
 	case r.newerThan(other):
 		return r.mergeOlder(other)

@@ -29,7 +29,7 @@ type outage struct {
 	fails    uint8         // failed fetches in a row, without the early ones
 	early    uint8         // failed fetches in a row whose short Retry-After is obeyed
 	answered bool          // a server error was seen in this outage
-	hold     bool          // the last answer asks for patience
+	patience bool          // the last answer asks for patience
 }
 
 const (
@@ -43,12 +43,12 @@ const (
 )
 
 // lastedAt returns the observed length of the outage at now. The time since the last
-// fetch counts up to most, and not at all if the last answer asks for patience.
-func (r *Record) lastedAt(now, most int64) time.Duration {
-	if r.outage.hold {
+// fetch counts up to maxGap, and not at all if the last answer asks for patience.
+func (r *Record) lastedAt(now, maxGap int64) time.Duration {
+	if r.outage.patience {
 		return r.outage.lasted
 	}
-	return time.Duration(addSpan(int64(r.outage.lasted), time.Duration(max(min(now-r.learnt, most), 0))))
+	return time.Duration(addSpan(int64(r.outage.lasted), time.Duration(max(min(now-r.learnt, maxGap), 0))))
 }
 
 // failure returns the record after a fetch without a complete answer.
@@ -75,7 +75,7 @@ func (s *step) unreachable(rule StatusRule, cause string) *Record {
 	r := s.newRecord(answer{access: Unreachable, cause: cause, clause: rule.Clause})
 	r.copy = s.keptCopy()
 	r.outage = s.nextOutage()
-	r.outage.hold = rule.Patience
+	r.outage.patience = rule.Patience
 	r.outage.answered = r.outage.answered || rule.Answers
 	if s.a.Probe != nil {
 		r.outage.probed = s.now
@@ -129,15 +129,15 @@ func (s *step) plannedTime(rule StatusRule, r *Record) time.Duration {
 // backoff returns a time that doubles with each failed fetch, drawn from its upper half, but
 // at least Retry.Min. The draw is a hash of the URL and the time, which keeps Learn pure.
 func (s *step) backoff(o *outage) time.Duration {
-	most := s.p.Retry.MaxFirstDay
+	longest := s.p.Retry.MaxFirstDay
 	if s.now-o.first >= int64(day) {
-		most = s.p.Retry.MaxLater
+		longest = s.p.Retry.MaxLater
 	}
 	wait := s.p.Retry.Min
-	for fails := o.fails; fails > 0 && wait < most; fails-- {
-		wait = min(wait, most/2) * 2 // no overflow, whatever the profile says
+	for fails := o.fails; fails > 0 && wait < longest; fails-- {
+		wait = min(wait, longest/2) * 2 // no overflow, whatever the profile says
 	}
-	wait = min(wait, most)
+	wait = min(wait, longest)
 	h := fnv.New64a()
 	h.Write(binary.LittleEndian.AppendUint64([]byte(s.a.Robots), uint64(s.now)))
 	return max(wait-time.Duration(h.Sum64()%uint64(wait/2+1)), s.p.Retry.Min)

@@ -160,8 +160,8 @@ func (p *Profile) Validate() error {
 	switch {
 	case p.Name == "":
 		return errors.New("policy: Name is empty; want a name, which the keys of stored records contain")
-	case p.Limit < leastLimit:
-		return fmt.Errorf("policy: Limit is %d bytes; RFC 9309, section 2.5, asks for at least %d", p.Limit, leastLimit)
+	case p.Limit < minLimit:
+		return fmt.Errorf("policy: Limit is %d bytes; RFC 9309, section 2.5, asks for at least %d", p.Limit, minLimit)
 	case p.Hops < 1:
 		return fmt.Errorf("policy: Hops is %d; want 1 or more", p.Hops)
 	case p.Fresh.Min < time.Second || p.Fresh.Max < p.Fresh.Min || p.Fresh.Default < p.Fresh.Min || min(p.Fresh.MaxHTML, p.Fresh.MinStale) < 0:

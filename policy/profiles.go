@@ -13,23 +13,23 @@ import (
 
 const (
 	day = 24 * time.Hour
-	// patience is the "reasonably long period of time (for example, 30 days)"
+	// reasonablyLong is the "reasonably long period of time (for example, 30 days)"
 	// of RFC 9309, section 2.3.1.4.
-	patience = 30 * day
-	// leastLimit is 500 KiB, the least that section 2.5 permits.
-	leastLimit = 500 << 10
+	reasonablyLong = 30 * day
+	// minLimit is 500 KiB, the smallest limit that section 2.5 permits.
+	minLimit = 500 << 10
 )
 
 // baseProfile returns what most profiles share. It defers for as long as an outage lasts.
 func baseProfile(name string, d matcher.Dialect) *Profile {
 	return &Profile{
-		Name: name, Dialect: d, Limit: leastLimit, Hops: 5, TooManyRedirects: Unavailable, Conditional: true,
+		Name: name, Dialect: d, Limit: minLimit, Hops: 5, TooManyRedirects: Unavailable, Conditional: true,
 		Fresh: Fresh{Default: day, Max: day, Min: time.Minute, MaxHTML: time.Hour, MinStale: time.Hour},
 		Retry: Retry{
 			Min: time.Minute, MaxFirstDay: time.Hour, MaxLater: 6 * time.Hour, MaxRetryAfter: day,
 			AfterTooManyRedirects: time.Hour, AfterRefusedRedirect: time.Hour,
 		},
-		Outage: []Phase{deferring(patience, 0), deferring(0, time.Hour)},
+		Outage: []Phase{deferring(reasonablyLong, 0), deferring(0, time.Hour)},
 	}
 }
 
@@ -63,14 +63,14 @@ func absentRules(gone, denied time.Duration) []StatusRule {
 func notNowRules() (rules []StatusRule) {
 	for _, m := range status.List {
 		if m.Robots != status.Unreachable {
-			rules = append(rules, StatusRule{From: m.From, To: m.To, Clause: "house", Answers: m.Robots == status.NotNow, Patience: m.Robots == status.Hold})
+			rules = append(rules, StatusRule{From: m.From, To: m.To, Clause: "house", Answers: m.Robots == status.NotNow, Patience: m.Robots == status.Patience})
 		}
 	}
 	return rules
 }
 
-// holding reads a status as an answer that asks for patience: a house rule.
-func holding(status int) StatusRule {
+// asksPatience is the rule of a status that is taken to ask for patience: a house rule.
+func asksPatience(status int) StatusRule {
 	return StatusRule{From: status, To: status, Clause: "house", Patience: true}
 }
 
@@ -88,7 +88,7 @@ func RFC9309() *Profile {
 	p := baseProfile("rfc9309", matcher.Dialect{})
 	p.Status = statusTable(notNowRules(), absentRules(0, UntilExpiry))
 	p.Outage = []Phase{
-		{Until: patience, UseCopy: true, CopyClause: "2.4", WithoutCopy: Defer},
+		{Until: reasonablyLong, UseCopy: true, CopyClause: "2.4", WithoutCopy: Defer},
 		{UseCopy: true, CopyClause: "2.3.1.4", WithoutCopy: Allow, NeedsAnswer: true, Clause: "2.3.1.4", IntervalWithCopy: day, Interval: time.Hour},
 	}
 	return p
@@ -100,7 +100,7 @@ func RFC9309() *Profile {
 func Strict() *Profile {
 	p := baseProfile("strict", matcher.Dialect{})
 	p.TooManyRedirects = Unreachable
-	p.Status = statusTable(notNowRules(), []StatusRule{holding(400), holding(401), holding(403)}, absentRules(0, UntilExpiry))
+	p.Status = statusTable(notNowRules(), []StatusRule{asksPatience(400), asksPatience(401), asksPatience(403)}, absentRules(0, UntilExpiry))
 	return p
 }
 
@@ -116,7 +116,7 @@ func Google() *Profile {
 	p.Status = statusTable(busy, absentRules(0, UntilExpiry))
 	p.Outage = []Phase{
 		deferring(12*time.Hour, 0),
-		{Until: patience, UseCopy: true, CopyClause: "house", WithoutCopy: Allow, Clause: "house"},
+		{Until: reasonablyLong, UseCopy: true, CopyClause: "house", WithoutCopy: Allow, Clause: "house"},
 		{WithoutCopy: Allow, NeedsAnswer: true, Clause: "2.3.1.4", Interval: time.Hour},
 	}
 	return p
@@ -130,7 +130,7 @@ func Google2019() *Profile {
 	p := Google()
 	p.Name, p.Status = "google2019", statusTable(absentRules(0, 0))
 	p.Outage = []Phase{
-		deferring(patience, 0),
+		deferring(reasonablyLong, 0),
 		{UseCopy: true, CopyClause: "2.3.1.4", WithoutCopy: Allow, Clause: "2.3.1.4", IntervalWithCopy: day, Interval: time.Hour},
 	}
 	return p

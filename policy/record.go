@@ -58,13 +58,13 @@ func (a *answer) shared() *answer {
 
 // cachedCopy is a file with its lifetime (RFC 9309, section 2.4).
 type cachedCopy struct {
-	text     *Text
-	source   source
-	fetched  int64         // when the file was received or last confirmed
-	expires  int64         // the end of its lifetime; 0 for a copy that counts as expired
-	declared time.Duration // the lifetime that its server declared, or undeclared
-	page     bool          // an HTML page or binary data without one rule
-	noStore  bool          // Cache-Control: no-store came with it
+	text      *Text
+	source    source
+	fetched   int64         // when the file was received or last confirmed
+	expires   int64         // the end of its lifetime; 0 for a copy that counts as expired
+	declared  time.Duration // the lifetime that its server declared, or undeclared
+	notRobots bool          // an HTML page or binary data without one rule
+	noStore   bool          // Cache-Control: no-store came with it
 }
 
 // source is where a copy came from and what confirms it.
@@ -198,7 +198,7 @@ func (r *Record) Size() int {
 // same, so that authorities that serve one text keep it once. Otherwise it
 // returns r itself.
 func (r *Record) Share(t *Text) *Record {
-	if own := r.Text(); own == t || own == nil || !t.is(own.profile, own.digest) {
+	if own := r.Text(); own == t || own == nil || !t.is(own.file.Dialect(), own.digest) {
 		return r
 	}
 	shared, c := *r, *r.copy

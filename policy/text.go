@@ -21,16 +21,15 @@ import (
 // beside it the compiled groups of the crawlers that asked. It is safe for concurrent use, and
 // records may share it: see [Record.Share].
 type Text struct {
-	profile  *Profile          // its Dialect is how the text was read
 	digest   [sha256.Size]byte // of the text in use, after the cut at the limit
 	deflated string
 	file     *matcher.File // unpacks deflated, and keeps the groups
 }
 
-// newText returns the text of a body under a profile. The digest and the deflated text are
+// newText returns the text of a body, read in a dialect. The digest and the deflated text are
 // of that body.
-func newText(p *Profile, body []byte, digest [sha256.Size]byte, deflated string) *Text {
-	return &Text{profile: p, digest: digest, deflated: deflated, file: matcher.ParsePacked(body, p.Dialect, deflated, inflateValid)}
+func newText(body []byte, d matcher.Dialect, digest [sha256.Size]byte, deflated string) *Text {
+	return &Text{digest: digest, deflated: deflated, file: matcher.ParsePacked(body, d, deflated, inflateValid)}
 }
 
 // Digest returns the SHA-256 of the text in use, after the cut at the limit, in
@@ -44,9 +43,9 @@ func (t *Text) Digest() string {
 	return string(b[:])
 }
 
-// is reports whether t has the text with the digest, read in the dialect of a profile.
-func (t *Text) is(p *Profile, digest [sha256.Size]byte) bool {
-	return t != nil && t.digest == digest && t.profile.Dialect == p.Dialect
+// is reports whether t has the text with the digest, read in the dialect.
+func (t *Text) is(d matcher.Dialect, digest [sha256.Size]byte) bool {
+	return t != nil && t.digest == digest && t.file.Dialect() == d
 }
 
 // Size returns how many bytes of memory the text retains, once the crawlers with

@@ -18,7 +18,7 @@ type Robots uint8
 const (
 	Unreachable Robots = iota // RFC 9309, section 2.3.1.4
 	NotNow                    // unreachable by a house rule, for a 4xx
-	Hold                      // NotNow, and however long it lasts, nothing is allowed
+	Patience                  // NotNow, and however long it lasts, nothing is allowed
 	Proxy                     // NotNow, from the crawler's own proxy: it does not prove that there is a server
 )
 
@@ -38,7 +38,7 @@ var List = []Meaning{
 	{408, 408, NotNow, Fails},
 	{421, 421, NotNow, Neutral},
 	{425, 425, NotNow, Fails},
-	{429, 429, Hold, Pauses},
+	{429, 429, Patience, Pauses},
 	{501, 501, Unreachable, Neutral},
 	{503, 503, Unreachable, Pauses},
 	{505, 505, Unreachable, Neutral},
