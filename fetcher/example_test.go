@@ -12,14 +12,12 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/rfc9309/polite/cache/disk"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
@@ -378,32 +376,6 @@ func ExampleOptions_profile() {
 	fmt.Println(d.Verdict, d.Profile)
 	// Output:
 	// defer strict, in a hurry
-}
-
-// With a store, a crawler that is restarted fetches no robots.txt twice.
-func ExampleOptions_store() {
-	dir, err := os.MkdirTemp("", "polite")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	for range 2 {
-		store, err := disk.Open(filepath.Join(dir, "robots.db"), nil)
-		if err != nil {
-			log.Fatal(err)
-		}
-		t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Store: store, Base: pages{}})
-		if err != nil {
-			log.Fatal(err)
-		}
-		t.Check(context.Background(), parse("https://example.com/"))
-		s := t.Stats()
-		fmt.Println(s.Requests, "requests,", s.StoreHits, "from the store")
-		store.Close() // after its last use by the Transport
-	}
-	// Output:
-	// 1 requests, 0 from the store
-	// 0 requests, 1 from the store
 }
 
 // With MaxWait, a worker whose turn is far away is refused at once.

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestModules checks which modules a program gets that imports a package: stores,
+// TestModules checks which modules a program gets that imports a package, those of the tests
+// of the package included, since go mod tidy adds them to the go.sum of the program: stores,
 // and what the command line needs, stay out.
 func TestModules(t *testing.T) {
 	crawler := strings.Fields(`github.com/dunglas/httpsfv github.com/hashicorp/go-cleanhttp github.com/hashicorp/go-retryablehttp
@@ -19,7 +20,7 @@ func TestModules(t *testing.T) {
 		"fetcher": crawler,
 		"inspect": crawler,
 	} {
-		list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}", "./"+name)
+		list := exec.Command("go", "list", "-deps", "-test", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}", "./"+name)
 		list.Dir = root
 		out, err := list.Output()
 		if err != nil {

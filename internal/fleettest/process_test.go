@@ -1,19 +1,22 @@
 //go:build unix
 
-package fetcher_test
+package fleettest_test
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/redistest"
+	"github.com/rfc9309/polite/pace"
 )
 
 // A process is this test binary, started for one of its tests.
@@ -124,4 +127,25 @@ func proxy(t *testing.T, store string) (url string, cut, heal func()) {
 		}
 	}()
 	return scheme + l.Addr().String(), gate.Lock, gate.Unlock
+}
+
+// newTransport returns a Transport that does not pace unless o does.
+func newTransport(t *testing.T, o fetcher.Options) *fetcher.Transport {
+	t.Helper()
+	if o.Pace == nil {
+		o.Pace = pace.Unlimited()
+	}
+	tr, err := fetcher.New("ExampleBot/0.1", &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+func must(s string) *url.URL {
+	u, err := url.Parse(s)
+	if err != nil {
+		panic(err)
+	}
+	return u
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package fetcher_test
+package fleettest_test
 
 import (
 	"context"
@@ -68,7 +68,7 @@ func TestSharer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	tr := newTransport(t, &fetcher.Options{Store: store, Base: toOrigin{must(k.Origin)}, Timeout: k.Timeout})
+	tr := newTransport(t, fetcher.Options{Store: store, Base: toOrigin{must(k.Origin)}, Timeout: k.Timeout})
 	var sum word
 	sum.visit(tr, 0, k.Sites)
 	sum.Failed = tr.Stats().StoreFailures

@@ -1,6 +1,6 @@
 //go:build unix
 
-package fetcher_test
+package fleettest_test
 
 import (
 	"bufio"
@@ -61,7 +61,7 @@ func TestFleetWorker(t *testing.T) {
 	}
 	defer store.Close()
 	say := printer()
-	tr := newTransport(t, &fetcher.Options{
+	tr := newTransport(t, fetcher.Options{
 		Store: store, Base: named(o.Name), Pace: &pace.Limits{Gap: o.Gap, Parallel: o.Parallel},
 		Trace: &fetcher.Trace{Fleet: func(err error) { say(fmt.Sprint("fleet: ", err)) }},
 	})
@@ -222,7 +222,7 @@ func TestOneProcessKeepsOnePace(t *testing.T) {
 	o := &origin{hold: make(chan struct{})}
 	web := nethttptest.NewServer(o)
 	defer web.Close()
-	tr := newTransport(t, &fetcher.Options{Base: named("alone"), Pace: &pace.Limits{Gap: gap, Parallel: 1}})
+	tr := newTransport(t, fetcher.Options{Base: named("alone"), Pace: &pace.Limits{Gap: gap, Parallel: 1}})
 	var wg sync.WaitGroup
 	get := func(page string) {
 		wg.Go(func() {
@@ -312,7 +312,7 @@ func TestFleetWithoutRedis(t *testing.T) {
 	var mu sync.Mutex
 	var reported []error
 	began := time.Now()
-	tr := newTransport(t, &fetcher.Options{Store: store, Base: named("alone"), Pace: &pace.Limits{Gap: gap}, Trace: &fetcher.Trace{Fleet: func(err error) {
+	tr := newTransport(t, fetcher.Options{Store: store, Base: named("alone"), Pace: &pace.Limits{Gap: gap}, Trace: &fetcher.Trace{Fleet: func(err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		reported = append(reported, err)
