@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/rfc9309/polite/cache"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/httptest"
 	"github.com/rfc9309/polite/pace"
@@ -145,40 +142,10 @@ func TestAdmit(t *testing.T) {
 		})
 	})
 
-	// Without the report the fleet would wait for the answer before its next request.
-	t.Run("6/the_start_is_reported_to_the_fleet", func(t *testing.T) {
-		store := &sentStore{lineStore: lineStore{Store: cache.NewMemory(1 << 20)}}
-		inPace(t, pace.Limits{Gap: time.Second, Parallel: 2}, fetcher.Options{Store: store}, func(p *paced) {
-			p.web.Site(site).Robots(httptest.Text(rules)).Path("/public", httptest.Text("x"))
-			p.read(public)
-			synctest.Wait()
-			before := store.sent.Load()
-			a, _ := p.admit(context.Background(), public)
-			synctest.Wait()
-			if n := store.sent.Load() - before; n != 1 {
-				t.Errorf("%d reports that the request was sent, want 1", n)
-			}
-			a.Done()
-		})
-	})
-
 	t.Run("6/nil", func(t *testing.T) {
 		var a *fetcher.Admission
 		a.Answer(http.StatusOK, nil)
 		a.Fail(nil)
 		a.Done()
 	})
-}
-
-// A sentStore counts the reports that a request was sent.
-type sentStore struct {
-	lineStore
-	sent atomic.Int32
-}
-
-func (s *sentStore) Hold(ctx context.Context, authority string, h pace.Holding) (pace.Condition, error) {
-	if h.Life > 0 && h.Started > 0 {
-		s.sent.Add(1)
-	}
-	return s.lineStore.Hold(ctx, authority, h)
 }

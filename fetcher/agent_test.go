@@ -120,7 +120,7 @@ func TestAnotherAgentIsReportedOnce(t *testing.T) {
 
 // TestNamedRequestsCostNothing measures requests that a robots.txt in memory allows. A
 // request with a User-Agent allocates nothing. A request without one is copied, and a
-// request that keeps a gap, too.
+// request that is paced, too.
 func TestNamedRequestsCostNothing(t *testing.T) {
 	named := http.Header{"User-Agent": {agent}}
 	for _, tt := range []struct {
@@ -134,8 +134,7 @@ func TestNamedRequestsCostNothing(t *testing.T) {
 		{"another_agent", http.Header{"User-Agent": {"Other/1"}}, pace.Unlimited(), 0}, // but for the one report
 		{"no_header", nil, pace.Unlimited(), 4},
 		{"unnamed", http.Header{"Accept": {"text/html"}, "Cookie": {"a=b"}}, pace.Unlimited(), 4},
-		{"paced", named, &pace.Limits{Parallel: 1}, 0},
-		{"paced_with_a_gap", named, &pace.Limits{Gap: 1}, 3},
+		{"paced", named, &pace.Limits{Gap: 1, Parallel: 1}, 4},
 	} {
 		// Outside a bubble a clock may show the same time for two requests, as on Windows.
 		// The second would wait for its gap.

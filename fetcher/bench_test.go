@@ -88,19 +88,15 @@ func BenchmarkRoundTrip(b *testing.B) {
 		}
 		run(b, t, http.Header{})
 	})
-	// Where requests have a gap, each is traced: it matters when it is written.
-	for _, gap := range []time.Duration{0, 1} {
-		name := []string{"paced", "traced"}[gap]
-		for _, n := range []int{10, 10_000} {
-			b.Run(fmt.Sprintf("%s/rules=%d", name, n), func(b *testing.B) {
-				limits := &pace.Limits{Parallel: 1, Gap: gap}
-				t, err := fetcher.New(agent, &fetcher.Options{Base: &stub{robots: ruled(n)}, Pace: limits})
-				if err != nil {
-					b.Fatal(err)
-				}
-				run(b, t, named)
-			})
-		}
+	for _, n := range []int{10, 10_000} {
+		b.Run(fmt.Sprintf("paced/rules=%d", n), func(b *testing.B) {
+			limits := &pace.Limits{Parallel: 1, Gap: 1}
+			t, err := fetcher.New(agent, &fetcher.Options{Base: &stub{robots: ruled(n)}, Pace: limits})
+			if err != nil {
+				b.Fatal(err)
+			}
+			run(b, t, named)
+		})
 	}
 }
 
@@ -178,9 +174,9 @@ func BenchmarkCheck(b *testing.B) {
 }
 
 // TestPagesAllocate bounds the allocations of a warm page request whose answer has a body.
-// With a gap there are a copy of the request, which is also the body of the answer, a context
-// and a hook. context.AfterFunc allocates three times, and three times more for the first request of
-// a context.
+// In a turn there are the turn, a copy of the request, which is also the body of the answer, a
+// context and a hook. context.AfterFunc allocates three times, and three times more for the first
+// request of a context.
 func TestPagesAllocate(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -189,9 +185,8 @@ func TestPagesAllocate(t *testing.T) {
 		want   float64
 	}{
 		{"unpaced", pace.Unlimited(), true, 0},
-		{"paced", &pace.Limits{Parallel: 1}, false, 1},
-		{"with_a_gap", &pace.Limits{Parallel: 1, Gap: 1}, false, 3},
-		{"with_a_context_that_can_end", &pace.Limits{Parallel: 1}, true, 4},
+		{"paced", &pace.Limits{Parallel: 1, Gap: 1}, false, 4},
+		{"with_a_context_that_can_end", &pace.Limits{Parallel: 1}, true, 7},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			body := io.NopCloser(strings.NewReader(""))

@@ -170,8 +170,6 @@ func obstacleInWords(e *pace.RefusedError) string {
 		return "the gap between requests"
 	case pace.ReasonDelay:
 		return "the Crawl-delay"
-	case pace.ReasonAdapt:
-		return "the longer gap of a slow server"
 	case pace.ReasonPause:
 		return "the pause that an answer asked for"
 	case pace.ReasonQuota:
@@ -184,7 +182,7 @@ func obstacleInWords(e *pace.RefusedError) string {
 	case pace.ReasonParallel:
 		return "the requests in flight"
 	case pace.ReasonShared:
-		return "the other processes of the fleet"
+		return "another process of the fleet"
 	case pace.ReasonScope:
 		return fmt.Sprintf("the limits of the scope %.200q", e.Scope)
 	}

@@ -53,8 +53,7 @@
 //   - 2xx: the rules in it, for as long as its header says, between a minute and
 //     a day. Everything is allowed if there is none.
 //   - 301, 302, 303, 307, 308: the rules at the end of up to five redirects. With
-//     more redirects, or in a loop, everything is allowed. If a single redirect leads
-//     to the /robots.txt of another authority, the answer is kept for that authority, too.
+//     more redirects, or in a loop, everything is allowed.
 //   - 404 and 410: no file, everything is allowed.
 //   - 407, 408, 421, 425, 429, 5xx, no answer, or a broken or unreadable answer: the
 //     cached copy governs, even after it has expired. Without a copy everything is
@@ -84,7 +83,7 @@
 //	})
 //
 // With the store of cache/redis all processes that share it fetch each robots.txt
-// once and keep one pace. A store that fails, is slow or returns the wrong thing is a
+// once, and work on each host one at a time. A store that fails, is slow or returns the wrong thing is a
 // miss and is reported; it never changes a decision. [Trace] has hooks for metrics and
 // traces, Options.Logger takes a log/slog logger, [Transport.Stats] has counts, and package
 // inspect is a page for operators.

@@ -87,10 +87,10 @@ type Options struct {
 	// a gap. pace.Unlimited() does not pace, which is wise for such tests, and
 	// otherwise only if something else does.
 	//
-	// With the Store of cache/redis the limits hold for all processes that
-	// share it, together: give all of them the same limits. While Redis is away
-	// each process keeps to limits of its own; Trace.Fleet and the Logger report
-	// it, and Stats.Pace.Unshared counts the requests.
+	// If the Store has a method Pace() pace.LeaseStore, such as the Store of cache/redis, one
+	// process at a time of those that share it works on a host: give all of them the same
+	// limits. While Redis is away each process keeps its share of the limits; Trace.Fleet and
+	// the Logger report it, and Stats.Pace.Unshared counts the requests.
 	Pace *pace.Limits
 
 	// Sign, if set, is called last for each request that goes out: each page, and each

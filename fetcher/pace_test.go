@@ -7,10 +7,10 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +19,7 @@ import (
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/httptest"
 	"github.com/rfc9309/polite/pace"
+	"github.com/rfc9309/polite/pace/pacetest"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -600,55 +601,29 @@ func TestPaceOfAnUpgrade(t *testing.T) {
 	})
 }
 
-// A lineStore is a store that also keeps the queues of a fleet, or fails to.
-type lineStore struct {
+// A fleetStore is a store by which processes share hosts, too, or fail to.
+type fleetStore struct {
 	cache.Store
-	mu    sync.Mutex
-	down  error
-	asked []string
+	pacetest.Memory
+	down atomic.Bool
 }
 
-func (s *lineStore) note(format string, args ...any) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.asked = append(s.asked, fmt.Sprintf(format, args...))
-	return s.down
-}
+func (s *fleetStore) Pace() pace.LeaseStore { return s }
 
-func (s *lineStore) Reserve(_ context.Context, authority string, r pace.Reservation) (pace.Grant, error) {
-	return pace.Grant{Granted: true}, s.note("reserve %s, gap %v, parallel %d", authority, r.Gap, r.Parallel)
-}
-
-var _ pace.Store = (*lineStore)(nil)
-
-func (s *lineStore) Hold(_ context.Context, authority string, h pace.Holding) (none pace.Condition, err error) {
-	if h.Life > 0 { // a report that the request was sent, in its own time
-		return none, nil
+func (s *fleetStore) Lease(ctx context.Context, key, process string, life time.Duration) (pace.Lease, error) {
+	if s.down.Load() {
+		return pace.Lease{}, errors.New("down")
 	}
-	return none, s.note("end of a turn at %s", authority)
+	return s.Memory.Lease(ctx, key, process, life)
 }
 
-func (s *lineStore) Watch(string, func(pace.Grant)) (stop func()) { return func() {} }
-
-func (s *lineStore) Count(context.Context, string, time.Duration) (int, error) { return 1, nil }
-
-func (s *lineStore) Report(_ context.Context, authority string, r pace.Report) (none pace.Condition, err error) {
-	return none, s.note("%s at %s for %v", r.Why, authority, r.Wait)
-}
-
-func (s *lineStore) set(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.down = err
-}
-
-// A store that keeps the queues of a fleet is called for each turn. While it is away
-// the process keeps its own limits and reports it.
+// A Transport shares hosts by the store of its options. Without the store it keeps its limits, and
+// reports that.
 func TestPaceOfAFleet(t *testing.T) {
-	store := &lineStore{}
+	store := &fleetStore{}
 	var mu sync.Mutex
 	var reported []string
-	inPace(t, pace.Limits{Gap: time.Second, Parallel: 2}, fetcher.Options{Store: store, Trace: &fetcher.Trace{
+	inPace(t, pace.Limits{Gap: time.Second}, fetcher.Options{Store: store, Trace: &fetcher.Trace{
 		Fleet: func(err error) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -659,117 +634,29 @@ func TestPaceOfAFleet(t *testing.T) {
 		p.web.Site("http://a.test").Robots(delayed("5")).Path("/busy", httptest.Status(429).Header("Retry-After", "60")).Path("/*", page)
 		p.read("http://a.test/1")
 		p.read("http://a.test/busy")
-		want := []string{
-			"reserve http://a.test, gap 1s, parallel 2", "end of a turn at http://a.test",
-			"reserve http://a.test, gap 5s, parallel 2", "end of a turn at http://a.test",
-			"reserve http://a.test, gap 5s, parallel 2", "pause at http://a.test for 1m0s", "end of a turn at http://a.test",
+		other := newTransport(t, &fetcher.Options{Base: p.web.Transport(), Store: store, Pace: &pace.Limits{}})
+		if resp, err := (&http.Client{Transport: other}).Get("http://a.test/2"); err != nil {
+			t.Error(err)
+		} else {
+			resp.Body.Close()
 		}
-		if !slices.Equal(store.asked, want) {
-			t.Errorf("calls of the store\n%s\nwant\n%s", strings.Join(store.asked, "\n"), strings.Join(want, "\n"))
-		}
-		store.set(errors.New("down"))
-		p.read("http://a.test/2")
+		store.down.Store(true)
+		time.Sleep(10 * time.Second)
 		p.read("http://a.test/3")
-		if got := p.tr.Stats().Pace; got.Unshared != 2 || got.Turns != 5 {
-			t.Errorf("Stats().Pace = %+v, want 5 turns, 2 of them unshared", got)
-		}
-		store.set(nil)
+		store.down.Store(false)
+		time.Sleep(10 * time.Second)
 		p.read("http://a.test/4")
-		synctest.Wait()
+		if got := p.tr.Stats().Pace; got.Unshared != 1 || got.Turns != 5 {
+			t.Errorf("Stats().Pace = %+v, want 5 turns, one of them unshared", got)
+		}
 		mu.Lock()
-		defer mu.Unlock()
 		if want := []string{"down", "<nil>"}; !slices.Equal(reported, want) {
 			t.Errorf("Fleet got %q, want %q", reported, want)
 		}
-		p.saw("0s a.test/robots.txt", "5s a.test/1", "10s a.test/busy", "1m10s a.test/2", "1m15s a.test/3", "1m20s a.test/4")
+		mu.Unlock()
+		p.saw("0s a.test/robots.txt", "5s a.test/1", "10s a.test/busy", "1m10s a.test/2", "1m20s a.test/3", "1m30s a.test/4")
+		time.Sleep(time.Minute)
 	})
-}
-
-// A store that hangs when a turn ends keeps no caller past its context, wherever the turn ends.
-func TestTurnEndsInTime(t *testing.T) {
-	for name, end := range map[string]func(body io.ReadCloser){
-		"busy":    func(body io.ReadCloser) { body.Close() },
-		"nothing": func(io.ReadCloser) {},
-		"failed":  nil,
-		"read":    func(body io.ReadCloser) { io.ReadAll(body) },
-		"closed":  func(body io.ReadCloser) { body.Close() },
-	} {
-		t.Run("7/"+name, func(t *testing.T) {
-			store := &stuckLine{lineStore: &lineStore{}}
-			inPace(t, pace.Limits{}, fetcher.Options{Store: store}, func(p *paced) {
-				store.Store, store.until = cache.NewMemory(1<<20), make(chan struct{})
-				defer close(store.until)
-				p.web.Site("http://a.test").Path("/busy", httptest.Status(429)).Path("/nothing", httptest.Status(204)).
-					Path("/failed", httptest.Reset()).Path("/*", page)
-				if _, err := p.tr.Check(p.t.Context(), must("http://a.test/")); err != nil {
-					p.t.Fatal(err)
-				}
-				ctx, cancel := context.WithTimeout(p.t.Context(), 100*time.Millisecond)
-				defer cancel()
-				began := time.Now()
-				resp, err := p.get(ctx, "http://a.test/"+name)
-				if (err != nil) != (end == nil) {
-					p.t.Fatal(err)
-				}
-				if end != nil {
-					defer resp.Body.Close()
-					end(resp.Body)
-				}
-				if took := time.Since(began); took > 100*time.Millisecond {
-					p.t.Errorf("the caller waited %v, want 100ms at most", took)
-				}
-			})
-		})
-	}
-}
-
-// A hook ends the goroutine of a caller that has its turn. A store that hangs does not keep the
-// goroutine past its context.
-func TestTurnOfAnEndedGoroutine(t *testing.T) {
-	t.Run("7/goexit", func(t *testing.T) {
-		store := &stuckLine{lineStore: &lineStore{}}
-		trace := &fetcher.Trace{Decided: func(_ context.Context, d policy.Decision) {
-			if d.URL == "http://a.test/goexit" {
-				runtime.Goexit()
-			}
-		}}
-		inPace(t, pace.Limits{}, fetcher.Options{Store: store, Trace: trace}, func(p *paced) {
-			store.Store, store.until = cache.NewMemory(1<<20), make(chan struct{})
-			defer close(store.until)
-			p.web.Site("http://a.test").Path("/*", page)
-			if _, err := p.tr.Check(p.t.Context(), must("http://a.test/")); err != nil {
-				p.t.Fatal(err)
-			}
-			ctx, cancel := context.WithTimeout(p.t.Context(), 100*time.Millisecond)
-			defer cancel()
-			began, ended := time.Now(), make(chan time.Time)
-			go func() {
-				defer func() { ended <- time.Now() }()
-				p.get(ctx, "http://a.test/goexit")
-			}()
-			if took := (<-ended).Sub(began); took > 100*time.Millisecond {
-				p.t.Errorf("the caller waited %v, want 100ms at most", took)
-			}
-		})
-	})
-}
-
-// A stuckLine is a store that hangs in a report, and when a turn ends, until a channel is closed.
-type stuckLine struct {
-	*lineStore
-	until chan struct{}
-}
-
-func (s *stuckLine) Hold(ctx context.Context, authority string, h pace.Holding) (pace.Condition, error) {
-	if h.Life == 0 {
-		<-s.until
-	}
-	return s.lineStore.Hold(ctx, authority, h)
-}
-
-func (s *stuckLine) Report(ctx context.Context, authority string, r pace.Report) (pace.Condition, error) {
-	<-s.until
-	return s.lineStore.Report(ctx, authority, r)
 }
 
 // TestHosts checks that the Transport and its siblings list who waits.

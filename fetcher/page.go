@@ -25,7 +25,7 @@ import (
 func (t *Transport) sendPage(req *http.Request, v *visit, turn pace.Turn, d *policy.Decision) (*http.Response, error) {
 	ctx := req.Context()
 	if !t.engine.opts.PageEgress {
-		t.decidedOr(ctx, d, func() { t.engine.endTurn(req, turn); closeBody(req) })
+		t.decidedOr(ctx, d, func() { turn.Done(); closeBody(req) })
 		return t.sendInTurn(req, v, turn)
 	}
 	resp, err := t.sendInTurn(req, v, turn)
@@ -52,8 +52,8 @@ func (t *Transport) decidedOr(ctx context.Context, d *policy.Decision, cleanUp f
 
 // sendInTurn is send with a turn, which is zero if requests are not paced. The turn ends with
 // the answer's body, or with the request if there is no body to read. The next gap counts from
-// when the request is written, however long the connection took. If the turn need not know
-// when that is, the request goes out as it is: a copy with a trace costs more than the turn.
+// when the request is written, however long the connection took: a copy of it with a trace goes
+// out.
 func (t *Transport) sendInTurn(req *http.Request, v *visit, turn pace.Turn) (*http.Response, error) {
 	if turn == (pace.Turn{}) {
 		return t.send(req, req, v.key)
@@ -61,18 +61,11 @@ func (t *Transport) sendInTurn(req *http.Request, v *visit, turn pace.Turn) (*ht
 	inBody := false // the body of the answer ends the turn
 	defer func() {
 		if !inBody {
-			t.engine.endTurn(req, turn)
+			turn.Done()
 		}
 	}()
-	// Without a trace, a page is only made for an answer with a body, or for a failure.
-	newPage := func() *page { return &page{engine: t.engine, turn: turn, caller: req, rec: v.rec} }
-	var p *page
-	sent := req
-	if turn.Traced() || req.Body != nil && req.Body != http.NoBody {
-		p = newPage()
-		sent = p.traced()
-	}
-	resp, err := t.send(req, sent, v.key)
+	p := &page{engine: t.engine, turn: turn, caller: req, rec: v.rec}
+	resp, err := t.send(req, p.traced(), v.key)
 	if err == nil {
 		header := resp.Header
 		if !t.engine.network.IsTransport() { // it may keep the lower case of HTTP/2
@@ -84,9 +77,6 @@ func (t *Transport) sendInTurn(req *http.Request, v *visit, turn pace.Turn) (*ht
 			return resp, nil
 		}
 	}
-	if p == nil {
-		p = newPage()
-	}
 	if err != nil {
 		p.fail(err)
 		return nil, err
@@ -97,14 +87,14 @@ func (t *Transport) sendInTurn(req *http.Request, v *visit, turn pace.Turn) (*ht
 }
 
 // A page is a request for a page in its turn, and the body of the answer. The end of the body,
-// or Close, ends the turn, and so does the end of the request's context. If the turn must know when the request is written, the page has
-// the copy that goes out and reports that.
+// or Close, ends the turn, and so does the end of the request's context. The page has the copy of
+// the request that goes out, and reports when that is written.
 type page struct {
 	engine  *engine
 	turn    pace.Turn
 	caller  *http.Request         // the request as RoundTrip got it
 	rec     *policy.Record        // governs the request; nil if none was needed
-	request http.Request          // the copy that goes out, if the request is traced
+	request http.Request          // the copy that goes out
 	trace   httptrace.ClientTrace // of the copy: reports that it is written
 	body    io.ReadCloser         // of the answer
 	opened  time.Time             // when RoundTrip returned the answer

@@ -15,12 +15,12 @@ import (
 
 // This file takes turns from package pace, for RoundTrip and for callers that make their own requests.
 
-// newPacer returns the pacer of this process. It shares its limits with the fleet if
-// the store is a pace.Store.
+// newPacer returns the pacer of this process. It shares the hosts with the fleet if the store
+// has a method that returns the pace.LeaseStore for that.
 func (e *engine) newPacer() (*pace.Pacer, error) {
 	o := &pace.Options{OnWait: e.watch.waited, OnDelay: e.watch.delay}
-	if s, ok := e.opts.Store.(pace.Store); ok {
-		o.Shared, o.OnShared, e.shared = s, e.watch.fleet, true
+	if s, ok := e.opts.Store.(interface{ Pace() pace.LeaseStore }); ok {
+		o.Shared, o.OnShared = s.Pace(), e.watch.fleet
 	}
 	return pace.New(*e.opts.Pace, o)
 }
@@ -149,16 +149,6 @@ func (t *Transport) withTurn(d policy.Decision, v *visit) policy.Decision {
 		d.Pacing += fmt.Sprintf("Crawl-delay %v obeyed as %v", delay, obeyed)
 	}
 	return d
-}
-
-// endTurn ends the turn of a request. In a fleet that takes a call of the store, for which the
-// caller of the request waits no longer than its context.
-func (e *engine) endTurn(req *http.Request, turn pace.Turn) {
-	if !e.shared {
-		turn.Done()
-		return
-	}
-	callBounded(req.Context(), e.watch.log, func() error { turn.Done(); return nil })
 }
 
 // An Admission is the right to one request that the caller makes by other means: a

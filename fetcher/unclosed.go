@@ -133,7 +133,7 @@ func (p *page) endTurn() {
 	if p.stop != nil {
 		p.stop()
 	}
-	p.engine.endTurn(p.caller, p.turn)
+	p.turn.Done()
 }
 
 // contextEnded ends the turn of p with the context of its request. A body in a Read has failed
@@ -142,7 +142,7 @@ func (p *page) contextEnded() {
 	if p.unread.Load() == beingRead && !p.closed.Load() {
 		p.fail(&policy.Failure{Class: policy.Body, Err: p.caller.Context().Err()})
 	}
-	p.engine.endTurn(p.caller, p.turn)
+	p.turn.Done()
 }
 
 // giveUp ends the turn of p, which was forgotten, and reports the body.

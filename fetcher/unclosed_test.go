@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rfc9309/polite/cache"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/httptest"
 	"github.com/rfc9309/polite/pace"
@@ -181,33 +180,6 @@ func TestUnclosedBodiesAreReported(t *testing.T) {
 		if n := strings.Count(log.String(), `level=WARN msg="a body is neither read nor closed"`); n != 2 {
 			t.Errorf("4.7/reported: %d warnings, want 2:\n%s", n, log)
 		}
-	})
-}
-
-// In a fleet the turn of a forgotten body is given back to the store, too.
-func TestUnclosedBodiesInAFleet(t *testing.T) {
-	store := &lineStore{Store: cache.NewMemory(1 << 20)}
-	inPace(t, pace.Limits{Parallel: 1}, fetcher.Options{Store: store, Timeout: 10 * time.Second}, func(p *paced) {
-		p.web.Site("http://a.test").Robots(open).Path("/*", page)
-		p.open(context.Background(), "http://a.test/1")
-		time.Sleep(9 * time.Second)
-		ended := func() (n int) {
-			synctest.Wait()
-			store.mu.Lock()
-			defer store.mu.Unlock()
-			for _, call := range store.asked {
-				if strings.HasPrefix(call, "end of a turn") {
-					n++
-				}
-			}
-			return n
-		}
-		before := ended()
-		time.Sleep(time.Second)
-		if n := ended() - before; n != 1 {
-			t.Errorf("4.7/fleet: %d turns were given back after 10s, want 1", n)
-		}
-		p.read("http://a.test/2")
 	})
 }
 

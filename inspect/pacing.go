@@ -42,7 +42,6 @@ var reasons = [...]struct {
 	{pace.ReasonPause, "pause", "it asked for fewer requests"},
 	{pace.ReasonQuota, "quota", "it said that no request is left"},
 	{pace.ReasonDelay, "crawl_delay", "its robots.txt asks for a Crawl-delay"},
-	{pace.ReasonAdapt, "answer_time", "it answers slowly"},
 	{pace.ReasonGap, "gap", "the gap between two requests"},
 	{pace.ReasonParallel, "parallel", "the requests in flight must end first"},
 	{pace.ReasonShared, "fleet", "other processes of the fleet are first"},

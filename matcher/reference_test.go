@@ -2,6 +2,7 @@ package matcher
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -417,7 +418,7 @@ func TestReferenceAlike(t *testing.T) {
 func compare(t *testing.T, d Dialect, robots, token string, targets ...string) (hits int) {
 	t.Helper()
 	f := Parse([]byte(robots), d)
-	groups := []*Group{indexedGroup(f, token), f.Group(token)}
+	groups := append(indexedGroups(f, token), f.Group(token))
 	for _, target := range targets {
 		want := d.refMatch(robots, token, target)
 		if want.line > 0 {
@@ -432,9 +433,14 @@ func compare(t *testing.T, d Dialect, robots, token string, targets ...string) (
 	return hits
 }
 
-// indexedGroup returns the group of a token with an index, however few rules it has.
-func indexedGroup(f *File, token string) *Group {
-	g := f.choose(token)
-	g.index.Store(newIndex(&g.rules))
-	return g
+// indexedGroups returns the group of a token with an index, however few rules it has:
+// first with places for all candidates, then without.
+func indexedGroups(f *File, token string) []*Group {
+	var groups []*Group
+	for _, few := range []int{0, math.MaxInt} {
+		g := f.choose(token)
+		g.index.Store(newIndex(&g.rules, few))
+		groups = append(groups, g)
+	}
+	return groups
 }

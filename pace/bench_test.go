@@ -93,9 +93,9 @@ func BenchmarkThreeScopes(b *testing.B) {
 	p, _ := New(*Default(), nil)
 	ctx := context.Background()
 	scopes := []Scope{
-		{"http and https of www.example.com", Limits{Parallel: 4}},
-		{"example.com", Limits{Parallel: 4}},
-		{"all", Limits{Parallel: 50}},
+		{Key: "http and https of www.example.com", Limits: Limits{Parallel: 4}},
+		{Key: "example.com", Limits: Limits{Parallel: 4}},
+		{Key: "all", Limits: Limits{Parallel: 50}},
 	}
 	b.ReportAllocs()
 	for b.Loop() {

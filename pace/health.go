@@ -49,24 +49,20 @@ func (l *Limits) health(code int) Health {
 // opens the breaker again. A probe without an outcome leaves its place to the next request
 // in line. Requests that began before the latest rest say nothing: what made them fail is what
 // that rest is for.
-//
-// In a fleet the store counts. Each process counts as well, for the time in which the
-// store is away, and takes over what the store answers.
 type breaker struct {
-	failures   int           // number of failures in a row
-	cause      string        // what the last failure was
-	took       time.Duration // how long the last failed request took
-	open       bool          // only a probe may start
-	probe      *flight       // the probe under way; nil if there is none
-	fleetProbe instant       // start of the probe in the fleet; never if there is none
-	opened     instant       // when the latest rest began
-	rest       time.Duration // length of the latest rest, halved by each success since
+	failures int           // number of failures in a row
+	cause    string        // what the last failure was
+	took     time.Duration // how long the last failed request took
+	open     bool          // only a probe may start
+	probe    *flight       // the probe under way; nil if there is none
+	opened   instant       // when the latest rest began
+	rest     time.Duration // length of the latest rest, halved by each success since
 }
 
 // fail counts a failed request of h.
 func (h *host) fail(f *flight, cause string, now instant) {
 	if h.breaker == nil {
-		h.breaker = &breaker{opened: never, fleetProbe: never}
+		h.breaker = &breaker{opened: never}
 	}
 	b, l := h.breaker, h.limits
 	if f.started <= b.opened {
@@ -76,8 +72,8 @@ func (h *host) fail(f *flight, cause string, now instant) {
 	b.cause, b.took = cause, now-f.started
 	if b.open || b.failures >= l.Failures {
 		b.rest = min(max(2*b.rest, l.Rest), l.RestMax)
-		b.open, b.probe, b.fleetProbe, b.opened = true, nil, never, now
-		h.restUntil(now+b.rest, ReasonBreaker)
+		b.open, b.probe, b.opened = true, nil, now
+		h.pause.restUntil(now+b.rest, ReasonBreaker)
 		h.pacer.stats.Rests++
 	}
 }
@@ -94,32 +90,10 @@ func (h *host) succeed(f *flight) {
 	}
 }
 
-// adoptCondition takes over what the store knows of h.
-func (h *host) adoptCondition(c Condition) {
-	now, ahead := h.pacer.now(), h.pacer.fleet.clock.ahead()
-	h.level = min(max(c.Level, 0), h.limits.Pause)
-	// The answer has been on its way since Clock, so less remains now.
-	until := min(c.Until-ahead, now+min(c.Until-c.Clock, maxSpan))
-	if c.Until > 0 { // also if it is over: the breaker matters for some time after its rest
-		h.restUntil(until, c.Why)
-	}
-	b := h.breaker
-	if b == nil {
-		if c.Failures == 0 && c.Rest == 0 {
-			return
-		}
-		b = &breaker{opened: never, cause: "a failure of another process"}
-		h.breaker = b
-	}
-	b.failures, b.open, b.rest, b.fleetProbe = c.Failures, c.Open, min(c.Rest, maxSpan/2), never
-	if c.Why == ReasonBreaker { // until is the end of the latest rest
-		b.opened = max(b.opened, min(until-b.rest, now))
-	}
-	if c.Cause != "" {
-		b.cause = clean.Text(c.Cause, 150)
-	}
-	if c.Probe > 0 {
-		b.fleetProbe = min(c.Probe-ahead, now+c.Probe-c.Clock)
+// answerBegan notes that the answer to a flight began well. If it is the probe, the breaker closes.
+func (b *breaker) answerBegan(f *flight) {
+	if b != nil && b.probe == f {
+		b.open, b.probe = false, nil
 	}
 }
 
@@ -140,13 +114,10 @@ func (b *breaker) crowded(unanswered, failures int) bool {
 
 // probing returns when the probe under way started, never if there is none.
 func (b *breaker) probing() instant {
-	switch {
-	case b == nil || !b.open:
+	if b == nil || !b.open || b.probe == nil {
 		return never
-	case b.probe != nil:
-		return b.probe.started
 	}
-	return b.fleetProbe
+	return b.probe.started
 }
 
 // probeDue returns when the probe is expected to end: it takes as long as the failure before
@@ -158,13 +129,6 @@ func (b *breaker) probeDue() instant {
 	return never
 }
 
-// matters reports whether the breaker of a host may change what its next request does.
-// What is known of a host in trouble is forgotten RestMax after its last request, or after the end
-// of its last rest.
-func (b *breaker) matters(h *host, now instant) bool {
-	return b != nil && (b.troubled() || b.rest > 0) && now < max(h.last, h.until)+h.limits.RestMax
-}
-
 // trouble says what failed at a host with a breaker and when the next request tries, in
 // words fit for a log.
 func (h *host) trouble(now instant) string {
@@ -174,7 +138,7 @@ func (h *host) trouble(now instant) string {
 	case since > never:
 		next = "one request tries again since " + clockTime(since-now)
 	case b.open:
-		next = "one request tries again at " + clockTime(h.until-now)
+		next = "one request tries again at " + clockTime(h.pause.until-now)
 	}
 	noun := "requests"
 	if b.failures == 1 {
@@ -200,9 +164,11 @@ func (t Turn) Fail(cause string) {
 	if f.health == Failing || f.host.limits.Off {
 		return
 	}
-	h := f.host
+	h, before := f.host, f.host.pause.until
 	f.health = Failing
 	h.fail(f, "no complete answer ("+clean.Text(cause, 100)+")", p.now())
+	if h.pause.until > before {
+		p.tellFleet(h)
+	}
 	p.reschedule(h)
-	f.report(Report{Health: Failing, Level: -1})
 }

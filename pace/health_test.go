@@ -200,7 +200,7 @@ func TestBreakerIgnoresTheOld(t *testing.T) {
 			time.Sleep(time.Second)
 			for range 3 {
 				p.mu.Lock()
-				f := &flight{flightState: flightState{host: p.hosts.byName[host1], started: p.now()}}
+				f := &flight{host: p.hosts.byName[host1], started: p.now()}
 				f.host.fail(f, "test", p.now())
 				p.mu.Unlock()
 			}
@@ -248,8 +248,8 @@ func TestLongBodyAfterFailures(t *testing.T) {
 				t.Errorf("6/long_body: after %d failures and an answer the next waits %v for %q; want a free turn", failures, time.Until(at), why)
 			}
 			long.Done()
-			if h := p.hosts.byName[host1]; h.flying != 0 || h.unanswered != 0 || h.breaker.failures != 0 {
-				t.Errorf("6/long_body: %d in flight, %d unanswered, %d failures left; want none", h.flying, h.unanswered, h.breaker.failures)
+			if h := p.hosts.byName[host1]; h.starts.flying != 0 || h.starts.unanswered != 0 || h.breaker.failures != 0 {
+				t.Errorf("6/long_body: %d in flight, %d unanswered, %d failures left; want none", h.starts.flying, h.starts.unanswered, h.breaker.failures)
 			}
 		})
 	}

@@ -75,8 +75,8 @@ func (p *Pacer) appendStatuses(found []HostStatus, hosts []*host) []HostStatus {
 	defer p.mu.Unlock()
 	now, wall := p.now(), time.Now()
 	for _, h := range hosts {
-		resting := h.breaker.matters(h, now) && h.breaker.open
-		if h.busy() || h.until > now || resting {
+		resting := h.breaker != nil && h.breaker.open && !h.lapsed(now)
+		if h.busy() || h.pause.until > now || resting {
 			found = append(found, h.status(now, wall))
 		}
 	}
@@ -85,7 +85,7 @@ func (p *Pacer) appendStatuses(found []HostStatus, hosts []*host) []HostStatus {
 
 // status returns the status of h. now and wall are the same moment, by the two clocks.
 func (h *host) status(now instant, wall time.Time) HostStatus {
-	s := HostStatus{Authority: h.authority, Waiting: h.line.Len(), Guests: h.guestCount, InFlight: h.flying}
+	s := HostStatus{Authority: h.authority, Waiting: h.line.len(), Guests: h.guests.count, InFlight: h.starts.flying}
 	w, o := h.oldest(), obstacle{}
 	switch {
 	case w == nil:
@@ -101,9 +101,6 @@ func (h *host) status(now instant, wall time.Time) HostStatus {
 	s.Next, s.Reason = wall.Add(o.at-now).Round(0), o.why
 	if o.why == ReasonScope {
 		s.Scope = o.in.authority
-	}
-	if s.Reason == ReasonNone && h.breaker.probing() > never {
-		s.Reason = ReasonBreaker // the probe is another process's
 	}
 	if h.breaker != nil && (h.breaker.open || s.Reason == ReasonBreaker) {
 		s.Trouble = h.trouble(now)

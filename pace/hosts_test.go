@@ -1,7 +1,6 @@
 package pace
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -83,48 +82,6 @@ func TestHosts(t *testing.T) {
 		})
 	}
 }
-
-// TestHostsOfAFleet checks that a host is listed whose probe is under way in another process,
-// though nobody here waits for it.
-func TestHostsOfAFleet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := probing{newLedger(), time.Now()}
-		p := pacer(t, Limits{MaxWait: time.Second}, &Options{Shared: s})
-		time.Sleep(20 * time.Second)
-		if _, err := p.Wait(t.Context(), host1, 0); err == nil {
-			t.Fatal("a turn beside the probe, want a refusal")
-		}
-		var got []string
-		for s := range p.Hosts() {
-			got = append(got, describe(s))
-		}
-		want := "[h1: 0 waiting since 0s, 0 in flight, next in 0s, breaker: 3 failed requests in a row, the last with status 502; one request tries again since 00:00:10Z]"
-		if got := fmt.Sprint(got); got != want {
-			t.Errorf("6/probe_of_another_process:\ngot  %s\nwant %s", got, want)
-		}
-		synctest.Wait()
-	})
-}
-
-// probing is a store that tells of a probe that began after a rest of ten seconds.
-type probing struct {
-	*ledger
-	began time.Time
-}
-
-func (s probing) condition() Condition {
-	began := s.began.Sub(epoch)
-	return Condition{
-		Clock: time.Since(epoch), Until: began + 9*time.Second, Why: ReasonBreaker, Failures: 3, Cause: "status 502", Open: true,
-		Rest: 10 * time.Second, Probe: began + 10*time.Second,
-	}
-}
-
-func (s probing) Reserve(context.Context, string, Reservation) (Grant, error) {
-	return Grant{Start: time.Since(epoch) + time.Minute, Condition: s.condition()}, nil
-}
-
-func (s probing) Hold(context.Context, string, Holding) (Condition, error) { return s.condition(), nil }
 
 // wait puts n callers in line at host1, until the test ends.
 func wait(t *testing.T, p *Pacer, delay time.Duration, n int) {

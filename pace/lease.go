@@ -2,105 +2,350 @@ package pace
 
 import (
 	"context"
+	"math/rand/v2"
+	"slices"
 	"time"
 )
 
-// A LeaseStore says which process of a fleet works on a host now, and hands what is known of the
-// host from one process to the next. Use *redis.Store of package cache/redis, or write one: the
-// rest of this comment is for you, and package pace/pacetest tests what it says.
+// This file decides when this process calls the store for a host: a machine with one timer and at
+// most one call at a time. The file fleet.go makes the calls.
 //
-// # Keys and processes
+// A lease is a kind of room. A request that lacks one waits in line like a request that lacks a
+// place, and the line wakes when the lease arrives. So the machine knows nothing of requests: it
+// looks at the host, and tend chooses the next call.
 //
-// A key names a host or a scope, and is any string. A process has a name of its own in the
-// fleet. For each key the store keeps the holder and the end of its lease, a queue of
-// processes, and a State with the moment when it was saved.
+//	returned  this process is not in the store's queue. If a request waits for the
+//	          lease, the next call is Lease.
+//	queued    Lease is called three times in a life, and when the store notifies. If
+//	          no request needs the lease any more, Return leaves the queue.
+//	held      requests may start until the end of the lease. Keep is called three
+//	          times in a life, and Return when givesBack says so.
 //
-// A process that needs a key calls Lease, again and again until it has the lease: at least
-// three times in a life, and at once when Notify names the key. It renews the lease by Keep and
-// ends it by Return. The queue is in order of the first call. A place in the queue lasts for
-// the life that the latest call gave; then the store drops it.
-//
-// # What a store must be ready for
-//
-// Each method is one atomic step, however many processes call. All moments are by the
-// store's own clock, and only spans leave it, so no clocks are compared. A call may take effect
-// although its answer is lost. It is then made again, and changes nothing more. A call may come
-// late, also after the lease of its process has ended. A message may be lost. A store whose
-// server is down fails at once. A life of less than a millisecond counts as a millisecond.
-//
-// A store may forget a key that nobody has or waits for, but not before the Keep of its State
-// has passed, and a minute since its latest lease ended.
-type LeaseStore interface {
-	// Lease asks for key. If nobody has the lease and no other process is first in the
-	// queue, process leaves the queue and has the lease for life from now. A process that has
-	// the lease already keeps it for life from now. Otherwise process is in the queue, at its
-	// end if it is new there, and a holder is notified of each process that is new. If
-	// nobody has the lease, the first in the queue is notified.
-	Lease(ctx context.Context, key, process string, life time.Duration) (Lease, error)
+// All calls are made in the background. While the store does not answer, a holder goes on to
+// the end of its lease. After that, and at once without a lease, the process keeps its share
+// of the limits, and goes on calling.
 
-	// Keep renews the lease of process for life from now and saves s. If tell is true, all
-	// in the queue are notified: the state has news for them. If process does not have the
-	// lease, Keep changes nothing and the answer is not Granted.
-	Keep(ctx context.Context, key, process string, life time.Duration, s State, tell bool) (Lease, error)
+const (
+	leaseLife = 5 * time.Second
+	callEvery = leaseLife / 3
 
-	// Return ends the lease of process and saves s. If process does not have the lease, it
-	// leaves the queue, and nothing is saved. If nobody has the lease then, the first in
-	// the queue is notified.
-	Return(ctx context.Context, key, process string, s State) error
+	// leaseMargin is how long before the end of its lease, by its own clock, a holder starts
+	// its last request.
+	leaseMargin = 500 * time.Millisecond
 
-	// Notify calls f with each key that process is notified of, until stop is called. f
-	// does not block.
-	Notify(process string, f func(key string)) (stop func())
+	// A holder that has no requests keeps the lease for idleTime, or for idleGrace if another
+	// process wants it: a page follows its robots.txt, and the next page the one before.
+	idleTime  = 2 * time.Second
+	idleGrace = 50 * time.Millisecond
 
-	// Count registers a process for life and returns the number of processes registered.
-	Count(ctx context.Context, process string, life time.Duration) (int, error)
+	minQuantum = time.Second
+	maxQuantum = 30 * time.Second
+)
+
+// A phase is a state of a lease.
+type phase uint8
+
+const (
+	returned phase = iota
+	queued
+	held
+)
+
+// A lease is what this process has of the lease of one host.
+type lease struct {
+	phase    phase
+	timer    *time.Timer // calls tend
+	next     instant     // when the store is called again
+	calling  bool        // a call is under way
+	notified bool        // the store has notified since the latest call began
+	tell     bool        // the next Keep has news for the processes in the queue
+	outage   outage      // of the store, by the calls for this host
+	used     instant     // when a request last started or ended here, or the lease came
+	behind   []*host     // the hosts whose leases the request has that asked for this one
+
+	// If queued:
+	turn instant // when the turn of this process is expected
+	stay instant // a caller was told to come back before this
+
+	// If held:
+	until    instant       // no start from this moment on
+	wanted   bool          // another process is in the queue
+	began    instant       // when the lease came
+	first    instant       // when the quantum began, with the first start; never before that
+	patience time.Duration // how long the lease may be held with nothing to start
 }
 
-// A Lease is what a LeaseStore answers about a key.
-type Lease struct {
-	// Granted says that the process has the lease.
-	Granted bool
-	// Wanted says that another process is in the queue.
-	Wanted bool
-	// Ahead is the number of processes that come before this one, the holder included. It is
-	// 0 if Granted.
-	Ahead int
-	// Free is when the lease of another holder ends if it is not renewed; 0 if nobody has
-	// the lease.
-	Free time.Duration
-	// State is the state saved last, and zero if none is known.
-	State State
-	// Age is the time since State was saved.
-	Age time.Duration
-	// Lost is the time since a lease ended without a Return, and more than 0, until the next
-	// holder saves a State. Otherwise it is 0. The holder that was lost may have started a
-	// request until its lease ended.
-	Lost time.Duration
+// leased reports whether h needs a lease at all.
+func (h *host) leased() bool {
+	return h.pacer.opts.Shared != nil && !h.limits.Off && !h.divided
 }
 
-// A State is what the next holder of a host must know. Its spans count from the moment when it
-// is saved. The zero State says nothing.
-type State struct {
-	// SinceStart is the time since the last request started; 0 means that none is known.
-	SinceStart time.Duration
-	// Delay is the Crawl-delay of the last request.
-	Delay time.Duration
-	// Pause is what remains of a pause or a rest. There is no start before its end.
-	Pause time.Duration
-	// Why is what Pause is for: ReasonPause, ReasonQuota or ReasonBreaker.
-	Why Reason
-	// Level is what the next pause starts from.
-	Level time.Duration
-	// Failures is the number of failed requests in a row.
-	Failures int
-	// Open says that so many requests have failed that only a probe may start.
-	Open bool
-	// Rest is the length of the latest rest, halved by each success since.
-	Rest time.Duration
-	// Cause is what failed last.
-	Cause string
-	// Took is how long requests are in flight, on average.
-	Took time.Duration
-	// Keep is how long the state matters. A store may forget it after that.
-	Keep time.Duration
+// mayStart reports whether a request may start at h as far as the fleet is concerned.
+func (h *host) mayStart(now instant) bool {
+	l := h.lease
+	switch {
+	case !h.leased():
+		return true
+	case l == nil:
+		return false
+	case l.phase == held:
+		return now < l.until && !h.drains(now)
+	}
+	return l.outage.away
+}
+
+// lacking returns the host whose lease a request at h with these scopes has to ask for next, nil
+// if it has all. All processes ask for leases in this order, from the last scope to the first
+// and then for the authority, and nobody asks for one without those before it. So nobody
+// waits in a circle. If processes list scopes in different orders, patience breaks the circle.
+func lacking(h *host, scopes []*host, now instant) *host {
+	if s := lackingScope(scopes, now); s != nil {
+		return s
+	}
+	if !h.mayStart(now) {
+		return h
+	}
+	return nil
+}
+
+// lackingScope is lacking for scopes alone.
+func lackingScope(scopes []*host, now instant) *host {
+	for _, s := range slices.Backward(scopes) {
+		if !s.mayStart(now) {
+			return s
+		}
+	}
+	return nil
+}
+
+// turn returns when this process expects the lease of h, as far as it knows.
+func (h *host) turn(now instant) instant {
+	if h.lease == nil || h.lease.phase != queued {
+		return now
+	}
+	return h.lease.turn
+}
+
+// want asks for the lease of h, for w, unless that is under way.
+func (p *Pacer) want(h *host, w *waiter, now instant) {
+	l := h.lease
+	if l == nil {
+		l = &lease{next: now, used: now, began: never, first: never, outage: outage{lost: never, back: never}}
+		l.timer = time.AfterFunc(maxSpan, func() {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.tend(h)
+			h.wake() // a request may start again if the requests in flight have not ended in a quantum
+		})
+		h.lease = l
+	}
+	if l.phase == returned {
+		l.behind = w.scopes[slices.Index(w.scopes, h)+1:] // all for the authority
+	}
+	p.tend(h)
+}
+
+// quantum is how long a holder whose lease is wanted starts requests: so long that handing the
+// lease over costs a twentieth.
+func (h *host) quantum() time.Duration {
+	return min(max(minQuantum, times(h.starts.took, 20)), maxQuantum)
+}
+
+// drains reports whether the quantum is over, so that h has to start nothing more and waits for
+// the end of the requests in flight. If they take longer than a further quantum, it starts
+// requests for another one, and so on.
+func (h *host) drains(now instant) bool {
+	l := h.lease
+	if !l.wanted || l.first == never || l.outage.away {
+		return false
+	}
+	return (now-l.first)/h.quantum()%2 == 1
+}
+
+// setWanted notes whether another process is in the queue. A holder that has had its quantum by then
+// drains at once.
+func (h *host) setWanted(wanted bool, now instant) {
+	l := h.lease
+	if wanted && !l.wanted && l.first > never {
+		l.first = max(l.first, now-h.quantum())
+	}
+	l.wanted = wanted
+}
+
+// needsLease reports whether this process stays in the queue for h. It does so for the requests in
+// flight that a lost lease has left, too: their answers may begin a pause.
+func (h *host) needsLease(now instant) bool {
+	l := h.lease
+	if l.outage.away {
+		return h.busy() || now < l.used+idleTime
+	}
+	if h.starts.flying > 0 || h.guests.first() != nil || now < l.stay {
+		return true
+	}
+	w := h.line.first()
+	return w != nil && lackingScope(w.scopes, now) == nil
+}
+
+// givesBack reports whether a holder returns the lease now, and otherwise when to look again.
+//
+// It never returns the lease while requests are in flight. A holder without requests returns it
+// after some time. If the lease is wanted, it is returned
+//
+//   - without requests: almost at once;
+//   - at the end of the quantum;
+//   - if the leases before it are lost: nothing could start;
+//   - if nothing has started, though the host has room, for the time of patience: the requests
+//     wait for something else. Each time patience doubles, until a request has started.
+func (h *host) givesBack(now instant) (yes bool, again instant) {
+	l, q, idle := h.lease, h.quantum(), !h.busy()
+	var at instant
+	switch {
+	case l.outage.away, !idle && !l.wanted:
+		return false, l.next
+	case h.starts.flying == 0 && h.drains(now):
+		return true, now
+	case idle && l.wanted:
+		at = l.used + idleGrace
+	case idle:
+		at = l.used + idleTime
+	case l.first > never: // look again at each end of a quantum
+		return false, l.first + ((now-l.first)/q+1)*q
+	case lackingScope(l.behind, now) != nil:
+		return true, now
+	default:
+		at = max(l.began, h.dueAfter(h.ownGap).at) + l.patience
+	}
+	return now >= at, at
+}
+
+// tend makes the next call of the store for h if it is due, and otherwise sets the timer. It
+// must be called after every change that could make a call due sooner.
+func (p *Pacer) tend(h *host) {
+	l, now := h.lease, p.now()
+	if l == nil || l.calling {
+		return // tend is called again when the call has ended
+	}
+	if l.phase == held && now >= l.until {
+		l.phase, l.next = queued, now
+	}
+	at := l.next
+	switch {
+	case l.phase == held:
+		yes, again := h.givesBack(now)
+		if yes {
+			p.giveBack(h)
+			return
+		}
+		if l.tell || now >= l.next {
+			p.keep(h)
+			return
+		}
+		at = min(at, again, l.until)
+	case h.needsLease(now):
+		if l.notified || now >= l.next {
+			p.ask(h)
+			return
+		}
+	case l.phase == queued && !l.outage.away:
+		p.giveBack(h)
+		return
+	default:
+		l.timer.Stop()
+		h.lease = nil
+		return
+	}
+	l.timer.Reset(max(at-now, time.Millisecond))
+}
+
+// noteStart notes that a request starts at h.
+func (p *Pacer) noteStart(h *host, now instant) {
+	l := h.lease
+	l.used = now
+	if l.phase == held && l.first == never {
+		l.first, l.patience = now, 0
+		if l.wanted {
+			p.tend(h)
+		}
+	}
+}
+
+// noteEnd notes that a request has ended at h, or has left its line.
+func (p *Pacer) noteEnd(h *host, now instant) {
+	if l := h.lease; l != nil {
+		l.used = now
+		if l.wanted && h.starts.flying == 0 {
+			p.tend(h)
+		}
+	}
+}
+
+// tellFleet saves a pause at h that has just begun, so that no process forgets it.
+func (p *Pacer) tellFleet(h *host) {
+	if h.lease != nil {
+		h.lease.tell = true
+		p.tend(h)
+	}
+}
+
+// ask calls Store.Lease for h.
+func (p *Pacer) ask(h *host) {
+	l := h.lease
+	l.phase = queued
+	p.call(h, func(ctx context.Context) (Lease, error) {
+		return p.opts.Shared.Lease(ctx, h.authority, p.fleet.name, leaseLife)
+	}, func(a Lease, asked, now instant) {
+		unknown := l.outage.lost > l.began || now < p.fleet.outage.back+leaseLife
+		h.learn(a, now)
+		l.wanted, l.turn = a.Wanted || l.notified, h.expect(a, now)
+		if !a.Granted {
+			return
+		}
+		if unknown { // any process may have started a request until now
+			h.starts.last, h.starts.lastNumber = now, 0
+		}
+		l.phase, l.until, l.began, l.first, l.used = held, asked+leaseLife-leaseMargin, now, never, now
+		if l.patience == 0 {
+			l.patience = h.quantum() + rand.N(h.quantum())
+		}
+	})
+}
+
+// keep calls Store.Keep for h.
+func (p *Pacer) keep(h *host) {
+	l, s, tell := h.lease, h.state(p.now()), h.lease.tell
+	l.tell = false
+	p.call(h, func(ctx context.Context) (Lease, error) {
+		return p.opts.Shared.Keep(ctx, h.authority, p.fleet.name, leaseLife, s, tell)
+	}, func(a Lease, asked, now instant) {
+		if !a.Granted {
+			l.phase, l.next = queued, now
+			return
+		}
+		l.until = asked + leaseLife - leaseMargin
+		h.setWanted(a.Wanted || l.notified, now)
+	})
+}
+
+// giveBack calls Store.Return for h. Until that ends nobody asks.
+func (p *Pacer) giveBack(h *host) {
+	l, s := h.lease, h.state(p.now())
+	if l.phase == held && l.first == never {
+		l.patience = min(2*l.patience, maxQuantum)
+	}
+	l.phase = returned
+	p.call(h, func(ctx context.Context) (Lease, error) {
+		return Lease{}, p.opts.Shared.Return(ctx, h.authority, p.fleet.name, s)
+	}, func(Lease, instant, instant) {})
+	l.next = p.now() // a request that waits asks at once
+}
+
+// expect returns when this process has its turn, by the answer to Lease: the holder may return
+// the lease at any moment, and each process between takes a quantum, or one start if the gap
+// is longer.
+func (h *host) expect(a Lease, now instant) instant {
+	between := min(max(a.Ahead-1, 0), 1_000_000)
+	if between == 0 {
+		return now
+	}
+	return max(now, h.pause.until) + times(max(h.quantum(), h.gap(h.starts.delay, 0)), between)
 }

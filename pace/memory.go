@@ -1,7 +1,6 @@
 package pace
 
 import (
-	"hash/maphash"
 	"math"
 	"net/netip"
 	"net/url"
@@ -16,9 +15,6 @@ const (
 	// honourKeep is how long a start is remembered in mode Honour, for a
 	// Crawl-delay that only the next request knows.
 	honourKeep = time.Hour
-
-	// maxReported bounds the authorities whose Crawl-delay has been reported.
-	maxReported = 1 << 16
 )
 
 // never is a moment before all others.
@@ -64,7 +60,7 @@ func (p *Pacer) hostOf(authority string) *host {
 
 // newHost returns a host of which nothing is known.
 func (p *Pacer) newHost(authority string) *host {
-	return &host{pacer: p, authority: authority, limits: &p.limits, ownGap: p.limits.gapOf(authority), last: never, paused: never, until: never}
+	return &host{pacer: p, authority: authority, limits: &p.limits, ownGap: p.limits.gapOf(authority), starts: starts{last: never}, pause: pause{set: never, until: never}}
 }
 
 // gapOf returns the gap at an authority: 0 if FreeLoopback applies.
@@ -96,7 +92,7 @@ func (m *memory) sweep(now instant) {
 		}
 		h := m.all[m.hand]
 		lapsed := h.lapsed(now)
-		if h.busy() || !lapsed && (h.usedLately || len(m.all) <= maxHosts) {
+		if h.busy() || h.lease != nil || !lapsed && (h.usedLately || len(m.all) <= maxHosts) {
 			h.usedLately = false
 			m.hand++
 			continue
@@ -112,31 +108,19 @@ func (m *memory) sweep(now instant) {
 }
 
 // busy reports whether a request is in flight or waits for a turn at h, wherever it
-// stands. Then h is never dropped.
-func (h *host) busy() bool { return h.flying > 0 || h.pending > 0 || h.line.Len() > 0 }
+// stands.
+func (h *host) busy() bool { return h.starts.flying > 0 || h.guests.pending > 0 || h.line.len() > 0 }
 
 // lapsed reports whether forgetting h changes nothing for later callers.
-// After a pause its level is remembered for as long as the level itself.
-func (h *host) lapsed(now instant) bool {
-	rest := max(h.limits.keep(), h.delay, h.adaptive())
-	return now >= h.last+rest && now >= h.until+h.level && !h.breaker.matters(h, now)
-}
+func (h *host) lapsed(now instant) bool { return now >= h.lapse() }
 
-// A reported set remembers authorities by their hash: eight bytes each, however long
-// the name. When it is full it starts again, so an authority may be reported again.
-// None is missed unless two hashes of 64 bits are equal.
-type reported struct {
-	seed   maphash.Seed
-	hashes map[uint64]bool
-}
-
-// add reports whether authority is new to the set.
-func (r *reported) add(authority string) bool {
-	if r.hashes == nil || len(r.hashes) >= maxReported {
-		*r = reported{maphash.MakeSeed(), make(map[uint64]bool)}
+// lapse returns when forgetting h will change nothing for later callers, if nobody uses it.
+// After a pause its level is remembered for as long as the level itself, and what is known of a
+// host in trouble for RestMax.
+func (h *host) lapse() instant {
+	at := max(h.starts.last+max(h.limits.keep(), h.starts.delay), h.pause.until+h.pause.level)
+	if b := h.breaker; b != nil && (b.troubled() || b.rest > 0) {
+		at = max(at, max(h.starts.last, h.pause.until)+h.limits.RestMax)
 	}
-	hash := maphash.String(r.seed, authority)
-	known := r.hashes[hash]
-	r.hashes[hash] = true
-	return !known
+	return at
 }

@@ -64,7 +64,7 @@ func TestMemoryBound(t *testing.T) {
 // The state of an authority is small, and there is no goroutine for it.
 func TestStateIsSmall(t *testing.T) {
 	const hosts, most = 50_000, 512
-	p := pacer(t, Limits{Gap: time.Hour, Parallel: 2, Adapt: 1}, nil)
+	p := pacer(t, Limits{Gap: time.Hour, Parallel: 2}, nil)
 	names := make([]string, hosts)
 	for i := range names {
 		names[i] = fmt.Sprintf("https://www.host-%d.example.com", i)
@@ -139,22 +139,5 @@ func TestLapse(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// The set tells all authorities apart. It starts again when it is full.
-func TestReported(t *testing.T) {
-	var set reported
-	for i := range maxReported {
-		if !set.add(fmt.Sprint(i)) {
-			t.Fatalf("authority %d is not new; want each new", i)
-		}
-	}
-	set.add("one more")
-	if set.add("one more") {
-		t.Errorf("the latest authority is new again; want it known")
-	}
-	if len(set.hashes) != 1 {
-		t.Errorf("%d remembered when full, want 1", len(set.hashes))
 	}
 }

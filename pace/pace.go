@@ -29,9 +29,8 @@
 // same way every time: "https://example.com" and "https://example.com:443" are two.
 //
 // Turns are given in order of arrival. Between two request starts lies at
-// least the longest of [Limits.Gap], the Crawl-delay that either of the two
-// callers passed, and the gap of [Limits.Adapt]. The gap counts from the start of the
-// turn, or from [Turn.Sent]. A caller that leaves gives its turn to the next. Nobody
+// least the longest of [Limits.Gap] and the Crawl-delay that either of the two
+// callers passed. The gap counts from the start of the turn, or from [Turn.Sent]. A caller that leaves gives its turn to the next. Nobody
 // waits longer than its context, and a wait that is known to end too late is refused
 // at once with a [RefusedError].
 //
@@ -69,23 +68,23 @@
 // comes when its authority and all scopes have room. While it waits for one of them, it
 // uses up nothing of the others.
 //
-// With [Options.Shared] all processes keep the limits and pauses together, by the clock
-// of the store, which gives a request a start at its authority and in all of its scopes in
-// one step. The order is that of arrival within a process, and the first in line of each
-// process waits in the store's queue. A process may send several requests in a row with one
-// place among the requests in flight, for a quarter of a second, or for longer if the store
-// is far away. A process that is killed frees its places after five seconds.
+// With [Options.Shared] one process of a fleet at a time works on a host, and keeps all limits
+// there alone: it has the lease. The others wait in the store's queue in order of asking, as
+// a request waits for a place. After a quantum, of a second or twenty times as long as a request
+// takes, the holder ends its requests and returns the lease with all that is known of the
+// host: the last start, the Crawl-delay, pauses, failures. The lease of a process that is killed or
+// frozen ends after five seconds. Leases are renewed in the background, so a turn at a host that
+// the process has makes no call of the store. Scopes are leased, too, unless [Scope.Divide] is set.
 //
-// With a store, a gap and Limits.Parallel other than 1, the next start waits for [Turn.Sent],
-// Answer or Done of the turn before, or for a second. So a caller that does not call
-// Sent has a longer gap, and no gap is shorter than a round trip to the store.
+// While the store is away each process keeps its share of the limits, and every pause that it
+// has heard of.
 //
 // # Limits
 //
 // An authority or a scope takes about 350 bytes while its limits can matter. A Pacer
 // remembers about 262,144 of them that nobody uses; [Stats.Forgotten] counts those that were
 // forgotten early. An authority that nobody waits for has no goroutine and no timer. A
-// free turn costs a third of a microsecond and no allocation, and with three scopes two
+// free turn costs a third of a microsecond and one allocation, and with three scopes two
 // thirds. The clock is the monotonic one: steps of the wall clock do not matter.
 package pace
 
@@ -132,15 +131,6 @@ type Limits struct {
 	// MaxWait, reschedule the host of a page that is refused, not just the
 	// page: the other pages of the host would be refused as well.
 	MaxWait time.Duration
-
-	// Adapt makes the gap longer for a slow server: at least Adapt times the
-	// recent answer time, from the start of a turn to its Answer, and at most
-	// AdaptMax. Zero is off; 1 keeps a server busy at most half of the time.
-	Adapt float64
-
-	// AdaptMax is the longest gap that Adapt may ask for. Zero is 60
-	// seconds.
-	AdaptMax time.Duration
 
 	// Failures is the number of failed requests in a row after which an authority
 	// rests. Zero is 3.
@@ -196,18 +186,19 @@ type Options struct {
 	// other authorities.
 	OnDelay func(authority string, asked, obeyed time.Duration)
 
-	// Shared makes all processes that use the same store keep the limits
-	// together: a *redis.Store of package cache/redis. Nil is this process
-	// alone, which is not wise for a fleet that visits the same hosts.
-	Shared Store
+	// Shared is the store by which the processes of a fleet share hosts: the Pace of a
+	// *redis.Store of package cache/redis. Nil is this process alone, which is not wise
+	// for a fleet that visits the same hosts. The Pacer calls it until the Pacer is garbage, and
+	// never from a goroutine of its callers.
+	Shared LeaseStore
 
 	// OnShared is called with the error when Shared fails, and with nil when it is
-	// back, in this order, on a goroutine of its own: no turn waits for it. In between
-	// each process keeps its share of the limits: of eight processes at the last count,
-	// each has an eighth of Parallel in flight and keeps eight times the gap. If its share
-	// of Parallel is less than one, it sends one request at a time, with a longer gap. A
-	// process that has never reached Shared keeps all the limits alone. The store goes on
-	// counting the requests that were in flight when it failed, for five seconds.
+	// back, in this order, on a goroutine of its own: no turn waits for it. In between,
+	// once its leases have ended, each process keeps its share of the limits: of eight
+	// processes at the last count, each has an eighth of Parallel in flight and keeps eight
+	// times the gap. If its share of Parallel is less than one, it sends one request at a
+	// time, with a longer gap. A process that has never reached Shared keeps all the limits
+	// alone.
 	OnShared func(err error)
 }
 
@@ -218,12 +209,11 @@ const (
 	ReasonNone     Reason = ""            // nothing: the turn is free
 	ReasonGap      Reason = "gap"         // Limits.Gap
 	ReasonDelay    Reason = "crawl_delay" // the Crawl-delay of this request or of the one before
-	ReasonAdapt    Reason = "answer_time" // Limits.Adapt
 	ReasonPause    Reason = "pause"       // an answer asked for fewer requests: 429, 503, 509, 529, or a Retry-After
 	ReasonBreaker  Reason = "breaker"     // too many failures in a row: a rest, or the probe after it
 	ReasonQuota    Reason = "quota"       // an answer said that no request is left
 	ReasonParallel Reason = "parallel"    // Limits.Parallel
-	ReasonShared   Reason = "fleet"       // the other processes of the fleet
+	ReasonShared   Reason = "fleet"       // another process of the fleet works on the host
 	ReasonScope    Reason = "scope"       // the limits of a Scope
 )
 
@@ -267,8 +257,6 @@ func (l Limits) check() error {
 		{"Parallel", l.Parallel, l.Parallel < 0, "a positive number, or 0 for no bound"},
 		{"Pause", l.Pause, l.Pause < 0, "a positive duration, or 0 for 15m"},
 		{"MaxWait", l.MaxWait, l.MaxWait < 0, "a positive duration, or 0 for the caller's context alone"},
-		{"Adapt", l.Adapt, !(l.Adapt >= 0 && l.Adapt <= 1e6), "a factor up to a million, or 0 for off"}, // NaN is wrong, too
-		{"AdaptMax", l.AdaptMax, l.AdaptMax < 0, "a positive duration, or 0 for 60s"},
 		{"Failures", l.Failures, l.Failures < 0, "a positive number, or 0 for 3"},
 		{"Rest", l.Rest, l.Rest < 0, "a positive duration, or 0 for 10s"},
 		{"RestMax", l.RestMax, l.RestMax < 0, "a positive duration, or 0 for 15m"},
@@ -296,7 +284,6 @@ func (l Limits) filled() Limits {
 	l.DelayCap = min(cmp.Or(l.DelayCap, time.Minute), maxSpan)
 	l.Pause = min(cmp.Or(l.Pause, 15*time.Minute), maxSpan)
 	l.MaxWait = min(cmp.Or(l.MaxWait, maxSpan), maxSpan)
-	l.AdaptMax = min(cmp.Or(l.AdaptMax, time.Minute), maxSpan)
 	l.Failures = cmp.Or(l.Failures, 3)
 	l.Rest = min(cmp.Or(l.Rest, 10*time.Second), maxSpan/2)
 	l.RestMax = min(cmp.Or(l.RestMax, 15*time.Minute), maxSpan/2)

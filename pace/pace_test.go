@@ -18,16 +18,13 @@ func TestNew(t *testing.T) {
 		want   string // "" for no error
 	}{
 		{"zero", Limits{}, ""},
-		{"greatest", Limits{Gap: math.MaxInt64, Delay: Honour, DelayCap: math.MaxInt64, Parallel: math.MaxInt, Pause: math.MaxInt64, MaxWait: math.MaxInt64, Adapt: 1e6, AdaptMax: math.MaxInt64}, ""},
+		{"greatest", Limits{Gap: math.MaxInt64, Delay: Honour, DelayCap: math.MaxInt64, Parallel: math.MaxInt, Pause: math.MaxInt64, MaxWait: math.MaxInt64}, ""},
 		{"gap", Limits{Gap: -1}, "pace: Limits.Gap is -1ns; want a positive duration, or 0 for none"},
 		{"mode", Limits{Delay: 3}, "pace: Limits.Delay is 3; want Cap, Ignore or Honour"},
 		{"delay_cap", Limits{DelayCap: -time.Second}, "pace: Limits.DelayCap is -1s; want a positive duration, or 0 for 60s"},
 		{"parallel", Limits{Parallel: -2}, "pace: Limits.Parallel is -2; want a positive number, or 0 for no bound"},
 		{"pause", Limits{Pause: -1}, "pace: Limits.Pause is -1ns; want a positive duration, or 0 for 15m"},
 		{"max_wait", Limits{MaxWait: -1}, "pace: Limits.MaxWait is -1ns; want a positive duration, or 0 for the caller's context alone"},
-		{"adapt", Limits{Adapt: -1}, "pace: Limits.Adapt is -1; want a factor up to a million, or 0 for off"},
-		{"adapt_nan", Limits{Adapt: math.NaN()}, "pace: Limits.Adapt is NaN; want a factor up to a million, or 0 for off"},
-		{"adapt_inf", Limits{Adapt: math.Inf(1)}, "pace: Limits.Adapt is +Inf; want a factor up to a million, or 0 for off"},
 		{"off", *Unlimited(), ""},
 		{"default", *Default(), ""},
 		{"off_and_a_gap", Limits{Off: true, Gap: 1}, "pace: Limits.Off is set together with other fields; want every other field zero"},
@@ -39,7 +36,6 @@ func TestNew(t *testing.T) {
 		{"statuses_without_meaning", Limits{Statuses: map[int]Health{403: 4}}, "pace: Limits.Statuses maps 403 to 4; want a status and one of Neutral, Healthy, Failing and Overloaded"},
 		{"statuses_of_no_answer", Limits{Statuses: map[int]Health{0: Failing}}, "pace: Limits.Statuses maps 0 to 2; want a status and one of Neutral, Healthy, Failing and Overloaded"},
 		{"off_and_statuses", Limits{Off: true, Statuses: map[int]Health{403: Failing}}, "pace: Limits.Off is set together with other fields; want every other field zero"},
-		{"adapt_max", Limits{AdaptMax: -1}, "pace: Limits.AdaptMax is -1ns; want a positive duration, or 0 for 60s"},
 	} {
 		t.Run("house/"+test.name, func(t *testing.T) {
 			p, err := New(test.limits, nil)
@@ -102,7 +98,7 @@ func TestOff(t *testing.T) {
 // A field that is zero means what its comment says.
 func TestZeroLimits(t *testing.T) {
 	want := Limits{
-		Delay: Cap, DelayCap: time.Minute, Pause: 15 * time.Minute, MaxWait: maxSpan, AdaptMax: time.Minute,
+		Delay: Cap, DelayCap: time.Minute, Pause: 15 * time.Minute, MaxWait: maxSpan,
 		Failures: 3, Rest: 10 * time.Second, RestMax: 15 * time.Minute,
 	}
 	if got := (Limits{}).filled(); !reflect.DeepEqual(got, want) {

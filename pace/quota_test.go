@@ -50,25 +50,10 @@ func TestQuota(t *testing.T) {
 				if got := time.Until(at); got != test.wait || why != test.why {
 					t.Errorf("the next request waits %v for %q; want %v for %q", got, why, test.wait, test.why)
 				}
-				if got := p.hosts.byName[host1].level; got != test.level {
+				if got := p.hosts.byName[host1].pause.level; got != test.level {
 					t.Errorf("the next pause starts from %v, want %v", got, test.level)
 				}
 			})
 		})
 	}
-}
-
-// A quota rests the whole fleet.
-func TestFleetQuota(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fleet, _ := fleetOf(t, 2, Limits{}, Options{})
-		turn := take(t, fleet[0], host1, 0)
-		turn.Answer(200, http.Header{"Ratelimit": {`"default";r=0;t=30`}})
-		turn.Done()
-		began := time.Now()
-		take(t, fleet[1], host1, 0).Done()
-		if got := time.Since(began); got < 30*time.Second || got > 31*time.Second {
-			t.Errorf("6/fleet: another process waits %v, want 30s", got)
-		}
-	})
 }

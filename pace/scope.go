@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/net/publicsuffix"
 
@@ -40,17 +39,15 @@ import (
 // requests in flight, and both end. It is first in each line it joins, and after at most
 // one loss it passes from scope to scope and starts. Then the next is the oldest.
 //
-// In a fleet the store grants starts, see Store. The lines of a process only choose who
-// asks: of thousands of hosts of a domain the first.
-// While its first question is under way, a ticket counts as a request that has started in its
-// scopes: else all who wait for a scope would ask for one free place. From the answer on
-// the store alone decides. A request that the store refuses for a scope waits in the line
-// of that scope, so that others of its scopes are not kept from asking.
+// In a fleet a request also needs the leases of its scopes and of its authority. It looks at them
+// when all have room, from the last scope to the first, and then at its authority. It waits in the
+// line of the first whose lease this process lacks, and so asks for a lease only when it has those
+// before it. The file lease.go says how a lease is given back.
 
 // A Scope is a further limit that a request keeps, together with all other requests
 // that name its Key: all requests to a domain, to an address, or of the whole crawler.
 //
-// Of its Limits, Gap, Parallel, Adapt and MaxWait count, and the others may have any valid
+// Of its Limits, Gap, Parallel and MaxWait count, and the others may have any valid
 // value: Crawl-delays, pauses and the health of a host concern the authority alone, and a
 // Scope that is Off limits nothing. A Scope whose Key is the authority of
 // the request is no further limit: its Limits replace the Limits of the Pacer for this
@@ -68,7 +65,25 @@ type Scope struct {
 
 	// Limits are the limits of all requests in the scope together.
 	Limits Limits
+
+	// Divide says how the processes of a fleet keep the limits. If it is false, one process
+	// at a time works in the scope, as at a host. If it is true, all work in it at once, and
+	// each of n processes keeps an n-th of the limits: n times the Gap, and an n-th of Parallel,
+	// at least 1. Set it for a scope that all use all the time, such as the crawler as a whole.
+	// All who use one Key should give the same Divide.
+	Divide bool
 }
+
+// guests is what a host knows of requests of other authorities, for which it is a scope.
+type guests struct {
+	waiters list.List // those that wait for room here, by number; of each class the first
+	count   int       // number of waiters, with all of their classes
+	pending int       // number of requests in line elsewhere that need a turn here, guests or not
+	keptFor *waiter   // room is kept for it, from younger ones; nil if for none
+}
+
+// first returns the oldest guest, or nil.
+func (g *guests) first() *waiter { return waiterAt(g.waiters.Front()) }
 
 // Domain returns the registrable domain of a host as the Key of a [Scope]:
 // "example.co.uk" for "www.example.co.uk", by the public suffix list. The host may have
@@ -134,6 +149,9 @@ func (p *Pacer) hostsOf(authority string, scopes []Scope, now instant) (*host, [
 		if err := s.setLimits(&scopes[i].Limits); err != nil {
 			return nil, nil, fmt.Errorf("scope %.200q: %w", key, err)
 		}
+		if s.divided = scopes[i].Divide; s.divided {
+			p.register(now)
+		}
 		for j := range i {
 			if scopes[j].Key == key {
 				return nil, nil, fmt.Errorf("pace: two scopes have the Key %.200q; want one", key)
@@ -157,9 +175,7 @@ func (h *host) setLimits(l *Limits) error {
 	}
 	own := filled // only this copy is on the heap
 	h.limits, h.ownGap = &own, own.gapOf(h.authority)
-	for e := h.line.Front(); e != nil; e = e.Next() {
-		h.updateGap(waiterAt(e))
-	}
+	h.line.updateGaps()
 	h.wake()
 	return nil
 }
@@ -167,95 +183,27 @@ func (h *host) setLimits(l *Limits) error {
 // equal reports whether two filled limits are the same.
 func (l *Limits) equal(m *Limits) bool {
 	return l.Gap == m.Gap && l.FreeLoopback == m.FreeLoopback && l.Delay == m.Delay && l.DelayCap == m.DelayCap &&
-		l.Parallel == m.Parallel && l.Pause == m.Pause && l.MaxWait == m.MaxWait && l.Adapt == m.Adapt &&
-		l.AdaptMax == m.AdaptMax && l.Failures == m.Failures && l.Rest == m.Rest && l.RestMax == m.RestMax &&
+		l.Parallel == m.Parallel && l.Pause == m.Pause && l.MaxWait == m.MaxWait &&
+		l.Failures == m.Failures && l.Rest == m.Rest && l.RestMax == m.RestMax &&
 		l.Off == m.Off && maps.Equal(l.Statuses, m.Statuses)
 }
 
 // oldest returns the oldest waiter in the line of h and among its guests, or nil.
 func (h *host) oldest() *waiter {
-	own, guest := h.first(), waiterAt(h.guests.Front())
+	own, guest := h.line.first(), h.guests.first()
 	if own == nil || guest != nil && guest.number < own.number {
 		return guest
 	}
 	return own
 }
 
-// obstacleTo returns what the request with this number that keeps this gap waits for at h. A ticket
-// that awaits its first answer of the store takes a place here. With a gap nobody starts beside
-// it, since its start is not known.
-func (h *host) obstacleTo(number uint64, gap time.Duration, now instant) obstacle {
-	o := h.dueAfter(gap)
-	if o.at > now {
-		return o
-	}
-	older := h.oldest()
-	switch {
-	case h.breaker.crowded(h.unanswered, h.limits.Failures):
-		return obstacle{h, ReasonBreaker, now}
-	case h.flying+h.asking >= h.places():
-		return obstacle{h, ReasonParallel, now}
-	case older != nil && older.number < number || h.keptFrom(number) || gap > 0 && h.asking > 0:
-		return obstacle{h, ReasonScope, now}
-	}
-	return obstacle{at: now}
-}
-
 // keptFrom reports whether the room of h is kept for an older request than the one with this
 // number. Without a gap there may be a further place, which is not kept.
 func (h *host) keptFrom(number uint64) bool {
-	if h.roomKeptFor == nil || h.roomKeptFor.number >= number {
+	if h.guests.keptFor == nil || h.guests.keptFor.number >= number {
 		return false
 	}
-	return h.spaced() || h.flying+h.asking+1 >= h.places()
-}
-
-// obstacleToNewcomer returns what a newcomer at h with this Crawl-delay and these scopes has to wait for.
-//
-// At h each waiter, and then the newcomer, starts at least its gap and at least the adaptive gap
-// after the one before. So the newcomer's turn cannot come before the larger of the two sums. In a
-// scope it comes after all who wait there.
-func (h *host) obstacleToNewcomer(scopes []*host, delay time.Duration, now instant) obstacle {
-	var o obstacle
-	number := h.pacer.arrivals + 1
-	if n := h.line.Len(); n == 0 {
-		o = h.obstacleTo(number, h.gap(h.delay, delay), now)
-	} else {
-		o = h.obstacleToFirst(now)
-		gaps := h.gaps - h.first().gap + h.gap(waiterAt(h.line.Back()).delay, delay)
-		o.at += times(max(gaps, times(h.adaptive(), n)), h.share())
-	}
-	for _, s := range scopes {
-		other := s.obstacleTo(number, s.ownGap, now)
-		if n := s.guestCount + s.line.Len(); n > 0 {
-			other = obstacle{s, ReasonScope, other.at + times(s.ownGap, n*s.share())}
-		}
-		if other.in != nil && (o.in == nil || other.at > o.at) {
-			o = obstacle{s, ReasonScope, other.at}
-		}
-	}
-	return o
-}
-
-// obstacle returns what w, the first in line at its authority, waits for: room there, or in the
-// first of its scopes that has none. If the store decides, the scopes are not looked at, and older
-// requests at the authority keep w neither from asking nor from starting: they might wait for the
-// place that w has in the store's queue, or in flight.
-func (w *waiter) obstacle(now instant) obstacle {
-	number, decided := w.number, w.storeDecides()
-	if decided {
-		number = 0 // before all others
-	}
-	o := w.host.obstacleTo(number, w.gap, now)
-	if o.in != nil || decided {
-		return o
-	}
-	for _, s := range w.scopes {
-		if o := s.obstacleTo(w.number, s.ownGap, now); o.in != nil {
-			return obstacle{s, ReasonScope, o.at}
-		}
-	}
-	return o
+	return h.ownGap > 0 || h.starts.flying+1 >= h.places()
 }
 
 // A class is the requests that wait for scopes and name the same ones in the same order,
@@ -299,7 +247,7 @@ func (w *waiter) joinClass(in *host) {
 	}
 	w.class, w.inClass = c, insertByNumber(&c.waiters, w)
 	if behind {
-		c.in.guestCount++
+		c.in.guests.count++
 	} else {
 		c.moveTo(in)
 	}
@@ -316,7 +264,7 @@ func (w *waiter) leaveClass() {
 	if first {
 		c.moveTo(nil)
 	} else {
-		in.guestCount--
+		in.guests.count--
 	}
 	c.waiters.Remove(w.inClass)
 	w.class = nil
@@ -334,20 +282,20 @@ func (w *waiter) leaveClass() {
 func (c *class) moveTo(in *host) {
 	w := c.oldest()
 	if c.in != nil {
-		c.in.guests.Remove(c.inGuests)
-		c.in.guestCount -= c.waiters.Len()
+		c.in.guests.waiters.Remove(c.inGuests)
+		c.in.guests.count -= c.waiters.Len()
 		c.in.wake()
 		for _, s := range w.scopes {
-			if s.roomKeptFor == w {
-				s.roomKeptFor = nil
+			if s.guests.keptFor == w {
+				s.guests.keptFor = nil
 				s.wake()
 			}
 		}
 	}
 	c.in = in
 	if in != nil {
-		c.inGuests = insertByNumber(&in.guests, w)
-		in.guestCount += c.waiters.Len()
+		c.inGuests = insertByNumber(&in.guests.waiters, w)
+		in.guests.count += c.waiters.Len()
 		c.keepRoom()
 	}
 }
@@ -365,8 +313,8 @@ func (w *waiter) waitIn(in *host, now instant) {
 		c.keepRoom()
 	default:
 		// The scope that w waited for has room now, and the next has none, since a younger
-		// request has started there. In a fleet the store looks for that.
-		if o := c.in.obstacleTo(w.number, c.in.ownGap, now); o.in == nil && !w.storeDecides() && in.youngest > w.number {
+		// request has started there.
+		if o := c.in.obstacleTo(w.number, c.in.ownGap, now); o.in == nil && in.starts.youngest > w.number {
 			w.overtaken = true
 		}
 		c.moveTo(in)
@@ -392,22 +340,15 @@ func insertByNumber(line *list.List, w *waiter) *list.Element {
 // than its oldest, if that has been overtaken and is first in line.
 func (c *class) keepRoom() {
 	w := c.oldest()
-	if !w.overtaken || c.in.guests.Front() != c.inGuests {
+	if !w.overtaken || c.in.guests.waiters.Front() != c.inGuests {
 		return
 	}
 	for _, s := range w.scopes {
 		switch {
 		case s == c.in:
 			return
-		case s.roomKeptFor == nil || s.roomKeptFor.number > w.number:
-			s.roomKeptFor = w
+		case s.guests.keptFor == nil || s.guests.keptFor.number > w.number:
+			s.guests.keptFor = w
 		}
 	}
-}
-
-// storeDecides reports whether the store, not this process, decides when there is room in the
-// scopes of w, the first in line at its authority.
-func (w *waiter) storeDecides() bool {
-	t := w.host.ticket
-	return t != nil && (t.known || t.granted || t.cancel != nil)
 }

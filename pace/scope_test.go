@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,74 +33,70 @@ var scopeTests = []struct {
 	steps  []step
 }{
 	{"gap_of_a_domain", Limits{}, []step{
-		{authority: "a", scopes: []Scope{{"d", Limits{Gap: time.Second}}}},
-		{authority: "b", scopes: []Scope{{"d", Limits{Gap: time.Second}}}, start: time.Second},
-		{authority: "c", scopes: []Scope{{"d", Limits{Gap: time.Second}}}, start: 2 * time.Second},
-		{authority: "c", scopes: []Scope{{"e", Limits{Gap: time.Second}}}, start: 2 * time.Second}, // behind another of its authority
+		{authority: "a", scopes: []Scope{{Key: "d", Limits: Limits{Gap: time.Second}}}},
+		{authority: "b", scopes: []Scope{{Key: "d", Limits: Limits{Gap: time.Second}}}, start: time.Second},
+		{authority: "c", scopes: []Scope{{Key: "d", Limits: Limits{Gap: time.Second}}}, start: 2 * time.Second},
+		{authority: "c", scopes: []Scope{{Key: "e", Limits: Limits{Gap: time.Second}}}, start: 2 * time.Second}, // behind another of its authority
 		{authority: "f"},
 	}},
 	{"parallel_of_all", Limits{}, []step{
-		{authority: "a", scopes: []Scope{{"all", Limits{Parallel: 2}}}, takes: time.Second},
-		{authority: "b", scopes: []Scope{{"all", Limits{Parallel: 2}}}, takes: 3 * time.Second},
-		{authority: "c", scopes: []Scope{{"all", Limits{Parallel: 2}}}, takes: time.Second, start: time.Second},
-		{authority: "d", scopes: []Scope{{"all", Limits{Parallel: 2}}}, takes: time.Second, start: 2 * time.Second},
+		{authority: "a", scopes: []Scope{{Key: "all", Limits: Limits{Parallel: 2}}}, takes: time.Second},
+		{authority: "b", scopes: []Scope{{Key: "all", Limits: Limits{Parallel: 2}}}, takes: 3 * time.Second},
+		{authority: "c", scopes: []Scope{{Key: "all", Limits: Limits{Parallel: 2}}}, takes: time.Second, start: time.Second},
+		{authority: "d", scopes: []Scope{{Key: "all", Limits: Limits{Parallel: 2}}}, takes: time.Second, start: 2 * time.Second},
 	}},
 	{"all_have_room_at_the_same_moment", Limits{Gap: time.Second}, []step{
-		{authority: "a", takes: time.Minute, scopes: []Scope{{"d", Limits{Gap: 3 * time.Second}}, {"all", Limits{Gap: 100 * ms}}}},
-		{authority: "a", scopes: []Scope{{"all", Limits{Gap: 100 * ms}}}, start: time.Second},
-		{authority: "b", scopes: []Scope{{"d", Limits{Gap: 3 * time.Second}}, {"all", Limits{Gap: 100 * ms}}}, start: 3 * time.Second},
+		{authority: "a", takes: time.Minute, scopes: []Scope{{Key: "d", Limits: Limits{Gap: 3 * time.Second}}, {Key: "all", Limits: Limits{Gap: 100 * ms}}}},
+		{authority: "a", scopes: []Scope{{Key: "all", Limits: Limits{Gap: 100 * ms}}}, start: time.Second},
+		{authority: "b", scopes: []Scope{{Key: "d", Limits: Limits{Gap: 3 * time.Second}}, {Key: "all", Limits: Limits{Gap: 100 * ms}}}, start: 3 * time.Second},
 	}},
 	{"a_crawl_delay_is_of_the_authority_alone", Limits{}, []step{
-		{authority: "a", delay: 10 * time.Second, scopes: []Scope{{"d", Limits{Gap: time.Second}}}},
-		{authority: "b", scopes: []Scope{{"d", Limits{Gap: time.Second}}}, start: time.Second},
-		{authority: "a", delay: 10 * time.Second, scopes: []Scope{{"d", Limits{Gap: time.Second}}}, start: 10 * time.Second},
+		{authority: "a", delay: 10 * time.Second, scopes: []Scope{{Key: "d", Limits: Limits{Gap: time.Second}}}},
+		{authority: "b", scopes: []Scope{{Key: "d", Limits: Limits{Gap: time.Second}}}, start: time.Second},
+		{authority: "a", delay: 10 * time.Second, scopes: []Scope{{Key: "d", Limits: Limits{Gap: time.Second}}}, start: 10 * time.Second},
 	}},
 	{"own_limits_of_a_host", Limits{Gap: time.Second}, []step{
-		{authority: "a", scopes: []Scope{{"a", Limits{Gap: 3 * time.Second}}}},
-		{authority: "a", scopes: []Scope{{"a", Limits{Gap: 3 * time.Second}}}, start: 3 * time.Second},
+		{authority: "a", scopes: []Scope{{Key: "a", Limits: Limits{Gap: 3 * time.Second}}}},
+		{authority: "a", scopes: []Scope{{Key: "a", Limits: Limits{Gap: 3 * time.Second}}}, start: 3 * time.Second},
 		{authority: "b"},
 		{authority: "b", start: time.Second},
 	}},
 	{"own_limits_of_a_host_and_a_domain", Limits{Gap: time.Second}, []step{
-		{authority: "a", scopes: []Scope{{"d", Limits{Gap: 2 * time.Second}}, {"a", Limits{}}}},
-		{authority: "a", scopes: []Scope{{"d", Limits{Gap: 2 * time.Second}}, {"a", Limits{}}}, start: 2 * time.Second},
+		{authority: "a", scopes: []Scope{{Key: "d", Limits: Limits{Gap: 2 * time.Second}}, {Key: "a", Limits: Limits{}}}},
+		{authority: "a", scopes: []Scope{{Key: "d", Limits: Limits{Gap: 2 * time.Second}}, {Key: "a", Limits: Limits{}}}, start: 2 * time.Second},
 	}},
 	{"own_limits_last_until_others_are_given", Limits{Gap: time.Second}, []step{
-		{authority: "a", scopes: []Scope{{"a", Limits{Gap: 3 * time.Second}}}},
+		{authority: "a", scopes: []Scope{{Key: "a", Limits: Limits{Gap: 3 * time.Second}}}},
 		{authority: "a", start: 3 * time.Second},
 	}},
 	{"own_limits_change_for_those_in_line", Limits{Gap: time.Second}, []step{
 		{authority: "a"},
 		{authority: "a", start: 3 * time.Second},
-		{authority: "a", scopes: []Scope{{"a", Limits{Gap: 3 * time.Second}}}, start: 6 * time.Second},
+		{authority: "a", scopes: []Scope{{Key: "a", Limits: Limits{Gap: 3 * time.Second}}}, start: 6 * time.Second},
 	}},
 	{"own_crawl_delay_mode", Limits{}, []step{
-		{authority: "a", delay: time.Minute, scopes: []Scope{{"a", Limits{Delay: Ignore}}}},
-		{authority: "a", delay: time.Minute, scopes: []Scope{{"a", Limits{Delay: Ignore}}}},
+		{authority: "a", delay: time.Minute, scopes: []Scope{{Key: "a", Limits: Limits{Delay: Ignore}}}},
+		{authority: "a", delay: time.Minute, scopes: []Scope{{Key: "a", Limits: Limits{Delay: Ignore}}}},
 	}},
 	{"own_limits_off", Limits{Gap: time.Second}, []step{
-		{authority: "a", delay: time.Minute, scopes: []Scope{{"a", Limits{Off: true}}, {"all", Limits{Gap: 100 * ms}}}},
-		{authority: "a", delay: time.Minute, scopes: []Scope{{"a", Limits{Off: true}}, {"all", Limits{Gap: 100 * ms}}}, start: 100 * ms},
+		{authority: "a", delay: time.Minute, scopes: []Scope{{Key: "a", Limits: Limits{Off: true}}, {Key: "all", Limits: Limits{Gap: 100 * ms}}}},
+		{authority: "a", delay: time.Minute, scopes: []Scope{{Key: "a", Limits: Limits{Off: true}}, {Key: "all", Limits: Limits{Gap: 100 * ms}}}, start: 100 * ms},
 	}},
 	{"scopes_of_a_pacer_that_is_off", Limits{Off: true}, []step{
 		{authority: "a", delay: time.Minute},
 		{authority: "a", delay: time.Minute},
-		{authority: "a", delay: time.Minute, scopes: []Scope{{"all", Limits{Gap: time.Second}}}},
-		{authority: "a", delay: time.Minute, scopes: []Scope{{"all", Limits{Gap: time.Second}}}, start: time.Second},
+		{authority: "a", delay: time.Minute, scopes: []Scope{{Key: "all", Limits: Limits{Gap: time.Second}}}},
+		{authority: "a", delay: time.Minute, scopes: []Scope{{Key: "all", Limits: Limits{Gap: time.Second}}}, start: time.Second},
 	}},
 	{"no_gap_on_loopback", Limits{}, []step{
-		{authority: "http://localhost", scopes: []Scope{{"http://localhost", *Default()}}},
-		{authority: "http://localhost", scopes: []Scope{{"http://localhost", *Default()}}},
+		{authority: "http://localhost", scopes: []Scope{{Key: "http://localhost", Limits: *Default()}}},
+		{authority: "http://localhost", scopes: []Scope{{Key: "http://localhost", Limits: *Default()}}},
 	}},
 	{"another_authority_as_a_scope", Limits{Gap: time.Second}, []step{
-		{authority: "http://a", scopes: []Scope{{"https://a", Limits{Gap: time.Second}}}},
+		{authority: "http://a", scopes: []Scope{{Key: "https://a", Limits: Limits{Gap: time.Second}}}},
 		{authority: "https://a", start: time.Second},
-		{authority: "http://a", scopes: []Scope{{"https://a", Limits{Gap: time.Second}}}, start: 2 * time.Second},
+		{authority: "http://a", scopes: []Scope{{Key: "https://a", Limits: Limits{Gap: time.Second}}}, start: 2 * time.Second},
 		{authority: "https://a", start: 3 * time.Second},
-	}},
-	{"adapt_of_a_scope", Limits{}, []step{
-		{authority: "a", scopes: []Scope{{"d", Limits{Adapt: 2, Parallel: 1}}}, takes: time.Second},
-		{authority: "b", scopes: []Scope{{"d", Limits{Adapt: 2, Parallel: 1}}}, start: 2 * time.Second},
 	}},
 }
 
@@ -135,11 +130,11 @@ func TestScopeErrors(t *testing.T) {
 		scopes []Scope
 		want   string
 	}{
-		{"no_key", []Scope{{"", Limits{}}}, "pace: the Key of a Scope is empty; want a name"},
-		{"negative_gap", []Scope{{"d", Limits{Gap: -1}}}, `scope "d": pace: Limits.Gap is -1ns; want a positive duration, or 0 for none`},
-		{"own_limits", []Scope{{"a", Limits{Parallel: -1}}}, `scope "a": pace: Limits.Parallel is -1; want a positive number, or 0 for no bound`},
-		{"twice", []Scope{{"d", Limits{}}, {"d", Limits{}}}, `pace: two scopes have the Key "d"; want one`},
-		{"authority_twice", []Scope{{"a", Limits{}}, {"a", Limits{}}}, `pace: two scopes have the Key "a"; want one`},
+		{"no_key", []Scope{{Key: "", Limits: Limits{}}}, "pace: the Key of a Scope is empty; want a name"},
+		{"negative_gap", []Scope{{Key: "d", Limits: Limits{Gap: -1}}}, `scope "d": pace: Limits.Gap is -1ns; want a positive duration, or 0 for none`},
+		{"own_limits", []Scope{{Key: "a", Limits: Limits{Parallel: -1}}}, `scope "a": pace: Limits.Parallel is -1; want a positive number, or 0 for no bound`},
+		{"twice", []Scope{{Key: "d", Limits: Limits{}}, {Key: "d", Limits: Limits{}}}, `pace: two scopes have the Key "d"; want one`},
+		{"authority_twice", []Scope{{Key: "a", Limits: Limits{}}, {Key: "a", Limits: Limits{}}}, `pace: two scopes have the Key "a"; want one`},
 	} {
 		t.Run("6/"+test.name, func(t *testing.T) {
 			p := pacer(t, Limits{}, nil)
@@ -156,7 +151,7 @@ func TestScopeErrors(t *testing.T) {
 
 // A refusal and Obstacle name the scope that is in the way.
 func TestScopeRefusals(t *testing.T) {
-	gap, full := Scope{"d", Limits{Gap: time.Minute, MaxWait: 30 * time.Second}}, Scope{"all", Limits{Parallel: 1}}
+	gap, full := Scope{Key: "d", Limits: Limits{Gap: time.Minute, MaxWait: 30 * time.Second}}, Scope{Key: "all", Limits: Limits{Parallel: 1}}
 	for _, test := range []struct {
 		name    string
 		scopes  []Scope
@@ -198,7 +193,7 @@ func TestScopeRefusals(t *testing.T) {
 // A request whose MaxWait is over at a busy host is refused until its scope has room.
 func TestRetryAtKnowsScopes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, zero, d := pacer(t, Limits{Parallel: 1, MaxWait: time.Second}, nil), time.Now(), Scope{"d", Limits{Gap: time.Minute}}
+		p, zero, d := pacer(t, Limits{Parallel: 1, MaxWait: time.Second}, nil), time.Now(), Scope{Key: "d", Limits: Limits{Gap: time.Minute}}
 		take(t, p, "a", 0)
 		time.AfterFunc(500*ms, func() { p.Wait(t.Context(), "b", 0, d) })
 		_, err := p.Wait(t.Context(), "a", 0, d)
@@ -213,7 +208,7 @@ func TestRetryAtKnowsScopes(t *testing.T) {
 // host that fails.
 func TestScopesArePausedByNoHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, all := pacer(t, Limits{Failures: 1}, nil), Scope{"all", Limits{Failures: 1}}
+		p, all := pacer(t, Limits{Failures: 1}, nil), Scope{Key: "all", Limits: Limits{Failures: 1}}
 		for _, authority := range []string{"a", "b"} {
 			turn, err := p.Wait(context.Background(), authority, 0, all)
 			if err != nil {
@@ -231,7 +226,7 @@ func TestScopesArePausedByNoHost(t *testing.T) {
 				t.Errorf("peek(%q) = %q, want %q", authority, why, want)
 			}
 		}
-		off := Scope{"d", Limits{Off: true}}
+		off := Scope{Key: "d", Limits: Limits{Off: true}}
 		turn, err := p.Wait(context.Background(), "d", 0, off)
 		if err != nil {
 			t.Fatal(err)
@@ -249,7 +244,7 @@ func TestScopesArePausedByNoHost(t *testing.T) {
 // the room back in all scopes.
 func TestScopesSentAndLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, d := pacer(t, Limits{}, nil), Scope{"d", Limits{Gap: time.Second, Parallel: 1}}
+		p, d := pacer(t, Limits{}, nil), Scope{Key: "d", Limits: Limits{Gap: time.Second, Parallel: 1}}
 		first, err := p.Wait(context.Background(), "a", 0, d)
 		if err != nil {
 			t.Fatal(err)
@@ -276,32 +271,8 @@ func TestScopesSentAndLeft(t *testing.T) {
 		if at, why := peek(p, "e", 0, d); at.After(time.Now()) || why != ReasonNone {
 			t.Errorf("peek after a caller has left = %v, %q; want a free turn", time.Until(at), why)
 		}
-		if at := p.hosts.byName["d"].last; at != 300*ms {
+		if at := p.hosts.byName["d"].starts.last; at != 300*ms {
 			t.Errorf("the last start in the scope is %v; want that of the first request, 300ms", at)
-		}
-	})
-}
-
-// A quick answer shortens the gap of a scope with Adapt at once, also for a request of another
-// authority that waits there.
-func TestScopesAdapt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, d, zero := pacer(t, Limits{}, nil), Scope{"d", Limits{Adapt: 1}}, time.Now()
-		enter := func(authority string) Turn {
-			turn, err := p.Wait(t.Context(), authority, 0, d)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return turn
-		}
-		slow := enter("a")
-		time.Sleep(4 * time.Second)
-		slow.Answer(200, nil) // a gap of 4s
-		quick := enter("b")
-		time.AfterFunc(time.Second, func() { quick.Answer(200, nil) }) // a gap of 2.5s
-		enter("c").Done()
-		if at := time.Since(zero); at != 6500*ms {
-			t.Errorf("6/adapt_of_a_scope: the third request starts at %v, want 6.5s", at)
 		}
 	})
 }
@@ -313,7 +284,7 @@ func TestScopesOwnLimitsWhileWaiting(t *testing.T) {
 		take(t, p, host1, 0).Done()
 		settled := queue(p, r, 1)
 		time.Sleep(2 * time.Second)
-		turn, err := p.Wait(t.Context(), host1, 0, Scope{host1, Limits{Gap: time.Second}})
+		turn, err := p.Wait(t.Context(), host1, 0, Scope{Key: host1, Limits: Limits{Gap: time.Second}})
 		r.add("caller %v", err)
 		turn.Done()
 		settled()
@@ -328,21 +299,21 @@ func TestManyScopes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pacer(t, Limits{Delay: Ignore}, nil)
 		l := Limits{Gap: 24 * time.Hour, Delay: Ignore}
-		all := Scope{"all", Limits{Gap: 10 * ms, Delay: Ignore}}
-		full, err := p.Wait(context.Background(), "first", 0, Scope{"full", Limits{Parallel: 1}})
+		all := Scope{Key: "all", Limits: Limits{Gap: 10 * ms, Delay: Ignore}}
+		full, err := p.Wait(context.Background(), "first", 0, Scope{Key: "full", Limits: Limits{Parallel: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var wg sync.WaitGroup
 		wg.Go(func() { // a request that waits, at a host and in a scope that are at rest
-			if _, err := p.Wait(context.Background(), "waits", 0, all, Scope{"rare", l}, Scope{"full", Limits{Parallel: 1}}); err != nil {
+			if _, err := p.Wait(context.Background(), "waits", 0, all, Scope{Key: "rare", Limits: l}, Scope{Key: "full", Limits: Limits{Parallel: 1}}); err != nil {
 				t.Error(err)
 			}
 		})
 		synctest.Wait()
 		most, zero := 0, time.Now()
 		for i := range n {
-			turn, err := p.Wait(context.Background(), "a", 0, Scope{strconv.Itoa(i), l}, all)
+			turn, err := p.Wait(context.Background(), "a", 0, Scope{Key: strconv.Itoa(i), Limits: l}, all)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -357,7 +328,7 @@ func TestManyScopes(t *testing.T) {
 		}
 		full.Done()
 		wg.Wait()
-		if _, why := peek(p, "z", 0, Scope{"rare", l}); why != ReasonScope {
+		if _, why := peek(p, "z", 0, Scope{Key: "rare", Limits: l}); why != ReasonScope {
 			t.Errorf("peek of a scope with a request in flight = %q, want %q", why, ReasonScope)
 		}
 	})
@@ -371,8 +342,6 @@ func TestLimitsEqual(t *testing.T) {
 		switch f := reflect.ValueOf(&b).Elem().Field(i); f.Kind() {
 		case reflect.Bool:
 			f.SetBool(true)
-		case reflect.Float64:
-			f.SetFloat(1)
 		case reflect.Uint8:
 			f.SetUint(1)
 		case reflect.Map:
@@ -492,7 +461,7 @@ func (c *scopeCrowd) draw(hosts int) (places []string, scopes []Scope, takes, le
 	}
 	places = places[:n]
 	for _, key := range places[1:] {
-		scopes = append(scopes, Scope{key, c.limits[key]})
+		scopes = append(scopes, Scope{Key: key, Limits: c.limits[key]})
 	}
 	if c.rng.IntN(10) == 0 {
 		leaves = time.Duration(1+c.rng.IntN(1000)) * ms
@@ -536,7 +505,7 @@ func (c *scopeCrowd) watch(stop <-chan struct{}) {
 		synctest.Wait()
 		c.p.mu.Lock()
 		for name, h := range c.p.hosts.byName {
-			if w := h.first(); w != nil && w.obstacle(c.p.now()).in == nil {
+			if w := h.line.first(); w != nil && w.obstacle(c.p.now()).in == nil {
 				c.t.Errorf("the first in line at %s waits for %q, but has room", name, w.waitsFor.why)
 			}
 		}
@@ -553,8 +522,8 @@ func (c *scopeCrowd) rest() {
 		c.t.Errorf("%d classes; want none", n)
 	}
 	for name, h := range c.p.hosts.byName {
-		if h.flying != 0 || h.pending != 0 || h.line.Len() != 0 || h.guests.Len() != 0 || h.guestCount != 0 || h.roomKeptFor != nil {
-			c.t.Errorf("%s: %d in flight, %d pending, %d and %d in line, room kept: %t; want nothing", name, h.flying, h.pending, h.line.Len(), h.guests.Len(), h.roomKeptFor != nil)
+		if h.busy() || h.guests.first() != nil || h.guests.count != 0 || h.guests.keptFor != nil {
+			c.t.Errorf("%s: %d in flight, %d pending, %d and %d in line, room kept: %t; want nothing", name, h.starts.flying, h.guests.pending, h.line.len(), h.guests.waiters.Len(), h.guests.keptFor != nil)
 		}
 	}
 }
@@ -620,16 +589,16 @@ func TestScopesDoNotStarve(t *testing.T) {
 						}
 					}
 					for n := range callers {
-						wg.Go(func() { worker(fmt.Sprint("a", n), 33*ms, Scope{"a", a}) })
+						wg.Go(func() { worker(fmt.Sprint("a", n), 33*ms, Scope{Key: "a", Limits: a}) })
 						wg.Go(func() {
 							time.Sleep(7 * ms) // never at the same moment, if the gaps are equal
-							worker(fmt.Sprint("b", n), 27*ms, Scope{"b", b})
+							worker(fmt.Sprint("b", n), 27*ms, Scope{Key: "b", Limits: b})
 						})
 					}
 					time.Sleep(5 * time.Second)
 					for range 20 {
 						zero := time.Now()
-						turn, err := p.Wait(ctx, "both", 0, Scope{"a", a}, Scope{"b", b})
+						turn, err := p.Wait(ctx, "both", 0, Scope{Key: "a", Limits: a}, Scope{Key: "b", Limits: b})
 						if took, most := time.Since(zero), (callers+5)*35*ms; err != nil || took > most {
 							t.Errorf("Wait = %v after %v; want a turn after at most %v", err, took, most)
 						}
@@ -647,7 +616,7 @@ func TestScopesDoNotStarve(t *testing.T) {
 func TestAWaitHoldsNoScope(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, r := pacer(t, Limits{}, nil), newTrail()
-		full, free := Scope{"full", Limits{Parallel: 1}}, Scope{"free", Limits{Parallel: 1}}
+		full, free := Scope{Key: "full", Limits: Limits{Parallel: 1}}, Scope{Key: "free", Limits: Limits{Parallel: 1}}
 		ask := func(name string, scopes ...Scope) (Turn, error) {
 			turn, err := p.Wait(context.Background(), name, 0, scopes...)
 			r.add("%s %v", name, err)
@@ -690,7 +659,7 @@ func TestNestedScopesCostNoSpeed(t *testing.T) {
 					var wg sync.WaitGroup
 					for host := range 100 {
 						wg.Go(func() {
-							scopes := []Scope{{fmt.Sprint("domain", host%10), Limits{Gap: 500 * ms}}, {"all", Limits{Parallel: all}}}
+							scopes := []Scope{{Key: fmt.Sprint("domain", host%10), Limits: Limits{Gap: 500 * ms}}, {Key: "all", Limits: Limits{Parallel: all}}}
 							if wideFirst {
 								slices.Reverse(scopes)
 							}
@@ -719,7 +688,7 @@ func TestNestedScopesCostNoSpeed(t *testing.T) {
 // name the scope.
 func TestScopesOfThoseInLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, d, zero := pacer(t, Limits{}, nil), Scope{"d", Limits{Gap: time.Minute}}, time.Now()
+		p, d, zero := pacer(t, Limits{}, nil), Scope{Key: "d", Limits: Limits{Gap: time.Minute}}, time.Now()
 		var wg sync.WaitGroup
 		for _, authority := range []string{"a", "b"} {
 			wg.Go(func() {
@@ -759,7 +728,7 @@ func TestScopesOfThoseInLine(t *testing.T) {
 // pause, and others use the scope.
 func TestAPauseWhileWaitingForAScope(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, r, d := pacer(t, Limits{}, nil), newTrail(), Scope{"d", Limits{Gap: 10 * time.Second}}
+		p, r, d := pacer(t, Limits{}, nil), newTrail(), Scope{Key: "d", Limits: Limits{Gap: 10 * time.Second}}
 		first := take(t, p, "b", 0)
 		var wg sync.WaitGroup
 		for _, authority := range []string{"a", "b", "c", "b"} {
@@ -781,7 +750,7 @@ func TestAPauseWhileWaitingForAScope(t *testing.T) {
 // its authority.
 func TestRoomGoesToTheOldest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, r, all := pacer(t, Limits{Parallel: 1}, nil), newTrail(), Scope{"all", Limits{Parallel: 1}}
+		p, r, all := pacer(t, Limits{Parallel: 1}, nil), newTrail(), Scope{Key: "all", Limits: Limits{Parallel: 1}}
 		var wg sync.WaitGroup
 		for i, authority := range []string{"a", "a", "b", "a", "c"} {
 			wg.Go(func() {
@@ -797,256 +766,11 @@ func TestRoomGoesToTheOldest(t *testing.T) {
 	})
 }
 
-// A scopeless store keeps no scopes.
-type scopeless struct{ *ledger }
-
-func (s scopeless) Reserve(ctx context.Context, authority string, r Reservation) (Grant, error) {
-	s.mu.Lock()
-	down := s.down
-	s.mu.Unlock()
-	if len(r.Scopes) > 0 && down == nil {
-		return Grant{}, fmt.Errorf("no scopes: %w", errors.ErrUnsupported)
-	}
-	return s.ledger.Reserve(ctx, authority, r)
-}
-
-func (s scopeless) Count(ctx context.Context, name string, life time.Duration) (int, error) {
-	_, err := s.ledger.Count(ctx, name, life)
-	return 4, err
-}
-
-// While the store is away, and if it keeps no scopes, a process keeps its share of the limits of scopes. It says so once.
-func TestFleetScopesWithoutStore(t *testing.T) {
-	for _, test := range []struct {
-		name string
-		away bool
-		want string // of OnShared
-	}{
-		{"store_away", true, "each of 4 processes keeps its share of the limits: down"},
-		{"no_scopes", false, "each of 4 processes keeps its share of the limits: no scopes: unsupported operation"},
-	} {
-		t.Run("6/"+test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				said := newTrail()
-				s, all := scopeless{newLedger()}, Scope{"all", Limits{Gap: time.Second}}
-				p := pacer(t, Limits{}, &Options{Shared: s, OnShared: func(err error) { said.add("%v", err) }})
-				take(t, p, "first", 0).Done()
-				time.Sleep(time.Minute)
-				if test.away {
-					s.set(errDown)
-				}
-				zero, r := time.Now(), newTrail()
-				for i := range 3 {
-					turn, err := p.Wait(t.Context(), fmt.Sprint("host", i), 0, all)
-					r.add("%d %v", i, err)
-					turn.Answer(http.StatusTooManyRequests, nil) // a call that names no scope
-					turn.Done()
-				}
-				if took := time.Since(zero); took < 8*time.Second {
-					t.Errorf("three starts within %v, want four times the gap between two", took)
-				}
-				said.check(t, "1m0s "+test.want)
-				if n := p.Stats().Unshared; n != 3 {
-					t.Errorf("%d turns at the pace of this process, want 3", n)
-				}
-				time.Sleep(time.Minute)
-			})
-		})
-	}
-}
-
-// When the store is back, the first that waits for a scope asks the store at once. It does not
-// wait until the longer gap of the outage has passed.
-func TestFleetScopeStoreBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, all := halved{newLedger()}, Scope{"all", Limits{Gap: time.Second}}
-		p := pacer(t, Limits{}, &Options{Shared: s})
-		turn, err := p.Wait(t.Context(), "host0", 0, all)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.set(errDown)
-		turn.Sent()
-		synctest.Wait()
-		zero := time.Now()
-		var took time.Duration
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			next, err := p.Wait(t.Context(), "host1", 0, all)
-			took = time.Since(zero)
-			if err != nil {
-				t.Error(err)
-			}
-			next.Done()
-		})
-		time.Sleep(1500 * ms)
-		s.set(nil, 100*ms)
-		turn.Done()
-		wg.Wait()
-		if took != 1600*ms {
-			t.Errorf("waited %v, want 1.6s, until the store was back", took)
-		}
-		time.Sleep(time.Minute)
-	})
-}
-
-// A request that waited for a scope, and whose question the store has not answered in time, is
-// refused for the fleet.
-func TestFleetScopeHasRoom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, all := newLedger(), Scope{"all", Limits{Parallel: 1}}
-		p := pacer(t, Limits{MaxWait: 2 * time.Second}, &Options{Shared: s})
-		turn, err := p.Wait(t.Context(), "host0", 0, all)
-		if err != nil {
-			t.Fatal(err)
-		}
-		time.AfterFunc(1500*ms, func() {
-			s.set(nil, 900*ms, 900*ms, 900*ms)
-			turn.Done()
-		})
-		_, err = p.Wait(t.Context(), "host1", 0, all)
-		var refused *RefusedError
-		if !errors.As(err, &refused) || refused.Reason != ReasonShared || refused.Scope != "" {
-			t.Errorf("Wait = %v; want a RefusedError for %q without a Scope", err, ReasonShared)
-		}
-		time.Sleep(time.Minute)
-	})
-}
-
-// A store that puts "shop" before "old", which came first and names it as a scope.
-type reordering struct {
-	*ledger
-	later  bool         // grant "shop" its start when it asks again
-	queued atomic.Int32 // number of tickets of "shop" that are to ask again
-}
-
-func (s *reordering) Reserve(ctx context.Context, authority string, r Reservation) (Grant, error) {
-	g, err := s.ledger.Reserve(ctx, authority, r)
-	switch {
-	case authority == "old" && r.Waited < time.Second:
-		g.Granted, g.Scope, g.Start = false, "shop", g.Clock+time.Second
-	case s.later && s.queued.Add(1) == 1:
-		g.Granted, g.Start = false, g.Clock+100*ms
-	case !s.later:
-		g.Start += 100 * ms
-	}
-	return g, err
-}
-
-// A request that the store has put before an older one of the same process asks and starts as the
-// store says. Else each of the two would wait for the other.
-func TestFleetStoreOrders(t *testing.T) {
-	for _, later := range []bool{false, true} {
-		t.Run(fmt.Sprintf("6/%t", later), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := &reordering{ledger: newLedger(), later: later}
-				s.set(nil, 50*ms) // for the first question of "old"
-				p := pacer(t, Limits{}, &Options{Shared: s})
-				zero := time.Now()
-				var wg sync.WaitGroup
-				wg.Go(func() {
-					turn, err := p.Wait(t.Context(), "old", 0, Scope{"shop", Limits{Parallel: 2}})
-					if err != nil {
-						t.Error(err)
-					}
-					turn.Done()
-				})
-				synctest.Wait()
-				turn, err := p.Wait(t.Context(), "shop", 0)
-				if took := time.Since(zero); err != nil || took != 100*ms {
-					t.Errorf("waited %v, %v; want 100ms, as the store says", took, err)
-				}
-				turn.Done()
-				wg.Wait()
-				time.Sleep(time.Minute)
-			})
-		})
-	}
-}
-
-// A refusal returns when the store knows that its ticket has ended: the program may end then.
-func TestFleetRefusalEndsItsTicket(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &reordering{ledger: newLedger(), later: true}
-		s.set(nil, 0, 20*ms)
-		p := pacer(t, Limits{MaxWait: 50 * ms}, &Options{Shared: s})
-		zero := time.Now()
-		_, err := p.Wait(t.Context(), "shop", 0)
-		var refused *RefusedError
-		if took := time.Since(zero); !errors.As(err, &refused) || took != 20*ms || s.tally().held != 1 {
-			t.Errorf("Wait = %v after %v and %d calls of Hold, want a RefusedError after 20ms and 1 call", err, took, s.tally().held)
-		}
-		time.Sleep(time.Minute)
-	})
-}
-
-// A stuck store has no room in one scope, and in all others.
-type stuck struct {
-	*ledger
-	key string
-}
-
-func (s stuck) Reserve(ctx context.Context, authority string, r Reservation) (Grant, error) {
-	g, err := s.ledger.Reserve(ctx, authority, r)
-	for _, scope := range r.Scopes {
-		if scope.Key == s.key {
-			g.Granted, g.Scope, g.Start = false, s.key, g.Clock+time.Minute
-		}
-	}
-	return g, err
-}
-
-// A request that the store refuses for a scope waits in the line of that scope, which is
-// reported as the scope in the way. It keeps nobody out of its other scopes.
-func TestFleetScopeInTheWay(t *testing.T) {
-	for _, fullFirst := range []bool{false, true} {
-		t.Run(fmt.Sprintf("6/%t", fullFirst), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := stuck{newLedger(), "full"}
-				p := pacer(t, Limits{}, &Options{Shared: s})
-				full, all := Scope{"full", Limits{Parallel: 1}}, Scope{"all", Limits{Gap: 10 * ms}}
-				ctx, cancel := context.WithCancel(t.Context())
-				for i := range 1000 {
-					scopes := []Scope{all, full}
-					if fullFirst {
-						slices.Reverse(scopes)
-					}
-					go p.Wait(ctx, fmt.Sprint("host", i), 0, scopes...)
-				}
-				synctest.Wait()
-				if n := s.tally().reserve; n != 1 {
-					t.Errorf("the store was asked %d times for 1000 requests of a scope without room, want once", n)
-				}
-				if o := p.Obstacle("host0", 0); o == nil || o.Reason != ReasonScope || o.Scope != "full" {
-					t.Errorf("Obstacle = %+v, want the scope in the way", o)
-				}
-				zero := time.Now()
-				for i := range 10 {
-					turn, err := p.Wait(t.Context(), fmt.Sprint("other", i), 0, all)
-					if err != nil {
-						t.Fatal(err)
-					}
-					turn.Done()
-				}
-				if took := time.Since(zero); took > 100*ms {
-					t.Errorf("ten requests of another scope took %v, want 100ms at most", took)
-				}
-				cancel()
-				synctest.Wait()
-				time.Sleep(time.Minute)
-				if n := p.Stats().Waiting; n != 0 {
-					t.Errorf("%d in line after all have left, want none", n)
-				}
-			})
-		})
-	}
-}
-
 // A newcomer at an authority that older requests wait for as a scope has to wait, and Obstacle says so.
 func TestObstacleOfAnAuthorityWithGuests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, a := pacer(t, Limits{Parallel: 1}, nil), Scope{"a", Limits{Parallel: 2}}
-		busy := Scope{"busy", Limits{Gap: time.Second}}
+		p, a := pacer(t, Limits{Parallel: 1}, nil), Scope{Key: "a", Limits: Limits{Parallel: 2}}
+		busy := Scope{Key: "busy", Limits: Limits{Gap: time.Second}}
 		for _, scopes := range [][]Scope{{a, busy}, {a}} {
 			if _, err := p.Wait(t.Context(), fmt.Sprint("host", len(scopes)), 0, scopes...); err != nil {
 				t.Fatal(err)
@@ -1058,14 +782,14 @@ func TestObstacleOfAnAuthorityWithGuests(t *testing.T) {
 			t.Errorf("6: Obstacle of an authority without a place = %+v, want %q", o, ReasonParallel)
 		}
 		p.mu.Lock()
-		p.hosts.byName["a"].flying-- // before the guest is looked at
+		p.hosts.byName["a"].starts.flying-- // before the guest is looked at
 		p.mu.Unlock()
 		want := &RefusedError{Authority: "a", RetryAt: time.Now(), Reason: ReasonScope, Scope: "a"}
 		if o := p.Obstacle("a", 0); !reflect.DeepEqual(o, want) {
 			t.Errorf("6: Obstacle of an authority with a guest = %+v, want %+v", o, want)
 		}
 		p.mu.Lock()
-		p.hosts.byName["a"].flying++
+		p.hosts.byName["a"].starts.flying++
 		p.mu.Unlock()
 	})
 }

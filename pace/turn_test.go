@@ -183,51 +183,6 @@ func TestPauseJitter(t *testing.T) {
 	})
 }
 
-// The adaptive gap is a multiple of the recent answer time, within bounds.
-func TestAdaptiveDelay(t *testing.T) {
-	type step struct {
-		took   time.Duration
-		status int // 0: no answer
-		next   time.Duration
-	}
-	for _, test := range []struct {
-		name   string
-		limits Limits
-		steps  []step
-	}{
-		{"off", Limits{}, []step{{5 * time.Second, 200, 5 * time.Second}}},
-		{"multiple", Limits{Adapt: 3}, []step{{time.Second, 200, 3 * time.Second}}},
-		{"fraction_leaves_no_wait", Limits{Adapt: 0.5}, []step{{time.Second, 200, time.Second}}},
-		{"half_and_half", Limits{Adapt: 2}, []step{{2 * time.Second, 200, 4 * time.Second}, {time.Second, 200, 3 * time.Second}}},
-		{"not_under_gap", Limits{Adapt: 2, Gap: 10 * time.Second}, []step{{time.Second, 200, 10 * time.Second}}},
-		{"not_over_60s", Limits{Adapt: 10}, []step{{20 * time.Second, 200, time.Minute}}},
-		{"not_over_own_bound", Limits{Adapt: 10, AdaptMax: 30 * time.Second}, []step{{20 * time.Second, 200, 30 * time.Second}}},
-		{"greatest_factor", Limits{Adapt: 1e6}, []step{{time.Hour, 200, time.Hour}, {time.Second, 200, time.Minute}}},
-		{"quick_error_does_not_shorten", Limits{Adapt: 2}, []step{{2 * time.Second, 200, 4 * time.Second}, {time.Second, 500, 4 * time.Second}}},
-		{"slow_error_lengthens", Limits{Adapt: 2}, []step{{2 * time.Second, 200, 4 * time.Second}, {4 * time.Second, 500, 6 * time.Second}}},
-		{"no_answer_lengthens", Limits{Adapt: 2}, []step{{2 * time.Second, 200, 4 * time.Second}, {4 * time.Second, 0, 6 * time.Second}}},
-	} {
-		t.Run("house/"+test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p := pacer(t, test.limits, nil)
-				turn := take(t, p, host1, 0)
-				for i, s := range test.steps {
-					start := time.Now()
-					time.Sleep(s.took)
-					if s.status != 0 {
-						turn.Answer(s.status, nil)
-					}
-					turn.Done()
-					turn = take(t, p, host1, 0)
-					if got := time.Since(start); got != s.next {
-						t.Errorf("%+v, steps %+v: gap %v after step %d, want %v", test.limits, test.steps, got, i, s.next)
-					}
-				}
-			})
-		})
-	}
-}
-
 // The gap counts from the moment at which Sent was called.
 func TestSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -243,46 +198,6 @@ func TestSent(t *testing.T) {
 		r.add("last")
 		r.check(t, "1.9s 0", "2.9s 1", "3.9s last")
 	})
-}
-
-// A request need not be traced if it makes no difference when it is written.
-func TestTraced(t *testing.T) {
-	for _, test := range []struct {
-		name   string
-		limits Limits
-		delay  time.Duration
-		scope  *Limits
-		want   bool
-	}{
-		{"no_gap", Limits{Parallel: 1}, 0, nil, false},
-		{"gap", Limits{Gap: 1}, 0, nil, true},
-		{"free_loopback", Limits{Gap: 1, FreeLoopback: true}, 0, nil, false},
-		{"crawl_delay", Limits{}, 1, nil, true},
-		{"crawl_delay_ignored", Limits{Delay: Ignore}, 1, nil, false},
-		{"adapt", Limits{Adapt: 1}, 0, nil, true},
-		{"scope", Limits{}, 0, &Limits{Parallel: 1}, false},
-		{"gap_of_a_scope", Limits{}, 0, &Limits{Gap: 1}, true},
-		{"off_but_for_a_scope", Limits{Off: true}, 0, &Limits{Gap: 1}, true},
-	} {
-		t.Run("6/"+test.name, func(t *testing.T) {
-			var scopes []Scope
-			if test.scope != nil {
-				scopes = []Scope{{Key: "all", Limits: *test.scope}}
-			}
-			turn, err := pacer(t, test.limits, nil).Wait(t.Context(), "http://localhost", test.delay, scopes...)
-			if err != nil || turn.Traced() != test.want {
-				t.Errorf("Traced = %t, %v; want %t", turn.Traced(), err, test.want)
-			}
-		})
-	}
-	t.Run("6/fleet", func(t *testing.T) {
-		if turn := take(t, pacer(t, Limits{}, &Options{Shared: newLedger()}), host1, 0); !turn.Traced() {
-			t.Error("Traced = false; want true, since Sent is reported to the store")
-		}
-	})
-	if (Turn{}).Traced() {
-		t.Error("the zero Turn: Traced = true, want false")
-	}
 }
 
 // Callers whose time is too short when a start was later than foreseen are refused at

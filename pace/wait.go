@@ -20,11 +20,9 @@ type Pacer struct {
 	hosts    memory
 	arrivals uint64 // number of requests that have asked for a turn
 	classes  map[className]*class
-	scopes   []*host  // buffer of hostsOf
-	free     *flight  // list of flights that have ended, for the next turns
-	reported reported // authorities whose Crawl-delay has been reported
+	scopes   []*host // buffer of hostsOf
 	stats    Stats
-	fleet    *fleet // what is known of Options.Shared
+	fleet    fleet // what is known of Options.Shared
 }
 
 // An instant is a moment of monotonic time, counted from Pacer.base.
@@ -96,13 +94,11 @@ func (p *Pacer) wait(ctx context.Context, authority string, delay time.Duration,
 		return Turn{}, err
 	}
 	obeyed := h.limits.Obeyed(delay)
-	if obeyed < delay && !h.limits.Off && p.reported.add(authority) {
-		p.stats.Delays++
-		p.mu.Unlock()
-		if p.opts.OnDelay != nil {
-			p.opts.OnDelay(authority, delay, obeyed)
-		}
-		return p.wait(ctx, authority, delay, scopes, follow) // in line only now, since the hook may wait
+	if obeyed < delay && !h.limits.Off && !h.reported {
+		p.reportDelay(h, delay, obeyed)
+		now = p.now()
+		h, others, _ = p.hostsOf(authority, scopes, now) // the host may have been forgotten
+		h.reported = true
 	}
 	most := h.limits.MaxWait
 	for _, s := range others {
@@ -117,6 +113,17 @@ func (p *Pacer) wait(ctx context.Context, authority string, delay time.Duration,
 		return p.await(ctx, w)
 	}
 	return t, err
+}
+
+// reportDelay calls Options.OnDelay without the lock, which its caller holds.
+func (p *Pacer) reportDelay(h *host, asked, obeyed time.Duration) {
+	h.reported = true // one call at a time
+	p.stats.Delays++
+	p.mu.Unlock()
+	if p.opts.OnDelay != nil {
+		p.opts.OnDelay(h.authority, asked, obeyed)
+	}
+	p.mu.Lock() // if the hook panics, its caller must not unlock
 }
 
 // Obeyed returns how much of a Crawl-delay is obeyed under l.Delay: all of it, at most
@@ -136,8 +143,12 @@ func (l *Limits) Obeyed(delay time.Duration) time.Duration {
 func (p *Pacer) enter(ctx context.Context, h *host, scopes []*host, delay, most time.Duration, now instant) (Turn, *waiter, error) {
 	p.arrivals++
 	o := h.obstacleToNewcomer(scopes, delay, now)
-	if o.in == nil && !p.storeMatters(h, scopes) {
-		return p.startTurn(h, scopes, delay, p.arrivals, now), nil, nil
+	if o.in == nil {
+		k := lacking(h, scopes, now)
+		if k == nil {
+			return p.startTurn(h, scopes, delay, p.arrivals, now), nil, nil
+		}
+		o = obstacle{k, ReasonShared, now}
 	}
 	deadline := now + most
 	if d, ok := ctx.Deadline(); ok {
@@ -145,7 +156,6 @@ func (p *Pacer) enter(ctx context.Context, h *host, scopes []*host, delay, most 
 		deadline = min(deadline, now+min(time.Until(d), maxSpan)-1)
 	}
 	if o.at > deadline {
-		o.why = cmp.Or(o.why, ReasonShared) // there is no time for a question
 		return Turn{}, nil, p.refuse(h, o, now)
 	}
 	w := &waiter{
@@ -157,11 +167,6 @@ func (p *Pacer) enter(ctx context.Context, h *host, scopes []*host, delay, most 
 		w.signal()
 	}
 	return Turn{}, w, nil
-}
-
-// storeMatters reports whether a request at h with these scopes needs a start from the store.
-func (p *Pacer) storeMatters(h *host, scopes []*host) bool {
-	return p.opts.Shared != nil && (!h.limits.Off || len(scopes) > 0)
 }
 
 // A caller in line starts its turn itself: nobody starts a turn for another, and nobody takes one
@@ -187,20 +192,11 @@ func (p *Pacer) await(ctx context.Context, w *waiter) (Turn, error) {
 		p.mu.Unlock()
 	}
 	waited := p.now() - w.came
-	if w.waitsFor.why != ReasonNone {
-		p.stats.Waits++
-		p.stats.Waited += waited
-	}
+	p.stats.Waits++
+	p.stats.Waited += waited
 	p.mu.Unlock()
-
-	if w.waitsFor.why != ReasonNone && p.opts.OnWait != nil {
+	if p.opts.OnWait != nil {
 		p.opts.OnWait(w.host.authority, waited, w.waitsFor.why)
-	}
-	if w.discarded != nil { // the program may end, or close the store, when a refusal returns
-		select {
-		case <-w.discarded.released:
-		case <-ctx.Done():
-		}
 	}
 	return w.turn, w.err
 }
@@ -230,28 +226,27 @@ func (p *Pacer) step(w *waiter, left error) (done bool) {
 	return true
 }
 
-// findRoom reports whether w is the first in line, all that it needs have room, and the fleet
-// admits it. If w is the first and lacks room, it then waits where that is missing. w may be nil.
+// findRoom reports whether w is the first in line, all that it needs have room, and this process
+// has their leases. If w is the first and may not start, it then waits where room or a lease is
+// missing, and the lease is asked for. w may be nil.
 func (p *Pacer) findRoom(w *waiter) bool {
-	if w == nil || w != w.host.first() {
+	if w == nil || w != w.host.line.first() {
 		return false
 	}
-	h, now := w.host, p.now()
-	p.discardUseless(h)
-	o := w.obstacle(now)
-	switch t := h.ticket; {
-	case o.in == nil && p.storeMatters(h, w.scopes):
-		o = p.admit(w, now)
-	case o.in != nil && t != nil && t.granted && len(t.scopes) > 0 && (o.at <= now || o.at > t.start+p.fleet.usual):
-		p.discardTicket(t) // used later, its start could be too close to the next one in a scope
-	}
+	now := p.now()
+	o, k := w.obstacle(now), w.lacking(now)
 	if o.in == nil {
 		return true
 	}
 	w.waitsFor = o
 	w.waitIn(o.in, now)
+	// A process that waits at a host stays in the store's queue for it, even if only time is in the
+	// way, and so learns of each pause. A scope is asked for only when all have room.
+	if k != nil && (k == w.host || o.why == ReasonShared) {
+		p.want(k, w, now)
+	}
 	again := w.late
-	if o.at > now && (w.storeDecides() || w == o.in.oldest()) { // all others are woken
+	if o.at > now && w == o.in.oldest() { // all others are woken
 		again = min(again, o.at)
 	}
 	w.timer.Reset(again - now)
@@ -261,47 +256,12 @@ func (p *Pacer) findRoom(w *waiter) bool {
 // wake makes the first in h's line and the first of its guests take a step. It must be called
 // after every change that could make one of them due, or give a line another first.
 func (h *host) wake() {
-	if w := h.first(); w != nil {
+	if w := h.line.first(); w != nil {
 		w.signal()
 	}
-	if w := waiterAt(h.guests.Front()); w != nil {
+	if w := h.guests.first(); w != nil {
 		w.signal()
 	}
-}
-
-// signal makes w take a step soon.
-func (w *waiter) signal() {
-	select {
-	case w.wake <- struct{}{}:
-	default: // it has yet to take the step of the last signal
-	}
-}
-
-// startTurn gives out a turn of h. All turns begin here.
-func (p *Pacer) startTurn(h *host, scopes []*host, delay time.Duration, number uint64, now instant) Turn {
-	f := p.free
-	if f == nil {
-		f = &flight{pacer: p}
-	}
-	p.free = f.free
-	f.flightState = flightState{number: number, host: h, places: append(append(f.places[:0], h), scopes...), started: now}
-	traced := p.opts.Shared != nil || delay > 0
-	for _, s := range f.places {
-		s.last, s.lastNumber, s.youngest = now, number, max(s.youngest, number)
-		s.flying++
-		traced = traced || s.spaced()
-	}
-	h.delay = delay
-	h.unanswered++
-	if h.breaker != nil && h.breaker.open {
-		h.breaker.probe = f
-	}
-	p.stats.Turns++
-	p.stats.InFlight++
-	if h.ticket != nil {
-		p.giveTicket(f)
-	}
-	return Turn{f, number, h.limits, traced}
 }
 
 // refuse counts a refusal at h and returns its error.
@@ -312,6 +272,9 @@ func (p *Pacer) refuse(h *host, o obstacle, now instant) error {
 		if probe := h.breaker.probing(); o.why == ReasonBreaker && probe > never {
 			o.at = now + max(time.Second, now-probe) // as long again
 		}
+	}
+	if o.why == ReasonShared && o.in.lease != nil {
+		o.in.lease.stay = o.at + idleTime // so that the caller finds its place when it comes back
 	}
 	return h.refusedError(o, now)
 }
@@ -332,17 +295,17 @@ func (h *host) refusedError(o obstacle, now instant) *RefusedError {
 // line whose turn can no longer come in time, with the reason that the first waits for.
 func (p *Pacer) reschedule(h *host) {
 	h.wake()
-	if h.line.Len() == 0 {
+	if h.line.len() == 0 {
 		return // without a look at the clock
 	}
-	now, slow := p.now(), h.adaptive()
+	now := p.now()
 	var before obstacle // of the waiter before
-	for w := h.first(); w != nil; {
+	for w := h.line.first(); w != nil; {
 		o, next := before, waiterAt(w.inLine.Next())
-		if w == h.first() {
+		if w == h.line.first() {
 			o = h.obstacleToFirst(now)
 		} else {
-			o.at += times(max(w.gap, slow), h.share())
+			o.at += times(w.gap, h.share())
 		}
 		if o.at <= max(w.deadline, now) {
 			before = o
@@ -357,10 +320,9 @@ func (p *Pacer) reschedule(h *host) {
 
 // joinLine puts w at the end of the line of its authority.
 func (p *Pacer) joinLine(w *waiter) {
-	w.inLine = w.host.line.PushBack(w)
-	w.host.updateGap(w)
+	w.host.line.join(w)
 	for _, s := range w.scopes {
-		s.pending++
+		s.guests.pending++
 	}
 	p.stats.Waiting++
 }
@@ -368,53 +330,14 @@ func (p *Pacer) joinLine(w *waiter) {
 // leaveLine takes w out of all lines.
 func (p *Pacer) leaveLine(w *waiter) {
 	w.leaveClass()
-	h, next := w.host, waiterAt(w.inLine.Next())
-	h.line.Remove(w.inLine)
-	h.gaps -= w.gap
-	if next != nil {
-		h.updateGap(next)
-	}
+	w.host.line.leave(w)
 	for _, s := range w.scopes {
-		s.pending--
+		s.guests.pending--
+		p.noteEnd(s, p.now())
 	}
 	p.stats.Waiting--
-	t := h.ticket
-	if p.discardUseless(h); h.ticket == nil {
-		w.discarded = t
-	}
-	h.wake()
-}
-
-// endTurn ends the turn of a flight. It returns the flight's ticket for release unless the
-// ticket passes to the next in line.
-func (p *Pacer) endTurn(f *flight) *ticket {
-	h, t := f.host, f.ticket
-	h.flying--
-	if !f.answered {
-		h.unanswered--
-	}
-	if b := h.breaker; b != nil && b.probe == f {
-		b.probe = nil
-	}
-	p.stats.InFlight--
-	if t != nil && p.mayPassOn(t) {
-		if h.ticket != nil {
-			p.discardTicket(h.ticket)
-		}
-		h.ticket, t = t, nil
-	}
-	p.findRoom(h.first()) // if it needs a scope without room, it is in line there before that has room
-	for _, s := range f.places {
-		if s != h {
-			s.flying--
-		}
-		if p.opts.Shared != nil {
-			s.measureFlight(p.now() - f.started)
-		}
-		s.wake()
-	}
-	f.number, f.free, p.free = 0, p.free, f
-	return t
+	w.host.wake()
+	p.noteEnd(w.host, p.now())
 }
 
 // Obstacle returns what a new request with this Crawl-delay would have to wait for, after all

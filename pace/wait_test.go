@@ -274,7 +274,7 @@ func TestLeavingAtTheTurn(t *testing.T) {
 // The end of a turn wakes few of those in line, and one of them starts.
 func TestFewAreWoken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, all := pacer(t, Limits{Parallel: 1}, nil), Scope{"all", Limits{Parallel: 1}}
+		p, all := pacer(t, Limits{Parallel: 1}, nil), Scope{Key: "all", Limits: Limits{Parallel: 1}}
 		turn, err := p.Wait(t.Context(), "0", 0, all)
 		if err != nil {
 			t.Fatal(err)
@@ -599,7 +599,7 @@ func TestEachWaitIsReportedWithItsReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p *Pacer
 		var got []wantWait
-		p = pacer(t, Limits{Gap: time.Second, Parallel: 1, Adapt: 2}, &Options{
+		p = pacer(t, Limits{Gap: time.Second, Parallel: 1}, &Options{
 			OnWait: func(authority string, wait time.Duration, why Reason) {
 				p.Stats()
 				got = append(got, wantWait{authority, wait, why})
@@ -612,10 +612,9 @@ func TestEachWaitIsReportedWithItsReason(t *testing.T) {
 		b.Answer(200, nil)
 		time.AfterFunc(5*time.Second, b.Done)
 		c := take(t, p, host1, 0) // in flight
-		time.Sleep(3 * time.Second)
 		c.Answer(200, nil)
 		c.Done()
-		d := take(t, p, host1, 0) // twice the answer time, of which once is over
+		d := take(t, p, host1, 0) // gap
 		d.Answer(429, http.Header{"Retry-After": {"30"}})
 		d.Done()
 		take(t, p, host1, 0)
@@ -623,7 +622,7 @@ func TestEachWaitIsReportedWithItsReason(t *testing.T) {
 			{host1, time.Second, ReasonGap},
 			{host1, 4 * time.Second, ReasonDelay},
 			{host1, 5 * time.Second, ReasonParallel},
-			{host1, 3 * time.Second, ReasonAdapt},
+			{host1, time.Second, ReasonGap},
 			{host1, 30 * time.Second, ReasonPause},
 		}
 		if !slices.Equal(got, want) {

@@ -83,7 +83,7 @@ var clients = map[string]func(*env) (get, error){
 	},
 	redisStore: func(e *env) (get, error) {
 		// The default delay is too short for a machine that also runs the server and the web.
-		s, err := redis.Open(e.redis, &redis.Options{Delay: 5 * time.Second, Prefix: fmt.Sprint("broad", os.Getpid())})
+		s, err := redis.Open(e.redis, &redis.Options{Timeout: 5 * time.Second, Prefix: fmt.Sprint("broad", os.Getpid())})
 		if err != nil {
 			return nil, err
 		}

@@ -53,7 +53,7 @@ func (j job) work() error {
 	if j.Store != "" {
 		// The default of 300 ms is too short if the server, the web and all processes
 		// share one busy machine.
-		s, err := redis.Open(j.Store, &redis.Options{Delay: 2 * time.Second})
+		s, err := redis.Open(j.Store, &redis.Options{Timeout: 2 * time.Second})
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"net/url"
 	"time"
 
 	"github.com/rfc9309/polite/cache"
@@ -18,7 +17,7 @@ import (
 // Each robots.txt is then fetched once, and all together keep the limits.
 func ExampleOpen() {
 	store, err := redis.Open("rediss://crawler:secret@redis.example:6380/0", &redis.Options{
-		Delay: time.Second, // a server on another continent
+		Timeout: time.Second, // a server on another continent
 	})
 	if err != nil {
 		log.Fatal(err) // the URL is wrong; a server that is down is no error here
@@ -38,7 +37,7 @@ func crawl(*fetcher.Transport) {}
 
 // A server that is down is no error of Open, and costs little of each call.
 func ExampleOpen_down() {
-	store, err := redis.Open("redis://127.0.0.1:1", &redis.Options{Prefix: "news", Delay: 5 * time.Second})
+	store, err := redis.Open("redis://127.0.0.1:1", &redis.Options{Prefix: "news", Timeout: 5 * time.Second})
 	if err != nil {
 		log.Fatal(err) // the URL is wrong
 	}
@@ -73,21 +72,4 @@ func ExampleStore_Lease() {
 	}
 	// Retrieve it here.
 	store.Put(ctx, key, []byte("a record"), 24*time.Hour)
-}
-
-// On a cluster all names of a request need one slot. Here each request has the scope of its domain.
-func ExampleOptions_slot() {
-	slot := func(name string) string {
-		if u, err := url.Parse(name); err == nil && u.Host != "" {
-			return pace.Domain(u.Host) // an authority
-		}
-		return name // the scope of a domain
-	}
-	store, err := redis.Open("redis://cluster.example:6379", &redis.Options{Slot: slot})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer store.Close()
-	fmt.Println(slot("https://www.example.com"), slot("example.com"))
-	// Output: example.com example.com
 }

@@ -36,7 +36,7 @@ func TestTroubleDelaysNobodyAndHeals(t *testing.T) {
 	for _, trouble := range troubles {
 		t.Run("house/"+trouble.name, func(t *testing.T) {
 			srv := start(t)
-			s := opened(t, srv.url(), &Options{Delay: delay})
+			s := opened(t, srv.url(), &Options{Timeout: delay})
 			mustWork(t, s)
 			trouble.begin(srv)
 			mustFailInTime(t, s)
@@ -50,7 +50,7 @@ func TestTroubleDelaysNobodyAndHeals(t *testing.T) {
 // goroutine.
 func TestManyCallsWhilePaused(t *testing.T) {
 	srv := start(t)
-	s := opened(t, srv.url(), &Options{Delay: delay})
+	s := opened(t, srv.url(), &Options{Timeout: delay})
 	mustWork(t, s)
 	before := runtime.NumGoroutine()
 	srv.pause()
@@ -83,7 +83,7 @@ func TestOpenWithoutServer(t *testing.T) {
 		t.Run("house/"+trouble.name, func(t *testing.T) {
 			trouble.begin(srv)
 			began := time.Now()
-			s := opened(t, srv.url(), &Options{Delay: delay})
+			s := opened(t, srv.url(), &Options{Timeout: delay})
 			if took := time.Since(began); took > grace {
 				t.Errorf("Open took %v, want it not to wait for the server", took)
 			}
@@ -324,7 +324,7 @@ func TestSwap(t *testing.T) {
 
 func TestEveryKeyHasATimeToLive(t *testing.T) {
 	srv := start(t)
-	s := opened(t, srv.url(), &Options{Delay: 10 * time.Second, Prefix: "fleet"})
+	s := opened(t, srv.url(), &Options{Timeout: 10 * time.Second, Prefix: "fleet"})
 	for key, keep := range map[string]time.Duration{"k": time.Nanosecond, "l": 1<<63 - 1} {
 		answered(t, func() error { return s.Put(t.Context(), key, []byte("v"), keep) })
 		answered(t, func() error { _, err := s.Lease(t.Context(), key, max(keep, 1)-1); return err })
@@ -383,7 +383,7 @@ func TestCloseEndsAll(t *testing.T) {
 		name       string
 		begin, end func(*server)
 	}{"none", func(*server) {}, func(*server) {}}) {
-		s := opened(t, srv.url(), &Options{Delay: delay})
+		s := opened(t, srv.url(), &Options{Timeout: delay})
 		mustWork(t, s)
 		trouble.begin(srv)
 		for range 10 {
@@ -393,7 +393,7 @@ func TestCloseEndsAll(t *testing.T) {
 		trouble.end(srv)
 	}
 	for began := time.Now(); runtime.NumGoroutine() > before; <-time.After(10 * time.Millisecond) {
-		if time.Since(began) > 2*workLimit {
+		if time.Since(began) > 4*dialTime {
 			buf := make([]byte, 1<<20)
 			t.Fatalf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, buf[:runtime.Stack(buf, true)])
 		}

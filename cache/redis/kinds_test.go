@@ -64,7 +64,7 @@ func TestTLS(t *testing.T) {
 	srv := start(t, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "no",
 		"--port", "0", "--tls-port", "PORT")
 	secure := strings.Replace(srv.url(), "redis://", "rediss://", 1)
-	s := opened(t, secure, &Options{Delay: 10 * time.Second, TLS: &tls.Config{RootCAs: roots}})
+	s := opened(t, secure, &Options{Timeout: 10 * time.Second, TLS: &tls.Config{RootCAs: roots}})
 	mustWork(t, s)
 	for name, url := range map[string]string{"unknown_root": secure, "no_tls": srv.url()} {
 		t.Run("house/"+name, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestUser(t *testing.T) {
 	srv := start(t)
 	srv.do("ACL", "SETUSER", "crawler", "on", ">secret", "~fleet:*", "+@all", "-@admin", "-@dangerous")
 	with := func(user string) string { return strings.Replace(srv.url(), "redis://", "redis://"+user+"@", 1) }
-	s := opened(t, with("crawler:secret"), &Options{Delay: 10 * time.Second, Prefix: "fleet"})
+	s := opened(t, with("crawler:secret"), &Options{Timeout: 10 * time.Second, Prefix: "fleet"})
 	mustWork(t, s)
 	release, err := s.Lease(t.Context(), "k", time.Hour)
 	if err != nil {

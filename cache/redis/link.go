@@ -22,9 +22,9 @@ const (
 	// full pipeline makes the client wait without regard to contexts. Of 8,000 calls at once on a busy
 	// machine none was late with the bound, and thousands were without it.
 	maxCalls = 512
-	// workLimit ends a call that nobody waits for any more. It is longer than any useful Delay, so that a
-	// slow connection is made in the end and serves later calls.
-	workLimit = 5 * time.Second
+	// dialTime bounds the making of a connection. It is longer than most Timeouts, so that a slow
+	// connection is made in the end and serves later calls.
+	dialTime = 2500 * time.Millisecond
 	// After a failure no call is made for firstPause. The pause doubles, up to lastPause.
 	firstPause = 100 * time.Millisecond
 	lastPause  = 2 * time.Second
@@ -35,43 +35,46 @@ const (
 	buffer = 64 << 10
 )
 
-// A link runs commands on the server and bounds the time that a caller waits. All commands of this package go
-// through do.
+// A link runs commands on the server. All commands of this package go through do.
 type link struct {
 	option  rueidis.ClientOption
-	delay   time.Duration
+	timeout time.Duration
 	calls   chan struct{} // holds an element for each call under way
-	dialing chan struct{} // holds an element while a call makes the client
 	breaker bounded.Breaker
 
 	mu     sync.Mutex
 	client rueidis.Client // nil until the server was reached for the first time
+	dial   *dial          // under way; nil if none is
 	closed bool
 }
 
-func newLink(option rueidis.ClientOption, delay time.Duration) *link {
+// A dial is an attempt to make the client.
+type dial struct {
+	done chan struct{} // closed at its end
+	err  error
+}
+
+func newLink(option rueidis.ClientOption, timeout time.Duration) *link {
 	option.DisableRetry = true // it would retry as long as the context lasts
 	option.DisableCache = true // the server need not report changes
 	option.AlwaysPipelining = true
 	option.PipelineMultiplex = -1 // one connection to a server carries more than a crawler asks
 	option.ReadBufferEachConn = buffer
 	option.WriteBufferEachConn = buffer
-	option.Dialer.Timeout = workLimit / 2
+	option.Dialer.Timeout = dialTime
 	option.Dialer.KeepAlive = pingEvery
 	option.Sentinel.Dialer = option.Dialer
 	option.ConnWriteTimeout = pingWait
 	return &link{
 		option:  option,
-		delay:   delay,
+		timeout: timeout,
 		calls:   make(chan struct{}, maxCalls),
-		dialing: make(chan struct{}, 1),
 		breaker: bounded.Breaker{Failures: 1, First: firstPause, Most: lastPause},
 	}
 }
 
-// do runs a command and waits for it, at most until ctx or the delay ends. After that the command continues
-// with a context of its own, and its result is dropped. The error is ctx's error, a reply of the server such as
-// nil, or ErrDown.
+// do runs a command, at most until ctx or the timeout ends. The error is ctx's error, a reply of the server such
+// as nil, or ErrDown.
 func do[T any](ctx context.Context, l *link, command func(context.Context, rueidis.Client) (T, error)) (none T, err error) {
 	if err := ctx.Err(); err != nil {
 		return none, err
@@ -82,81 +85,89 @@ func do[T any](ctx context.Context, l *link, command func(context.Context, rueid
 	if err := l.breaker.Enter(time.Now()); err != nil {
 		return none, err
 	}
-	wait, cancel := context.WithTimeout(ctx, l.delay)
+	limited, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
-	select {
-	case l.calls <- struct{}{}:
-		v, err := bounded.Call(wait, nil, func(context.Context) (T, error) {
-			defer func() { <-l.calls }()
-			return work(wait, l, command)
-		}, nil)
-		if wait.Err() == nil || err != wait.Err() { // otherwise bounded.Call has given up
-			return v, err
-		}
-	case <-wait.Done():
+	v, err := run(limited, l, command)
+	var reply *rueidis.RedisError
+	switch {
+	case err == nil || errors.As(err, &reply): // an error reply is a reply
+		l.breaker.Leave(time.Now(), nil)
+		return v, err
+	case ctx.Err() != nil: // this says nothing of the server
+		return none, ctx.Err()
+	case errors.Is(err, fs.ErrClosed):
+		return none, fmt.Errorf("redis: %w", err)
+	case limited.Err() != nil:
+		err = fmt.Errorf("redis: %w: no answer within %v", ErrDown, l.timeout)
+	default:
+		err = fmt.Errorf("redis: %w: %.200v", ErrDown, err)
 	}
-	if err := ctx.Err(); err != nil {
-		return none, err
-	}
-	err = fmt.Errorf("redis: %w: no answer within %v", ErrDown, l.delay)
 	l.breaker.Leave(time.Now(), err)
 	return none, err
 }
 
-// work runs a command on the connected client and reports the result to the breaker. Once the caller has left,
-// which wait shows, a failure does not count: the caller has reported it, and the server may be back.
-func work[T any](wait context.Context, l *link, command func(context.Context, rueidis.Client) (T, error)) (v T, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), workLimit)
-	defer cancel()
-	client, err := l.connect(ctx)
-	if err == nil {
-		v, err = command(ctx, client)
-		// The client also closes the connection to a server whose place another has taken.
-		if _, closed := l.ready(); errors.Is(err, rueidis.ErrClosing) && closed != nil {
-			err = closed
-		}
+// run runs a command on the connected client.
+func run[T any](ctx context.Context, l *link, command func(context.Context, rueidis.Client) (T, error)) (none T, err error) {
+	select {
+	case l.calls <- struct{}{}:
+		defer func() { <-l.calls }()
+	case <-ctx.Done():
+		return none, ctx.Err()
 	}
-	var reply *rueidis.RedisError
-	switch {
-	case errors.Is(err, fs.ErrClosed):
-		err = fmt.Errorf("redis: %w", err)
-	case client != nil && (err == nil || errors.As(err, &reply)):
-		l.breaker.Leave(time.Now(), nil) // an error reply is a reply
-	default:
-		err = fmt.Errorf("redis: %w: %.200v", ErrDown, err)
-		if wait.Err() == nil {
-			l.breaker.Leave(time.Now(), err)
-		}
+	client, err := l.connect(ctx)
+	if err != nil {
+		return none, err
+	}
+	v, err := command(ctx, client)
+	// The client also closes the connection to a server whose place another has taken.
+	if _, closed := l.ready(); errors.Is(err, rueidis.ErrClosing) && closed != nil {
+		err = closed
 	}
 	return v, err
 }
 
-// connect returns the client, and makes it if there is none yet. One call at a time makes it.
+// connect returns the client. If there is none yet, it waits until one is made.
 func (l *link) connect(ctx context.Context) (rueidis.Client, error) {
-	if client, err := l.ready(); client != nil || err != nil {
-		return client, err
+	l.mu.Lock()
+	client, d := l.client, l.dial
+	switch {
+	case l.closed:
+		l.mu.Unlock()
+		return nil, fs.ErrClosed
+	case client == nil && d == nil:
+		d = &dial{done: make(chan struct{})}
+		l.dial = d
+		go l.makeClient(d) // ends within about dialTime for each address
+	}
+	l.mu.Unlock()
+	if client != nil {
+		return client, nil
 	}
 	select {
-	case l.dialing <- struct{}{}:
-		defer func() { <-l.dialing }()
+	case <-d.done:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if client, err := l.ready(); client != nil || err != nil {
-		return client, err
+	if d.err != nil {
+		return nil, d.err
 	}
+	return l.ready()
+}
+
+// makeClient ends a dial.
+func (l *link) makeClient(d *dial) {
 	client, err := rueidis.NewClient(l.option)
-	if err != nil {
-		return nil, err
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
+	defer close(d.done)
+	l.dial, d.err = nil, err
+	switch {
+	case err != nil:
+	case l.closed:
 		go client.Close() // ends within about a second
-		return nil, fs.ErrClosed
+	default:
+		l.client = client
 	}
-	l.client = client
-	return client, nil
 }
 
 // ready returns the client if there is one, and an error if the store is closed.

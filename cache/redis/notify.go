@@ -45,7 +45,7 @@ func (s pacing) listen(ctx context.Context, channel string, f func(key string)) 
 func unsubscribing(ctx context.Context, channel string) context.Context {
 	return rueidis.WithOnReceiveReturnHook(ctx, func(err error, c rueidis.CommandClient) error {
 		if ctx.Err() != nil {
-			work, cancel := context.WithTimeout(context.Background(), workLimit)
+			work, cancel := context.WithTimeout(context.Background(), dialTime)
 			defer cancel()
 			c.Do(work, c.B().Unsubscribe().Channel(channel).Build())
 		}

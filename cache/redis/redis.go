@@ -24,7 +24,7 @@
 //
 // # When the server is down or slow
 //
-// No call takes longer than Options.Delay. After a call that fails or takes longer, all calls fail at once with
+// No call takes longer than Options.Timeout. After a call that fails or takes longer, all calls fail at once with
 // [ErrDown], for a tenth of a second at first and up to two seconds later. Then one call tries whether the
 // server is back. The fetcher treats each such error as a miss.
 //
@@ -59,25 +59,18 @@ type Options struct {
 	// need different ones.
 	Prefix string
 
-	// Delay is the longest time that a call takes. Zero means 300 ms; that is too little for a
+	// Timeout is the longest time that a call takes. Zero means 300 ms; that is too little for a
 	// server on another continent.
-	Delay time.Duration
+	Timeout time.Duration
 
 	// TLS is used for rediss and valkeys URLs, with the host's name filled in if ServerName is empty. Nil
 	// means the system's roots.
 	TLS *tls.Config
-
-	// Slot returns the text by which a cluster places what it knows of an authority or a scope. Names with
-	// the same text are on one slot, so on one master. All names of a request need the same text: with
-	// scopes of domains the domain, with a scope of the whole crawler a constant. Nil places each name by
-	// itself. Then, on a cluster, each process keeps its share of the limits of requests with scopes. A
-	// single server does not need Slot. All processes of a fleet need the same function.
-	Slot func(name string) string
 }
 
 const (
-	defaultPrefix = "polite"
-	defaultDelay  = 300 * time.Millisecond
+	defaultPrefix  = "polite"
+	defaultTimeout = 300 * time.Millisecond
 	// maxKeep is the longest time to live that is sent: the server refuses one that overflows its clock.
 	maxKeep = 100 * 365 * 24 * time.Hour
 	// mark begins every string, so that an empty value differs from no value.
@@ -86,13 +79,11 @@ const (
 	maxRead = 2 << 20
 )
 
-// Store is a cache.Store and cache.Leaser on a server. Its methods may be called from any number of
+// Store is a cache.Store and cache.Leaser on a server, and Pace returns it as a store of package pace. Its methods may be called from any number of
 // goroutines.
 type Store struct {
 	link   *link
 	prefix string
-	slot   func(name string) string
-	bell   bell
 }
 
 // Open returns a store on the server that the URL names. It does not wait for the server and does not fail if
@@ -103,16 +94,11 @@ func Open(rawURL string, o *Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
-	delay := o.Delay
-	if delay <= 0 {
-		delay = defaultDelay
+	timeout := o.Timeout
+	if timeout <= 0 {
+		timeout = defaultTimeout
 	}
-	return &Store{
-		link:   newLink(option, delay),
-		prefix: cmp.Or(o.Prefix, defaultPrefix),
-		slot:   o.Slot,
-		bell:   bell{period: listenFor, watchers: map[string]watchers{}},
-	}, nil
+	return &Store{newLink(option, timeout), cmp.Or(o.Prefix, defaultPrefix)}, nil
 }
 
 // wanted is a URL that parseURL takes.

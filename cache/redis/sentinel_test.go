@@ -18,7 +18,7 @@ func TestSentinelTLS(t *testing.T) {
 		"--tls-replication", "yes", "--port", "0", "--tls-port", "PORT"}
 	w := redistest.StartSentinel(t, redistest.Start(t, secure...), 1, secure...)
 	url := fmt.Sprintf("rediss://127.0.0.1:%d?master_set=crawl", w.Port)
-	mustWork(t, opened(t, url, &Options{Delay: 10 * time.Second, TLS: &tls.Config{RootCAs: roots}}))
+	mustWork(t, opened(t, url, &Options{Timeout: 10 * time.Second, TLS: &tls.Config{RootCAs: roots}}))
 }
 
 // An operator makes primary and replica change places, which closes connections. The store goes

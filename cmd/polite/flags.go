@@ -195,7 +195,7 @@ func openStore(where string) (cache.Store, func() error, error) {
 	case where == "":
 		return nil, func() error { return nil }, nil
 	case isURL && (strings.HasPrefix(scheme, "redis") || strings.HasPrefix(scheme, "valkey") || scheme == "unix"):
-		s, err := redis.Open(where, &redis.Options{Delay: redisTimeout})
+		s, err := redis.Open(where, &redis.Options{Timeout: redisTimeout})
 		if err != nil {
 			return nil, nil, err
 		}

@@ -88,7 +88,7 @@ func run(out io.Writer) error {
 func member(out io.Writer, name, server, addr string) error {
 	// Here the server and all processes share one machine, which may be busy. If the
 	// server has its own machine, the default of 300 ms is enough.
-	store, err := redis.Open("redis://"+server, &redis.Options{Delay: 2 * time.Second})
+	store, err := redis.Open("redis://"+server, &redis.Options{Timeout: 2 * time.Second})
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ type result struct {
 func handle(ctx context.Context, page, server string, base http.RoundTripper) (result, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second) // the function's deadline
 	defer cancel()
-	store, err := redis.Open("redis://"+server, &redis.Options{Delay: 2 * time.Second})
+	store, err := redis.Open("redis://"+server, &redis.Options{Timeout: 2 * time.Second})
 	if err != nil {
 		return result{}, err
 	}

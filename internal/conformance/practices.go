@@ -64,7 +64,7 @@ func practices() []practiceSection {
 		}},
 		{"The normal operation of a site", []practice{
 			{"MUST", "Crawler operators MUST ensure that their crawlers are equipped with back-out logic that relies on at least the standard signals defined by {{Section 15.6 of HTTP-SEMANTICS}}",
-				"pauses a host after 429, 503, 509 and 529 and after any error with a Retry-After, gives it a rest after other failures in a row, and sends one request to see whether it is back; `Limits.Adapt` makes the gap longer when answers take longer",
+				"pauses a host after 429, 503, 509 and 529 and after any error with a Retry-After, gives it a rest after other failures in a row, and sends one request to see whether it is back",
 				"", []string{"fetcher/6/pause_holds_for_requests_of_the_transport"}},
 			{"SHOULD", "crawlers SHOULD log already visited URLs, the number of requests sent to each resource, and the respective HTTP status codes in the responses",
 				"`Options.Trace` and `Options.Logger` see each decision and each fetch of robots.txt", "remember the URLs that you have visited", nil},

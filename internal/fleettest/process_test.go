@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/redistest"
@@ -148,4 +149,14 @@ func must(s string) *url.URL {
 		panic(err)
 	}
 	return u
+}
+
+// await returns when ok returns true.
+func await(t *testing.T, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(2 * time.Minute); !ok(); <-time.After(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("what was waited for has not happened in two minutes")
+		}
+	}
 }

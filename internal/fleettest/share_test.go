@@ -63,7 +63,7 @@ func (o toOrigin) RoundTrip(req *http.Request) (*http.Response, error) {
 func TestSharer(t *testing.T) {
 	var k task
 	readOrder(t, &k)
-	store, err := redis.Open(k.Store, &redis.Options{Delay: 10 * time.Second})
+	store, err := redis.Open(k.Store, &redis.Options{Timeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

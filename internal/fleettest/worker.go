@@ -97,7 +97,7 @@ func (j *Job) run() error {
 	w := &worker{}
 	o := &fetcher.Options{Base: &toWeb{j: j}, Pace: &j.Limits, Trace: &fetcher.Trace{Fleet: w.report}}
 	if j.Store != "" {
-		s, err := redis.Open(j.Store, &redis.Options{Delay: cmp.Or(j.Timeout, 10*time.Second)})
+		s, err := redis.Open(j.Store, &redis.Options{Timeout: cmp.Or(j.Timeout, 10*time.Second)})
 		if err != nil {
 			return err
 		}
