@@ -700,6 +700,44 @@ func TestFleetDivide(t *testing.T) {
 	})
 }
 
+// Scopes cost a fleet little speed: four processes crawl ten hosts, each in one of two domains, and
+// all in one scope.
+func TestFleetNestedScopes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer stop()
+		var s site
+		var wg sync.WaitGroup
+		for who, p := range fleet(t, 4, pace.Limits{Parallel: 1}, pace.Options{}) {
+			p.way.there = 5 * ms
+			for i := range 10 {
+				scopes := []pace.Scope{
+					{Key: "domain" + strconv.Itoa(i%2), Limits: pace.Limits{Gap: 20 * ms, Parallel: 4}},
+					{Key: "all", Limits: pace.Limits{Parallel: 4}},
+				}
+				wg.Go(func() {
+					for {
+						turn, err := p.Wait(ctx, "host"+strconv.Itoa(i), 0, scopes...)
+						if err != nil {
+							return
+						}
+						s.visit(who, turn, 100*ms)
+					}
+				})
+			}
+		}
+		wg.Wait()
+		share, who := float64(len(s.starts))/40/300, map[int]int{}
+		for _, start := range s.starts {
+			who[start.who]++
+		}
+		t.Logf("%.1f %%, by process %v", 100*share, who)
+		if share < .8 || share > 1.01 || len(who) < 4 {
+			t.Errorf("6.1/nested_scopes: %.1f %% of what the limits permit, by process %v; want 80 %%, of four", 100*share, who)
+		}
+	})
+}
+
 // A scopeFleet is what the sites of a fleet see, by authority and by Key.
 type scopeFleet struct {
 	t      *testing.T

@@ -38,8 +38,9 @@ const (
 	idleTime  = 2 * time.Second
 	idleGrace = 50 * time.Millisecond
 
-	minQuantum = time.Second
-	maxQuantum = 30 * time.Second
+	minQuantum  = time.Second
+	maxQuantum  = 30 * time.Second
+	maxPatience = 10 * time.Second
 )
 
 // A phase is a state of a lease.
@@ -202,7 +203,7 @@ func (h *host) givesBack(now instant) (yes bool, again instant) {
 	switch {
 	case l.outage.away, !idle && !l.wanted:
 		return false, l.next
-	case h.starts.flying == 0 && h.drains(now):
+	case h.starts.flying == 0 && l.wanted && (h.drains(now) || lackingScope(l.behind, now) != nil):
 		return true, now
 	case idle && l.wanted:
 		at = l.used + idleGrace
@@ -210,8 +211,6 @@ func (h *host) givesBack(now instant) (yes bool, again instant) {
 		at = l.used + idleTime
 	case l.first > never: // look again at each end of a quantum
 		return false, l.first + ((now-l.first)/q+1)*q
-	case lackingScope(l.behind, now) != nil:
-		return true, now
 	default:
 		at = max(l.began, h.dueAfter(h.ownGap).at) + l.patience
 	}
@@ -330,7 +329,7 @@ func (p *Pacer) keep(h *host) {
 func (p *Pacer) giveBack(h *host) {
 	l, s := h.lease, h.state(p.now())
 	if l.phase == held && l.first == never {
-		l.patience = min(2*l.patience, maxQuantum)
+		l.patience = min(2*l.patience, max(maxPatience, h.quantum()))
 	}
 	l.phase = returned
 	p.call(h, func(ctx context.Context) (Lease, error) {
