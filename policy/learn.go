@@ -58,7 +58,7 @@ func (p *Profile) newStep(old *Record, a *Attempt) step {
 	a.normalize()
 	now := nanos(a.Received)
 	s := step{p: p, old: old, a: a, began: nanos(a.Sent), now: now, learnt: now}
-	if old != nil && old.learnt >= now && !p.future(old.learnt+1, now) {
+	if old != nil && old.learnt >= now && !old.fromFuture(now) {
 		s.learnt = old.learnt + 1
 		if s.began == now && old.learnt < now+int64(clockGrain) {
 			s.began = s.learnt
