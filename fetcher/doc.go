@@ -53,7 +53,8 @@
 //   - 2xx: the rules in it, for as long as its header says, between a minute and
 //     a day. Everything is allowed if there is none.
 //   - 301, 302, 303, 307, 308: the rules at the end of up to five redirects. With
-//     more redirects, or in a loop, everything is allowed.
+//     more redirects, or in a loop, everything is allowed. If a single redirect leads
+//     to the /robots.txt of another authority, the answer is kept for that authority, too.
 //   - 404 and 410: no file, everything is allowed.
 //   - 407, 408, 421, 425, 429, 5xx, no answer, or a broken or unreadable answer: the
 //     cached copy governs, even after it has expired. Without a copy everything is

@@ -56,7 +56,7 @@ func (e *engine) joinFlight(ctx context.Context, v *visit, force bool) error {
 			if r.Err != nil {
 				return fmt.Errorf("fetcher: fetching robots.txt of %s: %w", key, r.Err)
 			}
-			if f := r.Val.(*flight); f.fetched || !force {
+			if f := r.Val.(*flight); f.rec != nil && (f.fetched || !force) {
 				v.rec, v.beganFlight = f.rec, mine
 				return nil
 			}
@@ -144,14 +144,18 @@ func (e *engine) fetchFile(f *flight, rec *policy.Record) (*policy.Record, error
 				break
 			}
 		}
-		a := e.attempt(f, rec, turn, trip, failed)
+		a, sent := e.attempt(f, rec, turn, trip, failed)
 		if e.opts.PageEgress && len(a.Hops) == 0 && errors.As(a.Err, &refused) {
 			return nil, refused
 		}
 		rec = e.learn(f, rec, a)
-		if !rec.Due(a.Received) {
-			break
+		if rec.Due(a.Received) {
+			continue
 		}
+		if key, target, ok := e.targetAttempt(a, sent); ok && rec.State(a.Received).Access != policy.Unreachable {
+			e.learnTarget(key, target)
+		}
+		break
 	}
 	if merged := e.storage.save(f, rec); merged != rec {
 		rec = e.remember(f, merged)
@@ -193,14 +197,15 @@ func (e *engine) newTrip(key string) (*egress.Trip, error) {
 
 // attempt makes the requests of one fetch within Options.Timeout, which begins with
 // the host's turn. If err is not nil, no request is made and err is the failure of the fetch.
-// A panic in the base or in a function of the options is a failure of the fetch, too.
-func (e *engine) attempt(f *flight, old *policy.Record, turn pace.Turn, trip *egress.Trip, err error) policy.Attempt {
+// A panic in the base or in a function of the options is a failure of the fetch, too. sent is when
+// the last request was made.
+func (e *engine) attempt(f *flight, old *policy.Record, turn pace.Turn, trip *egress.Trip, err error) (a policy.Attempt, sent time.Time) {
 	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
 	defer cancel()
-	a := policy.Attempt{Robots: f.key + robotsPath, Sent: time.Now()}
+	a = policy.Attempt{Robots: f.key + robotsPath, Sent: time.Now()}
+	r := &retrieval{engine: e, ctx: ctx, key: f.key, old: old, turn: turn, trip: trip}
 	if err == nil {
 		err = callBounded(context.Background(), e.watch.log, func() error {
-			r := &retrieval{engine: e, ctx: ctx, key: f.key, old: old, turn: turn, trip: trip}
 			r.retrieve(&a)
 			r.probe(&a)
 			return nil
@@ -211,5 +216,5 @@ func (e *engine) attempt(f *flight, old *policy.Record, turn pace.Turn, trip *eg
 		a.Err, a.Body = classify(ctx, err), nil
 	}
 	a.Received = time.Now()
-	return a
+	return a, r.sent
 }

@@ -99,6 +99,7 @@ func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
 	t.made++
 	e.watch.counts.requests.Add(1)
 	start := time.Now()
+	t.retrieval.sent = start
 	t.clear()
 	if err = t.try(req, turn); err != nil {
 		f := classify(t.retrieval.ctx, err)

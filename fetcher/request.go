@@ -147,7 +147,7 @@ func (t *Transport) send(req, sent *http.Request, key string) (*http.Response, e
 		}
 		sent.Header = make(http.Header, len(req.Header)+1)
 		maps.Copy(sent.Header, req.Header)
-		sent.Header["User-Agent"] = []string{e.agent}
+		sent.Header["User-Agent"] = e.agentLine
 	} else if len(agent) > 0 && agent[0] != e.agent {
 		t.checkAgent(agent[0])
 	}

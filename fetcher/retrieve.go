@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/rfc9309/polite/internal/egress"
 	"github.com/rfc9309/polite/internal/field"
@@ -26,6 +27,7 @@ type retrieval struct {
 	old    *policy.Record  // gives the validators; may be nil
 	turn   pace.Turn       // for the next request; zero if it must wait for its turn
 	trip   *egress.Trip    // sends the requests, and applies the address rule to redirects
+	sent   time.Time       // when the last request was made
 }
 
 // retrieve requests the file, follows its redirects, and fills a with the result (RFC

@@ -45,7 +45,8 @@ type Trace struct {
 
 	// Fetched gets every fetch and the record learnt from it, which is already in
 	// force. The attempt, its headers and its body must not be changed, and the body
-	// must not be kept: copy it. With the text and the times Learn and Decide give the
+	// must not be kept: copy it. A file that a redirect led to is reported twice if it is
+	// also kept for its own authority: once for each. With the text and the times Learn and Decide give the
 	// same decisions again.
 	Fetched func(policy.Attempt, *policy.Record)
 

@@ -120,7 +120,7 @@ type Stats struct {
 	Disallowed int64 `json:"disallowed"`
 	Deferred   int64 `json:"deferred"`
 
-	Retrievals  int64 `json:"retrievals"`  // fetches of robots.txt, each with all its hops
+	Retrievals  int64 `json:"retrievals"`  // fetches of robots.txt, each with all its hops; a fetch that gave two authorities a file counts for both
 	Requests    int64 `json:"requests"`    // requests made for them, each try by itself
 	Renewed     int64 `json:"renewed"`     // fetches answered 304
 	Unreachable int64 `json:"unreachable"` // fetches that left robots.txt unreachable (RFC 9309, section 2.3.1.4)
@@ -154,17 +154,18 @@ func (t *Transport) Hosts() iter.Seq[pace.HostStatus] { return t.engine.pacer.Ho
 // engine is what the Transports of one New share, whatever their token. It owns the memory,
 // the calls of the store, the pacer and the flights.
 type engine struct {
-	agent    string
-	opts     Options // with the defaults filled in
-	memory   *memory
-	storage  *storage
-	network  *egress.Network
-	pacer    *pace.Pacer
-	watch    *observer
-	unclosed unclosedBodies
-	flights  singleflight.Group
-	inFlight sync.Map // of *flight by authority: the flights that have not ended
-	fastPath bool     // nobody sees why RoundTrip allows a request
+	agent     string
+	agentLine []string // the User-Agent of pages that have none; never changed
+	opts      Options  // with the defaults filled in
+	memory    *memory
+	storage   *storage
+	network   *egress.Network
+	pacer     *pace.Pacer
+	watch     *observer
+	unclosed  unclosedBodies
+	flights   singleflight.Group
+	inFlight  sync.Map // of *flight by authority: the flights that have not ended
+	fastPath  bool     // nobody sees why RoundTrip allows a request
 
 	idleReported atomic.Bool // by reportIdle
 }
@@ -172,7 +173,7 @@ type engine struct {
 // newEngine returns an engine with the defaults of the options filled in.
 func newEngine(agent string, o Options) (*engine, error) {
 	e := &engine{
-		agent: agent, opts: o, watch: newObserver(o.Trace, o.Logger),
+		agent: agent, agentLine: []string{agent}, opts: o, watch: newObserver(o.Trace, o.Logger),
 		fastPath: o.Override == nil && !o.PageEgress && (o.Trace == nil || o.Trace.Decided == nil),
 	}
 	if o.Scopes == nil {
