@@ -261,7 +261,7 @@ func (g *Group) readyIndex(size int) *index {
 	if x != nil || n <= fewRules || !g.asked.Swap(true) && int64(n)*int64(size) <= manySteps {
 		return x
 	}
-	g.index.CompareAndSwap(nil, newIndex(&g.rules, fewCandidates))
+	g.index.CompareAndSwap(nil, newIndex(&g.rules))
 	return g.index.Load()
 }
 

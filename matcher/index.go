@@ -9,23 +9,18 @@ import (
 // This file finds the rule that decides among many, in a time that hardly grows with
 // their number: RFC 9309, section 2.2.2.
 //
-// A pattern is cut at its stars into a head, which begins the target, and pieces, each
-// of which stands somewhere after the part before it. A rule without pieces is found by its
-// literal: see dictionary. A rule with pieces can only match if the target has all of them.
-// So it is filed under its rarest piece, and is a candidate only if the target has that piece
-// and begins with the head.
+// A pattern is cut at its stars into a head, which begins the target, and pieces, each of which
+// occurs somewhere after the part before it. A rule without pieces is found by its literal: see
+// dictionary. A rule with pieces matches only if the target has all of them. So it is filed under
+// its rarest piece, and is a candidate only if the target has that piece and begins with the head.
 
 // An index finds the rule that decides.
 type index struct {
-	rules      *rules
-	few        int         // fewCandidates; tests set another number
-	literals   dictionary  // the literals of the rules without pieces
-	plain      []int32     // by number of the literal: number of the rule
-	pieces     dictionary  // the different pieces of all rules
-	spans      []span      // by number of the piece: where it is in the text of the rules
-	firstFiled []int32     // by number of the piece: the first of the rules that are filed under it, or -1
-	pieceOf    []int32     // the numbers of the pieces of each rule in filed, rule after rule
-	filed      []filedRule // the rules with pieces
+	rules    *rules
+	literals dictionary  // the literals of the rules without pieces; the value is the number of the rule
+	pieces   dictionary  // the different pieces of all rules; the value is the first rule filed under the piece, or -1
+	pieceOf  []int32     // the numbers of the pieces of each rule in filed, rule after rule
+	filed    []filedRule // the rules with pieces
 }
 
 // A filedRule is a rule with pieces.
@@ -36,38 +31,32 @@ type filedRule struct {
 	next     int32 // the next rule filed under the same piece, or -1
 }
 
-// newIndex returns an index of s. few is fewCandidates; tests give another number.
-func newIndex(s *rules, few int) *index {
-	x := &index{rules: s, few: few}
-	var literals, pieces []span
+// newIndex returns an index of s.
+func newIndex(s *rules) *index {
+	x := &index{rules: s}
+	var literals, pieces []word
 	for i := range s.list {
-		r := &s.list[i]
-		rest, begin := s.literal(int32(i)), r.begin
+		r, literal := &s.list[i], s.literal(int32(i))
 		if !r.starred() {
-			literals = append(literals, span{begin, begin + int32(len(rest)), int32(i)})
+			literals = append(literals, word{r.begin, r.begin + int32(len(literal)), int32(i)})
 			continue
 		}
-		if pieces == nil {
-			pieces = make([]span, 0, strings.Count(s.text[begin:], "*")) // each piece follows a star
-		}
-		part := until(rest, '*')
-		filed := filedRule{number: int32(i), head: int32(len(part)), from: int32(len(pieces))}
-		for len(part) < len(rest) {
-			begin, rest = begin+int32(len(part))+1, rest[len(part)+1:]
-			if part = until(rest, '*'); part != "" {
-				pieces = append(pieces, span{begin, begin + int32(len(part)), int32(len(pieces))})
+		head, rest, _ := strings.Cut(literal, "*")
+		filed := filedRule{number: int32(i), head: int32(len(head)), from: int32(len(pieces))}
+		begin := r.begin + filed.head + 1
+		for piece := range strings.SplitSeq(rest, "*") {
+			end := begin + int32(len(piece))
+			if piece != "" {
+				pieces = append(pieces, word{begin, end, int32(len(pieces))})
 			}
+			begin = end + 1
 		}
 		filed.to = int32(len(pieces))
 		x.filed = append(x.filed, filed)
 	}
 	x.filed = slices.Clone(x.filed) // without spare memory
-	sortSpans(s.text, literals, make([]span, len(literals)), 0)
-	x.plain = make([]int32, len(literals))
-	for i, k := range literals {
-		x.plain[i] = k.number
-	}
-	x.literals = newDictionary(len(literals), func(i int32) string { return s.literal(x.plain[i]) })
+	sortWords(s.text, literals)
+	x.literals = newDictionary(s.text, slices.Clone(literals))
 	if len(pieces) > 0 {
 		x.addPieces(pieces)
 		x.fileRules()
@@ -75,31 +64,30 @@ func newIndex(s *rules, few int) *index {
 	return x
 }
 
-// addPieces adds the pieces of the rules.
-func (x *index) addPieces(list []span) {
-	s := x.rules
-	sortSpans(s.text, list, make([]span, len(list)), 0)
-	x.pieceOf = make([]int32, len(list))
-	different := list[:0]
-	for _, k := range list {
-		if n := len(different); n == 0 || k.in(s.text) != different[n-1].in(s.text) {
-			different = append(different, k)
+// addPieces adds the pieces of the rules. The value of each is its place in pieceOf.
+func (x *index) addPieces(pieces []word) {
+	text := x.rules.text
+	sortWords(text, pieces)
+	x.pieceOf = make([]int32, len(pieces))
+	different := pieces[:0]
+	for _, w := range pieces {
+		n := len(different)
+		if n == 0 || text[w.begin:w.end] != text[different[n-1].begin:different[n-1].end] {
+			different = append(different, word{w.begin, w.end, -1})
+			n++
 		}
-		x.pieceOf[k.number] = int32(len(different) - 1)
+		x.pieceOf[w.value] = int32(n - 1)
 	}
-	x.spans = slices.Clone(different)
-	x.pieces = newDictionary(len(x.spans), func(i int32) string { return x.spans[i].in(s.text) })
+	x.pieces = newDictionary(text, slices.Clone(different))
 	x.pieces.setStarts()
-	x.pieces.setJumps()
 }
 
 // fileRules files each rule with pieces under its rarest piece.
 func (x *index) fileRules() {
-	uses := make([]int32, len(x.spans)) // by number of the piece: how often it is in rules
+	uses := make([]int32, len(x.pieces.words)) // by number of the piece: how often it is in rules
 	for _, p := range x.pieceOf {
 		uses[p]++
 	}
-	x.firstFiled = slices.Repeat([]int32{-1}, len(uses))
 	for i := range x.filed {
 		r := &x.filed[i]
 		rarest := x.pieceOf[r.from]
@@ -108,7 +96,8 @@ func (x *index) fileRules() {
 				rarest = p
 			}
 		}
-		r.next, x.firstFiled[rarest] = x.firstFiled[rarest], int32(i)
+		w := &x.pieces.words[rarest]
+		r.next, w.value = w.value, int32(i)
 	}
 }
 
@@ -124,8 +113,8 @@ func (x *index) best(t, q string) int32 {
 // bestOf returns the number of the rule that decides on t, among the rule best and the rules
 // for which sees returns true.
 func (x *index) bestOf(t string, best int32, sees func(*rule) bool) int32 {
-	for i := x.literals.longestPrefix(t); i >= 0; i = x.literals.prefix[i] {
-		n := x.plain[i]
+	for i := x.literals.longestPrefix(t); i >= 0; i = x.literals.parent[i] {
+		n := x.literals.words[i].value
 		r := &x.rules.list[n]
 		if r.anchored() && len(x.literals.word(i)) < len(t) || !sees(r) {
 			continue
@@ -141,7 +130,7 @@ func (x *index) bestOf(t string, best int32, sees func(*rule) bool) int32 {
 }
 
 // bestFiled is bestOf for the rules with pieces. Its candidates are the rules filed under the
-// pieces that stand in t: the pieces found, and the pieces that those begin with.
+// pieces that occur in t, which are the longest piece at each place and its ancestors.
 func (x *index) bestFiled(t string, best int32, sees func(*rule) bool) int32 {
 	var foundBuf [usualTarget]foundPiece // at most one for each byte of t
 	found := x.pieces.appendFound(foundBuf[:0], t)
@@ -153,15 +142,15 @@ func (x *index) bestFiled(t string, best int32, sees func(*rule) bool) int32 {
 	candidates := candidatesBuf[:0]
 	last := int32(-1) // the piece found before
 	for _, f := range found {
-		// All pieces that sort between f.piece and a prefix of f.piece have that prefix, too. So if
-		// the prefix does not sort after last, it is last or a prefix of last, and was tried.
-		for i := f.piece; i > last; i = x.pieces.prefix[i] {
+		// found is sorted: an ancestor at or before last is last or an ancestor of last, and its rules
+		// are candidates already.
+		for i := f.piece; i > last; i = x.pieces.parent[i] {
 			candidates = x.appendFiled(candidates, i, t, best, sees)
 		}
 		last = f.piece
 	}
 	var p *places
-	if len(candidates) > x.few {
+	if len(candidates) > fewCandidates {
 		p = newPlaces(x, slices.Clone(found), len(t)) // the clone lets foundBuf stay on the stack
 	}
 	for _, c := range candidates {
@@ -173,11 +162,11 @@ func (x *index) bestFiled(t string, best int32, sees func(*rule) bool) int32 {
 	return best
 }
 
-// A foundPiece is the number of a piece, and a place in a target where it stands.
+// A foundPiece is the number of a piece, and a place in a target where it occurs.
 type foundPiece struct{ piece, place int32 }
 
-// appendFound appends for each place in t the number of the longest piece that stands
-// there, if there is one, and the place.
+// appendFound appends, for each place in t where a word occurs, the longest such word and the
+// place. The last place comes first.
 func (d *dictionary) appendFound(found []foundPiece, t string) []foundPiece {
 	next := byte(0)
 	for i := len(t) - 1; i >= 0; i-- {
@@ -198,7 +187,7 @@ const fewCandidates = 64
 // appendFiled appends the rules that are filed under a piece, outrank best, and have a
 // head that t begins with, if sees returns true for them.
 func (x *index) appendFiled(list []int32, piece int32, t string, best int32, sees func(*rule) bool) []int32 {
-	for i := x.firstFiled[piece]; i >= 0; i = x.filed[i].next {
+	for i := x.pieces.words[piece].value; i >= 0; i = x.filed[i].next {
 		r := &x.filed[i]
 		head := x.rules.pattern(r.number)[:r.head]
 		if x.rules.outranks(r.number, best) && strings.HasPrefix(t, head) && sees(&x.rules.list[r.number]) {
@@ -208,9 +197,9 @@ func (x *index) appendFiled(list []int32, piece int32, t string, best int32, see
 	return list
 }
 
-// matches reports whether a rule matches t, which begins with its head. p has the places of
-// all pieces in t; if it is nil, they are searched for. The invariant of matchStars holds
-// here, too.
+// matches reports whether a rule matches t, which begins with the head of the rule. p has the
+// places of all pieces in t. If p is nil, matches searches t for the pieces. The invariant of
+// matchStars holds here.
 func (x *index) matches(r *filedRule, t string, p *places) bool {
 	if p == nil {
 		return x.rules.matches(r.number, t)
@@ -244,14 +233,13 @@ func (s *rules) size(x *index) int {
 	n := len(s.text) + bytesOf(s.list)
 	switch {
 	case x != nil:
-		n += int(unsafe.Sizeof(*x)) + x.literals.size() + bytesOf(x.plain) + x.pieces.size()
-		n += bytesOf(x.spans) + bytesOf(x.firstFiled) + bytesOf(x.pieceOf) + bytesOf(x.filed)
+		n += int(unsafe.Sizeof(*x)) + x.literals.size() + x.pieces.size() + bytesOf(x.pieceOf) + bytesOf(x.filed)
 	case len(s.list) > fewRules:
 		n += int(unsafe.Sizeof(*x))
 		for i := range s.list {
-			n += 8/keyEvery + 4 + 4  // key, prefix, plain or firstFiled
-			if s.list[i].starred() { // most of them have one piece
-				n += int(unsafe.Sizeof(filedRule{})+unsafe.Sizeof(span{})) + 4 + 4 // jumps and pieceOf, too
+			n += int(unsafe.Sizeof(word{})) + 4 // parent, too
+			if s.list[i].starred() {            // most of them have one piece
+				n += int(unsafe.Sizeof(filedRule{})) + 4 // pieceOf, too
 			}
 		}
 	}

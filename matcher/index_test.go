@@ -2,7 +2,6 @@ package matcher
 
 import (
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -26,7 +25,7 @@ func TestIndex(t *testing.T) {
 			robots += r.pick("", "", "b", "$", "*", "*$") + "\n"
 		}
 		f := Parse([]byte(robots), Dialect{})
-		unsorted, sorted := f.choose("bot"), indexedGroups(f, "bot")
+		unsorted, sorted := f.choose("bot"), indexedGroup(f, "bot")
 		for range 40 {
 			target := "/" + r.text(r.IntN(200), of) + r.pick("", "b"+r.text(r.IntN(200), of)) + r.pick("", "", "?%2F"+r.text(r.IntN(80), of))
 			unsorted.asked.Store(false) // the rules are not sorted for the first question
@@ -34,36 +33,13 @@ func TestIndex(t *testing.T) {
 			if len(want.Rule.Pattern) > 4 {
 				hits++
 			}
-			for _, g := range sorted {
-				if got := g.Match(target); got != want {
-					t.Fatalf("file %q target %q\nsorted   %+v\nunsorted %+v", robots, target, got, want)
-				}
+			if got := sorted.Match(target); got != want {
+				t.Fatalf("file %q target %q\nsorted   %+v\nunsorted %+v", robots, target, got, want)
 			}
 		}
 	}
 	if t.Logf("%d of 8000 targets matched a rule of more than 4 bytes", hits); hits < 1000 || hits > 7900 {
 		t.Error("too few or too many to test anything")
-	}
-}
-
-// TestSortSpans compares the order of spans with the order of their texts.
-func TestSortSpans(t *testing.T) {
-	r := random{rand.New(rand.NewPCG(9, 10))}
-	for range 100 {
-		text := r.text(100, r.pick("a", "ab", "a*c", "\x00\xFF"))
-		list := make([]span, r.IntN(200))
-		for i := range list {
-			begin := r.Int32N(100)
-			list[i] = span{begin, begin + r.Int32N(101-begin), int32(i)}
-		}
-		got := slices.Clone(list)
-		sortSpans(text, got, make([]span, len(got)), 0)
-		for i, k := range got {
-			if k != list[k.number] || i > 0 && got[i-1].in(text) > k.in(text) {
-				t.Fatalf("text %q list %v\ngot %v, not sorted at %d", text, list, got, i)
-			}
-			list[k.number].number = -1 // it is there once
-		}
 	}
 }
 

@@ -98,14 +98,12 @@ func (s *site) checkURL(t *testing.T, f *File, token, target string) {
 // another.
 func (s *site) sorted(t *testing.T, f *File) {
 	t.Helper()
-	unsorted, sorted := f.choose("*"), indexedGroups(f, "*")
+	unsorted, sorted := f.choose("*"), indexedGroup(f, "*")
 	for _, target := range s.urls {
 		unsorted.asked.Store(false) // the rules are not sorted for the first question
 		want := unsorted.Match(target)
-		for _, g := range sorted {
-			if got := g.Match(target); got != want {
-				t.Errorf("file %s target %s\nsorted   %+v\nunsorted %+v", s.id, target, got, want)
-			}
+		if got := sorted.Match(target); got != want {
+			t.Errorf("file %s target %s\nsorted   %+v\nunsorted %+v", s.id, target, got, want)
 		}
 	}
 }
