@@ -8,23 +8,18 @@ import (
 // This file finds the request target in a URL: RFC 9309, section 2.2.2, and RFC
 // 3986, section 3.
 
-// MatchURL is as [File.Match] on the request target that net/http sends for u. A
+// MatchURL is [File.Match] on the request target that net/http sends for u. A
 // path without a leading slash gets one. Once f has the group of the token, MatchURL
 // allocates nothing unless net/url has to decode or encode the path, or the target is
 // very long.
 func (f *File) MatchURL(token string, u *url.URL) Match { return f.Group(token).MatchURL(u) }
 
-// MatchURL is as [Group.Match] on the request target that net/http sends for u. A
+// MatchURL is [Group.Match] on the request target that net/http sends for u. A
 // path without a leading slash gets one.
 func (g *Group) MatchURL(u *url.URL) Match { return g.match(g.ruleForURL(u)) }
 
-// AllowsURL is MatchURL(u).Allowed. It makes no Match, which saves 12 ns, a fifth of the time.
-func (g *Group) AllowsURL(u *url.URL) bool {
-	i := g.ruleForURL(u)
-	return i < 0 || g.rules.list[i].allow
-}
-
-// ruleForURL is ruleFor for the request target of u.
+// ruleForURL is ruleFor for the request target of u. A path and a query that no normal form changes
+// are matched as they are, which saves a tenth of the time in real files.
 func (g *Group) ruleForURL(u *url.URL) int32 {
 	if u.Opaque != "" {
 		return g.ruleFor(u.RequestURI())
