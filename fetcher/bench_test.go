@@ -185,6 +185,7 @@ func TestPagesAllocate(t *testing.T) {
 		want   float64
 	}{
 		{"unpaced", pace.Unlimited(), true, 0},
+		{"unpaced_without_a_name", pace.Unlimited(), true, 3},
 		{"paced", &pace.Limits{Parallel: 1, Gap: 1}, false, 4},
 		{"with_a_context_that_can_end", &pace.Limits{Parallel: 1}, true, 7},
 	} {
@@ -193,6 +194,9 @@ func TestPagesAllocate(t *testing.T) {
 			base := &stub{robots: ruled(13), page: http.Response{StatusCode: 200, Header: http.Header{}}}
 			tr := newTransport(t, &fetcher.Options{Base: base, Pace: test.limits})
 			req := &http.Request{Method: "GET", URL: must(site + "/page"), Header: http.Header{"User-Agent": {agent}}}
+			if test.name == "unpaced_without_a_name" {
+				delete(req.Header, "User-Agent")
+			}
 			if test.ends {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -208,4 +209,19 @@ func TestTooFewIdleConnections(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A fetch without a store and hooks takes three goroutines: one of the flight group, one that
+// the flight group is protected from, and one for the base, which may block.
+func TestGoroutinesOfAFetch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before, during := runtime.NumGoroutine(), 0
+		tr := newTransport(t, &fetcher.Options{Pace: pace.Default(), Base: roundTripper(func(r *http.Request) (*http.Response, error) {
+			during = max(during, runtime.NumGoroutine())
+			return answerOf(r, 200, http.Header{}, rules), nil
+		})})
+		if _, err := tr.Check(t.Context(), must(private)); err != nil || during-before > 3 {
+			t.Errorf("7/goroutines: got %v, %d goroutines, want 3", err, during-before)
+		}
+	})
 }

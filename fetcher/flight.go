@@ -172,7 +172,7 @@ func (e *engine) learn(f *flight, old *policy.Record, a policy.Attempt) *policy.
 	e.storage.witness.noteFetch(f.key, answered, a.Received)
 	// The file is hostile input: if Learn ever panics, the fetch counts as failed.
 	var rec *policy.Record
-	err := callBounded(context.Background(), e.watch.log, func() error { rec = e.opts.Profile.Learn(old, a); return nil })
+	err := bounded.Do(e.watch.log, func() error { rec = e.opts.Profile.Learn(old, a); return nil })
 	if err != nil {
 		a.Body, a.Err = nil, &policy.Failure{Class: policy.Body, Err: err}
 		rec = e.opts.Profile.Learn(old, a)
@@ -205,7 +205,7 @@ func (e *engine) attempt(f *flight, old *policy.Record, turn pace.Turn, trip *eg
 	a = policy.Attempt{Robots: f.key + robotsPath, Sent: time.Now()}
 	r := &retrieval{engine: e, ctx: ctx, key: f.key, old: old, turn: turn, trip: trip}
 	if err == nil {
-		err = callBounded(context.Background(), e.watch.log, func() error {
+		err = bounded.Do(e.watch.log, func() error {
 			r.retrieve(&a)
 			r.probe(&a)
 			return nil

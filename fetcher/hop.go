@@ -234,7 +234,7 @@ var errRefusing error = &policy.Failure{Class: policy.Protocol, Err: fmt.Errorf(
 // request on them. Another base may have retries of its own. A kept connection that turns
 // out to be closed does not count: net/http tries the next one.
 func (t *tries) trace(ctx context.Context, turn pace.Turn, heard *atomic.Bool, cancel context.CancelCauseFunc) *httptrace.ClientTrace {
-	var conns atomic.Int32
+	conns := new(atomic.Int32)
 	trace := t.retrieval.trip.Trace(ctx, t.url, cancel)
 	getConn, gotConn := trace.GetConn, trace.GotConn
 	trace.GetConn = func(to string) {

@@ -1,11 +1,11 @@
 package fetcher
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"time"
 
+	"github.com/rfc9309/polite/internal/bounded"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -46,7 +46,7 @@ func (e *engine) learnTarget(key string, a policy.Attempt) {
 		f.hasTurn.Store(true) // whoever joins it waits for no turn
 		e.inFlight.Store(key, f)
 		defer e.inFlight.Delete(key)
-		return f, callBounded(context.Background(), e.watch.log, func() error { e.keepTarget(f, a); return nil })
+		return f, bounded.Do(e.watch.log, func() error { e.keepTarget(f, a); return nil })
 	})
 }
 

@@ -31,6 +31,27 @@ func (p *PanicError) Error() string {
 	return "panic: " + p.Value
 }
 
+// newPanicError returns the error of a function that has panicked with x and is still on the
+// stack.
+func newPanicError(x any) *PanicError {
+	return &PanicError{Value: clean.Text(fmt.Sprint(x), maxText), Stack: string(debug.Stack())}
+}
+
+func (p *PanicError) log(l *slog.Logger) { l.Warn("panic caught", "panic", p.Value, "stack", p.Stack) }
+
+// Do runs f on the goroutine of its caller. The error is the error of f, or a *PanicError,
+// which is logged. If f ends its goroutine, that is the caller's, which ends.
+func Do(log *slog.Logger, f func() error) (err error) {
+	defer func() {
+		if x := recover(); x != nil {
+			p := newPanicError(x)
+			p.log(log)
+			err = p
+		}
+	}()
+	return f()
+}
+
 // Call runs f on a goroutine of its own and waits for it no longer than ctx. The
 // error is the error of f, the error of ctx, or a *PanicError, which is logged unless log
 // is nil.
@@ -48,7 +69,7 @@ func Call[T any](ctx context.Context, log *slog.Logger, f func(ctx context.Conte
 		r := result{err: new(PanicError)}
 		defer func() {
 			if x := recover(); x != nil {
-				r.err = &PanicError{Value: clean.Text(fmt.Sprint(x), maxText), Stack: string(debug.Stack())}
+				r.err = newPanicError(x)
 			}
 			select {
 			case done <- r:
@@ -63,7 +84,7 @@ func Call[T any](ctx context.Context, log *slog.Logger, f func(ctx context.Conte
 	select {
 	case r := <-done:
 		if p, ok := r.err.(*PanicError); ok && log != nil {
-			log.Warn("panic caught", "panic", p.Value, "stack", p.Stack)
+			p.log(log)
 		}
 		return r.value, r.err
 	case <-ctx.Done():

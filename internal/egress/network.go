@@ -262,8 +262,8 @@ func isWeb(u *url.URL) bool { return u.Scheme == "http" || u.Scheme == "https" }
 // checkHost checks the host of a URL that is about to be requested, as far as that can
 // be done without a connection. If the base does not dial, the name is resolved here,
 // although the other side may resolve it differently. A name of a local network that this
-// machine cannot resolve is refused, unless it is the trusted one.
-func (n *Network) checkHost(ctx context.Context, to *url.URL, dialled bool, trusted string) error {
+// machine cannot resolve is refused, unless it is the host of trusted, which may be nil.
+func (n *Network) checkHost(ctx context.Context, to *url.URL, dialled bool, trusted *url.URL) error {
 	host := canonical(to.Hostname())
 	_, known := literal(host)
 	if dialled && !known && (n.resolvesAll || !specialUse(host)) {
@@ -271,7 +271,7 @@ func (n *Network) checkHost(ctx context.Context, to *url.URL, dialled bool, trus
 	}
 	addrs, err := n.resolve(ctx, lookupTime, "ip", host)
 	if err != nil {
-		if specialUse(host) && host != trusted {
+		if specialUse(host) && (trusted == nil || host != canonical(trusted.Hostname())) {
 			return &RefusedError{host, errors.New("a name of a local network that this machine cannot resolve")}
 		}
 		return nil
@@ -293,7 +293,7 @@ func (n *Network) Page(req *http.Request) (*http.Response, error) {
 	case n.dials(req):
 		return n.guarded.RoundTrip(req)
 	}
-	if err := n.checkHost(req.Context(), req.URL, false, ""); err != nil {
+	if err := n.checkHost(req.Context(), req.URL, false, nil); err != nil {
 		if req.Body != nil {
 			req.Body.Close()
 		}

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"github.com/rfc9309/polite/internal/origin"
@@ -23,7 +24,7 @@ import (
 // or from one that could not be seen, the rule binds all further requests.
 type Trip struct {
 	network *Network
-	trusted string                          // host of the first request; "" if the rule binds that request
+	trusted *url.URL                        // of the first request; nil if the rule binds that request
 	bound   bool                            // the next request is bound by the rule
 	dialled bool                            // the next request is bound, and its connection is checked when it is made
 	inside  bool                            // every answer so far came from a special address
@@ -35,10 +36,10 @@ type Trip struct {
 // host is refused, as far as that is known without a connection.
 func (n *Network) Trip(ctx context.Context, first *url.URL) (*Trip, error) {
 	if !n.strict {
-		return &Trip{network: n, inside: true, trusted: canonical(first.Hostname())}, nil
+		return &Trip{network: n, inside: true, trusted: first}, nil
 	}
 	t := &Trip{network: n, bound: true, dialled: n.dialsTo(first)}
-	return t, n.checkHost(ctx, first, t.dialled, "")
+	return t, n.checkHost(ctx, first, t.dialled, nil)
 }
 
 // RoundTrip makes the next request. Its context has the hooks that Trace has returned.
@@ -62,20 +63,20 @@ func (t *Trip) Trace(ctx context.Context, target *url.URL, cancel context.Cancel
 		t.peer = new(atomic.Pointer[netip.AddrPort])
 		return new(httptrace.ClientTrace)
 	}
-	site, bound, relay, last := hostPort(target), t.bound, t.relay, new(atomic.Pointer[netip.AddrPort])
-	t.peer = last
-	var direct atomic.Bool
+	bound, relay := t.bound, t.relay
+	seen := new(struct {
+		peer   atomic.Pointer[netip.AddrPort]
+		direct atomic.Bool
+	})
+	t.peer = &seen.peer
 	return &httptrace.ClientTrace{
-		GetConn: func(to string) {
-			host, port, _ := net.SplitHostPort(to)
-			direct.Store(net.JoinHostPort(canonical(host), port) == site)
-		},
+		GetConn: func(to string) { seen.direct.Store(isSite(to, target)) },
 		GotConn: func(info httptrace.GotConnInfo) {
 			peer, ok := addrOf(info.Conn.RemoteAddr())
-			if !ok || !direct.Load() {
+			if !ok || !seen.direct.Load() {
 				return
 			}
-			last.Store(&peer)
+			seen.peer.Store(&peer)
 			if !bound || peer == relay {
 				return
 			}
@@ -133,6 +134,15 @@ func (t *Trip) answeredInside(ctx context.Context, host string) bool {
 func isHTTP2(c net.Conn) bool {
 	secure, ok := c.(interface{ ConnectionState() tls.ConnectionState })
 	return ok && secure.ConnectionState().NegotiatedProtocol == "h2"
+}
+
+// isSite reports whether to, the host and port of a connection, is what a URL names.
+func isSite(to string, target *url.URL) bool {
+	if port, ok := strings.CutPrefix(to, target.Host); ok && (port == "" || port == ":443" && target.Scheme == "https" || port == ":80" && target.Scheme == "http") {
+		return true // as nearly all are written
+	}
+	host, port, _ := net.SplitHostPort(to)
+	return net.JoinHostPort(canonical(host), port) == hostPort(target)
 }
 
 // hostPort returns the canonical host and the port that a URL names.
