@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 // belongs to the goroutine of runFlight. Others may read hasTurn and set invalidated.
 type flight struct {
 	key         string      // the authority
+	url         *url.URL    // of its robots.txt
 	force       bool        // a record from memory or from the store is not enough
 	hasTurn     atomic.Bool // the host's turn for the first request of the present fetch has come
 	invalidated atomic.Bool // Transport.Invalidate was called meanwhile
@@ -46,7 +48,7 @@ func (e *engine) joinFlight(ctx context.Context, v *visit, force bool) error {
 		// if it ends by Goexit: callBounded turns both into an error.
 		done := e.flights.DoChan(key, func() (any, error) {
 			mine = true
-			f := &flight{key: key, force: force}
+			f := &flight{key: key, url: robotsURL(key), force: force}
 			return f, callBounded(context.Background(), e.watch.log, func() error { return e.runFlight(f) })
 		})
 		select {
@@ -125,7 +127,7 @@ func (e *engine) findOrFetch(f *flight) (*policy.Record, error) {
 func (e *engine) fetchFile(f *flight, rec *policy.Record) (*policy.Record, error) {
 	f.fetched = true
 	for range 2 {
-		trip, failed := e.newTrip(f.key)
+		trip, failed := e.newTrip(f.url)
 		var refused *egress.RefusedError
 		if errors.As(failed, &refused) {
 			return nil, refused
@@ -186,13 +188,13 @@ func (e *engine) learn(f *flight, old *policy.Record, a policy.Attempt) *policy.
 // requests. Under Options.PageEgress the error is a *egress.RefusedError if the address is
 // known to be refused. Any other error is a failure of the fetch: Options.Egress panics or
 // blocks.
-func (e *engine) newTrip(key string) (*egress.Trip, error) {
+func (e *engine) newTrip(u *url.URL) (*egress.Trip, error) {
 	if !e.opts.PageEgress {
-		return e.network.Trip(context.Background(), robotsURL(key)) // checks nothing
+		return e.network.Trip(context.Background(), u) // checks nothing
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
 	defer cancel()
-	return bounded.Call(ctx, e.watch.log, func(ctx context.Context) (*egress.Trip, error) { return e.network.Trip(ctx, robotsURL(key)) }, nil)
+	return bounded.Call(ctx, e.watch.log, func(ctx context.Context) (*egress.Trip, error) { return e.network.Trip(ctx, u) }, nil)
 }
 
 // attempt makes the requests of one fetch within Options.Timeout, which begins with
@@ -203,7 +205,7 @@ func (e *engine) attempt(f *flight, old *policy.Record, turn pace.Turn, trip *eg
 	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
 	defer cancel()
 	a = policy.Attempt{Robots: f.key + robotsPath, Sent: time.Now()}
-	r := &retrieval{engine: e, ctx: ctx, key: f.key, old: old, turn: turn, trip: trip}
+	r := &retrieval{engine: e, ctx: ctx, key: f.key, url: f.url, old: old, turn: turn, trip: trip}
 	if err == nil {
 		err = bounded.Do(e.watch.log, func() error {
 			r.retrieve(&a)

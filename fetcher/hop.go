@@ -50,19 +50,16 @@ type tries struct {
 func (r *retrieval) hop(u *url.URL, a *policy.Attempt) {
 	t := &tries{retrieval: r, url: u, attempt: a}
 	t.clear()
-	req, err := retryablehttp.NewRequestWithContext(r.ctx, http.MethodGet, u.String(), nil)
-	if err == nil {
-		req.Header = r.engine.header(u, r.old)
-		client := &retryablehttp.Client{
-			HTTPClient:   &http.Client{Transport: t},
-			RetryMax:     r.engine.opts.Attempts - 1,
-			CheckRetry:   t.mayRetry,
-			Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return retryWait },
-			ErrorHandler: retryablehttp.PassthroughErrorHandler,
-		}
-		_, err = client.Do(req) //nolint:bodyclose // tries return no body
+	req := http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: r.engine.header(u, r.old)}
+	client := &retryablehttp.Client{
+		HTTPClient:   &http.Client{Transport: t},
+		RetryMax:     r.engine.opts.Attempts - 1,
+		CheckRetry:   t.mayRetry,
+		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return retryWait },
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
-	if err != nil && a.Err == nil { // no try was made: http.Client failed, or there was no turn in time
+	_, err := client.Do(&retryablehttp.Request{Request: req.WithContext(r.ctx)}) //nolint:bodyclose // tries return no body
+	if err != nil && a.Err == nil {                                              // no try was made: http.Client failed, or there was no turn in time
 		a.Err = classify(r.ctx, err)
 	}
 }

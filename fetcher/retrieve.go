@@ -24,6 +24,7 @@ type retrieval struct {
 	engine *engine
 	ctx    context.Context // ends with the time for all hops and tries
 	key    string          // the initial authority
+	url    *url.URL        // of its robots.txt
 	old    *policy.Record  // gives the validators; may be nil
 	turn   pace.Turn       // for the next request; zero if it must wait for its turn
 	trip   *egress.Trip    // sends the requests, and applies the address rule to redirects
@@ -35,7 +36,7 @@ type retrieval struct {
 // the same limit: the loop may end in a file. The rules apply to the initial authority,
 // wherever they were found. Profile.Learn says what the answer means.
 func (r *retrieval) retrieve(a *policy.Attempt) {
-	u := robotsURL(r.key)
+	u := r.url
 	for {
 		a.Served = u.String()
 		r.hop(u, a)

@@ -30,7 +30,7 @@ func (e *engine) newPacer() (*pace.Pacer, error) {
 // requests is not down. A caller need not wait as long; see turnInTime.
 func (e *engine) firstTurn(f *flight) (turn pace.Turn, err error) {
 	f.hasTurn.Store(false)
-	turn, err = e.pacer.Wait(context.Background(), f.key, 0, e.opts.Scopes(robotsURL(f.key))...)
+	turn, err = e.pacer.Wait(context.Background(), f.key, 0, e.opts.Scopes(f.url)...)
 	f.hasTurn.Store(err == nil)
 	return turn, err
 }
