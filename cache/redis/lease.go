@@ -52,28 +52,37 @@ func (s *Store) Lease(ctx context.Context, key string, ttl time.Duration) (func(
 	case !taken:
 		return nil, cache.ErrHeld
 	}
-	held, cancel := context.WithCancel(context.Background())
-	go s.renew(held, name, token, ttl) // ends with the release, or when the lease is lost
+	stop := s.renew(name, token, ttl)
 	return sync.OnceFunc(func() {
-		cancel()
+		stop()
 		s.onLease(context.Background(), renewScript, name, token, 0) // if that fails the lease expires
 	}), nil
 }
 
-// renew keeps a lease from running out until it is released, another has it or the store is closed.
-func (s *Store) renew(held context.Context, name, token string, ttl time.Duration) {
-	tick := time.NewTicker(max(ttl/3, time.Millisecond))
-	defer tick.Stop()
-	for {
-		select {
-		case <-held.Done():
-			return
-		case <-tick.C:
-		}
+// renew keeps a lease from running out until stop is called, another has it or the store is closed. It needs no
+// goroutine for most leases, which end before the first renewal.
+func (s *Store) renew(name, token string, ttl time.Duration) (stop func()) {
+	held, cancel := context.WithCancel(context.Background())
+	var mu sync.Mutex // guards timer
+	var timer *time.Timer
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(max(ttl/3, time.Millisecond), func() {
 		ours, err := s.onLease(held, renewScript, name, token, ttl)
 		if err == nil && !ours || errors.Is(err, fs.ErrClosed) {
 			return
 		}
+		mu.Lock()
+		defer mu.Unlock()
+		if held.Err() == nil {
+			timer.Reset(max(ttl/3, time.Millisecond))
+		}
+	})
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		cancel()
+		timer.Stop()
 	}
 }
 

@@ -79,11 +79,15 @@ func do[T any](ctx context.Context, l *link, command func(context.Context, rueid
 	if err := ctx.Err(); err != nil {
 		return none, err
 	}
-	if _, err := l.ready(); err != nil {
+	client, err := l.ready()
+	if err != nil {
 		return none, fmt.Errorf("redis: %w", err)
 	}
-	if err := l.breaker.Enter(time.Now()); err != nil {
-		return none, err
+	// One breaker for a cluster would keep calls from the servers that are well.
+	if client == nil || client.Mode() != rueidis.ClientModeCluster {
+		if err := l.breaker.Enter(time.Now()); err != nil {
+			return none, err
+		}
 	}
 	limited, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
