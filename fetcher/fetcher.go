@@ -87,7 +87,7 @@ type Options struct {
 	// a gap. pace.Unlimited() does not pace, which is wise for such tests, and
 	// otherwise only if something else does.
 	//
-	// If the Store has a method Pace() pace.LeaseStore, such as the Store of cache/redis, one
+	// If the Store has a method Pace() pace.Store, such as the Store of cache/redis, one
 	// process at a time of those that share it works on a host: give all of them the same
 	// limits. While Redis is away each process keeps its share of the limits; Trace.Fleet and
 	// the Logger report it, and Stats.Pace.Unshared counts the requests.

@@ -608,7 +608,7 @@ type fleetStore struct {
 	down atomic.Bool
 }
 
-func (s *fleetStore) Pace() pace.LeaseStore { return s }
+func (s *fleetStore) Pace() pace.Store { return s }
 
 func (s *fleetStore) Lease(ctx context.Context, key, process string, life time.Duration) (pace.Lease, error) {
 	if s.down.Load() {

@@ -16,10 +16,10 @@ import (
 // This file takes turns from package pace, for RoundTrip and for callers that make their own requests.
 
 // newPacer returns the pacer of this process. It shares the hosts with the fleet if the store
-// has a method that returns the pace.LeaseStore for that.
+// has a method that returns the pace.Store for that.
 func (e *engine) newPacer() (*pace.Pacer, error) {
 	o := &pace.Options{OnWait: e.watch.waited, OnDelay: e.watch.delay}
-	if s, ok := e.opts.Store.(interface{ Pace() pace.LeaseStore }); ok {
+	if s, ok := e.opts.Store.(interface{ Pace() pace.Store }); ok {
 		o.Shared, o.OnShared = s.Pace(), e.watch.fleet
 	}
 	return pace.New(*e.opts.Pace, o)

@@ -30,7 +30,7 @@ var errDown = errors.New("the store is down")
 
 // A way leads from one process to the store.
 type way struct {
-	pace.LeaseStore
+	pace.Store
 	mu    sync.Mutex
 	there time.Duration // half of the round trip
 	down  error         // every call fails at once
@@ -81,24 +81,24 @@ func sleep(d time.Duration) {
 }
 
 func (w *way) Lease(ctx context.Context, key, process string, life time.Duration) (l pace.Lease, err error) {
-	err = w.travel(ctx, "Lease", func() (err error) { l, err = w.LeaseStore.Lease(ctx, key, process, life); return })
+	err = w.travel(ctx, "Lease", func() (err error) { l, err = w.Store.Lease(ctx, key, process, life); return })
 	return l, err
 }
 
 func (w *way) Keep(ctx context.Context, key, process string, life time.Duration, s pace.State, tell bool) (l pace.Lease, err error) {
 	err = w.travel(ctx, "Keep", func() (err error) {
-		l, err = w.LeaseStore.Keep(ctx, key, process, life, s, tell)
+		l, err = w.Store.Keep(ctx, key, process, life, s, tell)
 		return
 	})
 	return l, err
 }
 
 func (w *way) Return(ctx context.Context, key, process string, s pace.State) error {
-	return w.travel(ctx, "Return", func() error { return w.LeaseStore.Return(ctx, key, process, s) })
+	return w.travel(ctx, "Return", func() error { return w.Store.Return(ctx, key, process, s) })
 }
 
 func (w *way) Notify(process string, f func(string)) (stop func()) {
-	return w.LeaseStore.Notify(process, func(key string) {
+	return w.Store.Notify(process, func(key string) {
 		w.mu.Lock()
 		there, cut := w.there, w.stuck || w.down != nil
 		w.mu.Unlock()
@@ -109,7 +109,7 @@ func (w *way) Notify(process string, f func(string)) (stop func()) {
 }
 
 func (w *way) Count(ctx context.Context, process string, life time.Duration) (n int, err error) {
-	err = w.travel(ctx, "Count", func() (err error) { n, err = w.LeaseStore.Count(ctx, process, life); return })
+	err = w.travel(ctx, "Count", func() (err error) { n, err = w.Store.Count(ctx, process, life); return })
 	return n, err
 }
 
@@ -124,7 +124,7 @@ func fleet(t *testing.T, n int, l pace.Limits, o pace.Options) (all []process) {
 	t.Cleanup(func() { time.Sleep(2 * time.Hour) }) // all calls end, in the bubble
 	store := &pacetest.Memory{}
 	for range n {
-		w := &way{LeaseStore: store, calls: map[string]int{}}
+		w := &way{Store: store, calls: map[string]int{}}
 		o.Shared = w
 		p, err := pace.New(l, &o)
 		if err != nil {

@@ -190,7 +190,7 @@ type Options struct {
 	// *redis.Store of package cache/redis. Nil is this process alone, which is not wise
 	// for a fleet that visits the same hosts. The Pacer calls it until the Pacer is garbage, and
 	// never from a goroutine of its callers.
-	Shared LeaseStore
+	Shared Store
 
 	// OnShared is called with the error when Shared fails, and with nil when it is
 	// back, in this order, on a goroutine of its own: no turn waits for it. In between,

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A LeaseStore says which process of a fleet works on a host now, and hands what is known of the
+// A Store says which process of a fleet works on a host now, and hands what is known of the
 // host from one process to the next. Use *redis.Store of package cache/redis, or write one: the
 // rest of this comment is for you, and package pace/pacetest tests what it says.
 //
@@ -30,7 +30,7 @@ import (
 //
 // A store may forget a key that nobody has or waits for, but not before the Keep of its State
 // has passed, and a minute since its latest lease ended.
-type LeaseStore interface {
+type Store interface {
 	// Lease asks for key. If nobody has the lease and no other process is first in the
 	// queue, process leaves the queue and has the lease for life from now. A process that has
 	// the lease already keeps it for life from now. Otherwise process is in the queue, at its
@@ -56,7 +56,7 @@ type LeaseStore interface {
 	Count(ctx context.Context, process string, life time.Duration) (int, error)
 }
 
-// A Lease is what a LeaseStore answers about a key.
+// A Lease is what a Store answers about a key.
 type Lease struct {
 	// Granted says that the process has the lease.
 	Granted bool

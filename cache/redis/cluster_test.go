@@ -23,6 +23,6 @@ func TestCluster(t *testing.T) {
 	}
 	t.Run("cache", func(t *testing.T) { cachetest.Run(t, func(t *testing.T) cache.Store { return fresh(t) }) })
 	t.Run("pace", func(t *testing.T) {
-		pacetest.RunLease(t, func(t *testing.T) pace.LeaseStore { return fresh(t).Pace() })
+		pacetest.Run(t, func(t *testing.T) pace.Store { return fresh(t).Pace() })
 	})
 }

@@ -12,7 +12,7 @@ import (
 // resubscribe is the rest after a subscription that failed.
 const resubscribe = time.Second
 
-// Notify implements [pace.LeaseStore]. The messages come over the connection that carries
+// Notify implements [pace.Store]. The messages come over the connection that carries
 // everything else. Those sent while the subscription is down are lost.
 func (s pacing) Notify(process string, f func(key string)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())

@@ -12,12 +12,12 @@ import (
 	"github.com/rfc9309/polite/pace"
 )
 
-// pacing is a pace.LeaseStore on a server.
+// pacing is a pace.Store on a server.
 type pacing struct{ *Store }
 
 // Pace returns the store as the one by which processes share the limits of package pace. It has
 // the prefix of s and ends with it.
-func (s *Store) Pace() pace.LeaseStore { return pacing{s} }
+func (s *Store) Pace() pace.Store { return pacing{s} }
 
 var (
 	//go:embed lease.lua
@@ -42,17 +42,17 @@ return redis.call("ZCARD", KEYS[1])
 // maxSpan bounds every span that is sent, so that the script's sums stay whole numbers.
 const maxSpan = 36 * 365 * 24 * time.Hour
 
-// Lease implements [pace.LeaseStore].
+// Lease implements [pace.Store].
 func (s pacing) Lease(ctx context.Context, key, process string, life time.Duration) (pace.Lease, error) {
 	return s.call(ctx, "lease", key, process, life, pace.State{}, false)
 }
 
-// Keep implements [pace.LeaseStore].
+// Keep implements [pace.Store].
 func (s pacing) Keep(ctx context.Context, key, process string, life time.Duration, state pace.State, tell bool) (pace.Lease, error) {
 	return s.call(ctx, "keep", key, process, life, state, tell)
 }
 
-// Return implements [pace.LeaseStore].
+// Return implements [pace.Store].
 func (s pacing) Return(ctx context.Context, key, process string, state pace.State) error {
 	_, err := s.call(ctx, "return", key, process, 0, state, false)
 	return err
@@ -108,7 +108,7 @@ func readLease(answer []rueidis.RedisMessage) (l pace.Lease, err error) {
 	}, nil
 }
 
-// Count implements [pace.LeaseStore].
+// Count implements [pace.Store].
 func (s pacing) Count(ctx context.Context, process string, life time.Duration) (int, error) {
 	n, err := do(ctx, s.link, func(ctx context.Context, c rueidis.Client) (int64, error) {
 		return countScript.Exec(ctx, c, []string{s.name("processes", "")}, []string{process, micros(life)}).AsInt64()

@@ -23,7 +23,7 @@ func TestPace(t *testing.T) {
 				t.Setenv("POLITE_REDIS_SERVER", program)
 			}
 			srv := start(t)
-			pacetest.RunLease(t, func(t *testing.T) pace.LeaseStore {
+			pacetest.Run(t, func(t *testing.T) pace.Store {
 				srv.do("FLUSHALL")
 				return opened(t, srv.url(), slow).Pace()
 			})

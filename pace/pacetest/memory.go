@@ -9,7 +9,7 @@ import (
 	"github.com/rfc9309/polite/pace"
 )
 
-// Memory is a [pace.LeaseStore] in memory, for tests of several processes in one. The zero
+// Memory is a [pace.Store] in memory, for tests of several processes in one. The zero
 // Memory is empty and ready. Its clock is that of package time, so that it can be used in a
 // bubble of package synctest.
 type Memory struct {
@@ -35,7 +35,7 @@ type place struct {
 	until   time.Time
 }
 
-// Lease implements [pace.LeaseStore].
+// Lease implements [pace.Store].
 func (m *Memory) Lease(ctx context.Context, key, process string, life time.Duration) (pace.Lease, error) {
 	return m.do(ctx, key, process, func(l *lease, now time.Time) (notify []string) {
 		until := end(now, life)
@@ -56,7 +56,7 @@ func (m *Memory) Lease(ctx context.Context, key, process string, life time.Durat
 	})
 }
 
-// Keep implements [pace.LeaseStore].
+// Keep implements [pace.Store].
 func (m *Memory) Keep(ctx context.Context, key, process string, life time.Duration, s pace.State, tell bool) (pace.Lease, error) {
 	return m.do(ctx, key, process, func(l *lease, now time.Time) (notify []string) {
 		if !l.holds(process) {
@@ -73,7 +73,7 @@ func (m *Memory) Keep(ctx context.Context, key, process string, life time.Durati
 	})
 }
 
-// Return implements [pace.LeaseStore].
+// Return implements [pace.Store].
 func (m *Memory) Return(ctx context.Context, key, process string, s pace.State) error {
 	_, err := m.do(ctx, key, process, func(l *lease, now time.Time) []string {
 		if l.holds(process) {
@@ -166,7 +166,7 @@ func (l *lease) answer(process string, now time.Time) pace.Lease {
 	return a
 }
 
-// Notify implements [pace.LeaseStore].
+// Notify implements [pace.Store].
 func (m *Memory) Notify(process string, f func(key string)) (stop func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -181,7 +181,7 @@ func (m *Memory) Notify(process string, f func(key string)) (stop func()) {
 	}
 }
 
-// Count implements [pace.LeaseStore].
+// Count implements [pace.Store].
 func (m *Memory) Count(ctx context.Context, process string, life time.Duration) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err

@@ -1,3 +1,20 @@
+// Package pacetest tests a [pace.Store] against every promise of package pace.
+//
+//	func TestStore(t *testing.T) {
+//		pacetest.Run(t, func(t *testing.T) pace.Store {
+//			store, err := mystore.Open("mystore://localhost")
+//			if err != nil {
+//				t.Fatal(err)
+//			}
+//			t.Cleanup(func() { store.Close() })
+//			return store
+//		})
+//	}
+//
+// Each failure is a sentence that says which promise the store broke. A process that is
+// killed, stopped or cut off is one whose calls end, come late, or get no answer; so the
+// tests need only one process. They use the clock of the store, and take some seconds of
+// real time.
 package pacetest
 
 import (
@@ -17,48 +34,48 @@ const (
 	short = 200 * time.Millisecond
 )
 
-// RunLease runs the tests as subtests of t. Each subtest calls open, which returns a store
+// Run runs the tests as subtests of t. Each subtest calls open, which returns a store
 // without the keys of earlier subtests and closes it with t.Cleanup.
-func RunLease(t *testing.T, open func(t *testing.T) pace.LeaseStore) {
-	for _, p := range leasePromises {
-		t.Run(p.name, func(t *testing.T) { p.test(&fleetTest{t, open(t), "https://example.com"}) })
+func Run(t *testing.T, open func(t *testing.T) pace.Store) {
+	for _, p := range promises {
+		t.Run(p.name, func(t *testing.T) { p.test(&fleet{t, open(t), "https://example.com"}) })
 	}
 }
 
-var leasePromises = []struct {
+var promises = []struct {
 	name string
-	test func(*fleetTest)
+	test func(*fleet)
 }{
-	{"one_holder", (*fleetTest).oneHolder},
-	{"order", (*fleetTest).order},
-	{"same_call_again", (*fleetTest).sameCallAgain},
-	{"lapsed_place", (*fleetTest).lapsedPlace},
-	{"lapsed_holder", (*fleetTest).lapsedHolder},
-	{"late_call", (*fleetTest).lateCall},
-	{"renewed", (*fleetTest).renewed},
-	{"state", (*fleetTest).state},
-	{"news", (*fleetTest).news},
-	{"keys", (*fleetTest).keys},
-	{"any_text", (*fleetTest).anyText},
-	{"any_span", (*fleetTest).anySpan},
-	{"at_once", (*fleetTest).atOnce},
-	{"notify_a_holder", (*fleetTest).notifyHolder},
-	{"notify_the_next", (*fleetTest).notifyNext},
-	{"notify_all", (*fleetTest).notifyAll},
-	{"count", (*fleetTest).count},
+	{"one_holder", (*fleet).oneHolder},
+	{"order", (*fleet).order},
+	{"same_call_again", (*fleet).sameCallAgain},
+	{"lapsed_place", (*fleet).lapsedPlace},
+	{"lapsed_holder", (*fleet).lapsedHolder},
+	{"late_call", (*fleet).lateCall},
+	{"renewed", (*fleet).renewed},
+	{"state", (*fleet).state},
+	{"news", (*fleet).news},
+	{"keys", (*fleet).keys},
+	{"any_text", (*fleet).anyText},
+	{"any_span", (*fleet).anySpan},
+	{"at_once", (*fleet).atOnce},
+	{"notify_a_holder", (*fleet).notifyHolder},
+	{"notify_the_next", (*fleet).notifyNext},
+	{"notify_all", (*fleet).notifyAll},
+	{"count", (*fleet).count},
 }
 
-// A fleetTest makes calls about one key that must not fail.
-type fleetTest struct {
+// A fleet makes calls about one key that must not fail.
+type fleet struct {
 	*testing.T
-	store pace.LeaseStore
+	store pace.Store
 	key   string
 }
 
-// at returns a fleetTest for another key.
-func (f *fleetTest) at(key string) *fleetTest { return &fleetTest{f.T, f.store, key} }
+// at returns a fleet for another key.
+func (f *fleet) at(key string) *fleet { return &fleet{f.T, f.store, key} }
 
-func (f *fleetTest) lease(process string, life time.Duration) pace.Lease {
+func (f *fleet) lease(process string, life time.Duration) pace.Lease {
 	f.Helper()
 	l, err := f.store.Lease(f.Context(), f.key, process, life)
 	if err != nil {
@@ -68,7 +85,7 @@ func (f *fleetTest) lease(process string, life time.Duration) pace.Lease {
 	return l
 }
 
-func (f *fleetTest) keep(process string, life time.Duration, s pace.State, tell bool) pace.Lease {
+func (f *fleet) keep(process string, life time.Duration, s pace.State, tell bool) pace.Lease {
 	f.Helper()
 	l, err := f.store.Keep(f.Context(), f.key, process, life, s, tell)
 	if err != nil {
@@ -78,7 +95,7 @@ func (f *fleetTest) keep(process string, life time.Duration, s pace.State, tell 
 	return l
 }
 
-func (f *fleetTest) giveBack(process string, s pace.State) {
+func (f *fleet) giveBack(process string, s pace.State) {
 	f.Helper()
 	if err := f.store.Return(f.Context(), f.key, process, s); err != nil {
 		f.Fatalf("Return(%.50q, %.50q) = %v", f.key, process, err)
@@ -86,7 +103,7 @@ func (f *fleetTest) giveBack(process string, s pace.State) {
 }
 
 // check verifies what is true of each answer.
-func (f *fleetTest) check(process string, l pace.Lease) {
+func (f *fleet) check(process string, l pace.Lease) {
 	f.Helper()
 	switch {
 	case l.Granted && (l.Ahead != 0 || l.Free != 0):
@@ -97,7 +114,7 @@ func (f *fleetTest) check(process string, l pace.Lease) {
 }
 
 // granted is a Lease that must be granted.
-func (f *fleetTest) granted(process string, life time.Duration, why string) pace.Lease {
+func (f *fleet) granted(process string, life time.Duration, why string) pace.Lease {
 	f.Helper()
 	l := f.lease(process, life)
 	if !l.Granted {
@@ -107,7 +124,7 @@ func (f *fleetTest) granted(process string, life time.Duration, why string) pace
 }
 
 // waits is a Lease that must not be granted, with a number of processes ahead.
-func (f *fleetTest) waits(process string, life time.Duration, ahead int, why string) pace.Lease {
+func (f *fleet) waits(process string, life time.Duration, ahead int, why string) pace.Lease {
 	f.Helper()
 	l := f.lease(process, life)
 	if l.Granted {
@@ -119,7 +136,7 @@ func (f *fleetTest) waits(process string, life time.Duration, ahead int, why str
 	return l
 }
 
-func (f *fleetTest) oneHolder() {
+func (f *fleet) oneHolder() {
 	if l := f.granted("a", long, "nobody has it"); l != (pace.Lease{Granted: true}) {
 		f.Errorf("the first lease of a key is %+v; want only Granted, since nothing is known", l)
 	}
@@ -142,7 +159,7 @@ func (f *fleetTest) oneHolder() {
 	f.waits("a", long, 2, "b has the lease and c came before")
 }
 
-func (f *fleetTest) order() {
+func (f *fleet) order() {
 	f.granted("a", long, "nobody has it")
 	queue := []string{"b", "c", "d", "e"}
 	for i, p := range queue {
@@ -167,7 +184,7 @@ func (f *fleetTest) order() {
 	}
 }
 
-func (f *fleetTest) sameCallAgain() {
+func (f *fleet) sameCallAgain() {
 	f.granted("a", short, "nobody has it")
 	time.Sleep(short + short/2)
 	first := f.granted("b", long, "the lease of a has ended")
@@ -197,7 +214,7 @@ func (f *fleetTest) sameCallAgain() {
 	}
 }
 
-func (f *fleetTest) lapsedPlace() {
+func (f *fleet) lapsedPlace() {
 	f.granted("a", long, "nobody has it")
 	f.waits("b", long, 1, "a has it")
 	f.waits("c", long, 2, "a has it")
@@ -212,7 +229,7 @@ func (f *fleetTest) lapsedPlace() {
 	f.granted("b", long, "its latest call gave its place a longer life")
 }
 
-func (f *fleetTest) lapsedHolder() {
+func (f *fleet) lapsedHolder() {
 	s := pace.State{Pause: time.Minute, Why: pace.ReasonPause, Keep: time.Hour}
 	f.granted("a", long, "nobody has it")
 	f.waits("b", long, 1, "a has it")
@@ -235,7 +252,7 @@ func (f *fleetTest) lapsedHolder() {
 }
 
 // A process was stopped, or its calls come late.
-func (f *fleetTest) lateCall() {
+func (f *fleet) lateCall() {
 	s := pace.State{Failures: 1, Keep: time.Hour}
 	f.granted("a", short, "nobody has it")
 	f.keep("a", short, s, false)
@@ -256,7 +273,7 @@ func (f *fleetTest) lateCall() {
 	}
 }
 
-func (f *fleetTest) renewed() {
+func (f *fleet) renewed() {
 	f.granted("a", short, "nobody has it")
 	f.keep("a", long, pace.State{}, false)
 	f.waits("b", long, 1, "a has it")
@@ -272,7 +289,7 @@ func (f *fleetTest) renewed() {
 	f.granted("a", long, "the latest call of b gave a shorter life")
 }
 
-func (f *fleetTest) state() {
+func (f *fleet) state() {
 	for i, s := range []pace.State{
 		{SinceStart: 1, Delay: 2, Pause: 3, Why: pace.ReasonQuota, Level: 4, Failures: 5, Open: true, Rest: 6, Cause: "503 \"\x00\xff\r\nü", Took: 7, Keep: time.Hour},
 		{SinceStart: math.MaxInt64, Delay: math.MinInt64, Pause: math.MaxInt64 - 1, Level: -1, Failures: math.MaxInt64, Rest: math.MinInt64, Took: math.MaxInt64, Keep: time.Hour},
@@ -298,7 +315,7 @@ func (f *fleetTest) state() {
 	}
 }
 
-func (f *fleetTest) news() {
+func (f *fleet) news() {
 	f.granted("a", long, "nobody has it")
 	f.keep("a", long, pace.State{Failures: 1}, true)
 	f.waits("b", long, 1, "a has it")
@@ -308,7 +325,7 @@ func (f *fleetTest) news() {
 	}
 }
 
-func (f *fleetTest) keys() {
+func (f *fleet) keys() {
 	keys := []string{"https://example.com", "http://example.com", "https://example.com:8443", "scope", "https://EXAMPLE.com", "https://example.com "}
 	for i, k := range keys {
 		f.at(k).granted("a", long, "no other key has this name")
@@ -326,7 +343,7 @@ func (f *fleetTest) keys() {
 
 var texts = []string{"", " ", "a b", "*", "{a}", "}{", "a:b", "a\x00b", "\xff\xfe", "\r\n", "%7B%s", "\"'\\", "ü", "holder", string(make([]byte, 3000))}
 
-func (f *fleetTest) anyText() {
+func (f *fleet) anyText() {
 	for i, text := range texts {
 		k := f.at(text)
 		k.granted("a", long, "no other key has this name")
@@ -342,7 +359,7 @@ func (f *fleetTest) anyText() {
 	}
 }
 
-func (f *fleetTest) anySpan() {
+func (f *fleet) anySpan() {
 	f.granted("a", math.MaxInt64, "nobody has it")
 	f.keep("a", math.MaxInt64, pace.State{Keep: math.MaxInt64}, false)
 	if l := f.waits("b", math.MaxInt64, 1, "a has it"); l.Free < long {
@@ -361,7 +378,7 @@ func (f *fleetTest) anySpan() {
 	f.granted("c", long, "the lease of a has ended: a life of zero counts as a millisecond")
 }
 
-func (f *fleetTest) atOnce() {
+func (f *fleet) atOnce() {
 	var mu sync.Mutex
 	var holder string
 	var turns int
@@ -405,7 +422,7 @@ func (f *fleetTest) atOnce() {
 
 // told repeats a scene until process is told of the key, since a message may be lost. The scene
 // gets a name for each try.
-func (f *fleetTest) told(process, what string, scene func(f *fleetTest)) {
+func (f *fleet) told(process, what string, scene func(f *fleet)) {
 	f.Helper()
 	keys := make(chan string, 1000)
 	stop := f.store.Notify(process, func(key string) {
@@ -438,29 +455,29 @@ func (f *fleetTest) told(process, what string, scene func(f *fleetTest)) {
 	f.Errorf("in five tries %s is not told: %s", process, what)
 }
 
-func (f *fleetTest) notifyHolder() {
-	f.told("a", "a holder is told of each process that is new in the queue", func(f *fleetTest) {
+func (f *fleet) notifyHolder() {
+	f.told("a", "a holder is told of each process that is new in the queue", func(f *fleet) {
 		f.granted("a", long, "nobody has it")
 		f.waits("b", long, 1, "a has it")
 	})
 }
 
-func (f *fleetTest) notifyNext() {
-	wait := func(f *fleetTest) {
+func (f *fleet) notifyNext() {
+	wait := func(f *fleet) {
 		f.granted("a", long, "nobody has it")
 		f.waits("b", long, 1, "a has it")
 		f.waits("c", long, 2, "a has it")
 	}
-	f.told("b", "the first in the queue is told of a Return", func(f *fleetTest) {
+	f.told("b", "the first in the queue is told of a Return", func(f *fleet) {
 		wait(f)
 		f.giveBack("a", pace.State{})
 	})
-	f.at("other").told("c", "the next in the queue is told when the first leaves it, and nobody has the lease", func(f *fleetTest) {
+	f.at("other").told("c", "the next in the queue is told when the first leaves it, and nobody has the lease", func(f *fleet) {
 		wait(f)
 		f.giveBack("a", pace.State{})
 		f.giveBack("b", pace.State{})
 	})
-	f.at("another").told("b", "the first in the queue is told by a Lease of another that nobody has the lease", func(f *fleetTest) {
+	f.at("another").told("b", "the first in the queue is told by a Lease of another that nobody has the lease", func(f *fleet) {
 		f.granted("a", long, "nobody has it")
 		f.waits("b", long, 1, "a has it")
 		f.granted("a", short, "it has it")
@@ -469,9 +486,9 @@ func (f *fleetTest) notifyNext() {
 	})
 }
 
-func (f *fleetTest) notifyAll() {
+func (f *fleet) notifyAll() {
 	for _, p := range []string{"b", "c"} {
-		f.at(p).told(p, "all in the queue are told if Keep says so", func(f *fleetTest) {
+		f.at(p).told(p, "all in the queue are told if Keep says so", func(f *fleet) {
 			f.granted("a", long, "nobody has it")
 			f.waits("b", long, 1, "a has it")
 			f.waits("c", long, 2, "a has it")
@@ -483,7 +500,7 @@ func (f *fleetTest) notifyAll() {
 	stop() // changes nothing more
 }
 
-func (f *fleetTest) count() {
+func (f *fleet) count() {
 	register := func(process string, life time.Duration, want int, why string) {
 		f.Helper()
 		n, err := f.store.Count(f.Context(), process, life)
