@@ -29,16 +29,18 @@ type Visit struct {
 	Done    time.Time // when it was answered; zero if it was not yet
 }
 
-// A Web is the server of all sites. It logs each request but those for robots.txt, which it
-// answers itself.
+// A Web is the server of all sites. It logs the requests for pages and those for robots.txt.
 type Web struct {
-	Robots string                               // all robots.txt; empty is 404
+	Robots string                               // each robots.txt, in which SITE stands for its host; empty is 404
+	Hold   chan struct{}                        // the first request for a robots.txt waits for its end; nil is none
 	Takes  time.Duration                        // the time to answer a page
 	Answer func(w http.ResponseWriter, v Visit) // writes what is no empty page; nil is none
 	T      redistest.T                          // the test or program that it is for
+
 	server *httptest.Server
 	mu     sync.Mutex
 	visits []Visit
+	files  []Visit
 	count  int // of processes
 }
 
@@ -51,15 +53,12 @@ func StartWeb(t redistest.T) *Web {
 }
 
 func (b *Web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/robots.txt" {
-		if b.Robots == "" {
-			w.WriteHeader(http.StatusNotFound)
-		}
-		io.WriteString(w, b.Robots)
-		return
-	}
 	v := Visit{Site: "http://" + r.Host, Path: r.URL.Path, Process: r.Header.Get(byHeader), Arrived: time.Now()}
 	v.Sent, _ = time.Parse(time.RFC3339Nano, r.Header.Get(sentHeader))
+	if v.Path == "/robots.txt" {
+		b.serveFile(w, v)
+		return
+	}
 	b.mu.Lock()
 	i := len(b.visits)
 	b.visits = append(b.visits, v)
@@ -75,17 +74,39 @@ func (b *Web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.mu.Unlock()
 }
 
-// Visits returns a copy of the log.
+// serveFile answers a request for a robots.txt.
+func (b *Web) serveFile(w http.ResponseWriter, v Visit) {
+	b.mu.Lock()
+	b.files = append(b.files, v)
+	first := len(b.files) == 1
+	b.mu.Unlock()
+	if first && b.Hold != nil {
+		<-b.Hold
+	}
+	if b.Robots == "" {
+		w.WriteHeader(http.StatusNotFound)
+	}
+	io.WriteString(w, strings.ReplaceAll(b.Robots, "SITE", strings.TrimPrefix(v.Site, "http://")))
+}
+
+// Files returns a copy of the log of robots.txt.
+func (b *Web) Files() []Visit {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.files)
+}
+
+// Visits returns a copy of the log of pages.
 func (b *Web) Visits() []Visit {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.visits)
 }
 
-// Await returns when ok accepts the log.
-func (b *Web) Await(what string, ok func(all []Visit) bool) {
+// Await returns when ok does.
+func (b *Web) Await(what string, ok func() bool) {
 	b.T.Helper()
-	for end := time.Now().Add(time.Minute); !ok(b.Visits()); <-time.After(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); <-time.After(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			b.T.Fatalf("waited a minute until %s", what)
 		}

@@ -12,11 +12,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
-	"runtime"
+	"runtime/metrics"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -38,6 +39,7 @@ type Job struct {
 	Web     string        // address of the web, which answers for all sites; set by Web.Start
 	Store   string        // URL of the Redis server; empty is none
 	Timeout time.Duration // longest time of a call of the store; 0 is ten seconds
+	Fetch   time.Duration // longest time of a fetch of robots.txt; 0 is the default
 	Limits  pace.Limits
 	Scope   *pace.Scope // a scope of all sites; nil is none
 }
@@ -46,6 +48,7 @@ type Job struct {
 // the first again.
 type Task struct {
 	Pages   []string      // URLs
+	Shuffle bool          // visits them in an order of its own
 	Callers int           // requests at once; 0 is one
 	Count   int           // requests in all; 0 is no bound
 	For     time.Duration // no request is made later; 0 is an hour
@@ -57,9 +60,10 @@ type Report struct {
 	Failed     int           // requests without a page
 	Failure    string        // why one of them failed
 	First      time.Duration // until the first page was there
+	Longest    time.Duration // of any request
 	Took       time.Duration // until the last was
 	CPU        time.Duration // processor time
-	Goroutines int           // the highest number seen, less those before the task
+	Goroutines int           // started, by all of the process
 	Stats      fetcher.Stats // since the start of the process
 	Fleet      []string      // reports that the pace of the fleet is lost or found again, from then on
 }
@@ -95,7 +99,7 @@ type worker struct {
 // run makes the transport and does tasks until its input ends.
 func (j *Job) run() error {
 	w := &worker{}
-	o := &fetcher.Options{Base: &toWeb{j: j}, Pace: &j.Limits, Trace: &fetcher.Trace{Fleet: w.report}}
+	o := &fetcher.Options{Base: &toWeb{j: j}, Pace: &j.Limits, Timeout: j.Fetch, Trace: &fetcher.Trace{Fleet: w.report}}
 	if j.Store != "" {
 		s, err := redis.Open(j.Store, &redis.Options{Timeout: cmp.Or(j.Timeout, 10*time.Second)})
 		if err != nil {
@@ -141,7 +145,10 @@ func (w *worker) do(task Task) (r Report) {
 	var next atomic.Int64
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	before := runtime.NumGoroutine()
+	if task.Shuffle {
+		rand.Shuffle(len(task.Pages), func(i, j int) { task.Pages[i], task.Pages[j] = task.Pages[j], task.Pages[i] })
+	}
+	before := goroutines()
 	began, cpu := time.Now(), cpuTime()
 	for range max(task.Callers, 1) {
 		wg.Go(func() {
@@ -150,8 +157,10 @@ func (w *worker) do(task Task) (r Report) {
 				if task.Count > 0 && n >= task.Count {
 					return
 				}
+				asked := time.Now()
 				err := w.visit(ctx, task.Pages[n%len(task.Pages)])
 				mu.Lock()
+				r.Longest = max(r.Longest, time.Since(asked))
 				switch {
 				case err == nil:
 					if r.Pages++; r.Pages == 1 {
@@ -161,9 +170,6 @@ func (w *worker) do(task Task) (r Report) {
 					r.Failed++
 					r.Failure = err.Error()
 				}
-				if n%16 == 0 {
-					r.Goroutines = max(r.Goroutines, runtime.NumGoroutine()-before)
-				}
 				mu.Unlock()
 				if err != nil && ctx.Err() == nil {
 					<-time.After(5 * time.Millisecond) // it was refused
@@ -172,7 +178,7 @@ func (w *worker) do(task Task) (r Report) {
 		})
 	}
 	wg.Wait()
-	r.Took, r.CPU, r.Stats = time.Since(began), cpuTime()-cpu, w.t.Stats()
+	r.Took, r.CPU, r.Goroutines, r.Stats = time.Since(began), cpuTime()-cpu, goroutines()-before, w.t.Stats()
 	w.mu.Lock()
 	r.Fleet = append(r.Fleet, w.fleet...)
 	w.mu.Unlock()
@@ -218,6 +224,15 @@ func (b *toWeb) RoundTrip(req *http.Request) (*http.Response, error) {
 	out.Header.Set(byHeader, b.j.Name)
 	out.Header.Set(sentHeader, time.Now().Format(time.RFC3339Nano))
 	return b.base.RoundTrip(out)
+}
+
+// goroutines is the number of goroutines that this process has started, 0 before Go 1.26.
+func goroutines() int {
+	sample := []metrics.Sample{{Name: "/sched/goroutines-created:goroutines"}}
+	if metrics.Read(sample); sample[0].Value.Kind() != metrics.KindUint64 {
+		return 0
+	}
+	return int(sample[0].Value.Uint64())
 }
 
 // cpuTime is the processor time that this process has used.
