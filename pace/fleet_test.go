@@ -343,6 +343,24 @@ func TestFleetScenes(t *testing.T) {
 			turn.Done()
 			s.turn(1, 0)
 		}, []string{"7s 1"}},
+		{"a_pause_that_begins_during_a_renewal_is_told", pace.Limits{}, func(s scene) {
+			s.all[0].turn(s.T, 0).Done()
+			s.all[0].way.set(func(w *way) { w.there = 300 * ms })
+			time.Sleep(1600 * ms)
+			go s.all[1].Wait(context.Background(), host, 0)
+			synctest.Wait()
+			go s.turn(2, 0)
+			time.Sleep(250 * ms) // the renewal is on its way from 1.67s to 2.27s
+			turn := s.all[0].turn(s.T, 0)
+			time.Sleep(150 * ms)
+			turn.Answer(429, http.Header{"Retry-After": {"7"}})
+			turn.Done()
+			time.Sleep(time.Second)
+			for _, p := range s.all {
+				p.way.set(func(w *way) { w.down = errDown })
+			}
+			time.Sleep(10 * time.Second)
+		}, []string{"9.3s 2"}},
 		{"the_level_of_a_pause_is_handed_over", pace.Limits{Pause: 2 * time.Second}, func(s scene) {
 			turn := s.all[0].turn(s.T, 0)
 			turn.Answer(429, http.Header{"Retry-After": {"1"}})

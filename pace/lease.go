@@ -231,12 +231,12 @@ func (p *Pacer) tend(h *host) {
 	switch {
 	case l.phase == held:
 		yes, again := h.givesBack(now)
-		if yes {
-			p.giveBack(h)
-			return
-		}
-		if l.tell || now >= l.next {
+		switch {
+		case l.tell || !yes && now >= l.next:
 			p.keep(h)
+			return
+		case yes:
+			p.giveBack(h)
 			return
 		}
 		at = min(at, again, l.until)

@@ -277,6 +277,25 @@ func TestScopesSentAndLeft(t *testing.T) {
 	})
 }
 
+// A request whose scope has room later than was known, and too late, is refused when that is seen.
+func TestScopesRefuseTheLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, r, d := pacer(t, Limits{}, nil), newTrail(), Scope{Key: "d", Limits: Limits{Gap: time.Second}}
+		first, err := p.Wait(t.Context(), "a", 0, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(900*ms, first.Sent)
+		ctx, cancel := context.WithTimeout(t.Context(), 1500*ms)
+		defer cancel()
+		var refused *RefusedError
+		if _, err := p.Wait(ctx, "b", 0, d); errors.As(err, &refused) {
+			r.add("refused until %v", refused.RetryAt.Sub(r.zero))
+		}
+		r.check(t, "1s refused until 1.9s")
+	})
+}
+
 // Limits that a call gives count for the first in line at once.
 func TestScopesOwnLimitsWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -215,7 +215,7 @@ func (p *Pacer) step(w *waiter, left error) (done bool) {
 		// First start, then leave: the next in line takes its gap from this start.
 		w.turn = p.startTurn(w.host, w.scopes, w.delay, w.number, p.now())
 		p.leaveLine(w)
-	case now >= w.late:
+	case now >= w.late, w == w.host.line.first() && w.waitsFor.at > w.deadline:
 		w.waitsFor = w.host.obstacleToFirst(now)
 		p.leaveLine(w)
 		w.waitsFor.at = w.host.obstacleToNewcomer(w.scopes, w.delay, now).at
@@ -273,7 +273,7 @@ func (p *Pacer) refuse(h *host, o obstacle, now instant) error {
 			o.at = now + max(time.Second, now-probe) // as long again
 		}
 	}
-	if o.why == ReasonShared && o.in.lease != nil {
+	if o.why == ReasonShared && o.in != nil && o.in.lease != nil {
 		o.in.lease.stay = o.at + idleTime // so that the caller finds its place when it comes back
 	}
 	return h.refusedError(o, now)
