@@ -119,8 +119,8 @@ func retrying(rt http.RoundTripper) *retryablehttp.Client {
 }
 
 // TestUnderRetryablehttp puts go-retryablehttp above the Transport. With the
-// CheckRetry of the documentation, or with AsResponse, a refusal is final.
-// Otherwise the client tries again, which sends nothing to the site.
+// CheckRetry of the documentation a refusal is final. With AsResponse a Disallow is final, and
+// the client waits at a Defer. Otherwise the client tries again, which sends nothing to the site.
 func TestUnderRetryablehttp(t *testing.T) {
 	final := func(ctx context.Context, resp *http.Response, err error) (bool, error) {
 		if errors.Is(err, fetcher.ErrDisallowed) || errors.Is(err, fetcher.ErrDeferred) {
@@ -139,13 +139,14 @@ func TestUnderRetryablehttp(t *testing.T) {
 		{"a_denial_is_final", final, false, private, fetcher.ErrDisallowed, 1},
 		{"so_is_a_deferral", final, false, "http://down.test/", fetcher.ErrDeferred, 1},
 		{"as_a_response", retryablehttp.DefaultRetryPolicy, true, private, nil, 1},
-		{"a_deferral_as_a_response", retryablehttp.DefaultRetryPolicy, true, "http://down.test/", nil, 1},
+		{"a_deferral_as_a_response_waits", retryablehttp.DefaultRetryPolicy, true, "http://back.test/", nil, 2},
 		{"untold_it_asks_five_times", retryablehttp.DefaultRetryPolicy, false, private, errAny, 5},
 		{"pages_are_tried_again", final, false, site + "/flaky", nil, 3},
 	} {
 		t.Run("house/"+tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				web := sites(t)
+				web.Site("http://back.test").Robots(httptest.Status(503), text).Path("/", page)
 				web.Site(site).Path("/flaky", httptest.Status(503), httptest.Status(502), httptest.Text("page"))
 				asked := 0
 				tr := newTransport(t, &fetcher.Options{Base: web.Transport(), AsResponse: tt.as, Trace: &fetcher.Trace{

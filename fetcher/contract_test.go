@@ -264,9 +264,14 @@ func TestAsResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := sites(t)
 		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), AsResponse: true})
-		for _, tt := range []struct{ url, verdict, says string }{
-			{private, "disallow", `DISALLOW http://example.com/private: line 2 "Disallow: /private"`},
-			{"http://down.test/", "defer", "DEFER http://down.test/"},
+		for _, tt := range []struct {
+			url     string
+			status  int
+			verdict string
+			says    string
+		}{
+			{private, 403, "disallow", `DISALLOW http://example.com/private: line 2 "Disallow: /private"`},
+			{"http://down.test/", 503, "defer", "DEFER http://down.test/"},
 		} {
 			req, _ := http.NewRequest(http.MethodGet, tt.url, nil)
 			resp, err := tr.RoundTrip(req)
@@ -278,9 +283,9 @@ func TestAsResponse(t *testing.T) {
 				t.Errorf("%s: the answer cannot be written: %v", tt.url, err)
 			}
 			after := resp.Header.Get("Retry-After")
-			if resp.StatusCode != 403 || resp.Header.Get("Polite-Verdict") != tt.verdict || !strings.Contains(wire.String(), tt.says) ||
+			if resp.StatusCode != tt.status || resp.Header.Get("Polite-Verdict") != tt.verdict || !strings.Contains(wire.String(), tt.says) ||
 				(after != "") != (tt.verdict == "defer") || resp.Request != req {
-				t.Errorf("%s:\ngot  %s\nwant 403, Polite-Verdict: %s, %q", tt.url, wire.String(), tt.verdict, tt.says)
+				t.Errorf("%s:\ngot  %s\nwant %d, Polite-Verdict: %s, %q", tt.url, wire.String(), tt.status, tt.verdict, tt.says)
 			}
 		}
 	})

@@ -9,7 +9,7 @@
 //	resp, err := client.Get("https://example.com/private")
 //	var denied *fetcher.DeniedError
 //	if errors.As(err, &denied) {
-//		log.Print(denied) // names the rule, its line and the file, or since when the site is down
+//		log.Print(denied.Decision) // names the rule, its line and the file, or since when the site is down
 //	}
 //
 // The robots.txt of each authority (see [Authority]) is fetched once, however

@@ -190,10 +190,9 @@ func ExampleTransport_RoundTrip() {
 		log.Fatal(err)
 	}
 	_, err = t.RoundTrip(req)
-	line, _, _ := strings.Cut(err.Error(), ";")
-	fmt.Println(line)
+	fmt.Println(err)
 	// Output:
-	// DISALLOW https://example.com/: line 2 "Disallow: /" in group "ExampleBot" of https://example.com/robots.txt [RFC 9309, section 2.2.2
+	// disallowed: robots.txt has line 2 "Disallow: /" in group "ExampleBot"
 }
 
 // Two crawlers of one operator share a cache.

@@ -144,9 +144,11 @@ type Options struct {
 	// Audit decides and reports but never blocks a request: for a trial.
 	Audit bool
 
-	// AsResponse answers a refused request with a synthetic 403 response in
-	// place of a *DeniedError, for clients that retry on any error. Its body is
-	// the printed Decision; a Defer carries Retry-After.
+	// AsResponse answers a refused request with a response in place of a *DeniedError,
+	// for clients that retry on any error: a Disallow is a 403, and a Defer a 503 with
+	// Retry-After. Its body is the printed Decision. The header field Polite-Verdict has
+	// the value "disallow" or "defer", and tells the response from an answer of the site. A client
+	// that does not look at the status takes the body for the page, and may store it.
 	AsResponse bool
 
 	// Trace has hooks for what happens. Nil fields cost nothing.

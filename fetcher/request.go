@@ -1,6 +1,7 @@
 package fetcher
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
@@ -231,13 +233,39 @@ var (
 )
 
 // DeniedError is the error of a request that was refused. http.Client wraps it
-// in a *url.Error; errors.As finds it there.
+// in a *url.Error; errors.As finds it there. It is a [net.Error].
 type DeniedError struct {
 	Decision policy.Decision
 }
 
-// Error returns the Decision as one line.
-func (e *DeniedError) Error() string { return e.Decision.String() }
+// Error returns the verdict and its reason in short, without the URL, which http.Client writes
+// before it. The printed Decision is the long form: with the URL, the file and the clause.
+func (e *DeniedError) Error() string {
+	d := &e.Decision
+	if d.Verdict == policy.Disallow {
+		return "disallowed: " + shortReason(d)
+	}
+	if d.RetryAt.IsZero() {
+		return "deferred: " + shortReason(d)
+	}
+	return "deferred until " + d.RetryAt.UTC().Format(time.RFC3339) + ": " + shortReason(d)
+}
+
+// shortReason returns why a request was refused. Text of the server is quoted and bounded.
+func shortReason(d *policy.Decision) string {
+	const maxReason = 200
+	switch {
+	case d.Override != "":
+		return "by order of the operator: " + clean.Text(d.Override, maxReason)
+	case d.Pacing != "":
+		return clean.Text(d.Pacing, maxReason)
+	case d.Match.Rule.Line != 0:
+		return "robots.txt has " + d.Rule()
+	case d.Robots == "": // Options.PageEgress refused the address
+		return clean.Text(d.Cause, maxReason)
+	}
+	return fmt.Sprintf("robots.txt is %s (%s)", d.Access, clean.Text(cmp.Or(d.Cause, "not fetched yet"), maxReason))
+}
 
 // Is reports whether target is ErrDisallowed or ErrDeferred and names this kind
 // of refusal.
@@ -248,22 +276,35 @@ func (e *DeniedError) Is(target error) bool {
 	return target == ErrDeferred
 }
 
+// Temporary reports whether the request was deferred, so that a later one may succeed: not
+// before Decision.RetryAt. A loop that retries temporary errors stops at a Disallow.
+func (e *DeniedError) Temporary() bool { return e.Decision.Verdict != policy.Disallow }
+
+// Timeout is like Temporary: what the request needed, robots.txt or a turn, did not come in
+// time. Many loops look at Timeout alone.
+func (e *DeniedError) Timeout() bool { return e.Temporary() }
+
+// verdictHeader is the field by which a client knows an answer of Options.AsResponse.
+const verdictHeader = "Polite-Verdict"
+
 // refuse reports the decision on a request that does not go out, and answers it: with a
-// *DeniedError, or with AsResponse a 403 with the Decision. A Defer is a 403, too: the
-// clients that AsResponse is for would try again at once after a 503.
+// *DeniedError, or with AsResponse a response with the Decision.
 func (t *Transport) refuse(req *http.Request, d policy.Decision) (*http.Response, error) {
 	t.engine.watch.decided(req.Context(), &d)
 	if !t.engine.opts.AsResponse {
 		return nil, &DeniedError{Decision: d}
 	}
-	text := d.String() + "\n"
-	h := http.Header{"Content-Type": {"text/plain; charset=utf-8"}, "Polite-Verdict": {d.Verdict.String()}}
-	if !d.RetryAt.IsZero() {
-		wait := max(time.Until(d.RetryAt), 0).Round(time.Second)
+	text, status := d.String()+"\n", http.StatusForbidden
+	h := http.Header{"Content-Type": {"text/plain; charset=utf-8"}, verdictHeader: {d.Verdict.String()}}
+	if d.Verdict == policy.Defer {
+		status = http.StatusServiceUnavailable
+	}
+	if !d.RetryAt.IsZero() { // the next whole second: before RetryAt the answer would be the same
+		wait := max(time.Until(d.RetryAt)+time.Second-1, 0)
 		h.Set("Retry-After", strconv.FormatInt(int64(wait/time.Second), 10))
 	}
 	return &http.Response{
-		Status: "403 Forbidden", StatusCode: http.StatusForbidden, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Status: fmt.Sprintf("%d %s", status, http.StatusText(status)), StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: h, Body: io.NopCloser(strings.NewReader(text)), ContentLength: int64(len(text)), Request: req,
 	}, nil
 }

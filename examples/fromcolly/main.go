@@ -94,7 +94,7 @@ func crawl(out io.Writer, c *colly.Collector, seed string) {
 		case errors.Is(err, colly.ErrRobotsTxtBlocked): // Colly says no more
 			fmt.Fprintln(out, "  refused:", err)
 		case errors.As(err, &denied): // says the rule, the file and the time to try again
-			fmt.Fprintln(out, "  refused:", denied)
+			fmt.Fprintln(out, "  refused:", denied.Decision)
 		case err != nil:
 			fmt.Fprintln(out, "  failed:", err)
 		}

@@ -49,7 +49,7 @@ func crawl(out io.Writer, client *http.Client, seed string) {
 				}
 			}
 		case errors.As(err, &denied):
-			fmt.Fprintln(out, denied) // names the rule, or the failure and the next try
+			fmt.Fprintln(out, denied.Decision) // names the rule, or the failure and the next try
 			if errors.Is(err, fetcher.ErrDeferred) && v.tries == 0 {
 				frontier = append(frontier, visit{v.url, denied.Decision.RetryAt, 1})
 			}
