@@ -7,7 +7,7 @@ type Dialect struct {
 	// How a line is read.
 	lineMax     uint16 // bytes of a line that count; 0: all of them
 	nulEnds     bool   // a NUL byte ends its line, or a target
-	wideSpace   bool   // vertical tab and form feed are white space too
+	wideSpace   bool   // vertical tab and form feed are also white space
 	halfBOM     bool   // any leading part of a UTF-8 byte order mark is skipped, and UTF-16 is not decoded
 	twoWords    bool   // two words without a colon are a record
 	prefixNames bool   // only the beginning of a record's name counts, as in google/robotstxt
@@ -24,7 +24,7 @@ type Dialect struct {
 	form      form // how bytes are normalised
 	literal   bool // no byte of a pattern is special
 	inOrder   bool // the first rule that matches decides
-	indexHTML bool // "allow: /x/index.html" allows /x/ too
+	indexHTML bool // "allow: /x/index.html" also allows /x/
 	noExempt  bool // /robots.txt is a path like any other
 	controls  bool // a pattern with control bytes is a rule like any other
 	hostFirst bool // a target without a leading slash begins with a host
@@ -33,7 +33,7 @@ type Dialect struct {
 
 // Google returns the dialect of the parser at github.com/google/robotstxt, as
 // it behaves: rules are percent-encoded but never decoded, targets are taken as
-// they stand, a record name counts by its beginning, a missing colon is
+// they are, a record name counts by its beginning, a missing colon is
 // forgiven, and /robots.txt has no exemption. A ";" ends the authority of a target
 // that is an absolute URL, so the path of "http://user;x@host/path" is "/;x@host/path".
 // A target that is a path is not affected.

@@ -113,12 +113,8 @@ const (
 
 // appendNormal appends the normal form of a text.
 func (f form) appendNormal(dst []byte, s string, as role) []byte {
-	inQuery, plain := false, 0
-	for plain < len(s) && properties[s[plain]]&(altered|star|question) == 0 {
-		plain++
-	}
-	dst = append(dst, s[:plain]...)
-	for i := plain; i < len(s); i++ {
+	inQuery := false
+	for i := 0; i < len(s); i++ {
 		c := s[i]
 		p := properties[c]
 		switch {
@@ -127,10 +123,6 @@ func (f form) appendNormal(dst []byte, s string, as role) []byte {
 			continue
 		case p&foreign != 0 && f == rfcForm:
 			dst = appendTriplet(dst, c)
-			for i+1 < len(s) && s[i+1] >= 0x80 { // a word of most languages is a run of such bytes
-				i++
-				dst = appendTriplet(dst, s[i])
-			}
 			continue
 		}
 		encode, ok := false, false

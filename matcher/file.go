@@ -200,7 +200,7 @@ func (f *File) list(show func(s *scanner, name, value string) (text string, ok b
 }
 
 // Sitemaps returns the values of the sitemap records, in the order of the
-// file, whatever group they stand in.
+// file, whatever group they are in.
 func (f *File) Sitemaps() []string {
 	var values []string
 	for _, v := range f.list(func(s *scanner, name, value string) (string, bool) { return value, s.kind == sitemap && value != "" }) {

@@ -101,7 +101,7 @@ func (x *index) fileRules() {
 	}
 }
 
-// best is as rules.best.
+// best is rules.best with the index.
 func (x *index) best(t, q string) int32 {
 	if t == q {
 		return x.bestOf(t, -1, func(*rule) bool { return true })
@@ -237,9 +237,9 @@ func (s *rules) size(x *index) int {
 	case len(s.list) > fewRules:
 		n += int(unsafe.Sizeof(*x))
 		for i := range s.list {
-			n += int(unsafe.Sizeof(word{})) + 4 // parent, too
+			n += int(unsafe.Sizeof(word{})) + 4 // parent
 			if s.list[i].starred() {            // most of them have one piece
-				n += int(unsafe.Sizeof(filedRule{})) + 4 // pieceOf, too
+				n += int(unsafe.Sizeof(filedRule{})) + 4 // pieceOf
 			}
 		}
 	}

@@ -23,7 +23,7 @@ var names = [...]string{agent: "user-agent", disallow: "disallow", allow: "allow
 
 // misspellings lists misspelled names met in real files ("accept common
 // misspellings of the record", RFC 9309, section 2.2.4). The section speaks of other records.
-// House rule: misspelled user-agent, allow and disallow records are accepted, too.
+// House rule: misspelled user-agent, allow and disallow records are also accepted.
 var misspellings = map[string]kind{
 	"user agent": agent, "useragent": agent, "user_agent": agent, "user-agents": agent,
 	"users-agent": agent, "user-agnet": agent, "user-agen": agent, "uuser-agent": agent,
@@ -121,14 +121,14 @@ func (s *scanner) idleReason(value string) string {
 		return "empty pattern"
 	case !d.controls && propertiesOf(pattern)&control != 0:
 		return "control bytes in the pattern"
-	case !d.canBegin(pattern):
+	case !d.canMatch(pattern):
 		return "rule that can never match: its pattern begins with neither / nor *"
 	}
 	return ""
 }
 
-// canBegin reports whether the first byte of a pattern can match that of a path, which is "/".
-func (d *Dialect) canBegin(pattern string) bool {
+// canMatch reports whether a pattern can match any path: it begins with "/" or "*".
+func (d *Dialect) canMatch(pattern string) bool {
 	return pattern != "" && (pattern[0] == '/' || pattern[0] == '*' && !d.literal)
 }
 

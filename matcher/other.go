@@ -11,7 +11,7 @@ import (
 // This file lists the records of a group that RFC 9309, section 2.2.4, calls other records, and
 // reads the crawl-delay.
 
-// Other is as [File.Other] for the records that stand in the groups of the
+// Other is [File.Other] for the records in the groups of the
 // crawler. Sitemap records are in no group (RFC 9309, section 2.2.4).
 func (g *Group) Other(field string) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {

@@ -25,7 +25,7 @@ type rule struct {
 	allow bool  // an allow line
 	query bool  // the pattern has a "?", and its query is folded
 	shape uint8 // some of innerStar, endAnchor, endStars and unfolded
-	pair  uint8 // pairOf two bytes of the literal; 0 if it has no two bytes beside each other
+	pair  uint8 // pairOf two bytes of the literal; 0 if it has no two adjacent bytes
 }
 
 // The shape of a pattern: its special bytes, and what is decoded. What is left without its end is its literal.
@@ -36,8 +36,8 @@ const (
 	unfolded              // the pattern of the rule before, as written: %2F and %3F in its query are not decoded
 )
 
-// lastPair returns the pair of a rule with a pattern in normal form: the last two bytes beside
-// each other that every match has, or 0. Neither is a "*", and the second is no "$".
+// lastPair returns pairOf the last two adjacent bytes that every match of a pattern in normal form
+// has, or 0. Neither is a "*", and the second is no "$".
 func lastPair(pattern string) uint8 {
 	for i := len(pattern) - 1; i > 0; i-- {
 		if a, b := pattern[i-1], pattern[i]; a != '*' && b != '*' && b != '$' {
@@ -148,14 +148,14 @@ func (s *rules) best(t, q string) int32 {
 	return best
 }
 
-// markPairs sets the pairs of bytes that stand beside each other in t.
+// markPairs sets the pairs of adjacent bytes of t.
 func markPairs(has *[256]bool, t string) {
 	for i := 1; i < len(t); i++ {
 		has[pairOf(t[i-1], t[i])] = true
 	}
 }
 
-// pairOf returns a number for two bytes, which other bytes can have, too.
+// pairOf hashes two adjacent bytes. Different pairs may have the same hash.
 func pairOf(a, b byte) uint8 { return a*37 + b }
 
 // matches reports whether rule i matches a target in normal form.

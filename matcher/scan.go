@@ -9,8 +9,8 @@ import (
 // sections 2.2 and 2.3.1.5. Nothing else in the package reads the format. Every line is
 // tried; none is an error.
 
-// A record is a line of a file that is neither blank nor a comment, or what the kinds blank and
-// tooLong stand for. Its name and its value are not here: next returns them.
+// A record describes one line that is neither blank nor a comment, or that has the kind blank or
+// tooLong. next returns its name and value beside it.
 type record struct {
 	line       int32 // number of the line, from 1
 	kind       kind
@@ -22,21 +22,16 @@ type record struct {
 // A scanner reads the records of a file one after another, as bufio.Scanner
 // reads lines.
 type scanner struct {
-	record  // the record that next has read; line and grouped carry over to the following one
+	record  // the current record; line and grouped carry over to the following one
 	dialect *Dialect
 	file    string // UTF-8, without a byte order mark
+	start   int    // where the current line starts
 	pos     int    // where the next line starts
 	cut     bool   // a line was cut at dialect.lineMax, and its rest is the next record
 	inRules bool   // the open group has a rule
 
-	// Each byte of a file is searched once for LF, and once for "#".
 	lineFeed int  // where the next LF is, or the length of the file; out of date if less than pos
-	hash     int  // where the next "#" is, or the length of the file; from pos on
 	hasCR    bool // the file has a CR; most have none
-
-	// skipRules makes next skip lines that begin as rules do, until a user-agent line. It is set in
-	// groups that the crawler does not obey, which have a quarter of the rules of real files.
-	skipRules bool
 }
 
 // maxText bounds the bytes of a file that are read. So each place in it, and in its
@@ -47,7 +42,7 @@ const maxText = 512 << 20
 func (f *File) scan() scanner {
 	text := f.dialect.decode(f.Text())
 	text = text[:min(len(text), maxText)]
-	return scanner{dialect: &f.dialect, file: text, lineFeed: -1, hasCR: contains(text, '\r'), hash: indexByte(text, '#')}
+	return scanner{dialect: &f.dialect, file: text, lineFeed: -1, hasCR: contains(text, '\r')}
 }
 
 // next reads the next record and returns its name and value as written, without white space around
@@ -60,14 +55,7 @@ func (s *scanner) next() (name, value string, ok bool) {
 		if !ok {
 			return "", "", false
 		}
-		if s.skipRules && whole != "" && (lower(whole[0]) == 'd' || lower(whole[0]) == 'a') {
-			continue
-		}
-		line := whole
-		if s.hash < s.pos {
-			line = until(line, '#')
-			s.hash = s.pos + indexByte(s.file[s.pos:], '#')
-		}
+		line := until(whole, '#')
 		if d.lineMax > 0 && len(line) > int(d.lineMax) {
 			line, s.cut = line[:d.lineMax], true
 		}
@@ -88,6 +76,16 @@ func (s *scanner) next() (name, value string, ok bool) {
 	return "", "", true
 }
 
+// skipRules skips lines that begin as rules do, and returns how many. This saves a third of the time in
+// which groups are found.
+func (s *scanner) skipRules() (n int) {
+	for s.pos < len(s.file) && (lower(s.file[s.pos]) == 'd' || lower(s.file[s.pos]) == 'a') {
+		s.nextLine()
+		n++
+	}
+	return n
+}
+
 // nextLine reads to the end of a line, which is CR, LF or CRLF, and returns the line without it. ok
 // is false if there is no line.
 func (s *scanner) nextLine() (line string, ok bool) {
@@ -95,6 +93,7 @@ func (s *scanner) nextLine() (line string, ok bool) {
 	if start >= len(s.file) {
 		return "", false
 	}
+	s.start = start
 	if s.lineFeed < start {
 		s.lineFeed = len(s.file)
 		if i := strings.IndexByte(s.file[start:], '\n'); i >= 0 {
@@ -124,8 +123,8 @@ func indexByte(s string, c byte) int {
 }
 
 // read reads the record on a line without white space around it, and notes whether it begins or
-// continues a group. The names as most files write them are read first. readUnusual reads the same
-// from them, but takes longer.
+// continues a group. The switch recognises the usual spellings. readUnusual would return the same for
+// them, more slowly.
 func (s *scanner) read(line string) (name, value string) {
 	n := 0
 	switch first := lower(line[0]); {
@@ -148,7 +147,6 @@ func (s *scanner) read(line string) (name, value string) {
 	case agent:
 		s.begins, s.grouped = s.inRules || !s.grouped, true
 		s.inRules = s.inRules && !s.begins
-		s.skipRules = false
 	case allow, disallow:
 		s.inRules = s.grouped
 	}
@@ -167,7 +165,7 @@ func (s *scanner) readUnusual(line string) (name, value string) {
 
 // split divides a line without white space around it into name and value, and returns the
 // byte between them. The name is "" if there is no colon. With Dialect.twoWords, two words
-// without a colon are a name and a value, too.
+// without a colon are also a name and a value.
 func (d *Dialect) split(line string) (name, value string, sep byte) {
 	i := strings.IndexByte(line, ':')
 	if i < 0 {

@@ -36,8 +36,8 @@ UTF8-tail = %x80-BF
 type Grammar struct {
 	rules map[string]element
 
-	// Likely are bytes that are written more often than others where the grammar
-	// permits several. Few of them make texts whose parts match each other.
+	// Likely bytes are preferred where the grammar leaves a choice. With few of them,
+	// patterns and targets often match.
 	Likely string
 }
 
