@@ -78,9 +78,13 @@ func (h *host) share() int {
 func (p *Pacer) call(h *host, f func(context.Context) (Lease, error), done func(a Lease, asked, now instant)) {
 	l, asked := h.lease, p.now()
 	l.calling, l.notified, l.next = true, false, asked+callEvery
-	p.listen()
+	first := !p.fleet.listening
+	p.fleet.listening = true
 	p.register(asked)
 	go func() { // ends with the call
+		if first { // before the store can have a message for this process
+			p.listen()
+		}
 		a, err := boxed(p, f, nil)
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -107,31 +111,25 @@ func boxed[T any](p *Pacer, f func(context.Context) (T, error), late func(T)) (v
 
 // listen makes the store call notified, until the Pacer is garbage.
 func (p *Pacer) listen() {
-	if p.fleet.listening {
-		return
-	}
-	p.fleet.listening = true
 	pacer, end := weak.Make(p), func(stop func()) {
 		if stop != nil {
 			go bounded.Call(context.Background(), nil, func(context.Context) (none struct{}, err error) { stop(); return }, nil)
 		}
 	}
-	go func() { // ends with the call
-		stop, err := boxed(p, func(context.Context) (func(), error) {
-			return p.opts.Shared.Notify(p.fleet.name, func(key string) {
-				if p := pacer.Value(); p != nil {
-					p.notified(key)
-				}
-			}), nil
-		}, end)
-		if err == nil {
-			runtime.AddCleanup(p, end, stop)
-			return
-		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.fleet.listening = false
-	}()
+	stop, err := boxed(p, func(context.Context) (func(), error) {
+		return p.opts.Shared.Notify(p.fleet.name, func(key string) {
+			if p := pacer.Value(); p != nil {
+				p.notified(key)
+			}
+		}), nil
+	}, end)
+	if err == nil {
+		runtime.AddCleanup(p, end, stop)
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fleet.listening = false // the next call tries again
 }
 
 // notified acts on a message of the store: another process wants a lease, or it is free, or there

@@ -163,6 +163,16 @@ func (h *host) drains(now instant) bool {
 	return (now-l.first)/h.quantum()%2 == 1
 }
 
+// hasHadItsQuantum reports whether a holder without requests in flight can start nothing more in
+// its quantum. It does not wait for the end then, so that the gap hides the time of the hand-over.
+func (h *host) hasHadItsQuantum(now instant) bool {
+	gap := h.ownGap
+	if w := h.line.first(); w != nil {
+		gap = w.gap
+	}
+	return h.lease.first > never && max(now, h.dueAfter(gap).at) >= h.lease.first+h.quantum()
+}
+
 // setWanted notes whether another process is in the queue. A holder that has had its quantum by then
 // drains at once.
 func (h *host) setWanted(wanted bool, now instant) {
@@ -193,7 +203,7 @@ func (h *host) needsLease(now instant) bool {
 // after some time. If the lease is wanted, it is returned
 //
 //   - without requests: almost at once;
-//   - at the end of the quantum;
+//   - at the end of the quantum, or before it if nothing more can start in it;
 //   - if the leases before it are lost: nothing could start;
 //   - if nothing has started, though the host has room, for the time of patience: the requests
 //     wait for something else. Each time patience doubles, until a request has started.
@@ -203,7 +213,7 @@ func (h *host) givesBack(now instant) (yes bool, again instant) {
 	switch {
 	case l.outage.away, !idle && !l.wanted:
 		return false, l.next
-	case h.starts.flying == 0 && l.wanted && (h.drains(now) || lackingScope(l.behind, now) != nil):
+	case h.starts.flying == 0 && l.wanted && (h.hasHadItsQuantum(now) || lackingScope(l.behind, now) != nil):
 		return true, now
 	case idle && l.wanted:
 		at = l.used + idleGrace
