@@ -109,7 +109,7 @@ func (e *engine) header(u *url.URL, old *policy.Record) http.Header {
 	if v := old.Validators(); v != nil && u.String() == old.ServedFrom() {
 		h = v
 	}
-	h.Set("User-Agent", e.agent)
+	h["User-Agent"] = e.agentLine
 	h.Set("Accept", "text/plain,*/*;q=0.5")
 	h.Set("Accept-Encoding", "gzip")
 	return h

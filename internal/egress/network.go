@@ -105,9 +105,12 @@ func New(base http.RoundTripper, o Options) *Network {
 // IsTransport reports whether the base is an *http.Transport.
 func (n *Network) IsTransport() bool { return n.guarded != nil }
 
-// redirectIdle is how long an idle connection of a redirect is kept, if pages go through the
-// base: for the next redirect to the same host, and for no page.
-const redirectIdle = 5 * time.Second
+// redirectIdle and redirectConns bound the idle connections of redirects, if pages go through
+// the base: they serve further redirects to the same host, and no page.
+const (
+	redirectIdle  = 5 * time.Second
+	redirectConns = 256
+)
 
 // guard returns a clone of the base that checks each address before it connects. All its
 // connections are checked by the one rule, so that each may be used again. It uses no proxy:
@@ -121,10 +124,19 @@ func (n *Network) guard(base *http.Transport, dial dialFunc) *http.Transport {
 	t.DialContext = n.checked(dial)
 	//lint:ignore SA1019 net/http honours it
 	t.DialTLS, t.DialTLSContext = nil, nil
-	if !n.strict && (t.IdleConnTimeout == 0 || t.IdleConnTimeout > redirectIdle) {
-		t.IdleConnTimeout = redirectIdle
+	if !n.strict {
+		t.IdleConnTimeout = atMost(redirectIdle, t.IdleConnTimeout)
+		t.MaxIdleConns = atMost(redirectConns, t.MaxIdleConns)
 	}
 	return t
+}
+
+// atMost returns the lower of two bounds, of which set may be 0 for none.
+func atMost[T time.Duration | int](bound, set T) T {
+	if set == 0 {
+		return bound
+	}
+	return min(bound, set)
 }
 
 // dialFunc is the type of http.Transport.DialContext.
