@@ -6,7 +6,8 @@
 //	go run ./functions
 //
 // A function is paid by the second, so it waits for its turn for a moment only (MaxWait). A
-// page that must wait longer goes back to the queue with the time of its decision. A redirect
+// page that must wait longer goes back to the queue with the time of its decision: it is the URL
+// of the decision, which after a redirect is not the page that was asked for. A redirect
 // waits for its turn however long that takes, so give the function a deadline.
 //
 // It leaves out: the queue of your provider (here a slice), and a connection that is opened
@@ -68,7 +69,7 @@ func handle(ctx context.Context, page, server string, base http.RoundTripper) (r
 	var denied *fetcher.DeniedError
 	switch {
 	case errors.Is(err, fetcher.ErrDeferred) && errors.As(err, &denied):
-		return result{page, "later", denied.Decision.RetryAt}, nil
+		return result{denied.Decision.URL, "later", denied.Decision.RetryAt}, nil
 	case errors.Is(err, fetcher.ErrDisallowed):
 		return result{page: page, what: "dropped"}, nil
 	case err != nil:

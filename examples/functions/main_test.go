@@ -29,9 +29,10 @@ func TestDispatch(t *testing.T) {
 	local := web.Start(map[string]web.Site{
 		"shop.example": {Robots: web.Text("User-agent: *\nDisallow: /cart\n"), Moved: "/old"},
 		"busy.example": {Robots: web.Status(503)},
+		"away.example": {Moved: "/old", MovedTo: "http://busy.example/away"},
 	})
 	defer local.Close()
-	queue := []string{"http://shop.example/cart", "http://busy.example/1", "http://busy.example/2"}
+	queue := []string{"http://away.example/old", "http://shop.example/cart", "http://busy.example/1", "http://busy.example/2"}
 	for i := range 5 {
 		queue = append(queue, fmt.Sprintf("http://shop.example/%d", i))
 	}
@@ -43,7 +44,7 @@ func TestDispatch(t *testing.T) {
 	if got := strings.Count(out.String(), "fetched http://shop.example/"); got != 6 {
 		t.Errorf("output:\n%s\ngot %d pages, want 6", out.String(), got)
 	}
-	for _, want := range []string{"dropped http://shop.example/cart\n", "later http://busy.example/2\n", " 2 requests for robots.txt\n"} {
+	for _, want := range []string{"dropped http://shop.example/cart\n", "later http://busy.example/2\n", "later http://busy.example/away\n", " 3 requests for robots.txt\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("output:\n%s\nwant %q", out.String(), want)
 		}

@@ -1,5 +1,5 @@
 // Nethttp is a complete crawler in sixty lines. It drops disallowed URLs and keeps deferred ones
-// until their RetryAt. It leaves out: a pool of workers, a store, and failed pages.
+// until their RetryAt, once. It leaves out: a pool of workers, a store, and failed pages.
 package main
 
 import (
@@ -51,7 +51,7 @@ func crawl(out io.Writer, client *http.Client, seed string) {
 		case errors.As(err, &denied):
 			fmt.Fprintln(out, denied.Decision) // names the rule, or the failure and the next try
 			if errors.Is(err, fetcher.ErrDeferred) && v.tries == 0 {
-				frontier = append(frontier, visit{v.url, denied.Decision.RetryAt, 1})
+				frontier = append(frontier, visit{denied.Decision.URL, denied.Decision.RetryAt, 1})
 			}
 		default:
 			fmt.Fprintln(out, "failed ", err)

@@ -29,10 +29,14 @@ func TestCrawl(t *testing.T) {
 		"DEFER http://busy.example/: http://busy.example/robots.txt is unreachable (status 503":                                                                       1,
 		"DEFER http://lost.test/: http://lost.test/robots.txt is unreachable (dns: ":                                                                                  2,
 		`line 2 "Disallow: /drafts" in group "ExampleBot" of http://moved.example/robots.txt (served by http://files.example/robots.txt) [RFC 9309, section 2.2.2; p`: 1,
+		"DEFER http://lost.test/new: http://lost.test/robots.txt is unreachable (dns: ":                                                                               2,
 	} {
 		if got := strings.Count(out.String(), want); got != times {
 			t.Errorf("output:\n%s\n%q: got %d times, want %d", out.String(), want, got, times)
 		}
+	}
+	if n := len(local.Requests("moved.example", "/new")); n != 1 {
+		t.Errorf("got %d requests for the page that redirects to a host that is down, want 1", n)
 	}
 }
 

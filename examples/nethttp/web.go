@@ -17,11 +17,11 @@ func smallWeb() (*web.Web, *fetcher.Options) {
 		"shop.example": {
 			Robots: web.Text("User-agent: *\nDisallow: /cart\nCrawl-delay: 0.05\n"),
 			Pages:  3,
-			Links:  []string{"/cart/1", "/old", "http://busy.example/", "http://moved.example/", "http://lost.test/"},
+			Links:  []string{"/cart/1", "/old", "http://busy.example/", "http://moved.example/", "http://moved.example/new", "http://lost.test/"},
 			Moved:  "/old",
 		},
 		"busy.example":  {Robots: web.Steps(web.Status(503), web.Text("User-agent: *\nDisallow:\n")), Pages: 1},
-		"moved.example": {Robots: web.Redirect("http://files.example/robots.txt"), Links: []string{"/drafts/1"}},
+		"moved.example": {Robots: web.Redirect("http://files.example/robots.txt"), Links: []string{"/drafts/1"}, Moved: "/new", MovedTo: "http://lost.test/new"},
 		"files.example": {Robots: web.Text("User-agent: ExampleBot\nDisallow: /drafts\n")},
 	})
 
@@ -31,6 +31,7 @@ func smallWeb() (*web.Web, *fetcher.Options) {
 	hasty.Retry.Min = time.Second
 	return local, &fetcher.Options{
 		Base:    local.Transport(),
+		Egress:  web.AnyAddress,
 		Profile: hasty,
 		Pace:    &pace.Limits{Gap: 10 * time.Millisecond},
 	}

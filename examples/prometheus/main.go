@@ -50,9 +50,10 @@ func run(out io.Writer) error {
 
 	registry := prometheus.NewRegistry()
 	t, err := fetcher.New(agent, &fetcher.Options{
-		Base:  local.Transport(), // leave this out to visit the real web
-		Pace:  &pace.Limits{Gap: 20 * time.Millisecond, DelayCap: 50 * time.Millisecond},
-		Trace: metrics.New(registry).Trace(),
+		Base:   local.Transport(), // leave this out to visit the real web
+		Egress: web.AnyAddress,
+		Pace:   &pace.Limits{Gap: 20 * time.Millisecond, DelayCap: 50 * time.Millisecond},
+		Trace:  metrics.New(registry).Trace(),
 	})
 	if err != nil {
 		return err

@@ -32,6 +32,7 @@ import (
 	"github.com/rfc9309/polite/examples/internal/metrics"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/inspect"
+	"github.com/rfc9309/polite/policy"
 )
 
 const agent = "ExampleBot/0.1 (+https://example.com/bot)"
@@ -99,29 +100,41 @@ func operators(t *fetcher.Transport, page *inspect.Page, registry *prometheus.Re
 	return mux
 }
 
+// giveUp is how long a site may be down before its pages are dropped: Polite has fetched its
+// robots.txt five or six times by then.
+const giveUp = 15 * time.Minute
+
 // crawl visits pages in order and returns those that are left. A deferred page goes to the
-// end of the line, with a pause so that a line of deferred pages does not spin.
+// end of the line, with a pause so that a line of deferred pages does not spin. It is the URL
+// of the decision: if a redirect was deferred, that is not the page at the front.
 func (s service) crawl(ctx context.Context, client *http.Client, frontier []string) []string {
 	for len(frontier) > 0 && ctx.Err() == nil {
 		page := frontier[0]
 		size, err := fetch(ctx, client, page)
+		var denied *fetcher.DeniedError
 		switch {
 		case err == nil:
 			fmt.Fprintln(s.out, "fetched", page, size, "bytes")
 		case ctx.Err() != nil:
 			return frontier // the page was not finished: it stays first
-		case errors.Is(err, fetcher.ErrDeferred):
-			frontier = append(frontier, page)
+		case errors.Is(err, fetcher.ErrDeferred) && errors.As(err, &denied) && !isDead(denied.Decision):
+			frontier = append(frontier, denied.Decision.URL)
 			select {
 			case <-time.After(time.Second):
 			case <-ctx.Done():
 			}
-		default: // disallowed, or a failure; a real crawler tries failures again
+		default: // disallowed, dead, or a failure; a real crawler tries failures again
 			fmt.Fprintln(s.out, "dropped", err)
 		}
 		frontier = frontier[1:]
 	}
 	return frontier
+}
+
+// isDead reports whether the site of a deferred page has been down for so long that the crawl
+// should not wait for it.
+func isDead(d policy.Decision) bool {
+	return !d.DownSince.IsZero() && time.Since(d.DownSince) >= giveUp
 }
 
 // fetch returns the size of a page.

@@ -6,8 +6,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -15,6 +18,7 @@ import (
 	"github.com/rfc9309/polite/examples/internal/web"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/inspect"
+	"github.com/rfc9309/polite/policy"
 )
 
 // endAfter calls end after so many lines, as a SIGTERM does.
@@ -65,6 +69,40 @@ func TestTwoLives(t *testing.T) {
 	}
 	if n := len(local.Requests("", "/robots.txt")); n != 1 {
 		t.Errorf("%d requests for robots.txt by both, want 1", n)
+	}
+}
+
+// TestDeferredRedirect checks that a page whose redirect is deferred is not requested again:
+// what is left is the URL that it leads to.
+func TestDeferredRedirect(t *testing.T) {
+	local := web.Start(map[string]web.Site{"shop.example": {Moved: "/old", MovedTo: "http://dead.test/new"}})
+	defer local.Close()
+	ctx, end := context.WithTimeout(t.Context(), 3*time.Second)
+	defer end()
+	dir := t.TempDir()
+	s := service{dir: dir, addr: "127.0.0.1:0", base: local.Transport(), seeds: []string{"http://shop.example/old"}, out: io.Discard}
+	if err := run(ctx, s); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadFile(filepath.Join(dir, "frontier.txt"))
+	if err != nil || string(left) != "http://dead.test/new" {
+		t.Errorf("left %q, %v; want the URL after the redirect", left, err)
+	}
+	if n := len(local.Requests("shop.example", "/old")); n != 1 {
+		t.Errorf("got %d requests for the page that redirects, want 1", n)
+	}
+}
+
+// TestIsDead checks when a deferred page is dropped.
+func TestIsDead(t *testing.T) {
+	for down, want := range map[time.Duration]bool{0: false, time.Minute: false, time.Hour: true} {
+		var d policy.Decision
+		if down > 0 {
+			d.DownSince = time.Now().Add(-down)
+		}
+		if got := isDead(d); got != want {
+			t.Errorf("down for %v: got %v, want %v", down, got, want)
+		}
 	}
 }
 

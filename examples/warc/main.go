@@ -47,8 +47,9 @@ func run(out io.Writer) error {
 	var file bytes.Buffer // a real crawler writes to a file and begins a new one every gigabyte
 	archive := &archive{file: &file, responses: map[string]string{}}
 	t, err := fetcher.New(agent, &fetcher.Options{
-		Base:  local.Transport(),
-		Trace: &fetcher.Trace{Fetched: archive.fetched, Decided: archive.decided},
+		Base:   local.Transport(),
+		Egress: web.AnyAddress,
+		Trace:  &fetcher.Trace{Fetched: archive.fetched, Decided: archive.decided},
 	})
 	if err != nil {
 		return err

@@ -7,7 +7,11 @@
 // once with the time of its turn. The host goes back to the schedule until then, and the
 // worker takes another host. So three workers keep six hosts busy, each at its own pace.
 // A redirect that the client follows is not refused because of MaxWait: the worker waits
-// for its turn.
+// for its turn. If the redirect leads to a host that must wait, the page that goes back is
+// Decision.URL, and so the host that it was asked for is not held up.
+//
+// A site whose robots.txt has been unreachable for a while is given up with all its pages.
+// Otherwise the program would end only when the last dead site has come back.
 //
 // It leaves out: a heap for many hosts, further tries of a page that fails, and a schedule
 // that outlives the process.
@@ -22,12 +26,18 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rfc9309/polite/examples/internal/web"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/pace"
+	"github.com/rfc9309/polite/policy"
 )
+
+// giveUp is how long a site may be down before its pages are dropped. Polite has fetched its
+// robots.txt twice by then. On the real web 15 minutes are five or six fetches.
+const giveUp = time.Second / 2
 
 const agent = "ExampleBot/0.1 (+https://example.com/bot)"
 
@@ -47,12 +57,20 @@ func run(out io.Writer) error {
 		sites[name] = web.Site{Robots: web.Text(robots), Pages: pages, Links: []string{"/private", "/old"}, Moved: "/old"}
 		s.add("http://" + name + "/")
 	}
+	// One page of this site has moved to a site that is down.
+	sites["moved.example"] = web.Site{Pages: 2, Links: []string{"/old"}, Moved: "/old", MovedTo: "http://dead.test/new"}
+	s.add("http://moved.example/")
 	local := web.Start(sites)
 	defer local.Close()
 
+	// Fetch the robots.txt of a site that is down again after a second. For the real web the
+	// default of a minute is better.
+	hasty := policy.RFC9309()
+	hasty.Retry.Min = time.Second
 	t, err := fetcher.New(agent, &fetcher.Options{
-		Base: local.Transport(), // leave this out to visit the real web
-		Pace: &pace.Limits{Gap: 10 * time.Millisecond, Parallel: 1, MaxWait: time.Millisecond},
+		Base:    local.Transport(), // leave this out to visit the real web
+		Profile: hasty,
+		Pace:    &pace.Limits{Gap: 10 * time.Millisecond, Parallel: 1, MaxWait: time.Millisecond},
 	})
 	if err != nil {
 		return err
@@ -62,15 +80,20 @@ func run(out io.Writer) error {
 		return err
 	}
 	for _, h := range s.hosts {
-		seen, least := local.Requests(h.name, ""), time.Hour
+		if h.dropped > 0 {
+			fmt.Fprintf(out, "%s: given up, %d page dropped\n", h.name, h.dropped)
+			continue
+		}
+		name := strings.TrimPrefix(h.name, "http://")
+		seen, least := local.Requests(name, ""), time.Hour
 		for i := 1; i < len(seen); i++ {
 			least = min(least, seen[i].At.Sub(seen[i-1].At))
 		}
 		fmt.Fprintf(out, "%s: %d requests, %d of them for robots.txt, at least %v apart\n",
-			h.name, len(seen), len(local.Requests(h.name, "/robots.txt")), least.Round(time.Millisecond))
+			name, len(seen), len(local.Requests(name, "/robots.txt")), least.Round(time.Millisecond))
 	}
-	fmt.Fprintf(out, "%d pages of %d hosts by %d workers in %v; %d times a page went back to wait for its turn\n",
-		s.fetched, hosts, workers, time.Since(start).Round(10*time.Millisecond), s.deferred)
+	fmt.Fprintf(out, "%d pages by %d workers in %v; %d times a page went back to wait for its turn\n",
+		s.fetched, workers, time.Since(start).Round(10*time.Millisecond), s.deferred)
 	return nil
 }
 
@@ -84,24 +107,42 @@ type schedule struct {
 
 // A host has its waiting pages and the earliest time for the next one.
 type host struct {
-	name  string
-	pages []string
-	at    time.Time
-	busy  bool // a worker visits a page of this host
+	name    string // scheme://host:port, as Polite writes it
+	pages   []string
+	at      time.Time
+	busy    bool // a worker visits a page of this host
+	dropped int  // pages that were dropped because the host is down; no page is added any more
 }
 
 // add schedules a page that was not seen before.
 func (s *schedule) add(page string) {
-	u, err := url.Parse(page)
-	if err != nil || s.seen[page] {
+	h := s.hostOf(page)
+	if h == nil || s.seen[page] {
 		return
 	}
 	s.seen[page] = true
-	i := slices.IndexFunc(s.hosts, func(h *host) bool { return h.name == u.Host })
-	if i < 0 {
-		i, s.hosts = len(s.hosts), append(s.hosts, &host{name: u.Host})
+	if h.dropped > 0 {
+		h.dropped++
+		return
 	}
-	s.hosts[i].pages = append(s.hosts[i].pages, page)
+	h.pages = append(h.pages, page)
+}
+
+// hostOf returns the host of a page, nil if the page is not a URL for a crawler.
+func (s *schedule) hostOf(page string) *host {
+	u, err := url.Parse(page)
+	if err != nil {
+		return nil
+	}
+	name, err := fetcher.Authority(u)
+	if err != nil {
+		return nil
+	}
+	i := slices.IndexFunc(s.hosts, func(h *host) bool { return h.name == name })
+	if i < 0 {
+		i, s.hosts = len(s.hosts), append(s.hosts, &host{name: name})
+	}
+	return s.hosts[i]
 }
 
 // next returns the host that is due first, nil if only pages of busy hosts wait.
@@ -156,8 +197,7 @@ func work(client *http.Client, h *host, page string) result {
 	return result{h, page, web.Links(resp), nil}
 }
 
-// done takes the result of a page. A deferred page becomes the next page of its host, and
-// the host waits until RetryAt. A disallowed page is dropped.
+// done takes the result of a page. A disallowed page is dropped.
 func (s *schedule) done(r result) error {
 	r.host.busy = false
 	for _, l := range r.links {
@@ -168,10 +208,25 @@ func (s *schedule) done(r result) error {
 	case r.err == nil:
 		s.fetched++
 	case errors.Is(r.err, fetcher.ErrDeferred) && errors.As(r.err, &denied):
-		s.deferred++
-		r.host.at, r.host.pages = denied.Decision.RetryAt, append([]string{r.page}, r.host.pages...)
+		s.wait(denied.Decision)
 	case !errors.Is(r.err, fetcher.ErrDisallowed):
 		return r.err
 	}
 	return nil
+}
+
+// wait makes a deferred page the next page of its host, and the host wait until RetryAt. The
+// page is the URL of the decision: if a redirect was deferred, the page that the worker asked
+// for may be of another host, which need not wait.
+func (s *schedule) wait(d policy.Decision) {
+	h := s.hostOf(d.URL)
+	s.seen[d.URL] = true
+	h.pages = append([]string{d.URL}, h.pages...)
+	h.at = d.RetryAt
+	switch {
+	case d.DownSince.IsZero(): // robots.txt is known, and the turn of the page is later
+		s.deferred++
+	case time.Since(d.DownSince) >= giveUp:
+		h.dropped, h.pages = len(h.pages), nil
+	}
 }

@@ -16,11 +16,18 @@ func TestRun(t *testing.T) {
 	if err := run(&out); err != nil {
 		t.Fatal(err)
 	}
-	if want := "60 pages of 6 hosts by 3 workers in "; !strings.Contains(out.String(), want) {
+	if want := "63 pages by 3 workers in "; !strings.Contains(out.String(), want) {
 		t.Errorf("output:\n%s\nwant %q", out.String(), want)
 	}
 	for site := 1; site <= 6; site++ {
 		if want := fmt.Sprintf("site-%d.example: 12 requests, 1 of them for robots.txt,", site); !strings.Contains(out.String(), want) {
+			t.Errorf("output:\n%s\nwant %q", out.String(), want)
+		}
+	}
+	// The page of moved.example is requested once, and its host does not wait for the host that
+	// is down: robots.txt, three pages and the redirect. The crawl ends without that host.
+	for _, want := range []string{"moved.example: 5 requests, 1 of them for robots.txt,", "http://dead.test: given up, 1 page dropped\n"} {
+		if !strings.Contains(out.String(), want) {
 			t.Errorf("output:\n%s\nwant %q", out.String(), want)
 		}
 	}

@@ -4,11 +4,13 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -16,11 +18,12 @@ import (
 
 // Site is one site.
 type Site struct {
-	Robots http.HandlerFunc // answers /robots.txt; nil means 404
-	Pages  int              // "/" links to /page/1 and so on
-	Links  []string         // further links on "/"
-	Moved  string           // path that redirects to "/moved/here"; "" for none
-	Page   http.HandlerFunc // answers every other path; nil means a page without links
+	Robots  http.HandlerFunc // answers /robots.txt; nil means 404
+	Pages   int              // "/" links to /page/1 and so on
+	Links   []string         // further links on "/"
+	Moved   string           // path that redirects to MovedTo; "" for none
+	MovedTo string           // "" means "/moved/here"
+	Page    http.HandlerFunc // answers every other path; nil means a page without links
 }
 
 // Request is one request that a server received.
@@ -70,6 +73,10 @@ func Transport(addr string) *http.Transport {
 	}}
 }
 
+// AnyAddress is Options.Egress for a crawl of this web, whose addresses are all loopback: the
+// default would take a redirect of robots.txt from one site to another for an attack.
+func AnyAddress(netip.Addr) error { return nil }
+
 // Requests returns the requests to a host so far, in order. An empty host means all
 // hosts, an empty path all paths.
 func (w *Web) Requests(host, path string) []Request {
@@ -101,7 +108,7 @@ func (w *Web) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 	case req.URL.Path == "/":
 		front(rw, site)
 	case site.Moved == req.URL.Path:
-		http.Redirect(rw, req, "/moved/here", http.StatusFound)
+		http.Redirect(rw, req, cmp.Or(site.MovedTo, "/moved/here"), http.StatusFound)
 	case site.Page != nil:
 		site.Page(rw, req)
 	default:
