@@ -90,13 +90,20 @@ type archive struct {
 	mu        sync.Mutex
 	file      io.Writer
 	responses map[string]string // IDs of the last responses, by the URL of robots.txt
+	last      policy.Attempt    // its URLs and its time
 	err       error             // the first error of the file
 }
 
-// fetched writes the requests and the answers of one fetch.
+// fetched writes the requests and the answers of one fetch. A file that a redirect led to is
+// reported a second time, for its own authority, and is not written again.
 func (a *archive) fetched(f policy.Attempt, _ *policy.Record) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if last := a.last; last.Served == f.Robots && last.Received.Equal(f.Received) {
+		a.responses[f.Robots] = a.responses[last.Robots]
+		return
+	}
+	a.last = policy.Attempt{Robots: f.Robots, Served: f.Served, Received: f.Received}
 	for _, hop := range f.Hops {
 		a.exchange(f, hop.From, hop.Status, hop.Header, nil)
 	}
