@@ -272,3 +272,27 @@ func TestCommentOfAUserAgent(t *testing.T) {
 		})
 	}
 }
+
+// TestMatchPattern checks the result and the length of a comparison.
+func TestMatchPattern(t *testing.T) {
+	for _, c := range []struct {
+		name, pattern, target string
+		length                int // -1: no match
+	}{
+		{"2.2.2/literal", "/a", "/ab", 2},
+		{"2.2.2/no_match", "/b", "/ab", -1},
+		{"2.2.2/normal_form", "/%41%2f", "/A%2F", 5},
+		{"2.2.2/either_view", "*=%2F*?b=%2F", "/x?n=%2F?b=%2F", 10},
+		{"2.2.3/stars", "/*b$", "/aab", 4},
+		{"2.2.2/empty", "", "/a", -1},
+		{"2.2.2/no_slash", "a", "/a", -1},
+		{"2.2.2/robots_txt", "/", "/robots.txt", -1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n, ok := matcher.Dialect{}.MatchPattern(c.pattern, c.target)
+			if want := max(c.length, 0); n != want || ok != (c.length >= 0) {
+				t.Errorf("pattern %q target %q\ngot  %d, %v\nwant %d", c.pattern, c.target, n, ok, c.length)
+			}
+		})
+	}
+}

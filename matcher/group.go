@@ -197,6 +197,20 @@ func (g *Group) text(i int) string {
 // Match is [File.Match] for the crawler of the group.
 func (g *Group) Match(target string) Match { return g.match(g.ruleFor(target)) }
 
+// MatchPattern compares one pattern with a target, as a file with this rule alone would, and returns
+// the length of the pattern, by which the rules of a file are compared. ok is false if the pattern
+// does not match. Use a [Group] to match several patterns or targets.
+func (d Dialect) MatchPattern(pattern, target string) (length int, ok bool) {
+	b := builder{dialect: &d}
+	b.add(&scanner{record: record{kind: allow, line: 1}}, "", pattern)
+	g := b.group("*")
+	i := g.ruleFor(target)
+	if i < 0 {
+		return 0, false
+	}
+	return g.rules.length(i), true
+}
+
 // match returns the verdict of rule i, or the verdict without a rule if i is -1.
 func (g *Group) match(i int32) Match {
 	if i < 0 {

@@ -58,9 +58,8 @@
 // A record or a header field of more than 64 KiB is skipped; of a list, the members before
 // the limit count. If the lines of a field are separate values, as in X-Robots-Tag, Link and
 // the single values, the limit is for each line. A field yields at most 1,024
-// preferences. Of the Content-Usage records of a group 4,096 are read, and 16 different
-// patterns of one length count together. A label has at most 256 bytes, and 64 skipped
-// values are listed. Time and memory are linear in the text.
+// preferences. Of the Content-Usage records of a group 4,096 are read. A label has at most
+// 256 bytes, and 64 skipped values are listed. Time and memory are linear in the text.
 //
 // Labels and texts come from the site and may contain any bytes. The String methods and
 // the JSON form quote and bound them.

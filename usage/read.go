@@ -19,7 +19,6 @@ const (
 	textMost    = 1 << 10  // bytes of the text of a source
 	valuesMost  = 1024     // preferences of a field
 	recordsMost = 4096     // records of a group that may have a path
-	equalMost   = 16       // different patterns of one length that count together
 	labelMost   = 256      // bytes of a label
 	skippedMost = 64       // skipped values that are listed
 )
@@ -192,31 +191,18 @@ func (r *reader) recordsOnPath(f *field, g *matcher.Group, target string) {
 	}
 }
 
-// longest returns the longest of the path patterns that match a target, or the empty
-// pattern, which matches all, if no other does. The matcher decides: the patterns become
-// rules of a file. Of two equally long rules the one that allows wins. So a pattern that
-// is found becomes a Disallow, and as long as an Allow wins, it is another pattern of the
-// same length.
+// longest returns the longest of the path patterns that match a target, all of one length, or the
+// empty pattern, which matches all, if no other does.
 func longest(patterns []string, target string) []string {
-	var found []string
-	for range min(len(patterns), equalMost) {
-		var file strings.Builder
-		file.WriteString("User-agent: *\n")
-		for _, p := range patterns {
-			if slices.Contains(found, p) {
-				file.WriteString("Disallow: " + p + "\n")
-			} else {
-				file.WriteString("Allow: " + p + "\n")
-			}
+	found, length := []string{""}, 0
+	for _, p := range patterns {
+		switch n, ok := (matcher.Dialect{}).MatchPattern(p, target); {
+		case !ok || n < length:
+		case n > length:
+			found, length = []string{p}, n
+		default:
+			found = append(found, p)
 		}
-		m := matcher.Parse([]byte(file.String()), matcher.Dialect{}).Match("*", target)
-		if m.Rule.Line == 0 {
-			return []string{""}
-		}
-		if !m.Rule.Allow {
-			break
-		}
-		found = append(found, patterns[m.Rule.Line-2])
 	}
 	return found
 }
