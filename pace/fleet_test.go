@@ -416,6 +416,21 @@ func (r *trail) check(t *testing.T, want ...string) {
 	}
 }
 
+// A process shows which of its hosts another process works on.
+func TestFleetHosts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, zero := fleet(t, 2, pace.Limits{}, pace.Options{}), time.Now()
+		turn := all[0].turn(t, 0)
+		go all[1].Wait(t.Context(), host, 0)
+		synctest.Wait()
+		want := []pace.HostStatus{{Authority: host, Waiting: 1, Since: zero, Next: zero, Reason: pace.ReasonShared}}
+		if got := slices.Collect(all[1].Hosts()); !slices.Equal(got, want) {
+			t.Errorf("6.1/hosts: got %+v, want %+v", got, want)
+		}
+		turn.Done()
+	})
+}
+
 // One of eight processes gets a 429 with a Retry-After of 5 seconds, and the store dies a second
 // later. Whoever waits knows the pause.
 func TestFleetPauseAfterTheStoreDied(t *testing.T) {

@@ -83,9 +83,9 @@
 //
 // An authority or a scope takes about 350 bytes while its limits can matter. A Pacer
 // remembers about 262,144 of them that nobody uses; [Stats.Forgotten] counts those that were
-// forgotten early. An authority that nobody waits for has no goroutine and no timer. A
-// free turn costs a third of a microsecond and one allocation, and with three scopes two
-// thirds. The clock is the monotonic one: steps of the wall clock do not matter.
+// forgotten early. An authority that nobody waits for has no goroutine and no timer, but for a
+// few seconds in a fleet. A free turn costs one allocation, and with scopes two. The clock is the
+// monotonic one: steps of the wall clock do not matter.
 package pace
 
 import (
