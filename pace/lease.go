@@ -242,7 +242,7 @@ func (p *Pacer) tend(h *host) {
 	case l.phase == held:
 		yes, again := h.givesBack(now)
 		switch {
-		case l.tell || !yes && now >= l.next:
+		case l.tell && !l.outage.away || !yes && now >= l.next:
 			p.keep(h)
 			return
 		case yes:
@@ -321,8 +321,7 @@ func (p *Pacer) ask(h *host) {
 
 // keep calls Store.Keep for h.
 func (p *Pacer) keep(h *host) {
-	l, s, tell := h.lease, h.state(p.now()), h.lease.tell
-	l.tell = false
+	l, s, tell, saved := h.lease, h.state(p.now()), h.lease.tell, h.pause.until
 	p.call(h, func(ctx context.Context) (Lease, error) {
 		return p.opts.Shared.Keep(ctx, h.authority, p.fleet.name, leaseLife, s, tell)
 	}, func(a Lease, asked, now instant) {
@@ -330,7 +329,7 @@ func (p *Pacer) keep(h *host) {
 			l.phase, l.next = queued, now
 			return
 		}
-		l.until = asked + leaseLife - leaseMargin
+		l.until, l.tell = asked+leaseLife-leaseMargin, l.tell && h.pause.until > saved
 		h.setWanted(a.Wanted || l.notified, now)
 	})
 }
