@@ -343,7 +343,7 @@ func (s *soak) dump() {
 
 // isPaced reports whether a decision says only that the turn comes too late.
 func isPaced(d policy.Decision) bool {
-	return d.Verdict == policy.Defer && strings.HasPrefix(d.Pacing, "no turn in time")
+	return d.Verdict == policy.Defer && strings.HasPrefix(d.Pacing, "no turn ")
 }
 
 // judge checks a decision on a site under any fault.

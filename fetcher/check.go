@@ -21,6 +21,7 @@ type visit struct {
 	rec         *policy.Record // governs target; before the decision the record in memory, nil if that is due
 	beganFlight bool           // this visit began the flight that found rec, and did not join another one
 	redirected  bool           // a redirect led to target
+	from        string         // the authority that redirected to target, "" if unknown
 }
 
 // visit begins a visit of a URL: it fills in the authority, and the record in memory unless that
@@ -153,7 +154,7 @@ func (t *Transport) decisionFor(ctx context.Context, target *url.URL, err error)
 		return d, err
 	case errors.As(err, &late):
 		d = t.houseDecision(policy.Defer, target)
-		d.RetryAt, d.Pacing = late.RetryAt, "no turn in time because of "+obstacleInWords(late)
+		d.RetryAt, d.Pacing = late.RetryAt, refusalInWords(ctx, late)
 	case errors.As(err, &forbidden):
 		d = t.houseDecision(policy.Disallow, target)
 		d.Cause = forbidden.Error()
@@ -161,6 +162,22 @@ func (t *Transport) decisionFor(ctx context.Context, target *url.URL, err error)
 		return d, err
 	}
 	return d, nil
+}
+
+// refusalInWords says why a request is refused for want of time.
+func refusalInWords(ctx context.Context, late *pace.RefusedError) string {
+	in := func(at time.Time) time.Duration { return max(time.Until(at), 0).Round(100 * time.Millisecond) }
+	words := "no turn within MaxWait"
+	if deadline, ok := ctx.Deadline(); ok && !late.RetryAt.Before(deadline) {
+		words = fmt.Sprintf("no turn before your deadline (in %v)", in(deadline))
+	}
+	switch late.Reason {
+	case pace.ReasonParallel, pace.ReasonShared: // nobody knows when they end
+	case pace.ReasonBreaker: // its words say when
+	default:
+		words += fmt.Sprintf(": the next one is in %v", in(late.RetryAt))
+	}
+	return words + ", because of " + obstacleInWords(late)
 }
 
 // obstacleInWords says what a request waits for, in words that follow "waits for" or "because of".

@@ -35,7 +35,7 @@ func TestErrorOfARefusal(t *testing.T) {
 		{"unreachable", "http://down.test/", fetcher.Options{Profile: policy.Google2019()},
 			`Get "http://down.test/": deferred until 2000-01-01T00:01:00Z: robots.txt is unreachable (status 503 Service Unavailable)`, true},
 		{"no_turn", public, fetcher.Options{Pace: &pace.Limits{Gap: time.Hour, MaxWait: time.Minute}},
-			`Get "http://example.com/public": deferred until 2000-01-01T01:00:00Z: no turn in time because of the gap between requests`, true},
+			`Get "http://example.com/public": deferred until 2000-01-01T01:00:00Z: no turn within MaxWait: the next one is in 1h0m0s, because of the gap between requests`, true},
 	} {
 		t.Run("4.7/"+tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

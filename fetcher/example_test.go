@@ -392,7 +392,7 @@ func ExampleOptions_pace() {
 		fmt.Println(denied.Decision.Verdict, denied.Decision.Pacing)
 	}
 	// Output:
-	// defer no turn in time because of the gap between requests
+	// defer no turn within MaxWait: the next one is in 1h0m0s, because of the gap between requests
 }
 
 // An operator's verdict decides, and its reason is in every decision.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -95,6 +96,84 @@ func patiently(t *testing.T, get func(string) (*http.Response, error), page stri
 		time.Sleep(time.Until(denied.Decision.RetryAt))
 	}
 	t.Errorf("%s: no answer after 100 requests", page)
+}
+
+// TestRedirectOfAnAdmission follows a redirect by Admit and Redirect at a site whose Crawl-delay is
+// longer than MaxWait, with one request in flight at a time.
+func TestRedirectOfAnAdmission(t *testing.T) {
+	inPace(t, pace.Limits{Parallel: 1, MaxWait: time.Second}, fetcher.Options{}, func(p *paced) {
+		p.web.Site(site).Robots(delayed("2"))
+		time.Sleep(2 * time.Second)
+		var a *fetcher.Admission
+		for range 2 { // the first call fetches robots.txt
+			a, _ = p.admit(p.t.Context(), site+"/")
+			time.Sleep(2 * time.Second)
+		}
+		a.Answer(http.StatusFound, nil)
+		began := time.Now()
+		b, d, err := a.Redirect(p.t.Context(), must(site+"/home"))
+		if took := time.Since(began); b == nil || err != nil || took > 2*time.Second {
+			t.Errorf("4.7/redirect: got %v, %v, %v after %v; want an Admission within 2s", b, d, err, took)
+		}
+		c, d, err := b.Redirect(p.t.Context(), must(site+"/private"))
+		if c == nil || err != nil || time.Since(began) < 2*time.Second {
+			t.Errorf("4.7/second_redirect: got %v, %v, %v; want an Admission at its turn", c, d, err)
+		}
+		if n := p.tr.Stats().Pace.InFlight; n != 1 {
+			t.Errorf("4.7/redirect: %d in flight, want 1", n)
+		}
+		c.Done()
+		if a, _, err := (*fetcher.Admission)(nil).Redirect(p.t.Context(), must(site)); a != nil || err == nil {
+			t.Errorf("4.7/nil: got %v, %v; want an error", a, err)
+		}
+	})
+}
+
+// TestARedirectThatNeverHasATurn gives a client a deadline that is shorter than the Crawl-delay. A
+// redirect within the site ends in an error: with a Defer, the client would begin again for ever.
+func TestARedirectThatNeverHasATurn(t *testing.T) {
+	for name, get := range map[string]func(*paced) error{
+		"client": func(p *paced) error {
+			resp, err := (&http.Client{Transport: p.tr, Timeout: 10 * time.Second}).Get(site + "/")
+			if err == nil {
+				resp.Body.Close()
+			}
+			return err
+		},
+		"admission": func(p *paced) error {
+			ctx, cancel := context.WithTimeout(p.t.Context(), 10*time.Second)
+			defer cancel()
+			a, d, err := p.tr.Admit(ctx, must(site+"/"))
+			if err == nil && d.Allowed() {
+				_, d, err = a.Redirect(ctx, must(site+"/home"))
+			}
+			if err == nil {
+				err = &fetcher.DeniedError{Decision: d}
+			}
+			return err
+		},
+	} {
+		t.Run("4.7/"+name, func(t *testing.T) {
+			inPace(t, pace.Limits{}, fetcher.Options{}, func(p *paced) {
+				s := p.web.Site(site).Robots(delayed("11")).Path("/", httptest.Redirect(302, "/home"))
+				err := get(p)
+				for range 10 {
+					if !errors.Is(err, fetcher.ErrDeferred) {
+						break
+					}
+					time.Sleep(11 * time.Second)
+					err = get(p)
+				}
+				const want = "no turn before your deadline (in 10s): the next one is in 11s, because of the Crawl-delay"
+				if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, fetcher.ErrDeferred) || !strings.Contains(err.Error(), want) {
+					t.Errorf("got  %v\nwant %s", err, want)
+				}
+				if n := len(s.Requests("/")); name == "client" && n != 1 {
+					t.Errorf("%d requests for /, want 1", n)
+				}
+			})
+		})
+	}
 }
 
 // TestARedirectWaitsForRobots redirects a page to a busy host whose robots.txt is

@@ -105,7 +105,7 @@ func TestPagesThatFail(t *testing.T) {
 				}
 				want := ""
 				if test.want != "" {
-					want = "no turn in time because of the rest of a host that fails: 3 failed requests in a row, the last with " + test.want + "; one request tries again at "
+					want = "no turn before your deadline (in 500ms), because of the rest of a host that fails: 3 failed requests in a row, the last with " + test.want + "; one request tries again at "
 				}
 				ctx, cancel := context.WithTimeout(p.t.Context(), 500*time.Millisecond)
 				defer cancel()
@@ -217,7 +217,7 @@ func TestRobotsThatFails(t *testing.T) {
 		if want := "waits for the rest of a host that fails: 3 failed requests in a row, the last with status 500; one request tries again at 00:00:10Z"; err != nil || d.Pacing != want || d.Turn.Sub(p.start) != 10*time.Second {
 			t.Errorf("6/robots: %q at %v, %v\nwant %q after 10s", d.Pacing, d.Turn, err, want)
 		}
-		if d, err = p.tr.Refresh(p.t.Context(), must("http://a.test/")); err != nil || !strings.HasPrefix(d.Pacing, "no turn in time because of the rest of a host that fails: 3 failed") {
+		if d, err = p.tr.Refresh(p.t.Context(), must("http://a.test/")); err != nil || !strings.HasPrefix(d.Pacing, "no turn within MaxWait, because of the rest of a host that fails: 3 failed") {
 			t.Errorf("6/robots: Refresh in the rest: %v, %v; want it deferred", d, err)
 		}
 		time.Sleep(10 * time.Second)
@@ -232,7 +232,7 @@ func TestRobotsWithoutAnAnswerThatFails(t *testing.T) {
 		p.web.Site("http://a.test").Robots(httptest.Reset())
 		p.tr.Check(p.t.Context(), must("http://a.test/"))
 		d, err := p.tr.Refresh(p.t.Context(), must("http://a.test/"))
-		if want := "no turn in time because of the rest of a host that fails: 2 failed requests in a row, the last with no complete answer (connect)"; err != nil || !strings.HasPrefix(d.Pacing, want) {
+		if want := "no turn within MaxWait, because of the rest of a host that fails: 2 failed requests in a row, the last with no complete answer (connect)"; err != nil || !strings.HasPrefix(d.Pacing, want) {
 			t.Errorf("6/robots: %v, %v\nwant %q", d, err, want)
 		}
 	})

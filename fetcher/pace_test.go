@@ -350,9 +350,12 @@ func TestPaceRefusal(t *testing.T) {
 		name   string
 		limits pace.Limits
 		left   time.Duration // of the caller's context; 0: no deadline
+		why    string
 	}{
-		{"over_max_wait", pace.Limits{Gap: time.Minute, MaxWait: 59 * time.Second}, 0},
-		{"over_the_deadline", pace.Limits{Gap: time.Minute}, 59 * time.Second},
+		{"over_max_wait", pace.Limits{Gap: time.Minute, MaxWait: 59 * time.Second}, 0,
+			"no turn within MaxWait: the next one is in 1m0s, because of the gap between requests"},
+		{"over_the_deadline", pace.Limits{Gap: time.Minute}, 9500 * time.Millisecond,
+			"no turn before your deadline (in 9.5s): the next one is in 1m0s, because of the gap between requests"},
 	} {
 		t.Run("house/"+test.name, func(t *testing.T) {
 			inPace(t, test.limits, fetcher.Options{}, func(p *paced) {
@@ -373,12 +376,12 @@ func TestPaceRefusal(t *testing.T) {
 				}
 				want := policy.Decision{
 					Verdict: policy.Defer, URL: "http://a.test/1", Clause: "house", Profile: "rfc9309",
-					RetryAt: p.start.Add(time.Minute), Pacing: "no turn in time because of the gap between requests",
+					RetryAt: p.start.Add(time.Minute), Pacing: test.why,
 				}
 				if got := denied.Decision; got != want {
 					t.Errorf("Decision\ngot  %+v\nwant %+v", got, want)
 				}
-				const text = "DEFER http://a.test/1: no turn in time because of the gap between requests [house rule; profile rfc9309]; not before 2000-01-01T00:01:00Z"
+				text := "DEFER http://a.test/1: " + test.why + " [house rule; profile rfc9309]; not before 2000-01-01T00:01:00Z"
 				if got := denied.Decision.String(); got != text {
 					t.Errorf("got  %s\nwant %s", got, text)
 				}
@@ -519,7 +522,7 @@ func TestPaceAudit(t *testing.T) {
 		p.web.Site("http://a.test").Robots(open).Path("/*", page)
 		p.read("http://a.test/1")
 		p.saw("0s a.test/robots.txt", "0s a.test/1")
-		if want := []string{"defer no turn in time because of the gap between requests"}; !slices.Equal(decisions, want) {
+		if want := []string{"defer no turn within MaxWait: the next one is in 1m0s, because of the gap between requests"}; !slices.Equal(decisions, want) {
 			t.Errorf("decisions %q, want %q", decisions, want)
 		}
 	})

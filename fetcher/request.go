@@ -48,7 +48,9 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	v.redirected = req.Response != nil
+	if v.redirected = req.Response != nil; v.redirected && req.Response.Request != nil {
+		v.from, _ = t.engine.authority(targetOf(req.Response.Request))
+	}
 	ctx, stop := waitContext(req)
 	defer stop()
 	var turn pace.Turn

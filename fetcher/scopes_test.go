@@ -79,7 +79,7 @@ func TestScopesInDecisions(t *testing.T) {
 		defer cancel()
 		_, err = p.get(ctx, target.String())
 		var denied *fetcher.DeniedError
-		if !errors.As(err, &denied) || denied.Decision.Verdict != policy.Defer || denied.Decision.Pacing != `no turn in time because of the limits of the scope "test.org"` {
+		if !errors.As(err, &denied) || denied.Decision.Verdict != policy.Defer || denied.Decision.Pacing != `no turn before your deadline (in 500ms): the next one is in 1s, because of the limits of the scope "test.org"` {
 			t.Errorf("RoundTrip = %v; want a Defer that names the scope", err)
 		}
 		a, d, err := p.tr.Admit(context.Background(), target)
@@ -92,7 +92,7 @@ func TestScopesInDecisions(t *testing.T) {
 		ctx, cancel = context.WithTimeout(context.Background(), 500*time.Millisecond)
 		defer cancel()
 		d, err = p.tr.Check(ctx, must("http://b.test.org/1"))
-		if err != nil || d.Verdict != policy.Defer || d.Pacing != `no turn in time because of the limits of the scope "test.org"` {
+		if err != nil || d.Verdict != policy.Defer || d.Pacing != `no turn before your deadline (in 500ms): the next one is in 1s, because of the limits of the scope "test.org"` {
 			t.Errorf("Check before robots.txt has a turn = %v, %v; want a Defer that names the scope", d, err)
 		}
 	})

@@ -87,14 +87,41 @@ func (t *Transport) takeTurn(ctx context.Context, v *visit, d *policy.Decision) 
 	left := err != nil && ctx.Err() != nil
 	if left {
 		late, err = t.leave(ctx, v, t.engine.pacer.Obstacle(v.key, delay, scopes...))
+	} else if err == nil {
+		err = t.chainTooLong(ctx, v, scopes, &late)
 	}
 	if d.Allowed() {
 		*d = late
 	}
-	if left { // nobody else reports the decision of a call that returns an error
+	if left || late.Verdict == policy.Defer && err != nil { // nobody else reports the decision of a call that returns an error
 		t.engine.watch.decided(ctx, d)
 	}
 	return turn, err
+}
+
+// chainTooLong returns an error if a redirect within an authority was deferred by late because the
+// time from one request to the next there is longer than the caller's deadline. The caller
+// would begin again with the request that was redirected, and would never get further.
+func (t *Transport) chainTooLong(ctx context.Context, v *visit, scopes []pace.Scope, late *policy.Decision) error {
+	deadline, ok := ctx.Deadline()
+	if !ok || v.from != v.key || t.engine.opts.Audit || late.RetryAt.Before(deadline) {
+		return nil
+	}
+	limits := t.engine.limitsOf(v.key, scopes)
+	if max(limits.Gap, limits.Obeyed(t.crawlDelay(v))) < time.Until(deadline) {
+		return nil
+	}
+	return &waitError{"the turn of a redirect at " + v.key, fmt.Errorf("%s: %w", late.Pacing, context.DeadlineExceeded)}
+}
+
+// limitsOf returns the limits of an authority: a scope may replace them.
+func (e *engine) limitsOf(authority string, scopes []pace.Scope) *pace.Limits {
+	for i := range scopes {
+		if scopes[i].Key == authority {
+			return &scopes[i].Limits
+		}
+	}
+	return e.opts.Pace
 }
 
 // leave returns the decision and the error for a caller whose context has ended in its wait for a
@@ -129,7 +156,7 @@ func (t *Transport) withTurn(d policy.Decision, v *visit) policy.Decision {
 	if d.Verdict != policy.Allow {
 		return d
 	}
-	scopes, limits := t.engine.opts.Scopes(v.target), t.engine.opts.Pace
+	scopes := t.engine.opts.Scopes(v.target)
 	if t.engine.isFree(scopes) {
 		return d
 	}
@@ -137,11 +164,7 @@ func (t *Transport) withTurn(d policy.Decision, v *visit) policy.Decision {
 	if o := t.engine.pacer.Obstacle(v.key, delay, scopes...); o != nil {
 		d.Turn, d.Pacing = o.RetryAt, "waits for "+obstacleInWords(o)
 	}
-	for i := range scopes {
-		if scopes[i].Key == v.key {
-			limits = &scopes[i].Limits
-		}
-	}
+	limits := t.engine.limitsOf(v.key, scopes)
 	if obeyed := limits.Obeyed(delay); obeyed < delay && !limits.Off {
 		if d.Pacing != "" {
 			d.Pacing += ", "
@@ -154,11 +177,13 @@ func (t *Transport) withTurn(d policy.Decision, v *visit) policy.Decision {
 // An Admission is the right to one request that the caller makes by other means: a
 // browser, a download tool, an HTTP stack of its own. Report the head of the answer
 // with Answer and end the admission with Done or Fail, once the answer is read or has
-// failed. Its methods may be called from any goroutine. Once it has ended, and on a nil
-// Admission, they do nothing.
+// failed, or with Redirect. Its methods may be called from any goroutine. Once it has ended, and
+// on a nil Admission, Answer, Fail and Done do nothing.
 type Admission struct {
-	turn    pace.Turn
-	timeout *time.Timer // ends the turn if the caller does not
+	transport *Transport
+	authority string
+	turn      pace.Turn
+	timeout   *time.Timer // ends the turn if the caller does not
 }
 
 // Admit decides on a URL as RoundTrip does and waits for its turn, and leaves the
@@ -168,28 +193,54 @@ type Admission struct {
 //
 // The gap to the next request counts from the return of Admit. The turn is held until the
 // Admission ends, or for Options.Timeout at most. The caller sends the agent as User-Agent,
-// and calls Admit for each redirect and each resource of a page before it requests them, as
-// each may be at another authority. Options.PageEgress covers robots.txt alone here, since
+// calls Admit for each resource of a page before it requests it, as each may be at another
+// authority, and calls [Admission.Redirect] for each redirect. Options.PageEgress covers robots.txt alone here, since
 // the caller makes the connection.
 func (t *Transport) Admit(ctx context.Context, target *url.URL) (*Admission, policy.Decision, error) {
 	v, err := t.engine.visit(target, time.Now())
-	if err == nil && ctx.Err() != nil { // RoundTrip leaves that to the base
-		err = contextError(ctx)
-	}
 	if err != nil {
 		return nil, policy.Decision{}, err
 	}
-	turn, d, err := t.admit(ctx, &v)
+	return t.admission(ctx, &v)
+}
+
+// admission is Admit for a visit.
+func (t *Transport) admission(ctx context.Context, v *visit) (*Admission, policy.Decision, error) {
+	if ctx.Err() != nil { // RoundTrip leaves that to the base
+		return nil, policy.Decision{}, contextError(ctx)
+	}
+	turn, d, err := t.admit(ctx, v)
 	if err != nil {
 		return nil, d, err
 	}
 	var a *Admission
 	if t.mayGoOut(d.Verdict) {
-		a = &Admission{turn: turn, timeout: time.AfterFunc(t.engine.opts.Timeout, turn.Done)}
+		a = &Admission{transport: t, authority: v.key, turn: turn, timeout: time.AfterFunc(t.engine.opts.Timeout, turn.Done)}
 	}
 	t.engine.watch.decided(ctx, &d)
 	turn.Sent() // nobody else can say when
 	return a, d, nil
+}
+
+// Redirect ends the admission and is Admit for the absolute URL that the answer redirects to.
+// Like a redirect that http.Client follows, it waits for its turn as long as ctx permits, and
+// Limits.MaxWait does not apply: Admit might be refused, and the caller would begin again with the
+// URL that redirects. Report the answer with Answer before. On a nil Admission, Redirect returns
+// an error.
+//
+// If the URL is at the same authority, and the time from one request to the next there is longer
+// than ctx permits, the result is no Defer but an error: no later call could do better.
+func (a *Admission) Redirect(ctx context.Context, to *url.URL) (*Admission, policy.Decision, error) {
+	if a == nil {
+		return nil, policy.Decision{}, errors.New("fetcher: Redirect of a nil Admission; want one of Admit")
+	}
+	a.Done() // the next turn may need the place of this one
+	v, err := a.transport.engine.visit(to, time.Now())
+	if err != nil {
+		return nil, policy.Decision{}, err
+	}
+	v.redirected, v.from = true, a.authority
+	return a.transport.admission(ctx, &v)
 }
 
 // Answer reports the head of the answer as soon as it has arrived. The names of the fields

@@ -134,7 +134,7 @@ func TestActionsThatFail(t *testing.T) {
 		{"store_fails", "forget", fetcher.Options{Base: cannedBase{}, Store: brokenStore{cache.NewMemory(1 << 20)}}, 502, "the disk is <b>gone</b>"},
 		{"no_answer_in_time", "ask", fetcher.Options{Base: hangingBase{}, Timeout: time.Hour}, 504, "There was no answer in time."},
 		{"operator_rules_when_refreshed", "refresh", fetcher.Options{Base: cannedBase{}, Override: order}, 200, "by order of the operator: we are <i>not</i> welcome"},
-		{"turn_too_late", "refresh", fetcher.Options{Base: cannedBase{}, Pace: &pace.Limits{Gap: time.Hour, MaxWait: time.Minute}}, 200, "no turn in time"},
+		{"turn_too_late", "refresh", fetcher.Options{Base: cannedBase{}, Pace: &pace.Limits{Gap: time.Hour, MaxWait: time.Minute}}, 200, "no turn before your deadline"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

@@ -90,7 +90,7 @@ var pacingTests = []struct {
 	{"6/one_host", "/?authority=https://site-0003.example.com", 200, []string{
 		"Next turn in 6 s breaker 3 failed requests in a row", "Requests in line 2, the first came 3 s ago", "Requests in flight 0"}},
 	{"6/one_url", "/?url=https://site-0002.example.com/a", 200, []string{"allow", "Next turn in 4 min waits for the pause that an answer asked for"}},
-	{"6/no_turn_in_time", "/?view=recent&verdict=defer", 200, []string{"https://site-0002.example.com/late no turn in time because of the pause that an answer asked for house"}},
+	{"6/no_turn_in_time", "/?view=recent&verdict=defer", 200, []string{"https://site-0002.example.com/late no turn before your deadline (in 1s): the next one is in 4m59s, because of the pause that an answer asked for house"}},
 	{"6/json", "/?view=pacing&format=json", 200, []string{`{"off":false,"reason":"all","waiting":6,"waited_for":3,"hosts":{"all":5,"breaker":1,"free":1,"parallel":1,"pause":1,"quota":1},"matched":5,"rows":[{"authority":"https://site-0003.example.com","waiting":2,"in_flight":0,"reason":"breaker"}]}`}},
 	{"6/json_of_one_host", "/?authority=https://site-0001.example.com&format=json", 200, []string{`{"pacing":{"waiting":3,"in_flight":2,"reason":"parallel"}}`}},
 }

@@ -116,12 +116,12 @@ func TestStringOfPacing(t *testing.T) {
 	if got, want := d.String(), before+"; its turn 2026-05-01T01:00:00Z; pacing: waits for the Crawl-delay, Crawl-delay 24h0m0s obeyed as 1h0m0s?"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	d = policy.Decision{Verdict: policy.Defer, URL: "https://example.com/", Clause: "house", RetryAt: start, Pacing: "no turn in time:\npause"}
-	if got, want := d.String(), "DEFER https://example.com/: no turn in time:?pause [house rule]; not before 2026-05-01T00:00:00Z"; got != want {
+	d = policy.Decision{Verdict: policy.Defer, URL: "https://example.com/", Clause: "house", RetryAt: start, Pacing: "no turn:\npause"}
+	if got, want := d.String(), "DEFER https://example.com/: no turn:?pause [house rule]; not before 2026-05-01T00:00:00Z"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	attrs := fmt.Sprint(d.LogValue().Group())
-	if !strings.Contains(attrs, "pacing=no turn in time:?pause") {
+	if !strings.Contains(attrs, "pacing=no turn:?pause") {
 		t.Errorf("LogValue = %s, want the pacing in it", attrs)
 	}
 }

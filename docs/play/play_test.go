@@ -80,7 +80,7 @@ func TestBrowserPlay(t *testing.T) {
 	for _, paste := range []struct{ text, title, anchor, also string }{
 		{line, "The server says that you are too fast", "the-server-says-that-you-are-too-fast", "Not before"},
 		{string(asJSON), "A rule for all crawlers", "a-rule-for-all-crawlers", `line 3 "Disallow: /x" in group "*"`},
-		{strings.Replace(line, "https://example.com/robots.txt is unreachable (status 429 Too Many Requests)", "no turn in time because of the gap between requests", 1), "It is not your turn", "it-is-not-your-turn", "your own Limits.Gap"},
+		{strings.Replace(line, "https://example.com/robots.txt is unreachable (status 429 Too Many Requests)", "no turn within MaxWait: the next one is in 1m0s, because of the gap between requests", 1), "It is not your turn", "it-is-not-your-turn", "your own Limits.Gap"},
 	} {
 		write(b, "decision", paste.text)
 		got := b.Text(shown)

@@ -71,7 +71,7 @@ func TestNoDecision(t *testing.T) {
 
 // FuzzExplain checks that no text makes Explain panic.
 func FuzzExplain(f *testing.F) {
-	f.Add(`DEFER https://example.com/: no turn in time because of the gap between requests [house rule; profile rfc9309]; not before 2026-05-01T00:01:00Z`, "# A\n```\n")
+	f.Add(`DEFER https://example.com/: no turn within MaxWait: the next one is in 1m0s, because of the gap between requests [house rule; profile rfc9309]; not before 2026-05-01T00:01:00Z`, "# A\n```\n")
 	f.Add(`{"verdict":"allow","url":"https://example.com/","match":{"rule":{"line":3}}}`, "## It is not your turn\nx")
 	f.Fuzz(func(t *testing.T, written, page string) {
 		p, err := Explain(written, page)

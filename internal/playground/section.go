@@ -33,7 +33,7 @@ var rules = []rule{
 	{"DISALLOW", re(` in group `), "", "a-rule-for-this-crawler", nil},
 	{"DISALLOW", re(``), "", "the-site-says-no", nil},
 
-	{"DEFER", re(`^no turn in time`), "", "it-is-not-your-turn", nil},
+	{"DEFER", re(`^no turn `), "", "it-is-not-your-turn", nil},
 	{"DEFER", re(`\(status 429`), "", "the-server-says-that-you-are-too-fast", nil},
 	{"DEFER", re(`\(status [45]\d\d |\(redirects `), "strict", "the-strict-profile", nil},
 	{"DEFER", re(` is unreachable \(`), "", "down-for-more-than-30-days", func(f facts) bool { return f.between("unreachable since", "not before") > month }},
