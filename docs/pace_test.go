@@ -1,11 +1,13 @@
 package docs_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -65,6 +67,77 @@ func TestReadmePace(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestMaxWait checks what the guide says of MaxWait: how long 64 workers take for a page from each
+// of 2,000 hosts, which go back to the queue until RetryAt when they are deferred.
+func TestMaxWait(t *testing.T) {
+	for _, test := range []struct {
+		maxWait, want time.Duration
+		says          string // in the page on operation
+	}{
+		{time.Second, 33600 * time.Millisecond, "33.6 s"},
+		{100 * time.Millisecond, 3150 * time.Millisecond, "3.15 s"},
+	} {
+		t.Run(fmt.Sprintf("6/%v", test.maxWait), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const hosts, workers = 2000, 64
+				tr, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{
+					Base: slowSites{}, Pace: &pace.Limits{Gap: time.Second, Parallel: 1, MaxWait: test.maxWait},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				queue := make(chan string, hosts)
+				for i := range hosts {
+					queue <- fmt.Sprintf("http://site-%d.example/", i)
+				}
+				began := time.Now()
+				var left atomic.Int64
+				left.Store(hosts)
+				var crawl sync.WaitGroup
+				for range workers {
+					crawl.Go(func() {
+						for page := range queue {
+							resp, err := (&http.Client{Transport: tr}).Get(page)
+							var denied *fetcher.DeniedError
+							if errors.As(err, &denied) {
+								time.AfterFunc(time.Until(denied.Decision.RetryAt), func() { queue <- denied.Decision.URL })
+								continue
+							}
+							if err != nil {
+								t.Error(err)
+							} else {
+								resp.Body.Close()
+							}
+							if left.Add(-1) == 0 {
+								close(queue)
+							}
+						}
+					})
+				}
+				crawl.Wait()
+				if got := time.Since(began); got != test.want {
+					t.Errorf("got %v, want %v", got, test.want)
+				}
+			})
+			if !strings.Contains(readPage(t, "operations.md"), test.says) {
+				t.Errorf("operations.md does not say %q", test.says)
+			}
+		})
+	}
+}
+
+// slowSites is a web without robots.txt, whose answers take 50 ms.
+type slowSites struct{}
+
+func (slowSites) RoundTrip(req *http.Request) (*http.Response, error) {
+	time.Sleep(50 * time.Millisecond)
+	status := http.StatusOK
+	if req.URL.Path == "/robots.txt" {
+		status = http.StatusNotFound
+	}
+	return &http.Response{StatusCode: status, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
 }
 
 // visit fetches every nth of 100 pages.

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/matcher"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
@@ -222,6 +223,43 @@ func ExampleTransport_As() {
 	// 1 retrieval
 }
 
+// A program whose users choose the User-Agent obeys the groups of the crawler that it names. The
+// agent of a browser names no crawler, so that the token of the program counts.
+func ExampleTransport_As_users() {
+	t, err := fetcher.New("Crawlkit/1.0 (+https://crawlkit.example/)", &fetcher.Options{Base: pages{
+		"https://example.com/robots.txt": "User-agent: ShopBot\nDisallow: /\n\nUser-agent: *\nDisallow:\n",
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, agent := range []string{
+		"ShopBot/2.1 (+https://shop.example/bot)",
+		"Mozilla/5.0 (compatible; ShopBot/2.1; +https://shop.example/bot)",
+		"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36",
+	} {
+		name := agent
+		if _, after, ok := strings.Cut(agent, "compatible; "); ok {
+			name = after
+		}
+		name, _, _ = strings.Cut(name, "/")
+		crawler := t
+		if name != "Mozilla" {
+			if crawler, err = t.As(name); err != nil {
+				log.Fatal(err) // name is no product token: ask the user for one
+			}
+		}
+		d, err := crawler.Check(context.Background(), parse("https://example.com/"))
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(crawler.Token(), d.Verdict) // and send agent as the User-Agent of the pages
+	}
+	// Output:
+	// ShopBot disallow
+	// ShopBot disallow
+	// Crawlkit allow
+}
+
 // The record of a site has the lines of its robots.txt that are not rules.
 func ExampleTransport_Record() {
 	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Base: pages{
@@ -393,6 +431,44 @@ func ExampleOptions_pace() {
 	}
 	// Output:
 	// defer no turn within MaxWait: the next one is in 1h0m0s, because of the gap between requests
+}
+
+// A robots.txt and a delay of the crawler's own replace those of a site.
+func ExampleOptions_ownRules() {
+	own := matcher.Parse([]byte("User-agent: *\nDisallow: /search\n"), matcher.Dialect{})
+	ours := parse("https://intranet.example/")
+	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{
+		Base: pages{},
+		Override: func(u *url.URL) (policy.Verdict, string, bool) {
+			if u.Host != ours.Host {
+				return 0, "", false // its robots.txt decides
+			}
+			if own.Group("ExampleBot").MatchURL(u).Allowed {
+				return policy.Allow, "our rules for the intranet", true
+			}
+			return policy.Disallow, "our rules for the intranet", true
+		},
+		Scopes: func(u *url.URL) []pace.Scope {
+			if u.Host != ours.Host {
+				return nil // Options.Pace and its Crawl-delay count
+			}
+			key, _ := fetcher.Authority(u)
+			return []pace.Scope{{Key: key, Limits: pace.Limits{Gap: 10 * time.Millisecond}}}
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, page := range []string{"https://intranet.example/search?q=1", "https://intranet.example/news"} {
+		d, err := t.Check(context.Background(), parse(page))
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(d.Verdict, d.Override)
+	}
+	// Output:
+	// disallow our rules for the intranet
+	// allow our rules for the intranet
 }
 
 // An operator's verdict decides, and its reason is in every decision.

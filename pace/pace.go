@@ -127,7 +127,8 @@ type Limits struct {
 
 	// MaxWait is the longest time that a caller waits. One that would wait
 	// longer is refused at once. Zero leaves it to each caller's context,
-	// which is not wise for a crawler that has other hosts to visit. With
+	// which is not wise for a crawler that has other hosts to visit. Nor is a MaxWait as long
+	// as Gap, which refuses no first page of a host. With
 	// MaxWait, reschedule the host of a page that is refused, not just the
 	// page: the other pages of the host would be refused as well.
 	MaxWait time.Duration
