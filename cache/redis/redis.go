@@ -26,14 +26,17 @@
 //
 // No call takes longer than Options.Timeout. After a call that fails or takes longer, all calls fail at once with
 // [ErrDown], for a tenth of a second at first and up to two seconds later. Then one call tries whether the
-// server is back. The fetcher treats each such error as a miss.
+// server is back. In a cluster each call is made, since other servers may be well. The fetcher treats each such
+// error as a miss, and package pace keeps a share of the limits.
 //
 // # What is stored
 //
 // A key, which names an authority and a profile, has a string with a time to live under PREFIX:1:copy:KEY, and
-// while a crawler fetches, a string under PREFIX:1:lease:KEY. The number is the version of the format: crawlers
-// of two versions can use one server, but do not share copies. A string that is far too long, and a value
-// that is not a string, reads as absent and is overwritten. The store does not find other bytes that somebody
+// while a crawler fetches, a string under PREFIX:1:lease:KEY. For package pace, PREFIX:1:host:KEY says who works
+// on an authority or in a scope, and what is known of it, and PREFIX:1:processes: is a sorted set. Messages to a
+// process come on the channel PREFIX:1:wake:PROCESS. The number is the version of the format: crawlers
+// of two versions can use one server, but do not share copies or hosts. A string that is far too long, and a value
+// of another type, reads as absent and is overwritten. The store does not find other bytes that somebody
 // else wrote: the fetcher verifies each record, and values of your own need a checksum. The server needs no
 // persistence. Give it a maxmemory with a volatile policy.
 package redis
