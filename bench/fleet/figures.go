@@ -45,7 +45,7 @@ func (b *bench) shares() (figures []figure) {
 			w.Takes = row.takes
 			store := fleettest.StartProxy(b, redistest.Start(b), delay, 0)
 			fleet := w.Start(fleettest.Job{Store: store.URL(), Limits: row.limits}, processes)
-			fleettest.Begin(fleet, fleettest.Task{Pages: hosts(n), Callers: 4 * n, For: warmUp + b.span})
+			fleettest.Begin(fleet, fleettest.Task{Pages: hosts(n), Callers: 4 * n, Apart: true, For: warmUp + b.span})
 			began := time.Now().Add(warmUp)
 			<-time.After(time.Until(began.Add(b.span)))
 			count, from := 0, map[string]bool{}
@@ -197,7 +197,7 @@ func (b *bench) warmPage() []figure {
 	before, task := fleettest.Task{Pages: hosts(n), Callers: 8, Count: n}, fleettest.Task{Pages: hosts(n), Callers: 8, For: b.span}
 	c, base := b.compare(1, before, task)
 	return []figure{
-		{fmt.Sprintf("calls of the store in %v, %d pages of %d leased hosts", b.span/3, c.pages, n), fmt.Sprintf("%.4f a page", float64(c.calls)/float64(max(c.pages, 1))), "0 a page, 0.6 a second and host"},
+		{fmt.Sprintf("calls of the store in %v, %d pages of %d leased hosts", (b.span / 3).Round(time.Millisecond), c.pages, n), fmt.Sprintf("%.4f a page", float64(c.calls)/float64(max(c.pages, 1))), "0 a page, 0.6 a second and host"},
 		{"page beyond the unshared one: client, redis-server", c.more(base), "5 us, 5 us"},
 	}
 }

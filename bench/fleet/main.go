@@ -61,7 +61,7 @@ func run(w io.Writer, span time.Duration, only string) error {
 			return err
 		}
 		for _, f := range figures {
-			fmt.Fprintf(w, "%-76s %-28s want %s\n", f.name, f.value, f.want)
+			fmt.Fprintf(w, "%-84s %-28s want %s\n", f.name, f.value, f.want)
 		}
 	}
 	return nil

@@ -49,6 +49,7 @@ type Job struct {
 type Task struct {
 	Pages   []string      // URLs
 	Shuffle bool          // visits them in an order of its own
+	Apart   bool          // each caller keeps to one of them, so that none waits for all
 	Callers int           // requests at once; 0 is one
 	Count   int           // requests in all; 0 is no bound
 	For     time.Duration // no request is made later; 0 is an hour
@@ -150,12 +151,15 @@ func (w *worker) do(task Task) (r Report) {
 	}
 	before := goroutines()
 	began, cpu := time.Now(), cpuTime()
-	for range max(task.Callers, 1) {
+	for caller := range max(task.Callers, 1) {
 		wg.Go(func() {
 			for ctx.Err() == nil {
 				n := int(next.Add(1)) - 1
 				if task.Count > 0 && n >= task.Count {
 					return
+				}
+				if task.Apart {
+					n = caller
 				}
 				asked := time.Now()
 				err := w.visit(ctx, task.Pages[n%len(task.Pages)])
