@@ -1,7 +1,7 @@
 // Command bench compares the matcher with other Go libraries on the same files. It
 // first compares their answers, and then their times in the same run.
 //
-//	go run . [-real FOLDER [-files N]] [-only WORDS] [-driver 'NAME=command args']...
+//	go run . [-real FOLDER [-files N]] [-only WORDS] [-driver 'NAME=command args']... | -search TIME
 //
 // FOLDER has real robots.txt files. Without it the files are generated, and some of
 // them are hostile. Each time is the shortest of several short samples, so that a
@@ -10,6 +10,9 @@
 // file that is matched again and again, and takes three quarters of the time. If a
 // peer fails on a file or answers differently, the file is left out of the peer's
 // ratio, and the row says how many files were left out.
+//
+// With -search, bench tries random hostile files and changes the worst of them, for a while. It
+// prints the longest times that it has found, and how the files were made.
 //
 // A driver is another program, which answers for a library in any language. The type
 // driver describes the protocol. If there are drivers, only drivers are measured: this
@@ -31,6 +34,7 @@ func main() {
 	dir := flag.String("real", "", "folder of real robots.txt files")
 	files := flag.Int("files", 1000, "how many of them are used at most, drawn at random")
 	only := flag.String("only", "", "print only the rows whose title contains these `words`")
+	search := flag.Duration("search", 0, "search so long for the file and the target that take the matcher longest")
 	var programs drivers
 	flag.Var(&programs, "driver", "`NAME=command args` of a program that answers for a library; may be repeated")
 	name := flag.String("answer", "", "be the driver of the Go `library`: polite, temoto, benjaminestes, grobotstxt or echo")
@@ -44,6 +48,10 @@ func main() {
 	}
 	b := bench{out: os.Stdout, libraries: libraries(), only: *only}
 	silence()
+	if *search > 0 {
+		b.search(*search)
+		return
+	}
 	if err := b.run(*dir, *files, programs); err != nil {
 		fmt.Fprintln(b.out, err)
 		os.Exit(2)
