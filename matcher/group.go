@@ -91,6 +91,9 @@ func (b *builder) group(agent string) *Group {
 	if !b.dialect.isDefault(agent) {
 		g.agent = strings.Clone(agent)
 	}
+	if len(b.rules) < cap(b.rules)/2 { // many lines were no rules that can match
+		b.rules = slices.Clone(b.rules)
+	}
 	n := len(b.patterns)
 	b.patterns = append(b.patterns, b.written...) // to allocate once
 	text := string(b.patterns)

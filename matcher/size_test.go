@@ -93,6 +93,14 @@ func TestSizeOfKinds(t *testing.T) {
 	}
 }
 
+// TestSizeOfIdleLines checks that lines that are no rules take no memory in a group.
+func TestSizeOfIdleLines(t *testing.T) {
+	g := Parse([]byte("user-agent: *\ndisallow: /a\n"+strings.Repeat("disallow:\n", 50_000)), Dialect{}).Group("bot")
+	if got := g.Size(); got > 1000 {
+		t.Errorf("one rule and 50,000 empty ones\ngot a size of %d bytes\nwant 1000 at most", got)
+	}
+}
+
 // TestSizeBefore compares Size before the first match with Size after the second, which
 // makes the index of many rules.
 func TestSizeBefore(t *testing.T) {
