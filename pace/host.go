@@ -83,7 +83,7 @@ func (h *host) afterLast(gap time.Duration) instant {
 		return h.starts.last + wait
 	}
 	// Others may have started until the store was lost.
-	return max(h.starts.last, min(h.lease.outage.lost, h.pacer.fleet.outage.lost)) + wait
+	return max(h.starts.last, h.lease.theirs, min(h.lease.outage.lost, h.pacer.fleet.outage.lost)) + wait
 }
 
 // dueAfter returns when a start with this gap to the last one may happen, as far as this

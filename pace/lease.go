@@ -22,8 +22,8 @@ import (
 //	          times in a life, and Return when givesBack says so.
 //
 // All calls are made in the background. While the store does not answer, a holder goes on to
-// the end of its lease. After that, and at once without a lease, the process keeps its share
-// of the limits, and goes on calling.
+// the end of its lease, and those in the queue leave the host to it until then, as far as they know
+// when that is. After that each process keeps its share of the limits, and goes on calling.
 
 const (
 	leaseLife = 5 * time.Second
@@ -65,8 +65,9 @@ type lease struct {
 	behind   []*host     // the hosts whose leases the request has that asked for this one
 
 	// If queued:
-	turn instant // when the turn of this process is expected
-	stay instant // a caller was told to come back before this
+	turn   instant // when the turn of this process is expected
+	theirs instant // until when another process may work on the host, by the latest answer
+	stay   instant // a caller was told to come back before this
 
 	// If held:
 	until    instant       // no start from this moment on
@@ -92,7 +93,7 @@ func (h *host) mayStart(now instant) bool {
 	case l.phase == held:
 		return now < l.until && !h.drains(now)
 	}
-	return l.outage.away
+	return l.outage.away && now >= l.theirs
 }
 
 // lacking returns the host whose lease a request at h with these scopes has to ask for next, nil
@@ -119,19 +120,24 @@ func lackingScope(scopes []*host, now instant) *host {
 	return nil
 }
 
-// turn returns when this process expects the lease of h, as far as it knows.
+// turn returns when this process expects the lease of h, or else may work without it, as far as it
+// knows.
 func (h *host) turn(now instant) instant {
-	if h.lease == nil || h.lease.phase != queued {
+	l := h.lease
+	switch {
+	case l == nil || l.phase != queued:
 		return now
+	case l.outage.away:
+		return l.theirs
 	}
-	return h.lease.turn
+	return l.turn
 }
 
 // want asks for the lease of h, for w, unless that is under way.
 func (p *Pacer) want(h *host, w *waiter, now instant) {
 	l := h.lease
 	if l == nil {
-		l = &lease{next: now, used: now, began: never, first: never, outage: outage{lost: never, back: never}}
+		l = &lease{next: now, used: now, began: never, first: never, theirs: never, outage: outage{lost: never, back: never}}
 		l.timer = time.AfterFunc(maxSpan, func() {
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -298,7 +304,7 @@ func (p *Pacer) tellFleet(h *host) {
 
 // ask calls Store.Lease for h.
 func (p *Pacer) ask(h *host) {
-	l := h.lease
+	l, away := h.lease, h.lease.outage.away
 	l.phase = queued
 	p.call(h, func(ctx context.Context) (Lease, error) {
 		return p.opts.Shared.Lease(ctx, h.authority, p.fleet.name, leaseLife)
@@ -307,11 +313,16 @@ func (p *Pacer) ask(h *host) {
 		h.learn(a, now)
 		l.wanted, l.turn = a.Wanted || l.notified, h.expect(a, now)
 		if !a.Granted {
+			l.theirs = now + min(max(a.Free, 0), leaseLife)
 			return
 		}
-		if unknown { // any process may have started a request until now
+		if unknown { // others may have started requests until now
 			h.starts.last, h.starts.lastNumber = now, 0
 		}
+		if away { // others go on until they ask, and a store that has lost its memory does not know the holder
+			h.starts.last = max(now+callEvery, l.theirs)
+		}
+		l.theirs = never
 		l.phase, l.until, l.began, l.first, l.used = held, asked+leaseLife-leaseMargin, now, never, now
 		if l.patience == 0 {
 			l.patience = h.quantum() + rand.N(h.quantum())
