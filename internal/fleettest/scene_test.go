@@ -380,7 +380,9 @@ func TestStoreKilled(t *testing.T) {
 	<-time.After(2 * settled)
 	all := w.Visits()
 	checkGap(t, of(all, site, time.Time{}, killed), gap)
-	checkLimits(t, of(all, site, killed, back.Add(settled)), back.Sub(killed)+settled, 2*4) // two changes
+	// The holder goes on to the end of its lease, beside the parts of three others.
+	span := back.Sub(killed) + settled
+	checkLimits(t, of(all, site, killed, back.Add(settled)), span+life*3/4, 2*4)
 	checkGap(t, of(all, site, back.Add(settled), time.Time{}), gap)
 	checkShare(t, of(all, site, back.Add(settled), time.Time{}), settled, 0.9)
 }
