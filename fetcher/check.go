@@ -16,12 +16,13 @@ import (
 
 // A visit is one URL on its way to a decision and to a turn. It belongs to one call.
 type visit struct {
-	target      *url.URL
-	key         string         // the authority of target
-	rec         *policy.Record // governs target; before the decision the record in memory, nil if that is due
-	beganFlight bool           // this visit began the flight that found rec, and did not join another one
-	redirected  bool           // a redirect led to target
-	from        string         // the authority that redirected to target, "" if unknown
+	target       *url.URL
+	key          string         // the authority of target
+	rec          *policy.Record // governs target; before the decision the record in memory, nil if that is due
+	patientUntil time.Time      // the end of Options.Patience; zero if the visit does not wait
+	beganFlight  bool           // this visit began the flight that found rec, and did not join another one
+	redirected   bool           // a redirect led to target
+	from         string         // the authority that redirected to target, "" if unknown
 }
 
 // visit begins a visit of a URL: it fills in the authority, and the record in memory unless that
@@ -59,35 +60,27 @@ func (t *Transport) Check(ctx context.Context, target *url.URL) (d policy.Decisi
 
 // decide decides on a URL. It fetches the robots.txt first if no record in memory is
 // current. If the turn of robots.txt comes too late by Limits.MaxWait, the visit of a redirect
-// waits for it, as long as ctx lasts.
+// waits for it, as long as ctx lasts. If robots.txt is unreachable, the visit waits for the next
+// fetch as long as Options.Patience permits.
 func (t *Transport) decide(ctx context.Context, v *visit) (policy.Decision, error) {
 	if d, ok := t.withoutRecord(v); ok {
 		return d, nil
 	}
-	for v.rec == nil {
-		if err := t.engine.joinFlight(ctx, v, false); err != nil {
-			d, err := t.decisionFor(ctx, v.target, err)
-			if err != nil || d.Verdict != policy.Defer || !v.redirected || !sleepUntil(ctx, d.RetryAt) {
-				return d, err
-			}
-			if rec, _ := t.engine.memory.records.Get(v.key); !rec.Due(time.Now()) {
-				v.rec = rec // another visit has fetched it
+	for {
+		if v.rec == nil {
+			if err := t.engine.joinFlight(ctx, v, false); err != nil {
+				d, err := t.decisionFor(ctx, v.target, err)
+				if err != nil || d.Verdict != policy.Defer || !v.redirected || !t.engine.waitForRobots(ctx, v, d.RetryAt) {
+					return d, err
+				}
+				continue
 			}
 		}
+		d := t.decideBy(v)
+		if !t.waitForRecovery(ctx, v, &d) {
+			return d, nil
+		}
 	}
-	return t.decideBy(v), nil
-}
-
-// sleepUntil waits until at, or until ctx ends. If ctx has a deadline that is not after at, it
-// does not wait and returns false.
-func sleepUntil(ctx context.Context, at time.Time) bool {
-	if deadline, ok := ctx.Deadline(); ok && !at.Before(deadline) {
-		return false
-	}
-	until, cancel := context.WithDeadline(ctx, at)
-	defer cancel()
-	<-until.Done()
-	return true
 }
 
 // decideBy decides on a URL by v.rec.

@@ -33,6 +33,10 @@
 // 15 minutes: Polite has fetched its robots.txt five or six times by then. Otherwise a program
 // that ends when its queue is empty ends when the last dead site has come back.
 //
+// A program that has no place for deferred URLs can set Options.Patience to a few minutes:
+// while robots.txt is unreachable, each request then waits for it in place of a Defer, and all
+// of them continue when it is back.
+//
 // A request waits as long as its context permits, so give it a deadline. The
 // error of a wait that was cut short has the context's cause. The fetch of
 // robots.txt has a deadline of its own, Options.Timeout, and goes on for other

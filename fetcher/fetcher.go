@@ -73,6 +73,16 @@ type Options struct {
 	// turns back.
 	Timeout time.Duration
 
+	// Patience is how long RoundTrip and Admit wait, in all, while robots.txt is unreachable, in
+	// place of a Defer. They wait for the next fetch, once or several times, if it comes within
+	// Patience and before the context ends; otherwise they return the Defer at once. The
+	// default profile makes the second fetch of an outage after 30 to 60 seconds, and the third one to two
+	// minutes later. All who wait for a host continue as soon as robots.txt is fetched, whoever
+	// fetched it. Waits for a turn are not part of it; see pace.Limits.MaxWait. Zero does not wait,
+	// which suits a crawler that keeps deferred URLs for later. A few minutes suit a program
+	// with a goroutine for each page, which has no other place to wait.
+	Patience time.Duration
+
 	// Attempts is how often one hop is tried before it counts as failed. Only
 	// failures of the connection are tried again; an answer, whatever its
 	// status, is final. That an *http.Transport tries another connection if a
@@ -198,6 +208,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("fetcher: MaxBytes is %d; want a number of bytes, or 0 for 64 MiB", o.MaxBytes)
 	case o.Timeout < 0:
 		return fmt.Errorf("fetcher: Timeout is %v; want a positive duration, or 0 for the default", o.Timeout)
+	case o.Patience < 0:
+		return fmt.Errorf("fetcher: Patience is %v; want a positive duration, or 0 to refuse at once", o.Patience)
 	case o.Attempts < 0:
 		return fmt.Errorf("fetcher: Attempts is %d; want 1 or more, or 0 for 2", o.Attempts)
 	case o.Profile == nil:

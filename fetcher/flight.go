@@ -88,6 +88,7 @@ func (e *engine) runFlight(f *flight) (err error) {
 // meanwhile governs no further URL.
 func (e *engine) remember(f *flight, rec *policy.Record) *policy.Record {
 	rec = e.memory.remember(rec)
+	defer e.waiting.wake(f.key)
 	if f.invalidated.Load() {
 		e.memory.records.Delete(f.key)
 	}

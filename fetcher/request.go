@@ -73,6 +73,9 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // admit decides on a URL, and waits for the turn of its request if that may go out. The turn
 // is zero if requests are not paced, and in an audit if it comes too late.
 func (t *Transport) admit(ctx context.Context, v *visit) (turn pace.Turn, d policy.Decision, err error) {
+	if patience := t.engine.opts.Patience; patience > 0 && !t.engine.opts.Audit {
+		v.patientUntil = time.Now().Add(patience)
+	}
 	if d, err = t.decide(ctx, v); err == nil && t.mayGoOut(d.Verdict) {
 		turn, err = t.takeTurn(ctx, v, &d)
 	}

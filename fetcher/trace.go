@@ -61,7 +61,8 @@ type Trace struct {
 
 	// Waited gets every wait for a turn when it is over. The reason is the text of a
 	// [pace.Reason], fit for a metric's label: what the request waited for last.
-	// Decision.Pacing also names the scope.
+	// Decision.Pacing also names the scope. It gets every wait by Options.Patience, too, with the
+	// reason "unreachable".
 	Waited func(authority string, wait time.Duration, reason string)
 
 	// Unclosed gets the URL of a page whose answer has a body that is open since then, and that
@@ -100,9 +101,9 @@ type observer struct {
 
 // counts are the counters behind Stats.
 type counts struct {
-	allowed, disallowed, deferred              atomic.Int64
-	retrievals, requests, renewed, unreachable atomic.Int64
-	storeHits, storeFailures                   atomic.Int64
+	allowed, disallowed, deferred                     atomic.Int64
+	retrievals, requests, renewed, unreachable, waits atomic.Int64
+	storeHits, storeFailures                          atomic.Int64
 }
 
 // newObserver returns an observer; both arguments may be nil.
@@ -190,6 +191,11 @@ func (o *observer) store(op, authority string, err error) {
 	if o.trace.Store != nil {
 		o.runHook("Store", func() { o.trace.Store(op, authority, err) })
 	}
+}
+
+func (o *observer) waitedForRobots(authority string, wait time.Duration) {
+	o.counts.waits.Add(1)
+	o.waited(authority, wait, "unreachable")
 }
 
 func (o *observer) waited(authority string, wait time.Duration, why pace.Reason) {

@@ -94,6 +94,7 @@ func (t *Transport) Invalidate(ctx context.Context, target *url.URL) error {
 			f.(*flight).invalidated.Store(true)
 		}
 		t.engine.memory.records.Delete(key)
+		t.engine.waiting.wake(key)
 	}
 	drop()
 	defer drop() // a flight that began meanwhile may have read the store too early
@@ -124,6 +125,7 @@ type Stats struct {
 	Requests    int64 `json:"requests"`    // requests made for them, each try by itself
 	Renewed     int64 `json:"renewed"`     // fetches answered 304
 	Unreachable int64 `json:"unreachable"` // fetches that left robots.txt unreachable (RFC 9309, section 2.3.1.4)
+	Waits       int64 `json:"waits"`       // waits for an unreachable robots.txt, by Options.Patience
 
 	StoreHits     int64 `json:"store_hits"`     // records taken from the store
 	StoreFailures int64 `json:"store_failures"` // calls of the store that failed
@@ -139,7 +141,7 @@ func (t *Transport) Stats() Stats {
 	c := &t.engine.watch.counts
 	return Stats{
 		Allowed: c.allowed.Load(), Disallowed: c.disallowed.Load(), Deferred: c.deferred.Load(),
-		Retrievals: c.retrievals.Load(), Requests: c.requests.Load(), Renewed: c.renewed.Load(), Unreachable: c.unreachable.Load(),
+		Retrievals: c.retrievals.Load(), Requests: c.requests.Load(), Renewed: c.renewed.Load(), Unreachable: c.unreachable.Load(), Waits: c.waits.Load(),
 		StoreHits: c.storeHits.Load(), StoreFailures: c.storeFailures.Load(),
 		Authorities: t.engine.memory.records.Len(), Bytes: t.engine.memory.records.Bytes(),
 		Pace: t.engine.pacer.Stats(),
@@ -163,6 +165,7 @@ type engine struct {
 	pacer     *pace.Pacer
 	watch     *observer
 	unclosed  unclosedBodies
+	waiting   waitingRoom
 	flights   singleflight.Group
 	inFlight  sync.Map // of *flight by authority: the flights that have not ended
 	fastPath  bool     // nobody sees why RoundTrip allows a request
