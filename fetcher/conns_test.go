@@ -226,19 +226,22 @@ func TestGoroutinesOfAFetch(t *testing.T) {
 	})
 }
 
-// A site at http that redirects to https takes four requests. The guarded request for the
-// second robots.txt has a connection of its own, unless all requests are guarded.
+// A site at http that redirects to https takes four requests. With a Base, the guarded request
+// for the second robots.txt has a connection of its own, unless all requests are guarded.
 func TestConnectionsOfASeed(t *testing.T) {
-	for _, egress := range []bool{false, true} {
+	for _, tt := range []struct {
+		base   string
+		egress bool
+		want   int
+	}{{"none", false, 2}, {"dial_context", false, 3}, {"dial_context", true, 2}} {
 		synctest.Test(t, func(t *testing.T) {
 			web := httptest.New(t)
 			web.Site(site).Robots(httptest.Redirect(301, secure+"/robots.txt")).Path("/*", httptest.Redirect(301, secure+"/page"))
 			web.Site(secure).Robots(open).Path("/*", page)
-			tr := newTransport(t, &fetcher.Options{Base: web.Transport(), PageEgress: egress})
+			tr := newTransport(t, &fetcher.Options{Base: bases[tt.base](t, web), PageEgress: tt.egress})
 			tr.SetLookup(web.LookupNetIP)
-			want := map[bool]int{false: 3, true: 2}[egress]
-			if err := requestPage(tr, site+"/page"); err != nil || conns(web) != want || len(web.Requests()) != 4 {
-				t.Errorf("4.1/seed: got %v, %d connections for %v; want %d for four requests", err, conns(web), web.Requests(), want)
+			if err := requestPage(tr, site+"/page"); err != nil || conns(web) != tt.want || len(web.Requests()) != 4 {
+				t.Errorf("4.1/seed/%v: got %v, %d connections for %v; want %d for four requests", tt, err, conns(web), web.Requests(), tt.want)
 			}
 			tr.CloseIdleConnections()
 		})

@@ -172,10 +172,12 @@
 // file then counts as unreachable. Options.PageEgress applies the rule to pages,
 // too, and to the robots.txt of every authority, whatever led there.
 //
-// With an *http.Transport as base, a clone of it makes the requests that the rule binds:
-// the redirects of a robots.txt, and with Options.PageEgress all requests. It keeps its
-// connections, each to an address that was checked. Every address is checked before a connection is
-// made to it: names are resolved here, and its dialer is given literal addresses. A TLS
+// The rule binds the redirects of a robots.txt, and with Options.PageEgress all requests. With
+// an *http.Transport as base, a clone of it makes them, and keeps its connections. Without
+// Options.Base, the redirects share the connections of all other requests; the address of a
+// connection that a page has left is checked before the redirect uses it. Every address is
+// checked before a connection is made to it under the rule: names are resolved here, and the
+// dialer of the base is given literal addresses. A TLS
 // dialer makes no connection under the rule, because it would not know the name to verify:
 // the plain dialer makes it, and net/http does TLS with TLSClientConfig.
 //

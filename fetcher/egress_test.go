@@ -30,9 +30,9 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // bases are the ways in which a crawler may reach the web.
-var bases = map[string]func(w *httptest.Web) http.RoundTripper{
-	"dial_context": func(w *httptest.Web) http.RoundTripper { return w.Transport() },
-	"dial": func(w *httptest.Web) http.RoundTripper {
+var bases = map[string]func(t *testing.T, w *httptest.Web) http.RoundTripper{
+	"dial_context": func(_ *testing.T, w *httptest.Web) http.RoundTripper { return w.Transport() },
+	"dial": func(_ *testing.T, w *httptest.Web) http.RoundTripper {
 		t := w.Transport()
 		t.DialContext = nil
 		//lint:ignore SA1019 crawlers have it
@@ -41,7 +41,7 @@ var bases = map[string]func(w *httptest.Web) http.RoundTripper{
 		}
 		return t
 	},
-	"tls_dialer": func(w *httptest.Web) http.RoundTripper {
+	"tls_dialer": func(_ *testing.T, w *httptest.Web) http.RoundTripper {
 		t := w.Transport()
 		t.DialTLSContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := w.DialContext(ctx, network, addr)
@@ -54,11 +54,17 @@ var bases = map[string]func(w *httptest.Web) http.RoundTripper{
 		}
 		return t
 	},
-	"relay":         func(w *httptest.Web) http.RoundTripper { return relayed(w) },
-	"unknown":       func(w *httptest.Web) http.RoundTripper { return roundTripper(w.Transport().RoundTrip) },
-	"unknown_relay": func(w *httptest.Web) http.RoundTripper { return roundTripper(relayed(w).RoundTrip) },
-	"proxy":         func(w *httptest.Web) http.RoundTripper { return proxied(w) },
-	"unknown_proxy": func(w *httptest.Web) http.RoundTripper { return roundTripper(proxied(w).RoundTrip) },
+	"relay":         func(_ *testing.T, w *httptest.Web) http.RoundTripper { return relayed(w) },
+	"unknown":       func(_ *testing.T, w *httptest.Web) http.RoundTripper { return roundTripper(w.Transport().RoundTrip) },
+	"unknown_relay": func(_ *testing.T, w *httptest.Web) http.RoundTripper { return roundTripper(relayed(w).RoundTrip) },
+	"proxy":         func(_ *testing.T, w *httptest.Web) http.RoundTripper { return proxied(w) },
+	"unknown_proxy": func(_ *testing.T, w *httptest.Web) http.RoundTripper { return roundTripper(proxied(w).RoundTrip) },
+	"none": func(t *testing.T, w *httptest.Web) http.RoundTripper {
+		old := http.DefaultTransport
+		t.Cleanup(func() { http.DefaultTransport = old })
+		http.DefaultTransport = w.Transport()
+		return nil
+	},
 }
 
 // proxied returns a transport that uses a proxy in the crawler's own network.
@@ -121,7 +127,7 @@ func TestRedirectsToPrivateAddresses(t *testing.T) {
 
 // refuses checks http://example.com, which answers with a redirect. It fails unless
 // the redirect is refused and only public addresses were dialled.
-func refuses(t *testing.T, base func(*httptest.Web) http.RoundTripper, answer httptest.Step, also func(*httptest.Web)) {
+func refuses(t *testing.T, base func(*testing.T, *httptest.Web) http.RoundTripper, answer httptest.Step, also func(*httptest.Web)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
@@ -129,10 +135,12 @@ func refuses(t *testing.T, base func(*httptest.Web) http.RoundTripper, answer ht
 		if also != nil {
 			also(web)
 		}
-		tr := newTransport(t, &fetcher.Options{Base: base(web)})
+		tr := newTransport(t, &fetcher.Options{Base: base(t, web)})
 		tr.SetLookup(web.LookupNetIP)
 		d, err := tr.Check(t.Context(), must(public))
-		if err != nil || short(d) != "defer 2.3.1.4" || time.Until(d.Expires) != time.Hour || !strings.Contains(d.Cause, "egress") {
+		// Without a Base, a name that this machine cannot resolve is no more than a failed look-up.
+		refused := strings.Contains(d.Cause, "egress") && time.Until(d.Expires) == time.Hour
+		if err != nil || short(d) != "defer 2.3.1.4" || !refused && !strings.HasPrefix(d.Cause, "dns: ") {
 			t.Errorf("got  %v, %v\nwant a Defer for an hour, egress", d, err)
 		}
 		if c := contacts(web); c != nil {
@@ -151,7 +159,7 @@ func TestSitesThatOnlyARelayResolves(t *testing.T) {
 					web := httptest.New(t)
 					web.Site(site).Robots(httptest.Redirect(302, "http://"+host+"/latest/meta-data"))
 					web.Site("http://inside.test").At("10.0.0.7").Path("/latest/meta-data", text)
-					tr := newTransport(t, &fetcher.Options{Base: bases[name](web)})
+					tr := newTransport(t, &fetcher.Options{Base: bases[name](t, web)})
 					tr.SetLookup(unresolved("example.com", web))
 					d, err := tr.Check(t.Context(), must(public))
 					if err != nil || !strings.HasPrefix(d.Cause, "egress: ") || contacts(web) != nil {
@@ -199,7 +207,7 @@ func inTurns(w *httptest.Web, digits string) *http.Transport {
 // private name reaches neither the proxy nor a connection, in a redirect or as a page.
 func TestProxyInTurns(t *testing.T) {
 	for _, digits := range []string{"01", "10", "001", "010", "011", "100", "101", "110", "0001", "0010", "0100", "1000"} {
-		base := func(w *httptest.Web) http.RoundTripper { return inTurns(w, digits) }
+		base := func(_ *testing.T, w *httptest.Web) http.RoundTripper { return inTurns(w, digits) }
 		inside := func(w *httptest.Web) { w.Site("http://inside.test").At("10.0.0.7").Robots(open).Path("/*", page) }
 		t.Run("4.4/redirect/"+digits, func(t *testing.T) {
 			refuses(t, base, httptest.Redirect(302, "http://inside.test/secret"), inside)
@@ -208,7 +216,7 @@ func TestProxyInTurns(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				web := httptest.New(t)
 				inside(web)
-				tr, _ := pageGuard(t, web, base(web))
+				tr, _ := pageGuard(t, web, base(t, web))
 				for range 3 {
 					if err := requestPage(tr, "http://inside.test/page"); !errors.Is(err, fetcher.ErrDisallowed) {
 						t.Errorf("got  %v\nwant a DeniedError that says Disallow", err)
@@ -232,7 +240,7 @@ func TestMixedAddresses(t *testing.T) {
 				web := httptest.New(t)
 				web.Site(site).Robots(httptest.Redirect(302, "http://b.test/r"))
 				web.Site("http://b.test").At("10.0.0.7", "93.184.216.99").Path("/r", text)
-				tr := newTransport(t, &fetcher.Options{Base: base(web)})
+				tr := newTransport(t, &fetcher.Options{Base: base(t, web)})
 				tr.SetLookup(web.LookupNetIP)
 				want := "disallow 2.2.2"
 				if strings.Contains(name, "unknown") || name == "proxy" {
@@ -258,7 +266,7 @@ func TestRedirectsAfterPublicOnes(t *testing.T) {
 					web.Site("http://10.0.0.1").Robots(httptest.Redirect(302, "http://b.test/1"))
 					b := web.Site("http://b.test").Path("/1", httptest.Redirect(302, "http://b.test/2")).Path("/2", httptest.Redirect(302, to))
 					inside := web.Site("http://inside.test").At("10.0.0.7").Path("/r", text)
-					tr := newTransport(t, &fetcher.Options{Base: base(web)})
+					tr := newTransport(t, &fetcher.Options{Base: base(t, web)})
 					tr.SetLookup(web.LookupNetIP)
 					d, err := tr.Check(t.Context(), must("http://10.0.0.1/private"))
 					if err != nil || d.Verdict != policy.Defer || !strings.Contains(d.Cause, "egress") {
@@ -278,8 +286,8 @@ func TestRedirectsAfterPublicOnes(t *testing.T) {
 // no relay, because no public site has answered from it.
 func TestBackToTheFirstAddress(t *testing.T) {
 	for name, base := range bases {
-		if strings.Contains(name, "proxy") || strings.Contains(name, "relay") {
-			continue
+		if strings.Contains(name, "proxy") || strings.Contains(name, "relay") || name == "none" {
+			continue // without a Base, no name is left to the dialer
 		}
 		t.Run("egress/"+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -287,7 +295,7 @@ func TestBackToTheFirstAddress(t *testing.T) {
 				web.Site("http://intra.test").At("10.0.0.1").Robots(httptest.Redirect(302, "http://b.test/1"))
 				web.Site("http://b.test").Path("/1", httptest.Redirect(302, "http://admin.test/r"))
 				admin := web.Site("http://admin.test").At("10.0.0.1").Path("/r", text)
-				tr := newTransport(t, &fetcher.Options{Base: base(web)})
+				tr := newTransport(t, &fetcher.Options{Base: base(t, web)})
 				tr.SetLookup(func(context.Context, string, string) ([]netip.Addr, error) {
 					return nil, &net.DNSError{Err: "no such host", IsNotFound: true}
 				})
@@ -367,7 +375,7 @@ func TestRebinding(t *testing.T) {
 						}
 						answers := append(slices.Repeat([]httptest.Name{httptest.Addrs("93.184.216.99")}, max(public, 1)), httptest.Addrs("10.0.0.7"))
 						web.Names("b.test", answers...)
-						tr := newTransport(t, &fetcher.Options{Base: base(web)})
+						tr := newTransport(t, &fetcher.Options{Base: base(t, web)})
 						tr.SetLookup(web.LookupNetIP)
 						d, _ := tr.Check(t.Context(), must(private))
 						reused := public == 0 && name != "unknown"
@@ -389,6 +397,37 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
+// A page has left a connection to a private address, or is about to. Without a Base, a redirect
+// from a public site could find it there, and is refused before anything is sent.
+func TestConnectionOfAPage(t *testing.T) {
+	for _, to := range []string{"http://intra.test", "https://intra.test", "h2://intra.test"} {
+		t.Run("4.4/"+to, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := httptest.New(t)
+				origin := strings.Replace(to, "h2:", "https:", 1)
+				web.Site(site).Robots(httptest.Redirect(302, origin+"/r"))
+				intra := web.Site(origin).At("10.0.0.7").Robots(open).Path("/*", page)
+				if to[:3] == "h2:" {
+					intra.HTTP2()
+				}
+				tr := newTransport(t, &fetcher.Options{Base: bases["none"](t, web)})
+				tr.SetLookup(web.LookupNetIP)
+				if err := requestPage(tr, origin+"/page"); err != nil {
+					t.Fatal(err)
+				}
+				d, err := tr.Check(t.Context(), must(private))
+				if err != nil || d.Verdict != policy.Defer || !strings.Contains(d.Cause, "egress") {
+					t.Errorf("got  %v, %v\nwant a Defer, egress", d, err)
+				}
+				if n := len(intra.Requests()); n != 2 {
+					t.Errorf("got  %v\nwant robots.txt and the page", intra.Requests())
+				}
+				tr.CloseIdleConnections()
+			})
+		})
+	}
+}
+
 // TestLocalNames uses names of a local network that the proxy or the base resolves
 // and this machine does not. They are refused, but a site may redirect to itself.
 func TestLocalNames(t *testing.T) {
@@ -399,11 +438,12 @@ func TestLocalNames(t *testing.T) {
 					web := httptest.New(t)
 					web.Site(site).Robots(httptest.Redirect(302, "http://"+host+"/r"))
 					web.Site("http://"+host).At("10.0.0.7").Path("/r", text)
-					tr := newTransport(t, &fetcher.Options{Base: base(web)})
+					tr := newTransport(t, &fetcher.Options{Base: base(t, web)})
 					tr.SetLookup(unresolved(host, web))
 					d, err := tr.Check(t.Context(), must(private))
-					if err != nil || !strings.Contains(d.Cause, "egress") || contacts(web) != nil {
-						t.Errorf("got  %v, %v, contacts %v\nwant egress and no contact", d, err, contacts(web))
+					want := map[bool]string{true: "dns: ", false: "egress"}[name == "none"]
+					if err != nil || !strings.Contains(d.Cause, want) || contacts(web) != nil {
+						t.Errorf("got  %v, %v, contacts %v\nwant %s and no contact", d, err, contacts(web), want)
 					}
 				})
 			})
@@ -413,7 +453,7 @@ func TestLocalNames(t *testing.T) {
 				web := httptest.New(t)
 				web.Site("http://intranet").At("10.0.0.7").Robots(httptest.Redirect(302, "https://intranet/r"))
 				web.Site("https://intranet").At("10.0.0.7").Path("/r", text)
-				tr := newTransport(t, &fetcher.Options{Base: base(web)})
+				tr := newTransport(t, &fetcher.Options{Base: base(t, web)})
 				tr.SetLookup(unresolved("intranet", web))
 				if d, err := tr.Check(t.Context(), must("http://intranet/private")); err != nil || short(d) != "disallow 2.2.2" {
 					t.Errorf("got  %v, %v\nwant disallow 2.2.2", d, err)
@@ -455,7 +495,7 @@ func TestPublicRedirects(t *testing.T) {
 					if also != nil {
 						also(web)
 					}
-					tr := newTransport(t, &fetcher.Options{Base: base(web)})
+					tr := newTransport(t, &fetcher.Options{Base: base(t, web)})
 					tr.SetLookup(web.LookupNetIP)
 					if d, err := tr.Check(t.Context(), must(private)); err != nil || short(d) != want {
 						t.Errorf("got  %v, %v\nwant %s", d, err, want)
@@ -477,7 +517,7 @@ func TestLostAddresses(t *testing.T) {
 				web.Site("http://b.test").At("93.184.216.99").Path("/r", text)
 				web.Site("http://lost.test").At("93.184.216.98").Connect(httptest.Lost)
 				web.Names("b.test", httptest.Addrs("93.184.216.98", "93.184.216.99"))
-				tr := newTransport(t, &fetcher.Options{Base: bases[name](web)})
+				tr := newTransport(t, &fetcher.Options{Base: bases[name](t, web)})
 				tr.SetLookup(web.LookupNetIP)
 				if d, err := tr.Check(t.Context(), must(private)); err != nil || short(d) != "disallow 2.2.2" {
 					t.Errorf("got  %v, %v\nwant disallow 2.2.2", d, err)
@@ -570,7 +610,7 @@ func TestRedirectsThatArePermitted(t *testing.T) {
 					if tt.also != nil {
 						tt.also(web)
 					}
-					tr := newTransport(t, &fetcher.Options{Base: bases[base](web)})
+					tr := newTransport(t, &fetcher.Options{Base: bases[base](t, web)})
 					tr.SetLookup(web.LookupNetIP)
 					if d, err := tr.Check(t.Context(), must(tt.target)); err != nil || short(d) != "disallow 2.2.2" {
 						t.Errorf("%s by way of %s:\ngot  %v, %v\nwant disallow 2.2.2", tt.target, tt.to, d, err)
@@ -678,7 +718,7 @@ func TestPageRuleThatBlocks(t *testing.T) {
 					web.Site("http://10.0.0.7").Robots(open).Path("/*", page)
 					block := make(chan struct{})
 					var blocks atomic.Bool
-					tr := newTransport(t, &fetcher.Options{Base: bases[name](web), PageEgress: true, Timeout: 10 * time.Second, Egress: func(netip.Addr) error {
+					tr := newTransport(t, &fetcher.Options{Base: bases[name](t, web), PageEgress: true, Timeout: 10 * time.Second, Egress: func(netip.Addr) error {
 						if blocks.Load() {
 							<-block
 						}

@@ -45,8 +45,8 @@ type Options struct {
 
 	// Base makes the requests, for pages and for robots.txt, which share their
 	// connections. Only the redirects of a robots.txt, and with PageEgress all
-	// requests, go through a clone of an *http.Transport; see "Redirects to private
-	// addresses", also for what another kind of RoundTripper costs.
+	// requests, go through a clone of a Base that is an *http.Transport; see "Redirects
+	// to private addresses", also for what another kind of RoundTripper costs.
 	//
 	// Nil is a clone of http.DefaultTransport, as New finds it, that keeps up to 2,048
 	// idle connections for Pace.Gap and five seconds. A Base should keep as many idle

@@ -60,7 +60,7 @@ func TestPagesAtPrivateAddresses(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					web := httptest.New(t)
 					web.Site("http://inside.test").At("10.0.0.7").Robots(open).Path("/*", page)
-					tr, decided := pageGuard(t, web, base(web))
+					tr, decided := pageGuard(t, web, base(t, web))
 					err := requestPage(tr, "http://"+host+"/page")
 					wantRefusedAddress(t, err, *decided)
 					if c := contacts(web); c != nil {
@@ -85,7 +85,7 @@ func TestPagesOfReboundNames(t *testing.T) {
 					web := httptest.New(t)
 					s := web.Site(scheme+"://b.test").At("93.184.216.99", "10.0.0.7").Robots(open).Path("/*", page)
 					web.Names("b.test", httptest.Addrs("93.184.216.99"))
-					tr, decided := pageGuard(t, web, base(web))
+					tr, decided := pageGuard(t, web, base(t, web))
 					if _, err := tr.Check(t.Context(), must(scheme+"://b.test/page")); err != nil {
 						t.Fatal(err)
 					}
@@ -116,7 +116,7 @@ func TestPagesAtPublicAddresses(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				web := httptest.New(t)
 				web.Site("https://b.test").Robots(open).Path("/*", page)
-				rt := base(web)
+				rt := base(t, web)
 				tr, decided := pageGuard(t, web, rt)
 				for range 3 {
 					if err := requestPage(tr, "https://b.test/page"); err != nil {

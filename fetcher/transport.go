@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"net/http"
 	"net/url"
 	"slices"
 	"sync"
@@ -189,8 +190,12 @@ func newEngine(agent string, o Options) (*engine, error) {
 	limits := *cmp.Or(o.Pace, pace.Default()) // a copy, like the Profile
 	e.opts.Pace = &limits
 	e.opts.Timeout = cmp.Or(o.Timeout, max(30*time.Second, time.Duration(e.opts.Profile.Hops+1)*limits.Gap))
-	if o.Base == nil {
+	owned := o.Base == nil && len(o.Schemes) == 0 // a clone would lack what serves the schemes
+	switch {
+	case owned:
 		e.opts.Base = ownBase(e.opts.Pace)
+	case o.Base == nil:
+		e.opts.Base = http.DefaultTransport
 	}
 	e.unclosed.idle = e.opts.Timeout
 	e.memory = newMemory(e.opts.MaxBytes)
@@ -200,7 +205,7 @@ func newEngine(agent string, o Options) (*engine, error) {
 		reads: newBreaker(), writes: newBreaker(), leases: newBreaker(), releases: newBreaker(),
 	}
 	e.network = egress.New(e.opts.Base, egress.Options{
-		Rule: addressRule(e.watch.log, o.Egress), Pages: o.PageEgress, Resolve: o.Base == nil,
+		Rule: addressRule(e.watch.log, o.Egress), Pages: o.PageEgress, Resolve: o.Base == nil, Owned: owned,
 	})
 	var err error
 	e.pacer, err = e.newPacer()

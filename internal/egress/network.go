@@ -14,6 +14,7 @@ package egress
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -60,6 +61,11 @@ type Options struct {
 	// Resolve says that a name which Lookup cannot resolve is not left to the dialer of
 	// the base.
 	Resolve bool
+
+	// Owned says that nobody else uses the base, so that New may change it. An
+	// *http.Transport with a plain dialer alone then also makes the requests that the rule
+	// binds, and they share their connections with all others.
+	Owned bool
 }
 
 // Network is the web as the base of a crawler reaches it, with the address rule.
@@ -76,6 +82,7 @@ type Network struct {
 	proxy       func(*http.Request) (*url.URL, error) // of the base; nil without one
 	base        http.RoundTripper                     // makes the requests that the rule does not bind
 	guarded     *http.Transport                       // makes the requests that the rule binds; nil if the base is no *http.Transport
+	mixed       bool                                  // guarded is base, and has connections that no rule has checked
 }
 
 // New returns the network of a base.
@@ -98,8 +105,55 @@ func New(base http.RoundTripper, o Options) *Network {
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
 	}
+	//lint:ignore SA1019 net/http honours it
+	if o.Owned && !o.Pages && t.DialContext != nil && t.DialTLS == nil && t.DialTLSContext == nil {
+		n.guarded, n.mixed = t, true
+		t.DialContext = n.checkedIfBound(dial)
+		if n.proxy != nil {
+			t.Proxy = func(req *http.Request) (*url.URL, error) {
+				if isBound(req.Context()) { // no proxy: see guard
+					return nil, nil
+				}
+				return n.proxy(req)
+			}
+		}
+		return n
+	}
 	n.guarded = n.guard(t, dial)
 	return n
+}
+
+// boundKey is the key of a mark in the context of each request that the rule binds.
+type boundKey struct{}
+
+func isBound(ctx context.Context) bool { return ctx.Value(boundKey{}) != nil }
+
+// A checkedConn is a connection to an address that the rule has permitted.
+type checkedConn struct{ net.Conn }
+
+// checkedIfBound returns a dialer that is checked(dial) for a request that the rule binds, and
+// dial for any other.
+func (n *Network) checkedIfBound(dial dialFunc) dialFunc {
+	check := n.checked(dial)
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if !isBound(ctx) {
+			return dial(ctx, network, addr)
+		}
+		conn, err := check(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return checkedConn{conn}, nil
+	}
+}
+
+// isChecked reports whether a connection, or the connection below its TLS, is a checkedConn.
+func isChecked(c net.Conn) bool {
+	if secure, ok := c.(*tls.Conn); ok {
+		c = secure.NetConn()
+	}
+	_, ok := c.(checkedConn)
+	return ok
 }
 
 // IsTransport reports whether the base is an *http.Transport.

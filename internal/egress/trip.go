@@ -45,6 +45,9 @@ func (n *Network) Trip(ctx context.Context, first *url.URL) (*Trip, error) {
 // RoundTrip makes the next request. Its context has the hooks that Trace has returned.
 func (t *Trip) RoundTrip(req *http.Request) (*http.Response, error) {
 	if t.dialled {
+		if t.network.mixed {
+			req = req.WithContext(context.WithValue(req.Context(), boundKey{}, true))
+		}
 		return t.network.guarded.RoundTrip(req)
 	}
 	return t.network.base.RoundTrip(req)
@@ -59,7 +62,7 @@ func (t *Trip) RoundTrip(req *http.Request) (*http.Response, error) {
 // base that makes a request twice may report a connection after the answer, while the
 // trip goes on.
 func (t *Trip) Trace(ctx context.Context, target *url.URL, cancel context.CancelCauseFunc) *httptrace.ClientTrace {
-	if t.dialled { // the connection is checked when it is made
+	if t.dialled && !t.network.mixed { // each connection is checked when it is made
 		t.peer = new(atomic.Pointer[netip.AddrPort])
 		return new(httptrace.ClientTrace)
 	}
@@ -77,7 +80,7 @@ func (t *Trip) Trace(ctx context.Context, target *url.URL, cancel context.Cancel
 				return
 			}
 			seen.peer.Store(&peer)
-			if !bound || peer == relay {
+			if !bound || peer == relay || isChecked(info.Conn) {
 				return
 			}
 			if err := t.network.check(ctx, peer.Addr()); err != nil {
