@@ -46,8 +46,9 @@ func run(out io.Writer, stay time.Duration) error {
 
 	page := inspect.New(&inspect.Options{Actions: true})
 	t, err := fetcher.New(agent, &fetcher.Options{
-		Base:  local.Transport(), // leave this out to visit the real web
-		Trace: page.Trace(nil),   // you can pass your own hooks instead of nil: then both are called
+		Base:   local.Transport(), // leave this out to visit the real web
+		Egress: web.AnyAddress,
+		Trace:  page.Trace(nil), // you can pass your own hooks instead of nil: then both are called
 	})
 	if err != nil {
 		return err

@@ -56,9 +56,10 @@ func run(out io.Writer) error {
 		return err
 	}
 	t, err := fetcher.New(agent, &fetcher.Options{
-		Base:  local.Transport(), // leave this out to visit the real web
-		Pace:  &pace.Limits{Gap: 50 * time.Millisecond},
-		Trace: telemetry.Trace(),
+		Base:   local.Transport(), // leave this out to visit the real web
+		Egress: web.AnyAddress,
+		Pace:   &pace.Limits{Gap: 50 * time.Millisecond},
+		Trace:  telemetry.Trace(),
 	})
 	if err != nil {
 		return err

@@ -18,6 +18,9 @@
 // If limits are shared by several hosts, such as all hosts of one domain, route by what
 // they share instead of by the host.
 //
+// A redirect to another host is fetched by the worker that owns the first one. If it is deferred,
+// give Decision.URL to the owner of its host, as workers does with its schedule.
+//
 // When a worker is killed, the router does not know whether its last requests were sent.
 // It waits for a gap and sends them again. The new owner of a host that rests after
 // failures begins to count at zero: it starts no sooner, but it sees up to three further

@@ -117,6 +117,7 @@ func get(ctx context.Context, client *http.Client, page string) (*http.Response,
 		if tries > 0 || !errors.Is(err, fetcher.ErrDeferred) || !errors.As(err, &denied) {
 			return resp, err
 		}
+		page = denied.Decision.URL                      // after a redirect another one
 		time.Sleep(time.Until(denied.Decision.RetryAt)) // a real crawler visits other sites meanwhile
 	}
 }

@@ -36,7 +36,7 @@ func TestCrawl(t *testing.T) {
 				t.Errorf("got  %q\nwant %q", got, want)
 			}
 			for _, want := range []string{
-				`line 3 "Disallow: /secret.xml"`, `DISALLOW http://shop.example/cart/1: line 2 "Disallow: /cart"`,
+				`line 3 "Disallow: /secret.xml"`, `"http://shop.example/cart/1": disallowed: robots.txt has line 2 "Disallow: /cart"`,
 				"fetched http://shop.example/old (28 bytes, changed 2026-02-01)\n",
 			} {
 				if !strings.Contains(out.String(), want) {
