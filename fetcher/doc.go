@@ -37,7 +37,9 @@
 // while robots.txt is unreachable, each request then waits for it in place of a Defer, and all
 // of them continue when it is back.
 //
-// A request waits as long as its context permits, so give it a deadline. The
+// A request waits as long as its context permits, so give it a deadline. It counts the
+// wait for the turn, so it should be longer than Limits.DelayCap; Options.PageTimeout counts
+// from the turn. The
 // error of a wait that was cut short has the context's cause. The fetch of
 // robots.txt has a deadline of its own, Options.Timeout, and goes on for other
 // callers when one leaves.

@@ -73,6 +73,14 @@ type Options struct {
 	// turns back.
 	Timeout time.Duration
 
+	// PageTimeout bounds a page, from the moment its turn comes to the end of its body. A page
+	// that takes longer is a timeout of its host. The Timeout of an http.Client, and a deadline of
+	// the context, count the wait for the turn as well, which a Crawl-delay makes a minute long:
+	// give them room for that, and use PageTimeout for servers that are slow. It does not apply to
+	// Admit. Zero bounds a page by its context alone, so a server that never answers keeps a
+	// request without a deadline for ever.
+	PageTimeout time.Duration
+
 	// Patience is how long RoundTrip and Admit wait, in all, while robots.txt is unreachable, in
 	// place of a Defer. They wait for the next fetch, once or several times, if it comes within
 	// Patience and before the context ends; otherwise they return the Defer at once. The
@@ -208,6 +216,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("fetcher: MaxBytes is %d; want a number of bytes, or 0 for 64 MiB", o.MaxBytes)
 	case o.Timeout < 0:
 		return fmt.Errorf("fetcher: Timeout is %v; want a positive duration, or 0 for the default", o.Timeout)
+	case o.PageTimeout < 0:
+		return fmt.Errorf("fetcher: PageTimeout is %v; want a positive duration, or 0 for none", o.PageTimeout)
 	case o.Patience < 0:
 		return fmt.Errorf("fetcher: Patience is %v; want a positive duration, or 0 to refuse at once", o.Patience)
 	case o.Attempts < 0:

@@ -39,6 +39,7 @@ func TestNew(t *testing.T) {
 		{"house/a_line_end_in_the_agent", "ExampleBot\r\nCookie: x", nil, "control byte 0x0d"},
 		{"house/a_negative_size", agent, &fetcher.Options{MaxBytes: -1}, "MaxBytes is -1; want a number of bytes, or 0 for 64 MiB"},
 		{"house/a_negative_time", agent, &fetcher.Options{Timeout: -1}, "Timeout is -1ns; want a positive duration, or 0 for the default"},
+		{"4.7/a_negative_page_timeout", agent, &fetcher.Options{PageTimeout: -1}, "PageTimeout is -1ns; want a positive duration, or 0 for none"},
 		{"4.7/a_negative_patience", agent, &fetcher.Options{Patience: -1}, "Patience is -1ns; want a positive duration, or 0 to refuse at once"},
 		{"house/a_negative_number_of_tries", agent, &fetcher.Options{Attempts: -1}, "Attempts is -1; want 1 or more, or 0 for 2"},
 		{"4.5/a_scheme_that_is_not_known", agent, &fetcher.Options{Schemes: []string{"ftp", "FTP"}}, `Schemes has "FTP"; want "ftp", or nothing`},

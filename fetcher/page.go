@@ -55,16 +55,18 @@ func (t *Transport) decidedOr(ctx context.Context, d *policy.Decision, cleanUp f
 // when the request is written, however long the connection took: a copy of it with a trace goes
 // out.
 func (t *Transport) sendInTurn(req *http.Request, v *visit, turn pace.Turn) (*http.Response, error) {
-	if turn == (pace.Turn{}) {
+	if turn == (pace.Turn{}) && t.engine.opts.PageTimeout == 0 {
 		return t.send(req, req, v.key)
 	}
+	p := &page{engine: t.engine, turn: turn, caller: req, rec: v.rec}
+	p.ctx, p.cancel = t.engine.pageContext(req.Context())
 	inBody := false // the body of the answer ends the turn
 	defer func() {
 		if !inBody {
 			turn.Done()
+			p.free()
 		}
 	}()
-	p := &page{engine: t.engine, turn: turn, caller: req, rec: v.rec}
 	resp, err := t.send(req, p.traced(), v.key)
 	if err == nil {
 		header := resp.Header
@@ -73,17 +75,46 @@ func (t *Transport) sendInTurn(req *http.Request, v *visit, turn pace.Turn) (*ht
 		}
 		turn.Answer(resp.StatusCode, header)
 		// The body of a 101 is a connection, not an answer.
-		if resp.Body == nil || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
+		if resp.StatusCode == http.StatusSwitchingProtocols {
+			p.cancel = nil // the connection may depend on the context
+			return resp, nil
+		}
+		if resp.Body == nil || resp.Body == http.NoBody {
 			return resp, nil
 		}
 	}
 	if err != nil {
 		p.fail(err)
-		return nil, err
+		return nil, p.timeoutOr(err)
 	}
 	p.body, resp.Body, inBody = resp.Body, p, true
 	p.open()
 	return resp, nil
+}
+
+// pageContext returns the context of a page whose turn has come. cancel is nil unless
+// Options.PageTimeout bounds it.
+func (e *engine) pageContext(caller context.Context) (ctx context.Context, cancel context.CancelFunc) {
+	if e.opts.PageTimeout == 0 {
+		return caller, nil
+	}
+	return context.WithTimeoutCause(caller, e.opts.PageTimeout, e.pageTimedOut)
+}
+
+// free frees the context of the page, if it is not the caller's.
+func (p *page) free() {
+	if p.cancel != nil {
+		p.cancel()
+	}
+}
+
+// timeoutOr returns the error of Options.PageTimeout if that has passed, and otherwise err, the
+// error of the base.
+func (p *page) timeoutOr(err error) error {
+	if cause := error(p.engine.pageTimedOut); context.Cause(p.ctx) == cause {
+		return cause
+	}
+	return err
 }
 
 // A page is a request for a page in its turn, and the body of the answer. The end of the body,
@@ -93,6 +124,8 @@ type page struct {
 	engine  *engine
 	turn    pace.Turn
 	caller  *http.Request         // the request as RoundTrip got it
+	ctx     context.Context       // of the request that goes out
+	cancel  context.CancelFunc    // frees ctx; nil if that is the caller's
 	rec     *policy.Record        // governs the request; nil if none was needed
 	request http.Request          // the copy that goes out
 	trace   httptrace.ClientTrace // of the copy: reports that it is written
@@ -111,7 +144,7 @@ type page struct {
 // traced returns the copy of the request that reports to the turn when it is written.
 func (p *page) traced() *http.Request {
 	p.trace.WroteRequest = func(httptrace.WroteRequestInfo) { p.turn.Sent() }
-	p.request = *p.caller.WithContext(httptrace.WithClientTrace(p.caller.Context(), &p.trace))
+	p.request = *p.caller.WithContext(httptrace.WithClientTrace(p.ctx, &p.trace))
 	if body := p.caller.Body; body != nil && body != http.NoBody {
 		p.request.Body = upload{body, p}
 	}
@@ -149,6 +182,7 @@ func (p *page) Read(b []byte) (int, error) {
 		p.closed.Store(true)
 	} else if !p.closed.Load() {
 		p.fail(&policy.Failure{Class: policy.Body, Err: err})
+		err = p.timeoutOr(err)
 	}
 	p.end()
 	return n, err
@@ -162,10 +196,10 @@ func (p *page) Close() error {
 
 // fail reports to the turn that the request failed. It counts for the host whatever the error of
 // the base is, unless the caller is the reason: it left, the body of the request could not be
-// read, or nobody could send the request. If the deadline of the caller has passed, the host has
-// timed out, however little time the wait for the turn had left.
+// read, or nobody could send the request. If the deadline of the caller or Options.PageTimeout has
+// passed, the host has timed out, however little time the wait for the turn had left.
 func (p *page) fail(err error) {
-	ctx := p.caller.Context()
+	ctx := p.ctx
 	deadline, hasDeadline := ctx.Deadline()
 	switch {
 	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded), p.unreadable.Load(), p.unsendable():

@@ -3,6 +3,7 @@ package fetcher
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
@@ -166,10 +167,13 @@ type engine struct {
 	pacer     *pace.Pacer
 	watch     *observer
 	unclosed  unclosedBodies
-	waiting   waitingRoom
-	flights   singleflight.Group
-	inFlight  sync.Map // of *flight by authority: the flights that have not ended
-	fastPath  bool     // nobody sees why RoundTrip allows a request
+
+	pageTimedOut *waitError // the error of Options.PageTimeout
+
+	waiting  waitingRoom
+	flights  singleflight.Group
+	inFlight sync.Map // of *flight by authority: the flights that have not ended
+	fastPath bool     // nobody sees why RoundTrip allows a request
 
 	idleReported atomic.Bool // by reportIdle
 }
@@ -198,6 +202,7 @@ func newEngine(agent string, o Options) (*engine, error) {
 		e.opts.Base = http.DefaultTransport
 	}
 	e.unclosed.idle = e.opts.Timeout
+	e.pageTimedOut = &waitError{fmt.Sprintf("a page for longer than Options.PageTimeout (%v)", o.PageTimeout), context.DeadlineExceeded}
 	e.memory = newMemory(e.opts.MaxBytes)
 	fleet, _ := o.Store.(cache.Leaser)
 	e.storage = &storage{

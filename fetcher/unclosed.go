@@ -116,8 +116,8 @@ func (p *page) unreadFor() time.Duration {
 // open begins the time in which the body of p is open.
 func (p *page) open() {
 	p.opened = time.Now()
-	if ctx := p.caller.Context(); ctx.Done() != nil {
-		p.stop = context.AfterFunc(ctx, p.contextEnded)
+	if p.ctx.Done() != nil {
+		p.stop = context.AfterFunc(p.ctx, p.contextEnded)
 	}
 	p.engine.unclosed.add(p)
 }
@@ -126,6 +126,7 @@ func (p *page) open() {
 func (p *page) end() {
 	p.engine.unclosed.remove(p)
 	p.endTurn()
+	p.free()
 }
 
 // endTurn ends the turn of p. A body that is still open may be read and closed later.
@@ -140,7 +141,7 @@ func (p *page) endTurn() {
 // then: once the turn has ended, it is too late to report what Read returns.
 func (p *page) contextEnded() {
 	if p.unread.Load() == beingRead && !p.closed.Load() {
-		p.fail(&policy.Failure{Class: policy.Body, Err: p.caller.Context().Err()})
+		p.fail(&policy.Failure{Class: policy.Body, Err: p.ctx.Err()})
 	}
 	p.turn.Done()
 }
