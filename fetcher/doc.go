@@ -138,7 +138,8 @@
 // drops the proxy.
 //
 // With fetchbot, HttpClient is &http.Client{Transport: t}, UserAgent is the agent,
-// DisablePoliteness is true and CrawlDelay is 0. It has a goroutine for each host, which may wait.
+// DisablePoliteness is true and CrawlDelay is 0. It has a goroutine for each host, which may wait:
+// set Options.Patience.
 // With geziyor, set RobotsTxtDisabled, UserAgent, and the Transport of the Client of the Geziyor.
 //
 // A feed reader gives Polite to its HTTP client as well. A refusal is no failure of the feed,
@@ -146,7 +147,7 @@
 // RetryAt.
 //
 // A client with one limit of workers for all hosts loses a worker to each slow host, until all
-// wait. Set Limits.MaxWait, and requeue what is deferred.
+// wait. Set Limits.MaxWait, leave Options.Patience zero, and requeue what is deferred.
 //
 // Under go-retryablehttp, let CheckRetry treat a refusal as final, or it tries again,
 // which costs time but no request. Options.AsResponse is for clients that have no

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"errors"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -68,5 +70,34 @@ func TestRedirect(t *testing.T) {
 	}
 	if want := []string{"/robots.txt", "/", "/old", "/moved/here"}; !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// TestProxy checks what the guide says of Colly's SetProxy: it replaces Polite, so that a forbidden
+// page is fetched. A proxy in the base of Polite leaves the page alone.
+func TestProxy(t *testing.T) {
+	for _, inBase := range []bool{false, true} {
+		local := web.Start(map[string]web.Site{"news.example": {Robots: web.Text("User-agent: *\nDisallow: /private\n")}})
+		defer local.Close()
+		proxy := &url.URL{Scheme: "http", Host: local.Addr()}
+		base := local.Transport()
+		if inBase {
+			base = &http.Transport{Proxy: http.ProxyURL(proxy)}
+		}
+		tr, err := fetcher.New(agent, &fetcher.Options{Base: base})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := colly.NewCollector(colly.UserAgent(agent))
+		c.WithTransport(tr)
+		if !inBase {
+			if err := c.SetProxy(proxy.String()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err = c.Visit("http://news.example/private")
+		if n := len(local.Requests("", "/private")); (n == 0) != inBase || errors.Is(err, fetcher.ErrDisallowed) != inBase {
+			t.Errorf("proxy in the base %v: got %d requests for a forbidden page, and %v", inBase, n, err)
+		}
 	}
 }
