@@ -63,6 +63,14 @@ func TestPagesThatFail(t *testing.T) {
 		_, err := io.Copy(io.Discard, req.Body)
 		return nil, cmp.Or(err, plain)
 	})
+	closesUpload := failingBase(func(req *http.Request) (*http.Response, error) {
+		if req.Body != nil {
+			req.Body.Close()
+			io.Copy(io.Discard, req.Body)
+		}
+		return nil, plain
+	})
+	pipe, _ := io.Pipe()
 	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	for _, test := range []struct {
 		name    string
@@ -92,9 +100,11 @@ func TestPagesThatFail(t *testing.T) {
 		{name: "trailer_that_cannot_be_written", base: fails(plain), edit: func(r *http.Request) { r.Trailer = http.Header{"a b": nil} }},
 		{name: "body_longer_than_declared", base: uploads, body: strings.NewReader("xy"), edit: func(r *http.Request) { r.ContentLength = 1 }},
 		{name: "body_shorter_than_declared", base: uploads, body: strings.NewReader("xy"), edit: func(r *http.Request) { r.ContentLength = 3 }},
+		{name: "declared_length_without_body", base: fails(plain), edit: func(r *http.Request) { r.ContentLength = 1 }},
 		{name: "body_of_undeclared_length", base: uploads, body: strings.NewReader("xy"), edit: func(r *http.Request) { r.ContentLength = 0 }, want: "no complete answer (protocol)"},
 		{name: "body_of_the_caller", base: uploads, body: brokenBody{errors.New("the disk is full")}},
 		{name: "body_of_the_caller_from_the_network", base: uploads, body: brokenBody{refused}},
+		{name: "upload_closed_by_the_base", base: closesUpload, body: pipe, want: "no complete answer (protocol)"},
 		{name: "upload_refused", base: fails(refused), body: strings.NewReader("x"), want: "no complete answer (connect)"},
 		{name: "neutral_status", base: answers(403, http.NoBody)},
 	} {

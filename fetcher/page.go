@@ -134,11 +134,12 @@ type page struct {
 	index   int                   // of the page in unclosedBodies.pages
 	stop    func() bool           // ends the wait for the end of the context; nil if that never ends
 
-	uploaded    atomic.Int64 // bytes read from the body of the request
-	uploadEnded atomic.Bool  // the body of the request was read to its end
-	unreadable  atomic.Bool  // the body of the request could not be read
-	closed      atomic.Bool  // the caller wants no more of the answer, or has all of it
-	unread      atomic.Int64 // since when nobody reads the answer, in nanoseconds after opened; or beingRead
+	uploaded     atomic.Int64 // bytes read from the body of the request
+	uploadEnded  atomic.Bool  // the body of the request was read to its end
+	uploadClosed atomic.Bool  // the base wants no more of the body of the request
+	unreadable   atomic.Bool  // the body of the request could not be read
+	closed       atomic.Bool  // the caller wants no more of the answer, or has all of it
+	unread       atomic.Int64 // since when nobody reads the answer, in nanoseconds after opened; or beingRead
 }
 
 // traced returns the copy of the request that reports to the turn when it is written.
@@ -152,7 +153,9 @@ func (p *page) traced() *http.Request {
 }
 
 // An upload is the body of a page request. It notes in the page how long the body is, and whether
-// reading it fails. Both are the caller's fault, also if the error is one of the network.
+// reading it fails. Both are the caller's fault, also if the error is one of the network. A read
+// that fails because the base has closed the body shows nothing: HTTP/2 ends an upload so when the
+// server resets it.
 type upload struct {
 	io.ReadCloser
 	page *page
@@ -161,14 +164,19 @@ type upload struct {
 func (u upload) Read(b []byte) (int, error) {
 	n, err := u.ReadCloser.Read(b)
 	u.page.uploaded.Add(int64(n))
-	switch err {
-	case nil:
-	case io.EOF:
+	switch {
+	case err == nil, u.page.uploadClosed.Load():
+	case err == io.EOF:
 		u.page.uploadEnded.Store(true)
 	default:
 		u.page.unreadable.Store(true)
 	}
 	return n, err
+}
+
+func (u upload) Close() error {
+	u.page.uploadClosed.Store(true)
+	return u.ReadCloser.Close()
 }
 
 func (p *page) Read(b []byte) (int, error) {
@@ -211,11 +219,13 @@ func (p *page) fail(err error) {
 }
 
 // unsendable reports whether no server could be the reason why the request failed: its method,
-// its header or its trailer cannot be written, or its body does not have the declared length.
+// its header or its trailer cannot be written, or its body does not have the declared length. Over
+// HTTP/1.1 a request without a body is not sent if it declares any length.
 func (p *page) unsendable() bool {
 	req, sent := p.caller, p.uploaded.Load()
 	return req.Method != "" && !httpguts.ValidHeaderFieldName(req.Method) || // a token, like the name of a field
 		req.Header != nil && checkHeader(req.Header) != nil || req.Trailer != nil && checkHeader(req.Trailer) != nil ||
+		req.Body == nil && req.ContentLength != 0 ||
 		req.ContentLength > 0 && (sent > req.ContentLength || sent < req.ContentLength && p.uploadEnded.Load())
 }
 
