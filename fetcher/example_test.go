@@ -564,7 +564,7 @@ func ExampleTrace() {
 	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{
 		Base: pages{"https://busy.example/robots.txt": ""},
 		Trace: &fetcher.Trace{
-			Request: func(h fetcher.Request) { fmt.Println("requested", h.URL, h.Status) },
+			Try:     func(h fetcher.Try) { fmt.Println("requested", h.URL, h.Status) },
 			Fetched: func(a policy.Attempt, r *policy.Record) { fmt.Println("fetched", a.Robots, a.Status) },
 			Decided: func(_ context.Context, d policy.Decision) { fmt.Println("decided", d.Verdict, d.Clause) },
 		},

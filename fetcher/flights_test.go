@@ -361,7 +361,7 @@ func TestPanics(t *testing.T) {
 		}, "defer 2.3.1.4"},
 		"egress": {func(o *fetcher.Options, act func()) { o.Egress = func(netip.Addr) error { act(); return nil } }, "defer 2.3.1.4"},
 		"hop": {func(o *fetcher.Options, act func()) {
-			o.Trace = &fetcher.Trace{Request: func(fetcher.Request) { act() }}
+			o.Trace = &fetcher.Trace{Try: func(fetcher.Try) { act() }}
 		}, "disallow 2.2.2"},
 		"fetched": {func(o *fetcher.Options, act func()) {
 			o.Trace = &fetcher.Trace{Fetched: func(policy.Attempt, *policy.Record) { act() }}

@@ -106,8 +106,8 @@ func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
 		a.Err, err = f, f
 	}
 	turn.Done()
-	e.watch.request(Request{
-		Robots: t.retrieval.key + robotsPath, URL: t.url.String(), Try: t.made, Status: a.Status, Start: start, Took: time.Since(start), Err: a.Err,
+	e.watch.try(Try{
+		Robots: t.retrieval.key + robotsPath, URL: t.url.String(), Number: t.made, Status: a.Status, Start: start, Took: time.Since(start), Err: a.Err,
 	})
 	if err != nil {
 		return nil, err

@@ -415,7 +415,7 @@ func TestHooksMayCallBack(t *testing.T) {
 			Base: web.Transport(), Store: badStore{}, Pace: &pace.Limits{Gap: time.Second, DelayCap: 2 * time.Second},
 			Trace: &fetcher.Trace{
 				Decided: func(_ context.Context, d policy.Decision) { calls("Decided", d.URL, private) },
-				Request: func(h fetcher.Request) { calls("Request", h.Robots, other) },
+				Try:     func(h fetcher.Try) { calls("Try", h.Robots, other) },
 				Fetched: func(a policy.Attempt, _ *policy.Record) { calls("Fetched", a.Robots, private) },
 				Store:   func(_, authority string, _ error) { calls("Store", authority, other) },
 				Waited:  func(authority string, _ time.Duration, _ string) { calls("Waited", authority, other) },
@@ -430,7 +430,7 @@ func TestHooksMayCallBack(t *testing.T) {
 			}
 			resp.Body.Close()
 		}
-		for _, hook := range []string{"Decided", "Request", "Fetched", "Store", "Waited", "Delay"} {
+		for _, hook := range []string{"Decided", "Try", "Fetched", "Store", "Waited", "Delay"} {
 			if !called[hook] {
 				t.Errorf("%s was never called; got %v", hook, called)
 			}

@@ -132,7 +132,7 @@ func TestProbeRequests(t *testing.T) {
 		s := web.Site(site).Path("/", page).Path("/*", httptest.Status(500))
 		var traced []string
 		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Profile: policy.Google(), Sign: numbered(), Trace: &fetcher.Trace{
-			Request: func(r fetcher.Request) { traced = append(traced, fmt.Sprint(r.Robots, r.URL, r.Try, r.Status)) },
+			Try:     func(r fetcher.Try) { traced = append(traced, fmt.Sprint(r.Robots, r.URL, r.Number, r.Status)) },
 			Fetched: func(a policy.Attempt, _ *policy.Record) { traced = append(traced, fmt.Sprint(*a.Probe)) },
 		}})
 		for range 2 {

@@ -23,7 +23,7 @@ import (
 //
 // Decided runs on the goroutine of the caller. Every other hook runs on a goroutine of
 // its own, while the request or the fetch that caused it waits. No lock is held, and a
-// hook may call the Transport. But a hook that a fetch calls, such as Request, must not
+// hook may call the Transport. But a hook that a fetch calls, such as Try, must not
 // wait for a fetch of the same authority: it would wait for ever.
 //
 // An authority has one fetch at a time: all requests for a robots.txt between two
@@ -39,9 +39,9 @@ type Trace struct {
 	// product token, once for each Transport (RFC 9309, section 2.2.1).
 	Agent func(sent string)
 
-	// Request gets every request for a robots.txt, each try by itself, and the two
-	// further requests of Profile.ProbeMissing.
-	Request func(Request)
+	// Try gets every request for a robots.txt: each hop, and each try of a hop. It also gets
+	// the two further requests of Profile.ProbeMissing.
+	Try func(Try)
 
 	// Fetched gets every fetch and the record learnt from it, which is already in
 	// force. The attempt, its headers and its body must not be changed, and the body
@@ -75,11 +75,11 @@ type Trace struct {
 	Delay func(authority string, asked, obeyed time.Duration)
 }
 
-// Request is one request for a robots.txt: one try of one hop.
-type Request struct {
+// A Try is one request for a robots.txt: one try of one hop.
+type Try struct {
 	Robots string // the robots.txt that is fetched, as in the Attempt of Fetched
 	URL    string // the URL requested: Robots itself, where a redirect led, or a URL of Profile.ProbeMissing
-	Try    int    // 1 for the first
+	Number int    // 1 for the first try of a hop
 	Status int    // 0 without an answer
 	Start  time.Time
 	Took   time.Duration // until the body was read
@@ -155,9 +155,9 @@ func (o *observer) agent(sent, token string) {
 	}
 }
 
-func (o *observer) request(r Request) {
-	if o.trace.Request != nil {
-		o.runHook("Request", func() { o.trace.Request(r) })
+func (o *observer) try(t Try) {
+	if o.trace.Try != nil {
+		o.runHook("Try", func() { o.trace.Try(t) })
 	}
 }
 

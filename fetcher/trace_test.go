@@ -28,9 +28,9 @@ func TestHopsBelongToTheirRetrieval(t *testing.T) {
 		web.Site("http://b.test").Robots(httptest.Reset(), text)
 		var got []string
 		tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Trace: &fetcher.Trace{
-			Request: func(h fetcher.Request) {
+			Try: func(h fetcher.Try) {
 				var f *policy.Failure
-				got = append(got, fmt.Sprintf("%s: %s try %d: %d, failed %t", h.Robots, h.URL, h.Try, h.Status, errors.As(h.Err, &f)))
+				got = append(got, fmt.Sprintf("%s: %s try %d: %d, failed %t", h.Robots, h.URL, h.Number, h.Status, errors.As(h.Err, &f)))
 			},
 			Fetched: func(a policy.Attempt, r *policy.Record) {
 				got = append(got, fmt.Sprintf("%s: %d from %s", a.Robots, a.Status, a.Served))

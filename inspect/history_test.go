@@ -92,7 +92,7 @@ func TestTrace(t *testing.T) {
 		next := &fetcher.Trace{
 			Decided: func(_ context.Context, d policy.Decision) { events = append(events, d.Verdict.String()) },
 			Fetched: func(a policy.Attempt, _ *policy.Record) { events = append(events, fmt.Sprint(a.Status)) },
-			Request: func(h fetcher.Request) { events = append(events, "hop") },
+			Try:     func(h fetcher.Try) { events = append(events, "hop") },
 		}
 		page := New(&Options{Recent: 3})
 		ft, err := fetcher.New(agent, &fetcher.Options{Base: cannedBase{}, Trace: page.Trace(next)})

@@ -42,13 +42,13 @@ type telemetry struct {
 	store      metric.Int64Counter
 
 	mu   sync.Mutex
-	hops map[string][]fetcher.Request // requests of the retrievals in progress, by the URL of robots.txt
+	hops map[string][]fetcher.Try // requests of the retrievals in progress, by the URL of robots.txt
 }
 
 func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (*telemetry, error) {
 	const scope = "github.com/rfc9309/polite/fetcher"
 	m := meters.Meter(scope)
-	t := &telemetry{meter: m, tracer: tracers.Tracer(scope), hops: map[string][]fetcher.Request{}}
+	t := &telemetry{meter: m, tracer: tracers.Tracer(scope), hops: map[string][]fetcher.Try{}}
 	var errs [5]error
 	t.requests, errs[0] = httpconv.NewClientRequestDuration(m)
 	t.retrievals, errs[1] = m.Int64Counter("polite.robots.retrievals", metric.WithUnit("{retrieval}"),
@@ -64,7 +64,7 @@ func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (*t
 
 // Trace returns the hooks.
 func (t *telemetry) Trace() *fetcher.Trace {
-	return &fetcher.Trace{Decided: t.decided, Request: t.requested, Fetched: t.fetched, Waited: t.waited, Store: t.stored}
+	return &fetcher.Trace{Decided: t.decided, Try: t.requested, Fetched: t.fetched, Waited: t.waited, Store: t.stored}
 }
 
 // decided adds the decision to the span of the page.
@@ -88,8 +88,8 @@ func (t *telemetry) decided(ctx context.Context, d policy.Decision) {
 	span.AddEvent("polite.decision", trace.WithAttributes(about...))
 }
 
-// hop measures a request, and keeps it until its retrieval ends and has a span.
-func (t *telemetry) requested(h fetcher.Request) {
+// requested measures a request, and keeps it until its retrieval ends and has a span.
+func (t *telemetry) requested(h fetcher.Try) {
 	host, port, about := describe(h)
 	t.mu.Lock()
 	t.hops[h.Robots] = append(t.hops[h.Robots], h)
@@ -98,7 +98,7 @@ func (t *telemetry) requested(h fetcher.Request) {
 }
 
 // describe returns the host and port of a request, and its result as attributes.
-func describe(h fetcher.Request) (host string, port int, about []attribute.KeyValue) {
+func describe(h fetcher.Try) (host string, port int, about []attribute.KeyValue) {
 	if u, err := url.Parse(h.URL); err == nil {
 		about = append(about, semconv.URLScheme(u.Scheme))
 		host, port = u.Hostname(), map[string]int{"http": 80, "https": 443}[u.Scheme]
@@ -117,7 +117,7 @@ func describe(h fetcher.Request) (host string, port int, about []attribute.KeyVa
 
 // errorType returns the status of a failed answer, the class of a failure, or "" if the
 // request succeeded. A site without a robots.txt is not a failure.
-func errorType(h fetcher.Request) string {
+func errorType(h fetcher.Try) string {
 	var f *policy.Failure
 	switch {
 	case errors.As(h.Err, &f):
@@ -151,11 +151,11 @@ func (t *telemetry) fetched(a policy.Attempt, r *policy.Record) {
 }
 
 // request makes the span of one request.
-func (t *telemetry) request(ctx context.Context, h fetcher.Request) {
+func (t *telemetry) request(ctx context.Context, h fetcher.Try) {
 	host, port, about := describe(h)
 	about = append(about, semconv.HTTPRequestMethodGet, semconv.URLFull(h.URL), semconv.ServerAddress(host), semconv.ServerPort(port))
-	if h.Try > 1 {
-		about = append(about, semconv.HTTPRequestResendCount(h.Try-1))
+	if h.Number > 1 {
+		about = append(about, semconv.HTTPRequestResendCount(h.Number-1))
 	}
 	_, span := t.tracer.Start(ctx, "GET", trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(h.Start), trace.WithAttributes(about...))
 	if h.Err != nil {

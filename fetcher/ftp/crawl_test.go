@@ -74,7 +74,7 @@ func TestCrawl(t *testing.T) {
 				t.Fatal(err)
 			}
 			tries := 0
-			tt.options.Trace = &fetcher.Trace{Request: func(fetcher.Request) { tries++ }}
+			tt.options.Trace = &fetcher.Trace{Try: func(fetcher.Try) { tries++ }}
 			d, err := crawler(t, tt.options).Check(t.Context(), target)
 			s.stop() // nothing is open
 			if got := d.Verdict.String() + " " + d.Clause + " " + d.Cause; err != nil || !strings.HasPrefix(got, tt.want) || tries != tt.tries {

@@ -60,7 +60,7 @@ func (m *Metrics) Trace() *fetcher.Trace {
 		Fetched: func(a policy.Attempt, _ *policy.Record) {
 			m.retrievals.WithLabelValues(result(a.Status, a.Err)).Inc()
 		},
-		Request: func(h fetcher.Request) {
+		Try: func(h fetcher.Try) {
 			m.requests.WithLabelValues(result(h.Status, h.Err)).Observe(h.Took.Seconds())
 		},
 		Waited: func(_ string, wait time.Duration, reason string) {

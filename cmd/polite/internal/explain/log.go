@@ -18,15 +18,15 @@ const keptRetrievals = 1 << 10
 
 // retrieval is what is kept of fetching one robots.txt.
 type retrieval struct {
-	hops   []fetcher.Request
+	hops   []fetcher.Try
 	header http.Header
 }
 
 // Log collects retrievals by the URL of robots.txt. Retrievals must not overlap,
-// because the Request hook does not say which retrieval a request belongs to.
+// because the Try hook does not say which retrieval a request belongs to.
 type Log struct {
 	mu         sync.Mutex
-	pending    []fetcher.Request     // hops of the retrieval that is in progress
+	pending    []fetcher.Try         // hops of the retrieval that is in progress
 	retrievals map[string]*retrieval // by the URL of robots.txt
 }
 
@@ -36,7 +36,7 @@ func NewLog() *Log { return &Log{retrievals: map[string]*retrieval{}} }
 // Trace returns the hooks that fill the Log.
 func (l *Log) Trace() *fetcher.Trace {
 	return &fetcher.Trace{
-		Request: func(h fetcher.Request) {
+		Try: func(h fetcher.Try) {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			l.pending = append(l.pending, h)
