@@ -74,39 +74,36 @@ func (h *host) share() int {
 }
 
 // call makes a call of the store for h in the background, and then calls done with the answer, if
-// there is one.
+// there is one within callTime. After three calls that took longer, calls fail at once for some time.
 func (p *Pacer) call(h *host, f func(context.Context) (Lease, error), done func(a Lease, asked, now instant)) {
 	l, asked := h.lease, p.now()
 	l.calling, l.notified, l.next = true, false, asked+callEvery
 	first := !p.fleet.listening
 	p.fleet.listening = true
 	p.register(asked)
-	go func() { // ends with the call
-		if first { // before the store can have a message for this process
-			p.listen()
-		}
-		a, err := boxed(p, f, nil)
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		now := p.now()
-		l.calling = false
-		l.outage.record(err, now)
-		p.recordOutage(err, now)
-		if err == nil {
-			done(a, asked, now)
-		}
-		p.tend(h)
-		p.reschedule(h)
-	}()
-}
-
-// boxed makes a call of the store within callTime, whatever the store does. A value that comes
-// later goes to late. After three calls that took longer, calls fail at once for some time.
-func boxed[T any](p *Pacer, f func(context.Context) (T, error), late func(T)) (v T, err error) {
-	if err := p.fleet.calls.Enter(time.Now()); err != nil {
-		return v, err
+	start := func() {
+		bounded.Start(&p.fleet.calls, callTime, f, func(a Lease, err error) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			now := p.now()
+			l.calling = false
+			l.outage.record(err, now)
+			p.recordOutage(err, now)
+			if err == nil {
+				done(a, asked, now)
+			}
+			p.tend(h)
+			p.reschedule(h)
+		})
 	}
-	return bounded.InTime(context.Background(), nil, &p.fleet.calls, callTime, f, late)
+	if !first {
+		start()
+		return
+	}
+	go func() { // ends with the call of Notify
+		p.listen() // before the store can have a message for this process
+		start()
+	}()
 }
 
 // listen makes the store call notified, until the Pacer is garbage.
@@ -116,16 +113,20 @@ func (p *Pacer) listen() {
 			go bounded.Call(context.Background(), nil, func(context.Context) (none struct{}, err error) { stop(); return }, nil)
 		}
 	}
-	stop, err := boxed(p, func(context.Context) (func(), error) {
-		return p.opts.Shared.Notify(p.fleet.name, func(key string) {
-			if p := pacer.Value(); p != nil {
-				p.notified(key)
-			}
-		}), nil
-	}, end)
+	err := p.fleet.calls.Enter(time.Now())
 	if err == nil {
-		runtime.AddCleanup(p, end, stop)
-		return
+		var stop func()
+		stop, err = bounded.InTime(context.Background(), nil, &p.fleet.calls, callTime, func(context.Context) (func(), error) {
+			return p.opts.Shared.Notify(p.fleet.name, func(key string) {
+				if p := pacer.Value(); p != nil {
+					p.notified(key)
+				}
+			}), nil
+		}, end)
+		if err == nil {
+			runtime.AddCleanup(p, end, stop)
+			return
+		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,16 +155,15 @@ func (p *Pacer) register(now instant) {
 		return
 	}
 	p.fleet.counted = now
-	go func() { // ends with the call
-		n, err := boxed(p, func(ctx context.Context) (int, error) {
-			return p.opts.Shared.Count(ctx, p.fleet.name, countLife)
-		}, nil)
+	bounded.Start(&p.fleet.calls, callTime, func(ctx context.Context) (int, error) {
+		return p.opts.Shared.Count(ctx, p.fleet.name, countLife)
+	}, func(n int, err error) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if err == nil {
 			p.fleet.members = max(n, 1)
 		}
-	}()
+	})
 }
 
 // recordOutage records the result of a call. If the store is lost or back, OnShared is called

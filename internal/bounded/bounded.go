@@ -65,22 +65,15 @@ func Call[T any](ctx context.Context, log *slog.Logger, f func(ctx context.Conte
 		err   error
 	}
 	done := make(chan result)
-	go func() {
-		r := result{err: new(PanicError)}
-		defer func() {
-			if x := recover(); x != nil {
-				r.err = newPanicError(x)
+	start(ctx, f, func(v T, err error) {
+		select {
+		case done <- result{v, err}:
+		case <-ctx.Done():
+			if err == nil && late != nil {
+				Call(context.Background(), log, func(context.Context) (T, error) { late(v); return v, nil }, nil)
 			}
-			select {
-			case done <- r:
-			case <-ctx.Done():
-				if r.err == nil && late != nil {
-					Call(context.Background(), log, func(context.Context) (T, error) { late(r.value); return r.value, nil }, nil)
-				}
-			}
-		}()
-		r.value, r.err = f(ctx)
-	}()
+		}
+	})
 	select {
 	case r := <-done:
 		if p, ok := r.err.(*PanicError); ok && log != nil {
@@ -91,4 +84,20 @@ func Call[T any](ctx context.Context, log *slog.Logger, f func(ctx context.Conte
 		var none T
 		return none, ctx.Err()
 	}
+}
+
+// start runs f and then done on a goroutine of their own. If f panics or ends its goroutine, the
+// error is a *PanicError.
+func start[T any](ctx context.Context, f func(ctx context.Context) (T, error), done func(T, error)) {
+	go func() { // ends when f does
+		var v T
+		err := error(new(PanicError))
+		defer func() {
+			if x := recover(); x != nil {
+				err = newPanicError(x)
+			}
+			done(v, err)
+		}()
+		v, err = f(ctx)
+	}()
 }

@@ -84,3 +84,26 @@ func InTime[T any](ctx context.Context, log *slog.Logger, b *Breaker, limit time
 	}
 	return v, err
 }
+
+// Start starts f on a goroutine of its own, and calls done once: with the result of f on the same
+// goroutine, or with an error on another one when the limit has passed or b lets no call
+// through. A result that comes later is dropped. Start tells b how the call ended, as InTime does.
+func Start[T any](b *Breaker, limit time.Duration, f func(ctx context.Context) (T, error), done func(T, error)) {
+	var none T
+	if err := b.Enter(time.Now()); err != nil {
+		go done(none, err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	inTime := context.AfterFunc(ctx, func() {
+		b.Leave(time.Now(), errHangs)
+		done(none, errHangs)
+	})
+	start(ctx, f, func(v T, err error) {
+		if inTime() {
+			b.Leave(time.Now(), nil)
+			done(v, err)
+		}
+		cancel()
+	})
+}

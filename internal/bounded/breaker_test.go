@@ -1,8 +1,14 @@
 package bounded
 
 import (
+	"context"
+	"fmt"
 	"io"
+	"runtime"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -51,5 +57,46 @@ func TestBreakerLetsOneThrough(t *testing.T) {
 	now = now.Add(time.Second)
 	if first, second := b.Enter(now), b.Enter(now); first != nil || second == nil {
 		t.Errorf("house/one_to_see: got %v and %v, want the first let through", first, second)
+	}
+}
+
+// Whatever a function does, done gets one result within the limit.
+func TestStart(t *testing.T) {
+	for name, tt := range map[string]struct {
+		f    func(context.Context) (int, error)
+		want string // results, each with the time that it took
+	}{
+		"7/value":         {func(context.Context) (int, error) { time.Sleep(time.Millisecond); return 7, nil }, "7 <nil> 1ms;"},
+		"7/error":         {func(context.Context) (int, error) { return 0, io.EOF }, "0 EOF 0s;"},
+		"7/panic":         {func(context.Context) (int, error) { panic("oh") }, "0 panic: oh 0s;"},
+		"7/goexit":        {func(context.Context) (int, error) { runtime.Goexit(); return 7, nil }, "0 the goroutine exited 0s;"},
+		"7/late":          {func(context.Context) (int, error) { time.Sleep(time.Hour); return 7, nil }, "0 the store has not answered in time lately 1s;"},
+		"7/panics_late":   {func(context.Context) (int, error) { time.Sleep(time.Hour); panic("oh") }, "0 the store has not answered in time lately 1s;"},
+		"7/obeys_context": {func(ctx context.Context) (int, error) { <-ctx.Done(); return 7, nil }, "0 the store has not answered in time lately 1s;"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := Breaker{Failures: 1, First: time.Hour, Most: time.Hour}
+				began, got, mu := time.Now(), "", sync.Mutex{}
+				done := func(v int, err error) {
+					mu.Lock()
+					defer mu.Unlock()
+					got += fmt.Sprintf("%d %v %v;", v, err, time.Since(began))
+				}
+				Start(&b, time.Second, tt.f, done)
+				time.Sleep(time.Minute)
+				mu.Lock()
+				if got != tt.want {
+					t.Errorf("got %q, want %q", got, tt.want)
+				}
+				got = ""
+				mu.Unlock()
+				Start(&b, time.Second, func(context.Context) (int, error) { return 8, nil }, done)
+				time.Sleep(2 * time.Hour) // the goroutine left behind ends
+				if hung := strings.Contains(tt.want, "1s"); strings.HasPrefix(got, "8") == hung {
+					t.Errorf("then got %q; want a second call: %t", got, !hung)
+				}
+			})
+		})
 	}
 }
