@@ -21,7 +21,7 @@ import (
 // belongs to the goroutine of runFlight. Others may read hasTurn and set invalidated.
 type flight struct {
 	key         string      // the authority
-	url         *url.URL    // of its robots.txt
+	url         url.URL     // of its robots.txt
 	force       bool        // a record from memory or from the store is not enough
 	hasTurn     atomic.Bool // the host's turn for the first request of the present fetch has come
 	invalidated atomic.Bool // Transport.Invalidate was called meanwhile
@@ -43,13 +43,11 @@ func (e *engine) joinFlight(ctx context.Context, v *visit, force bool) error {
 		if err := e.turnInTime(ctx, key); err != nil {
 			return err
 		}
-		mine := false
+		mine := &flight{key: key, url: robotsURL(key), force: force}
 		// DoChan crashes the program if its function panics, and never delivers
-		// if it ends by Goexit: callBounded turns both into an error.
+		// if it ends by Goexit: bounded.Call turns both into an error.
 		done := e.flights.DoChan(key, func() (any, error) {
-			mine = true
-			f := &flight{key: key, url: robotsURL(key), force: force}
-			return f, callBounded(context.Background(), e.watch.log, func() error { return e.runFlight(f) })
+			return bounded.Call(context.Background(), e.watch.log, func(context.Context) (any, error) { return mine, e.runFlight(mine) }, nil)
 		})
 		select {
 		case <-ctx.Done():
@@ -59,7 +57,7 @@ func (e *engine) joinFlight(ctx context.Context, v *visit, force bool) error {
 				return fmt.Errorf("fetcher: fetching robots.txt of %s: %w", key, r.Err)
 			}
 			if f := r.Val.(*flight); f.rec != nil && (f.fetched || !force) {
-				v.rec, v.beganFlight = f.rec, mine
+				v.rec, v.beganFlight = f.rec, f == mine
 				return nil
 			}
 		}
@@ -128,9 +126,8 @@ func (e *engine) findOrFetch(f *flight) (*policy.Record, error) {
 func (e *engine) fetchFile(f *flight, rec *policy.Record) (*policy.Record, error) {
 	f.fetched = true
 	for range 2 {
-		trip, failed := e.newTrip(f.url)
-		var refused *egress.RefusedError
-		if errors.As(failed, &refused) {
+		trip, failed := e.newTrip(&f.url)
+		if refused := refusal(failed); refused != nil {
 			return nil, refused
 		}
 		began := time.Now()
@@ -147,15 +144,16 @@ func (e *engine) fetchFile(f *flight, rec *policy.Record) (*policy.Record, error
 				break
 			}
 		}
-		a, sent := e.attempt(f, rec, turn, trip, failed)
-		if e.opts.PageEgress && len(a.Hops) == 0 && errors.As(a.Err, &refused) {
+		r := e.attempt(f, rec, turn, trip, failed)
+		a := &r.attempt
+		if refused := refusal(a.Err); refused != nil && e.opts.PageEgress && len(a.Hops) == 0 {
 			return nil, refused
 		}
 		rec = e.learn(f, rec, a)
 		if rec.Due(a.Received) {
 			continue
 		}
-		if key, target, ok := e.targetAttempt(a, sent); ok && rec.State(a.Received).Access != policy.Unreachable {
+		if key, target, ok := e.targetAttempt(a, r.sent); ok && rec.State(a.Received).Access != policy.Unreachable {
 			e.learnTarget(key, target)
 		}
 		break
@@ -166,19 +164,28 @@ func (e *engine) fetchFile(f *flight, rec *policy.Record) (*policy.Record, error
 	return rec, nil
 }
 
+// refusal returns the *egress.RefusedError in the chain of an error, nil if there is none.
+func refusal(err error) *egress.RefusedError {
+	if err == nil {
+		return nil
+	}
+	var refused *egress.RefusedError
+	errors.As(err, &refused)
+	return refused
+}
+
 // learn makes the next record from an attempt, remembers it, counts it and reports it.
-func (e *engine) learn(f *flight, old *policy.Record, a policy.Attempt) *policy.Record {
+func (e *engine) learn(f *flight, old *policy.Record, a *policy.Attempt) *policy.Record {
 	answered := a.Status != 0 || len(a.Hops) > 0
 	f.answered = f.answered || answered
-	var failure *policy.Failure
-	f.unsigned = errors.As(a.Err, &failure) && failure.Class == policy.Sign
+	f.unsigned = a.Err != nil && classify(context.Background(), a.Err).Class == policy.Sign
 	e.storage.witness.noteFetch(f.key, answered, a.Received)
 	// The file is hostile input: if Learn ever panics, the fetch counts as failed.
 	var rec *policy.Record
-	err := bounded.Do(e.watch.log, func() error { rec = e.opts.Profile.Learn(old, a); return nil })
+	err := bounded.Do(e.watch.log, func() error { rec = e.opts.Profile.Learn(old, *a); return nil })
 	if err != nil {
 		a.Body, a.Err = nil, &policy.Failure{Class: policy.Body, Err: err}
-		rec = e.opts.Profile.Learn(old, a)
+		rec = e.opts.Profile.Learn(old, *a)
 	}
 	rec = e.remember(f, rec)
 	e.watch.fetched(a, rec)
@@ -200,17 +207,17 @@ func (e *engine) newTrip(u *url.URL) (*egress.Trip, error) {
 
 // attempt makes the requests of one fetch within Options.Timeout, which begins with
 // the host's turn. If err is not nil, no request is made and err is the failure of the fetch.
-// A panic in the base or in a function of the options is a failure of the fetch, too. sent is when
-// the last request was made.
-func (e *engine) attempt(f *flight, old *policy.Record, turn pace.Turn, trip *egress.Trip, err error) (a policy.Attempt, sent time.Time) {
+// A panic in the base or in a function of the options is a failure of the fetch, too.
+func (e *engine) attempt(f *flight, old *policy.Record, turn pace.Turn, trip *egress.Trip, err error) *retrieval {
 	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
 	defer cancel()
-	a = policy.Attempt{Robots: f.key + robotsPath, Sent: time.Now()}
-	r := &retrieval{engine: e, ctx: ctx, key: f.key, url: f.url, old: old, turn: turn, trip: trip}
+	r := &retrieval{engine: e, ctx: ctx, key: f.key, url: &f.url, old: old, turn: turn, trip: trip}
+	a := &r.attempt
+	a.Robots, a.Sent = f.key+robotsPath, time.Now()
 	if err == nil {
 		err = bounded.Do(e.watch.log, func() error {
-			r.retrieve(&a)
-			r.probe(&a)
+			r.retrieve()
+			r.probe()
 			return nil
 		})
 	}
@@ -219,5 +226,5 @@ func (e *engine) attempt(f *flight, old *policy.Record, turn pace.Turn, trip *eg
 		a.Err, a.Body = classify(ctx, err), nil
 	}
 	a.Received = time.Now()
-	return a, r.sent
+	return r
 }

@@ -37,21 +37,21 @@ const (
 // go-retryablehttp would call it after each failure, and close the connections for pages.
 type tries struct {
 	retrieval  *retrieval
-	url        *url.URL
+	request    http.Request    // for each try
 	attempt    *policy.Attempt // gets the answer to the last try, and its failure
 	made       int             // tries made
 	late       bool            // the next try has no turn in time
 	statusOnly bool            // no body is read
 }
 
-// hop requests one URL, and requests it again if the connection fails. The answer is in a.
-// It is one call of go-retryablehttp, which is set to follow no redirect, to log nothing, and
-// to return the last answer whatever its status. It takes about 2 µs and 9 allocations of a
-// hop.
-func (r *retrieval) hop(u *url.URL, a *policy.Attempt) {
-	t := &tries{retrieval: r, url: u, attempt: a}
+// hop requests one URL, whose text is in the attempt, and requests it again if the connection
+// fails. The answer is in the attempt. It is one call of go-retryablehttp, which is set to follow
+// no redirect, to log nothing, and to return the last answer whatever its status. Its own request
+// is empty, since http.Client would copy the header.
+func (r *retrieval) hop(u *url.URL) {
+	a := &r.attempt
+	t := &tries{retrieval: r, request: r.request(http.MethodGet, u, a.Served), attempt: a}
 	t.clear()
-	req := http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: r.engine.header(u, r.old)}
 	client := &retryablehttp.Client{
 		HTTPClient:   &http.Client{Transport: t},
 		RetryMax:     r.engine.opts.Attempts - 1,
@@ -59,8 +59,9 @@ func (r *retrieval) hop(u *url.URL, a *policy.Attempt) {
 		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return retryWait },
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
+	empty := http.Request{URL: u, Header: http.Header{}}
 	//nolint:bodyclose // tries return no body
-	_, err := client.Do(&retryablehttp.Request{Request: req.WithContext(r.ctx)})
+	_, err := client.Do(&retryablehttp.Request{Request: empty.WithContext(r.ctx)})
 	if err != nil && a.Err == nil { // no try was made: http.Client failed, or there was no turn in time
 		a.Err = classify(r.ctx, err)
 	}
@@ -84,80 +85,75 @@ func (t *tries) mayRetry(ctx context.Context, _ *http.Response, err error) (bool
 	return isTransient(classify(ctx, err)), nil
 }
 
-// RoundTrip makes the next try at the host's turn. The error is the failure of the try, or
-// says that it had no turn. The response has the status without body and Location, so that
+// RoundTrip makes the next try. The response has the status without body and Location, so that
 // http.Client does not follow a redirect and go-retryablehttp does not read a body.
 func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
-	e, a := t.retrieval.engine, t.attempt
-	turn, err := t.retrieval.nextTurn(t.url)
+	if err := t.next(); err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: t.attempt.Status, Body: http.NoBody, Request: req}, nil
+}
+
+// next makes the next try at the host's turn. The error is the failure of the try, or says that it
+// had no turn.
+func (t *tries) next() error {
+	r, e, a := t.retrieval, t.retrieval.engine, t.attempt
+	turn, err := r.nextTurn(t.request.URL)
 	if err != nil {
 		t.late = true
-		return nil, err
+		return err
 	}
 	defer turn.Done() // if a method of the base's error panics
 	t.made++
 	e.watch.counts.requests.Add(1)
-	start := time.Now()
-	t.retrieval.sent = start
+	r.sent = time.Now()
 	t.clear()
-	if err = t.try(req, turn); err != nil {
-		f := classify(t.retrieval.ctx, err)
+	if err = t.try(turn); err != nil {
+		f := classify(r.ctx, err)
 		failTurn(turn, f)
 		a.Err, err = f, f
 	}
 	turn.Done()
 	e.watch.try(Try{
-		Robots: t.retrieval.key + robotsPath, URL: t.url.String(), Number: t.made, Status: a.Status, Start: start, Took: time.Since(start), Err: a.Err,
+		Robots: r.attempt.Robots, URL: a.Served, Number: t.made, Status: a.Status, Start: r.sent, Took: time.Since(r.sent), Err: a.Err,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &http.Response{StatusCode: a.Status, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
+	return err
 }
 
-// An answer is what a try has received so far.
-type answer struct {
-	status int
-	header http.Header
-	body   []byte
-	whole  bool // nothing is left to read that counts
+// An exchange is one try: a request, and what has been received of its answer. The goroutine that
+// receives sets the fields of the answer before it stores in received that they are set.
+type exchange struct {
+	turn     pace.Turn
+	conns    atomic.Int32 // new connections for the request
+	heard    atomic.Bool  // the answer has begun to arrive
+	received atomic.Int32 // nothing, headReceived or allReceived
+	status   int
+	header   http.Header
+	body     []byte // if received is allReceived
 }
+
+const (
+	headReceived = 1 + iota
+	allReceived  // nothing is left to read that counts
+)
 
 // try makes one request and reads the body of a successful answer into the attempt. The base
 // runs on a goroutine of its own. A base that blocks in RoundTrip, Read or Close is left
 // behind when the time of the fetch ends; its goroutine ends when the base returns.
-func (t *tries) try(req *http.Request, turn pace.Turn) error {
+func (t *tries) try(turn pace.Turn) error {
 	e, whole, a := t.retrieval.engine, t.retrieval.ctx, t.attempt
-	ctx, cancel := context.WithCancelCause(req.Context())
+	ctx, cancel := context.WithCancelCause(whole)
 	defer cancel(nil)
-	var heard atomic.Bool
-	var received atomic.Pointer[answer]
-	req, err := e.signed(req.WithContext(httptrace.WithClientTrace(ctx, t.trace(ctx, turn, &heard, cancel))))
+	x := &exchange{turn: turn}
+	req, err := e.signed(t.request.WithContext(httptrace.WithClientTrace(ctx, t.trace(ctx, x, cancel))))
 	if err != nil {
 		return err
 	}
-	_, err = bounded.Call(ctx, e.watch.log, func(context.Context) (none, error) {
-		resp, err := t.send(req)
-		if err != nil {
-			return none{}, err
-		}
-		defer resp.Body.Close()
-		header := field.Canonical(resp.Header).Clone() // another base may keep the lower case of HTTP/2
-		turn.Answer(resp.StatusCode, header)
-		received.Store(&answer{status: resp.StatusCode, header: header})
-		body, atEnd, err := t.read(whole, resp, header)
-		if err == nil {
-			received.Store(&answer{resp.StatusCode, header, body, true})
-			if !atEnd {
-				drain(resp, cancel)
-			}
-		}
-		return none{}, err
-	}, nil)
-	if got := received.Load(); got != nil {
-		a.Status, a.Header = got.status, got.header
-		if got.whole && whole.Err() == nil { // what becomes of the rest does not matter
-			err, a.Body, a.Cut = nil, got.body, len(got.body) > e.opts.Profile.Limit
+	_, err = bounded.Call(ctx, e.watch.log, func(context.Context) (none, error) { return none{}, t.receive(req, x, cancel) }, nil)
+	if received := x.received.Load(); received > 0 {
+		a.Status, a.Header = x.status, x.header
+		if received == allReceived && whole.Err() == nil { // what becomes of the rest does not matter
+			err, a.Body, a.Cut = nil, x.body, len(x.body) > e.opts.Profile.Limit
 		}
 		return err
 	}
@@ -165,10 +161,33 @@ func (t *tries) try(req *http.Request, turn pace.Turn) error {
 		err = cause
 	}
 	f := classify(whole, err)
-	if f.Class == policy.Protocol && !heard.Load() && err != errRefusing {
+	if f.Class == policy.Protocol && !x.heard.Load() && err != errRefusing {
 		return &policy.Failure{Class: policy.Connect, Err: f.Err} // the connection ended before the first byte of an answer
 	}
 	return f
+}
+
+// receive sends the request and receives what counts of its answer. It ends after the answer is
+// closed.
+func (t *tries) receive(req *http.Request, x *exchange, cancel context.CancelCauseFunc) error {
+	resp, err := t.send(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	x.status, x.header = resp.StatusCode, field.Canonical(resp.Header).Clone() // another base may keep the lower case of HTTP/2
+	x.turn.Answer(x.status, x.header)
+	x.received.Store(headReceived)
+	body, atEnd, err := t.read(resp, x.header)
+	if err != nil {
+		return err
+	}
+	x.body = body
+	x.received.Store(allReceived)
+	if !atEnd {
+		drain(resp, cancel)
+	}
+	return nil
 }
 
 // send requests by way of the base and checks the header of the answer.
@@ -195,12 +214,12 @@ func (t *tries) send(req *http.Request) (*http.Response, error) {
 
 // read reads the body of a successful answer. Any other body counts for nothing. atEnd says that
 // nothing is left of the body.
-func (t *tries) read(ctx context.Context, resp *http.Response, header http.Header) (body []byte, atEnd bool, err error) {
+func (t *tries) read(resp *http.Response, header http.Header) (body []byte, atEnd bool, err error) {
 	if t.statusOnly || resp.StatusCode < 200 || resp.StatusCode > 299 || resp.StatusCode == http.StatusNoContent {
 		return nil, resp.Body == http.NoBody, nil // a 204 has no content, whatever length it declares (RFC 9110, section 15.3.5)
 	}
 	limit := t.retrieval.engine.opts.Profile.Limit
-	if body, err = readBody(ctx, resp, header, limit); err != nil {
+	if body, err = readBody(t.retrieval.ctx, resp, header, limit); err != nil {
 		return nil, false, &policy.Failure{Class: policy.Body, Err: err}
 	}
 	return body, len(body) <= limit && header["Content-Encoding"] == nil, nil
@@ -232,12 +251,11 @@ var errRefusing error = &policy.Failure{Class: policy.Protocol, Err: fmt.Errorf(
 // as the context lasts, if a server accepts HTTP/2 connections and refuses every
 // request on them. Another base may have retries of its own. A kept connection that turns
 // out to be closed does not count: net/http tries the next one.
-func (t *tries) trace(ctx context.Context, turn pace.Turn, heard *atomic.Bool, cancel context.CancelCauseFunc) *httptrace.ClientTrace {
-	conns := new(atomic.Int32)
-	trace := t.retrieval.trip.Trace(ctx, t.url, cancel)
+func (t *tries) trace(ctx context.Context, x *exchange, cancel context.CancelCauseFunc) *httptrace.ClientTrace {
+	trace := t.retrieval.trip.Trace(ctx, t.request.URL, cancel)
 	getConn, gotConn := trace.GetConn, trace.GotConn
 	trace.GetConn = func(to string) {
-		if conns.Add(1) > maxConns && t.retrieval.engine.network.IsTransport() {
+		if x.conns.Add(1) > maxConns && t.retrieval.engine.network.IsTransport() {
 			cancel(errRefusing)
 		}
 		if getConn != nil {
@@ -246,14 +264,14 @@ func (t *tries) trace(ctx context.Context, turn pace.Turn, heard *atomic.Bool, c
 	}
 	trace.GotConn = func(info httptrace.GotConnInfo) {
 		if info.Reused {
-			conns.Add(-1)
+			x.conns.Add(-1)
 		}
 		if gotConn != nil {
 			gotConn(info)
 		}
 	}
-	trace.WroteRequest = func(httptrace.WroteRequestInfo) { turn.Sent() }
-	trace.GotFirstResponseByte = func() { heard.Store(true) }
+	trace.WroteRequest = func(httptrace.WroteRequestInfo) { x.turn.Sent() }
+	trace.GotFirstResponseByte = func() { x.heard.Store(true) }
 	return trace
 }
 

@@ -47,9 +47,9 @@ func (e *engine) authority(target *url.URL) (string, error) {
 const robotsPath = "/robots.txt"
 
 // robotsURL returns the URL of the robots.txt of an authority.
-func robotsURL(key string) *url.URL {
+func robotsURL(key string) url.URL {
 	scheme, host, _ := strings.Cut(key, "://")
-	return &url.URL{Scheme: scheme, Host: host, Path: robotsPath}
+	return url.URL{Scheme: scheme, Host: host, Path: robotsPath}
 }
 
 // authorityOf returns the authority of a record.

@@ -21,38 +21,39 @@ import (
 
 // retrieval is one fetch of a robots.txt, with all its hops. It belongs to one flight.
 type retrieval struct {
-	engine *engine
-	ctx    context.Context // ends with the time for all hops and tries
-	key    string          // the initial authority
-	url    *url.URL        // of its robots.txt
-	old    *policy.Record  // gives the validators; may be nil
-	turn   pace.Turn       // for the next request; zero if it must wait for its turn
-	trip   *egress.Trip    // sends the requests, and applies the address rule to redirects
-	sent   time.Time       // when the last request was made
+	engine  *engine
+	ctx     context.Context // ends with the time for all hops and tries
+	key     string          // the initial authority
+	url     *url.URL        // of its robots.txt
+	old     *policy.Record  // gives the validators; may be nil
+	turn    pace.Turn       // for the next request; zero if it must wait for its turn
+	trip    *egress.Trip    // sends the requests, and applies the address rule to redirects
+	sent    time.Time       // when the last request was made
+	attempt policy.Attempt  // the result
 }
 
-// retrieve requests the file, follows its redirects, and fills a with the result (RFC
-// 9309, section 2.3.1.2). A redirect to a URL seen before is followed like any other, to
+// retrieve requests the file, follows its redirects, and fills in the attempt (RFC 9309, section 2.3.1.2). A redirect to a URL seen before is followed like any other, to
 // the same limit: the loop may end in a file. The rules apply to the initial authority,
 // wherever they were found. Profile.Learn says what the answer means.
-func (r *retrieval) retrieve(a *policy.Attempt) {
-	u := r.url
+func (r *retrieval) retrieve() {
+	a, u := &r.attempt, r.url
+	a.Served = a.Robots
 	for {
-		a.Served = u.String()
-		r.hop(u, a)
-		if a.Err != nil || len(a.Hops) >= r.engine.opts.Profile.Hops {
+		r.hop(u)
+		if a.Err != nil || a.Status/100 != 3 || len(a.Hops) >= r.engine.opts.Profile.Hops {
 			return
 		}
+		from := u
 		to, err := location(a)
 		if err != nil {
 			return // Learn finds the same error
 		}
-		if err := callBounded(r.ctx, r.engine.watch.log, func() error { return r.follow(u, to) }); err != nil {
+		if err := callBounded(r.ctx, r.engine.watch.log, func() error { return r.follow(from, to) }); err != nil {
 			a.Err = classify(r.ctx, err)
 			return
 		}
-		a.Hops = append(a.Hops, policy.Hop{From: a.Served, To: to.String(), Status: a.Status, Header: a.Header})
-		u = to
+		hop := policy.Hop{From: a.Served, To: to.String(), Status: a.Status, Header: a.Header}
+		a.Hops, a.Served, u = append(a.Hops, hop), hop.To, to
 	}
 }
 
@@ -101,18 +102,18 @@ func (r *retrieval) nextTurn(u *url.URL) (pace.Turn, error) {
 	return turn, nil
 }
 
-// header returns the header of a request for robots.txt. Every hop gets a new one,
-// without cookies, credentials and Referer. Validators are sent only to the URL that
-// they belong to.
-func (e *engine) header(u *url.URL, old *policy.Record) http.Header {
+// request returns a request for robots.txt, or for a URL of the probe, whose text is target.
+// Every hop gets a new header, without cookies, credentials and Referer. Validators are sent only
+// to the URL that they belong to.
+func (r *retrieval) request(method string, u *url.URL, target string) http.Request {
 	h := http.Header{}
-	if v := old.Validators(); v != nil && u.String() == old.ServedFrom() {
+	if v := r.old.Validators(); v != nil && target == r.old.ServedFrom() {
 		h = v
 	}
-	h["User-Agent"] = e.agentLine
-	h.Set("Accept", "text/plain,*/*;q=0.5")
-	h.Set("Accept-Encoding", "gzip")
-	return h
+	h["User-Agent"] = r.engine.agentLine
+	h["Accept"] = []string{"text/plain,*/*;q=0.5"}
+	h["Accept-Encoding"] = []string{"gzip"}
+	return http.Request{Method: method, URL: u, Host: u.Host, Header: h}
 }
 
 // missingPath begins the path that cannot exist. Random letters follow, so that no cache
@@ -123,7 +124,8 @@ const missingPath = "/no-such-page-"
 // turn and only once. If the first has no turn in time, a.Probe stays nil, and the next
 // fetch tries again. The second is not made if the first shows that the server does not
 // work.
-func (r *retrieval) probe(a *policy.Attempt) {
+func (r *retrieval) probe() {
+	a := &r.attempt
 	if !r.engine.opts.Profile.WantsProbe(r.old, *a) {
 		return
 	}
@@ -141,16 +143,14 @@ func (r *retrieval) probe(a *policy.Attempt) {
 // answer, or if a cache answered: the server may be down. made is false if the request
 // had no turn in time.
 func (r *retrieval) status(method, target string) (status int, made bool) {
-	req, err := http.NewRequestWithContext(r.ctx, method, target, nil)
+	u, err := url.Parse(target)
 	if err != nil {
 		return 0, false
 	}
-	req.Header = r.engine.header(req.URL, nil)
-	req.Header.Set("Cache-Control", "no-cache")
-	req.Close = true // an odd server may not have ended this answer when the next request comes
-	t := &tries{retrieval: r, url: req.URL, attempt: &policy.Attempt{}, statusOnly: true}
-	_, err = t.RoundTrip(req) //nolint:bodyclose // tries return no body
-	if err != nil || field.Age(t.attempt.Header) > 0 {
+	t := &tries{retrieval: r, request: r.request(method, u, target), attempt: &policy.Attempt{Served: target}, statusOnly: true}
+	t.request.Header.Set("Cache-Control", "no-cache")
+	t.request.Close = true // an odd server may not have ended this answer when the next request comes
+	if err = t.next(); err != nil || field.Age(t.attempt.Header) > 0 {
 		return 0, !t.late
 	}
 	return t.attempt.Status, true

@@ -14,7 +14,7 @@ import (
 // targetAttempt returns the authority whose own robots.txt was fetched because a single redirect
 // led to it, and that fetch as if it had been made for that authority: the request would be the
 // same. It reports false if a was no such fetch, or had no complete answer.
-func (e *engine) targetAttempt(a policy.Attempt, sent time.Time) (key string, target policy.Attempt, ok bool) {
+func (e *engine) targetAttempt(a *policy.Attempt, sent time.Time) (key string, target policy.Attempt, ok bool) {
 	if len(a.Hops) != 1 || a.Err != nil || a.Status/100 != 2 && a.Status/100 != 4 {
 		return "", target, false
 	}
@@ -62,7 +62,7 @@ func (e *engine) keepTarget(f *flight, a policy.Attempt) {
 		f.rec = e.remember(f, known)
 		return
 	}
-	rec := e.learn(f, known, a)
+	rec := e.learn(f, known, &a)
 	if merged := e.storage.save(f, rec); merged != rec {
 		rec = e.remember(f, merged)
 	}

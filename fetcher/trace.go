@@ -161,7 +161,7 @@ func (o *observer) try(t Try) {
 	}
 }
 
-func (o *observer) fetched(a policy.Attempt, r *policy.Record) {
+func (o *observer) fetched(a *policy.Attempt, r *policy.Record) {
 	o.counts.retrievals.Add(1)
 	if r.State(a.Received).Access == policy.Unreachable {
 		o.counts.unreachable.Add(1)
@@ -177,7 +177,7 @@ func (o *observer) fetched(a policy.Attempt, r *policy.Record) {
 		o.log.Debug("robots.txt retrieved", attrs...)
 	}
 	if o.trace.Fetched != nil {
-		o.runHook("Fetched", func() { o.trace.Fetched(a, r) })
+		o.runHook("Fetched", func() { o.trace.Fetched(*a, r) })
 	}
 }
 

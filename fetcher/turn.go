@@ -30,7 +30,7 @@ func (e *engine) newPacer() (*pace.Pacer, error) {
 // requests is not down. A caller need not wait as long; see turnInTime.
 func (e *engine) firstTurn(f *flight) (turn pace.Turn, err error) {
 	f.hasTurn.Store(false)
-	turn, err = e.pacer.Wait(context.Background(), f.key, 0, e.opts.Scopes(f.url)...)
+	turn, err = e.pacer.Wait(context.Background(), f.key, 0, e.opts.Scopes(&f.url)...)
 	f.hasTurn.Store(err == nil)
 	return turn, err
 }
@@ -49,7 +49,8 @@ func (e *engine) turnInTime(ctx context.Context, key string) error {
 	if f, ok := e.inFlight.Load(key); ok && f.(*flight).hasTurn.Load() {
 		return nil
 	}
-	if late := e.pacer.Obstacle(key, 0, e.opts.Scopes(robotsURL(key))...); late != nil && !late.RetryAt.Before(deadline) {
+	u := robotsURL(key)
+	if late := e.pacer.Obstacle(key, 0, e.opts.Scopes(&u)...); late != nil && !late.RetryAt.Before(deadline) {
 		return late
 	}
 	return nil

@@ -32,7 +32,7 @@ const maxValidator = 1 << 10
 // The times of later fetches are spread by a hash of the URL and the time, so that the
 // crawlers of a fleet do not fetch in step: see [Retry].
 func (p *Profile) Learn(old *Record, a Attempt) *Record {
-	s := p.newStep(old, &a)
+	s := p.newStep(old, a)
 	return s.old.Merge(s.nextRecord(), a.Received)
 }
 
@@ -40,7 +40,7 @@ func (p *Profile) Learn(old *Record, a Attempt) *Record {
 type step struct {
 	p      *Profile
 	old    *Record
-	a      *Attempt
+	a      Attempt
 	began  int64 // when the fetch began
 	now    int64 // when it ended
 	learnt int64 // now, but at least one nanosecond after the old record
@@ -51,7 +51,7 @@ type step struct {
 const clockGrain = time.Microsecond
 
 // newStep returns the step from old, which may be of another authority or profile.
-func (p *Profile) newStep(old *Record, a *Attempt) step {
+func (p *Profile) newStep(old *Record, a Attempt) step {
 	if old.blank() || old.robots != a.Robots || old.profile.Name != p.Name {
 		old = nil
 	}

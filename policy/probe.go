@@ -26,7 +26,7 @@ const probeInterval = time.Hour
 // 5xx, no copy is known, and there was no Probe in the last 24 hours of this outage. An
 // answer that counts as a 404 ends the outage.
 func (p *Profile) WantsProbe(old *Record, a Attempt) bool {
-	s := p.newStep(old, &a)
+	s := p.newStep(old, a)
 	if s.old == nil || s.old.outage == nil {
 		return s.mayProbe()
 	}

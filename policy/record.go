@@ -45,15 +45,16 @@ var (
 	notFound  = &answer{status: 404, access: Unavailable, cause: "status 404 Not Found", clause: "2.3.1.3"}
 )
 
-// shared returns the shared answer that equals a, or a itself.
-func (a *answer) shared() *answer {
-	switch *a {
+// shared returns the shared answer that equals a, or a copy of a.
+func (a answer) shared() *answer {
+	switch a {
 	case *fileFound:
 		return fileFound
 	case *notFound:
 		return notFound
 	}
-	return a
+	own := a
+	return &own
 }
 
 // cachedCopy is a file with its lifetime (RFC 9309, section 2.4).

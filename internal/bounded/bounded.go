@@ -91,13 +91,17 @@ func Call[T any](ctx context.Context, log *slog.Logger, f func(ctx context.Conte
 func start[T any](ctx context.Context, f func(ctx context.Context) (T, error), done func(T, error)) {
 	go func() { // ends when f does
 		var v T
-		err := error(new(PanicError))
+		var err error
+		returned := false
 		defer func() {
 			if x := recover(); x != nil {
 				err = newPanicError(x)
+			} else if !returned {
+				err = new(PanicError)
 			}
 			done(v, err)
 		}()
 		v, err = f(ctx)
+		returned = true
 	}()
 }

@@ -87,6 +87,9 @@ func Age(h http.Header) time.Duration {
 // only with the zone GMT, or in the form of C's asctime, which has no zone. It returns the
 // zero time, which is long past, for any other line.
 func Date(line string) time.Time {
+	if line == "" {
+		return time.Time{}
+	}
 	line = strings.ToUpper(strings.Trim(line, " \t"))
 	_, rest, _ := strings.Cut(line, " ") // after the name of the day, which says nothing new
 	for _, layout := range []string{http.TimeFormat, time.RFC850, time.ANSIC} {
