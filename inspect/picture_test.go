@@ -28,7 +28,7 @@ func (b pictureBase) RoundTrip(r *http.Request) (*http.Response, error) {
 	w := httptest.NewRecorder()
 	w.Header().Set("Cache-Control", fmt.Sprintf("max-age=%d", 900+7*n))
 	w.Header().Set("ETag", fmt.Sprintf(`"%d"`, time.Now().Unix()/5400))
-	left := b.end.Sub(time.Now())
+	left := time.Until(b.end)
 	switch {
 	case n%2 == 0 && 20*time.Minute < left && left < 30*time.Minute:
 		w.Header().Set("Retry-After", "120")

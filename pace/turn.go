@@ -11,7 +11,7 @@ import (
 // turn that has ended, and on the zero Turn, they do nothing.
 type Turn struct{ flight *flight }
 
-// A flight is what is known of a turn. Pacer.mu guards the fields from sent on. The others do
+// A flight is what is known of a turn. Pacer.mu guards the fields from answered on. The others do
 // not change.
 type flight struct {
 	number  uint64   // of the request, by arrival
@@ -21,7 +21,6 @@ type flight struct {
 	limits  *Limits  // of the authority
 	started instant  // when the turn was given
 
-	sent     bool   // Sent has been called
 	answered bool   // Answer has been called
 	ended    bool   // Done has been called
 	health   Health // outcome, for the breaker; Neutral until it is known
