@@ -151,15 +151,7 @@ func (r *reading) checkPattern(rule matcher.Rule) {
 // group begins at the first user-agent line after a rule. rules has the lines of the rules
 // that can match something.
 func (r *reading) keepObeyed(rules map[int]bool) {
-	agents := map[int]string{}
-	for n, value := range r.file.Agents() {
-		agents[n] = value
-	}
-	for _, m := range r.remarks {
-		if m.Check == "never-matches" || m.Check == "empty-rule" {
-			rules[m.Line] = true
-		}
-	}
+	agents, empty := r.agents(), r.emptyRules(rules)
 	own := r.file.Group(r.Token).Agent()
 	keep := make([]bool, r.last+1)
 	obeyed, begins := true, true
@@ -168,7 +160,8 @@ func (r *reading) keepObeyed(rules map[int]bool) {
 			mine := r.obeys(value, r.Token) && (value != "*" || own == "*")
 			obeyed, begins = mine || obeyed && !begins, false
 		}
-		begins = begins || rules[n]
+		_, isRule := empty[n]
+		begins = begins || isRule
 		keep[n] = obeyed
 	}
 	r.remarks = slices.DeleteFunc(r.remarks, func(m Remark) bool { return !keep[m.Line] && !strings.HasSuffix(m.Check, "sitemap") })

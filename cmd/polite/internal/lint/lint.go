@@ -69,6 +69,7 @@ var checks = []check{
 	{"duplicate", Warning, "The group has the same rule twice."},
 	{"misspelled", Warning, "Not every crawler accepts a misspelling."},
 	{"never-decides", Warning, "Another rule always decides in place of this rule."},
+	{"open-group", Warning, "A crawler obeys its own group alone. A group without rules allows everything."},
 	{"profiles-differ", Warning, "The profiles decide differently."},
 	{"unknown-record", Warning, "The record is unknown."},
 	{"empty-rule", Note, "A rule without a pattern matches nothing."},
@@ -173,6 +174,7 @@ func checkFile(f *matcher.File, p *policy.Profile, o *Options) []Remark {
 	r.checkDelays()
 	r.checkSitemaps()
 	rules := r.checkRules()
+	r.checkGroups(rules)
 	if r.Token != "" {
 		r.keepObeyed(rules)
 	}
