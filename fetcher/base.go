@@ -2,12 +2,69 @@ package fetcher
 
 import (
 	"net/http"
+	"net/url"
+	"sync/atomic"
 	"time"
 
+	"github.com/rfc9309/polite/internal/egress"
 	"github.com/rfc9309/polite/pace"
 )
 
-// This file keeps the connections of a host from one turn to the next.
+// This file has the bases of a Transport and of its siblings, and keeps the connections of a
+// host from one turn to the next.
+
+// A route is a base and the address rule on it. Siblings by As share it, and Over makes another.
+type route struct {
+	base         http.RoundTripper
+	network      *egress.Network // nil if err is not
+	err          error           // why New would refuse the base
+	idleReported atomic.Bool     // by reportIdle
+}
+
+// newRoute returns the route of a base. isDefault says that the program chose none, and owned
+// that nobody else uses it.
+func (e *engine) newRoute(base http.RoundTripper, isDefault, owned bool) *route {
+	return &route{base: base, network: egress.New(base, egress.Options{
+		Rule: addressRule(e.watch.log, e.opts.Egress), Pages: e.opts.PageEgress, Resolve: isDefault, Owned: owned,
+	})}
+}
+
+// Over returns a Transport that makes its requests through another base: another proxy or
+// another local address, for instance. It shares all the rest: cache, pace, fetches under way,
+// hooks and counts. A fetch of robots.txt goes through the base of the Transport whose caller
+// began it, and all who wait for it get the result. See Options.Base for what a base must
+// do. Nil is the base of New. Over a base that New refuses, every call that may send a request
+// fails with the error of New, and nothing is sent.
+//
+// A base has its own idle connections: keep it, and the Transport, for further requests.
+func (t *Transport) Over(base http.RoundTripper) *Transport {
+	r := t.engine.route
+	if err := checkBase(base); err != nil {
+		r = &route{base: base, err: err}
+	} else if base != nil {
+		r = t.engine.newRoute(base, false, false)
+	}
+	return &Transport{engine: t.engine, route: r, token: t.token}
+}
+
+// visit is engine.visit for a request that may be sent through the base.
+func (t *Transport) visit(target *url.URL, now time.Time) (visit, error) {
+	if t.route.err != nil {
+		return visit{}, t.route.err
+	}
+	return t.engine.visit(target, now)
+}
+
+// CloseIdleConnections passes the call on to the base.
+func (t *Transport) CloseIdleConnections() {
+	if t.route.err != nil {
+		return
+	}
+	if c, ok := t.route.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+	t.route.network.CloseIdle()
+}
 
 const (
 	// idleConns is the number of idle connections that a base of our own keeps. A broad crawl
@@ -42,9 +99,9 @@ func ownBase(limits *pace.Limits) http.RoundTripper {
 // reportIdle reports once that more hosts wait or are in flight than the base keeps idle
 // connections. Then net/http closes the connection of a host before its next turn, and each
 // page needs a new one.
-func (e *engine) reportIdle() {
-	t, ok := e.opts.Base.(*http.Transport)
-	if !ok || t.MaxIdleConns == 0 || t.DisableKeepAlives || e.idleReported.Load() {
+func (e *engine) reportIdle(r *route) {
+	t, ok := r.base.(*http.Transport)
+	if !ok || t.MaxIdleConns == 0 || t.DisableKeepAlives || r.idleReported.Load() {
 		return
 	}
 	if s := e.pacer.Stats(); s.Waiting+s.InFlight <= t.MaxIdleConns {
@@ -54,7 +111,7 @@ func (e *engine) reportIdle() {
 	for range e.pacer.Hosts() {
 		hosts++
 	}
-	if hosts > t.MaxIdleConns && !e.idleReported.Swap(true) {
+	if hosts > t.MaxIdleConns && !r.idleReported.Swap(true) {
 		e.watch.log.Warn("the base keeps fewer idle connections than there are hosts in flight: each page may need a new one", "max_idle_conns", t.MaxIdleConns, "hosts", hosts)
 	}
 }

@@ -48,7 +48,7 @@ func (e *engine) visit(target *url.URL, now time.Time) (v visit, err error) {
 // the error, or the URL has no host or another scheme than http, https and
 // Options.Schemes ([ErrURL]).
 func (t *Transport) Check(ctx context.Context, target *url.URL) (d policy.Decision, err error) {
-	v, err := t.engine.visit(target, time.Now())
+	v, err := t.visit(target, time.Now())
 	if err == nil {
 		d, err = t.decide(ctx, &v)
 	}
@@ -68,7 +68,7 @@ func (t *Transport) decide(ctx context.Context, v *visit) (policy.Decision, erro
 	}
 	for {
 		if v.rec == nil {
-			if err := t.engine.joinFlight(ctx, v, false); err != nil {
+			if err := t.joinFlight(ctx, v, false); err != nil {
 				d, err := t.decisionFor(ctx, v.target, err)
 				if err != nil || d.Verdict != policy.Defer || !v.redirected || !t.engine.waitForRobots(ctx, v, d.RetryAt) {
 					return d, err

@@ -196,6 +196,49 @@ func ExampleTransport_RoundTrip() {
 	// disallowed: robots.txt has line 2 "Disallow: /" in group "ExampleBot"
 }
 
+// A feed has a proxy of its own. Its requests share the cache and the pace with all others.
+func ExampleTransport_Over() {
+	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Base: pages{}, Pace: pace.Unlimited()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	var proxy http.RoundTripper = pages{"https://example.com/feed": "<feed/>"} // such as an *http.Transport with a Proxy
+	for _, crawler := range []*fetcher.Transport{t, t.Over(proxy)} {
+		resp, err := (&http.Client{Transport: crawler}).Get("https://example.com/feed")
+		if err != nil {
+			log.Fatal(err)
+		}
+		resp.Body.Close()
+		fmt.Println(resp.StatusCode, crawler.Stats().Retrievals)
+	}
+	// Output:
+	// 404 1
+	// 200 1
+}
+
+// A program with an HTTP stack of its own follows a redirect.
+func ExampleAdmission_Redirect() {
+	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Pace: pace.Unlimited(), Base: pages{
+		"https://example.com/robots.txt": "User-agent: *\nDisallow: /login\n",
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	a, _, err := t.Admit(context.Background(), parse("https://example.com/"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	a.Answer(http.StatusFound, http.Header{"Location": {"/login"}})
+	a, d, err := a.Redirect(context.Background(), parse("https://example.com/login"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer a.Done() // a nil Admission needs none, and takes it
+	fmt.Println(d.Verdict, d.Rule())
+	// Output:
+	// disallow line 2 "Disallow: /login" in group "*"
+}
+
 // Two crawlers of one operator share a cache.
 func ExampleTransport_As() {
 	t, err := fetcher.New("ExampleBot/0.1", &fetcher.Options{Base: pages{

@@ -8,5 +8,5 @@ import (
 // SetLookup makes the Transport resolve the names it looks at itself in another
 // way than by the name servers of this machine.
 func (t *Transport) SetLookup(f func(ctx context.Context, network, host string) ([]netip.Addr, error)) {
-	t.engine.network.Lookup = f
+	t.route.network.Lookup = f
 }

@@ -54,6 +54,11 @@ type Options struct {
 	// http.DefaultTransport, 100, a crawl of more hosts connects anew for each page. The
 	// Logger reports that. Set MaxIdleConns to 0, or to what the limit of open files
 	// permits, and IdleConnTimeout to a little more than Pace.Gap.
+	//
+	// A request for a page has the context of the caller, with its values. A request for
+	// robots.txt is for all who wait for it, so its context has no values and ends with
+	// Timeout. A Base that chooses a proxy by a value of the context finds none there:
+	// [Transport.Over] gives pages and robots.txt another base.
 	Base http.RoundTripper
 
 	// Schemes are the schemes that are fetched beside http and https (RFC 9309,
@@ -198,7 +203,8 @@ func New(agent string, o *Options) (*Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.as(token), nil
+	e.memory.registerToken(token)
+	return &Transport{engine: e, route: e.route, token: token}, nil
 }
 
 // check refuses a base that follows redirects, and values without a meaning.

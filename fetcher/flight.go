@@ -22,6 +22,7 @@ import (
 type flight struct {
 	key         string      // the authority
 	url         url.URL     // of its robots.txt
+	route       *route      // of the Transport that began it
 	force       bool        // a record from memory or from the store is not enough
 	hasTurn     atomic.Bool // the host's turn for the first request of the present fetch has come
 	invalidated atomic.Bool // Transport.Invalidate was called meanwhile
@@ -33,17 +34,17 @@ type flight struct {
 	fetched bool           // the file was fetched during the flight, by this process or another of the fleet
 }
 
-// joinFlight joins the flight of v's authority, or begins one, and waits for it no longer
-// than ctx. It fills in v.rec and v.beganFlight. The flight goes on when a caller leaves. With
+// joinFlight joins the flight of v's authority, or begins one over the base of t, and waits for
+// it no longer than ctx. It fills in v.rec and v.beganFlight. The flight goes on when a caller leaves. With
 // force, joinFlight waits until a flight has fetched the file: a record from memory or from
 // the store is not enough.
-func (e *engine) joinFlight(ctx context.Context, v *visit, force bool) error {
-	key := v.key
+func (t *Transport) joinFlight(ctx context.Context, v *visit, force bool) error {
+	e, key := t.engine, v.key
 	for {
 		if err := e.turnInTime(ctx, key); err != nil {
 			return err
 		}
-		mine := &flight{key: key, url: robotsURL(key), force: force}
+		mine := &flight{key: key, route: t.route, url: robotsURL(key), force: force}
 		// DoChan crashes the program if its function panics, and never delivers
 		// if it ends by Goexit: bounded.Call turns both into an error.
 		done := e.flights.DoChan(key, func() (any, error) {
@@ -126,7 +127,7 @@ func (e *engine) findOrFetch(f *flight) (*policy.Record, error) {
 func (e *engine) fetchFile(f *flight, rec *policy.Record) (*policy.Record, error) {
 	f.fetched = true
 	for range 2 {
-		trip, failed := e.newTrip(&f.url)
+		trip, failed := e.newTrip(f)
 		if refused := refusal(failed); refused != nil {
 			return nil, refused
 		}
@@ -135,7 +136,7 @@ func (e *engine) fetchFile(f *flight, rec *policy.Record) (*policy.Record, error
 		if err != nil {
 			return nil, err
 		}
-		e.reportIdle()
+		e.reportIdle(f.route)
 		if e.storage.fleet != nil && time.Since(began) >= leaseTTL { // the lease may have ended
 			if known := e.storage.load(f, rec); !known.Due(time.Now()) && differs(rec, known) {
 				turn.Done()
@@ -196,13 +197,13 @@ func (e *engine) learn(f *flight, old *policy.Record, a *policy.Attempt) *policy
 // requests. Under Options.PageEgress the error is a *egress.RefusedError if the address is
 // known to be refused. Any other error is a failure of the fetch: Options.Egress panics or
 // blocks.
-func (e *engine) newTrip(u *url.URL) (*egress.Trip, error) {
+func (e *engine) newTrip(f *flight) (*egress.Trip, error) {
 	if !e.opts.PageEgress {
-		return e.network.Trip(context.Background(), u) // checks nothing
+		return f.route.network.Trip(context.Background(), &f.url) // checks nothing
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
 	defer cancel()
-	return bounded.Call(ctx, e.watch.log, func(ctx context.Context) (*egress.Trip, error) { return e.network.Trip(ctx, u) }, nil)
+	return bounded.Call(ctx, e.watch.log, func(ctx context.Context) (*egress.Trip, error) { return f.route.network.Trip(ctx, &f.url) }, nil)
 }
 
 // attempt makes the requests of one fetch within Options.Timeout, which begins with
@@ -211,7 +212,7 @@ func (e *engine) newTrip(u *url.URL) (*egress.Trip, error) {
 func (e *engine) attempt(f *flight, old *policy.Record, turn pace.Turn, trip *egress.Trip, err error) *retrieval {
 	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
 	defer cancel()
-	r := &retrieval{engine: e, ctx: ctx, key: f.key, url: &f.url, old: old, turn: turn, trip: trip}
+	r := &retrieval{engine: e, route: f.route, ctx: ctx, key: f.key, url: &f.url, old: old, turn: turn, trip: trip}
 	a := &r.attempt
 	a.Robots, a.Sent = f.key+robotsPath, time.Now()
 	if err == nil {

@@ -255,7 +255,7 @@ func (t *tries) trace(ctx context.Context, x *exchange, cancel context.CancelCau
 	trace := t.retrieval.trip.Trace(ctx, t.request.URL, cancel)
 	getConn, gotConn := trace.GetConn, trace.GotConn
 	trace.GetConn = func(to string) {
-		if x.conns.Add(1) > maxConns && t.retrieval.engine.network.IsTransport() {
+		if x.conns.Add(1) > maxConns && t.retrieval.route.network.IsTransport() {
 			cancel(errRefusing)
 		}
 		if getConn != nil {

@@ -70,7 +70,7 @@ func (t *Transport) sendInTurn(req *http.Request, v *visit, turn pace.Turn) (*ht
 	resp, err := t.send(req, p.traced(), v.key)
 	if err == nil {
 		header := resp.Header
-		if !t.engine.network.IsTransport() { // it may keep the lower case of HTTP/2
+		if !t.route.network.IsTransport() { // it may keep the lower case of HTTP/2
 			header = field.Canonical(header)
 		}
 		turn.Answer(resp.StatusCode, header)

@@ -41,9 +41,9 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}()
 	now := time.Now()
-	v, err := t.engine.visit(targetOf(req), now)
+	v, err := t.visit(targetOf(req), now)
 	if err != nil { // no robots.txt governs the URL
-		if passed = t.engine.opts.Audit; passed {
+		if passed = t.engine.opts.Audit && t.route.err == nil; passed {
 			return t.send(req, req, "")
 		}
 		return nil, err
@@ -163,7 +163,7 @@ func (t *Transport) send(req, sent *http.Request, key string) (*http.Response, e
 		closeBody(req)
 		return nil, err
 	}
-	resp, err := e.network.Page(sent)
+	resp, err := t.route.network.Page(sent)
 	switch {
 	case err != nil:
 		closeAnswer(resp)

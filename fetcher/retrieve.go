@@ -22,6 +22,7 @@ import (
 // retrieval is one fetch of a robots.txt, with all its hops. It belongs to one flight.
 type retrieval struct {
 	engine  *engine
+	route   *route
 	ctx     context.Context // ends with the time for all hops and tries
 	key     string          // the initial authority
 	url     *url.URL        // of its robots.txt

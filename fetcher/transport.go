@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/rfc9309/polite/cache"
-	"github.com/rfc9309/polite/internal/egress"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
@@ -31,6 +30,7 @@ import (
 // without making the request.
 type Transport struct {
 	engine   *engine
+	route    *route      // to the web
 	token    string      // product tokens, separated by a comma and a space
 	reported atomic.Bool // a request under another agent has been reported
 }
@@ -47,22 +47,17 @@ func (t *Transport) As(token string) (*Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.engine.as(tokens), nil
-}
-
-// as returns a Transport for product tokens.
-func (e *engine) as(token string) *Transport {
-	e.memory.registerToken(token)
-	return &Transport{engine: e, token: token}
+	t.engine.memory.registerToken(tokens)
+	return &Transport{engine: t.engine, route: t.route, token: tokens}, nil
 }
 
 // Record returns what is known of the target's authority, for sitemaps and other
 // records. It fetches robots.txt first if that is due. Its errors are the errors of
 // Check, and a *pace.RefusedError if the turn came too late.
 func (t *Transport) Record(ctx context.Context, target *url.URL) (*policy.Record, error) {
-	v, err := t.engine.visit(target, time.Now())
+	v, err := t.visit(target, time.Now())
 	if err == nil && v.rec == nil {
-		err = t.engine.joinFlight(ctx, &v, false)
+		err = t.joinFlight(ctx, &v, false)
 	}
 	return v.rec, err
 }
@@ -70,11 +65,11 @@ func (t *Transport) Record(ctx context.Context, target *url.URL) (*policy.Record
 // Refresh fetches the target's robots.txt now, due or not, and decides on the
 // target by the result. It joins a fetch that is under way.
 func (t *Transport) Refresh(ctx context.Context, target *url.URL) (policy.Decision, error) {
-	v, err := t.engine.visit(target, time.Now())
+	v, err := t.visit(target, time.Now())
 	if err != nil {
 		return policy.Decision{}, err
 	}
-	if err := t.engine.joinFlight(ctx, &v, true); err != nil {
+	if err := t.joinFlight(ctx, &v, true); err != nil {
 		return t.decisionFor(ctx, target, err)
 	}
 	if d, ok := t.overridden(target); ok {
@@ -107,15 +102,7 @@ func (t *Transport) Invalidate(ctx context.Context, target *url.URL) error {
 // and go meanwhile; the loop may call the Transport.
 func (t *Transport) Records() iter.Seq2[string, *policy.Record] { return t.engine.memory.records.All() }
 
-// CloseIdleConnections passes the call on to the base.
-func (t *Transport) CloseIdleConnections() {
-	if c, ok := t.engine.opts.Base.(interface{ CloseIdleConnections() }); ok {
-		c.CloseIdleConnections()
-	}
-	t.engine.network.CloseIdle()
-}
-
-// Stats counts what a Transport and its siblings by As have done since New.
+// Stats counts what a Transport and its siblings by As and Over have done since New.
 // [Transport.Hosts] says which hosts keep requests waiting.
 type Stats struct {
 	// Decisions of Check, RoundTrip and Admit.
@@ -151,7 +138,7 @@ func (t *Transport) Stats() Stats {
 }
 
 // Hosts iterates over the hosts that have requests in line or in flight, that pause, or
-// that rest because they failed, as this process and its siblings by As see them. See
+// that rest because they failed, as this process and its siblings by As and Over see them. See
 // [pace.Pacer.Hosts].
 func (t *Transport) Hosts() iter.Seq[pace.HostStatus] { return t.engine.pacer.Hosts() }
 
@@ -163,7 +150,7 @@ type engine struct {
 	opts      Options  // with the defaults filled in
 	memory    *memory
 	storage   *storage
-	network   *egress.Network
+	route     *route // of the base of New
 	pacer     *pace.Pacer
 	watch     *observer
 	unclosed  unclosedBodies
@@ -174,8 +161,6 @@ type engine struct {
 	flights  singleflight.Group
 	inFlight sync.Map // of *flight by authority: the flights that have not ended
 	fastPath bool     // nobody sees why RoundTrip allows a request
-
-	idleReported atomic.Bool // by reportIdle
 }
 
 // newEngine returns an engine with the defaults of the options filled in.
@@ -209,9 +194,7 @@ func newEngine(agent string, o Options) (*engine, error) {
 		store: o.Store, fleet: fleet, profile: e.opts.Profile, watch: e.watch, fetchTime: e.opts.Timeout,
 		reads: newBreaker(), writes: newBreaker(), leases: newBreaker(), releases: newBreaker(),
 	}
-	e.network = egress.New(e.opts.Base, egress.Options{
-		Rule: addressRule(e.watch.log, o.Egress), Pages: o.PageEgress, Resolve: o.Base == nil, Owned: owned,
-	})
+	e.route = e.newRoute(e.opts.Base, o.Base == nil, owned)
 	var err error
 	e.pacer, err = e.newPacer()
 	return e, err

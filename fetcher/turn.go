@@ -198,7 +198,7 @@ type Admission struct {
 // authority, and calls [Admission.Redirect] for each redirect. Options.PageEgress covers robots.txt alone here, since
 // the caller makes the connection.
 func (t *Transport) Admit(ctx context.Context, target *url.URL) (*Admission, policy.Decision, error) {
-	v, err := t.engine.visit(target, time.Now())
+	v, err := t.visit(target, time.Now())
 	if err != nil {
 		return nil, policy.Decision{}, err
 	}
@@ -236,7 +236,7 @@ func (a *Admission) Redirect(ctx context.Context, to *url.URL) (*Admission, poli
 		return nil, policy.Decision{}, errors.New("fetcher: Redirect of a nil Admission; want one of Admit")
 	}
 	a.Done() // the next turn may need the place of this one
-	v, err := a.transport.engine.visit(to, time.Now())
+	v, err := a.transport.visit(to, time.Now())
 	if err != nil {
 		return nil, policy.Decision{}, err
 	}
