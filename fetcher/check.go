@@ -165,7 +165,7 @@ func refusalInWords(ctx context.Context, late *pace.RefusedError) string {
 		words = fmt.Sprintf("no turn before your deadline (in %v)", in(deadline))
 	}
 	switch late.Reason {
-	case pace.ReasonParallel, pace.ReasonShared: // nobody knows when they end
+	case pace.ReasonParallel, pace.ReasonFleet: // nobody knows when they end
 	case pace.ReasonBreaker: // its words say when
 	default:
 		words += fmt.Sprintf(": the next one is in %v", in(late.RetryAt))
@@ -178,7 +178,7 @@ func obstacleInWords(e *pace.RefusedError) string {
 	switch e.Reason {
 	case pace.ReasonGap:
 		return "the gap between requests"
-	case pace.ReasonDelay:
+	case pace.ReasonCrawlDelay:
 		return "the Crawl-delay"
 	case pace.ReasonPause:
 		return "the pause that an answer asked for"
@@ -191,7 +191,7 @@ func obstacleInWords(e *pace.RefusedError) string {
 		return "the rest of a host that fails: " + e.Trouble
 	case pace.ReasonParallel:
 		return "the requests in flight"
-	case pace.ReasonShared:
+	case pace.ReasonFleet:
 		return "another process of the fleet"
 	case pace.ReasonScope:
 		return fmt.Sprintf("the limits of the scope %.200q", e.Scope)

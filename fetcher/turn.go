@@ -50,10 +50,12 @@ func (e *engine) turnInTime(ctx context.Context, key string) error {
 		return nil
 	}
 	u := robotsURL(key)
-	if late := e.pacer.Obstacle(key, 0, e.opts.Scopes(&u)...); late != nil && !late.RetryAt.Before(deadline) {
-		return late
+	late, waits := e.pacer.Obstacle(key, 0, e.opts.Scopes(&u)...)
+	if !waits || late.RetryAt.Before(deadline) {
+		return nil
 	}
-	return nil
+	refused := late // on the heap only here
+	return &refused
 }
 
 // returnDelay is how long after RetryAt a caller is expected to come back.
@@ -87,7 +89,7 @@ func (t *Transport) takeTurn(ctx context.Context, v *visit, d *policy.Decision) 
 	late, err := t.decisionFor(ctx, v.target, fmt.Errorf("fetcher: %w", err))
 	left := err != nil && ctx.Err() != nil
 	if left {
-		late, err = t.leave(ctx, v, t.engine.pacer.Obstacle(v.key, delay, scopes...))
+		late, err = t.leave(ctx, v, delay, scopes)
 	} else if err == nil {
 		err = t.chainTooLong(ctx, v, scopes, &late)
 	}
@@ -126,14 +128,14 @@ func (e *engine) limitsOf(authority string, scopes []pace.Scope) *pace.Limits {
 }
 
 // leave returns the decision and the error for a caller whose context has ended in its wait for a
-// turn. o is what it waited for, nil if the turn has become free.
-func (t *Transport) leave(ctx context.Context, v *visit, o *pace.RefusedError) (policy.Decision, error) {
+// turn. They name what a request would still wait for, if anything.
+func (t *Transport) leave(ctx context.Context, v *visit, delay time.Duration, scopes []pace.Scope) (policy.Decision, error) {
 	d := t.houseDecision(policy.Defer, v.target)
 	d.RetryAt, d.Pacing = time.Now().Round(0), "no turn in time"
 	left := &waitError{"a turn at " + v.key, contextError(ctx)}
-	if o != nil {
-		d.RetryAt, d.Pacing = o.RetryAt, "no turn in time because of "+obstacleInWords(o)
-		left.thing += " (because of " + obstacleInWords(o) + ")"
+	if o, waits := t.engine.pacer.Obstacle(v.key, delay, scopes...); waits {
+		d.RetryAt, d.Pacing = o.RetryAt, "no turn in time because of "+obstacleInWords(&o)
+		left.thing += " (because of " + obstacleInWords(&o) + ")"
 	}
 	return d, left
 }
@@ -162,8 +164,8 @@ func (t *Transport) withTurn(d policy.Decision, v *visit) policy.Decision {
 		return d
 	}
 	delay := t.crawlDelay(v)
-	if o := t.engine.pacer.Obstacle(v.key, delay, scopes...); o != nil {
-		d.Turn, d.Pacing = o.RetryAt, "waits for "+obstacleInWords(o)
+	if o, waits := t.engine.pacer.Obstacle(v.key, delay, scopes...); waits {
+		d.Turn, d.Pacing = o.RetryAt, "waits for "+obstacleInWords(&o)
 	}
 	limits := t.engine.limitsOf(v.key, scopes)
 	if obeyed := limits.Obeyed(delay); obeyed < delay && !limits.Off {

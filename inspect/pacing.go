@@ -41,10 +41,10 @@ var reasons = [...]struct {
 	{pace.ReasonBreaker, "breaker", "its requests failed"},
 	{pace.ReasonPause, "pause", "it asked for fewer requests"},
 	{pace.ReasonQuota, "quota", "it said that no request is left"},
-	{pace.ReasonDelay, "crawl_delay", "its robots.txt asks for a Crawl-delay"},
+	{pace.ReasonCrawlDelay, "crawl_delay", "its robots.txt asks for a Crawl-delay"},
 	{pace.ReasonGap, "gap", "the gap between two requests"},
 	{pace.ReasonParallel, "parallel", "the requests in flight must end first"},
-	{pace.ReasonShared, "fleet", "other processes of the fleet are first"},
+	{pace.ReasonFleet, "fleet", "other processes of the fleet are first"},
 	{pace.ReasonScope, "scope", "a scope that it shares with others has no room"},
 	{pace.ReasonNone, "free", "the next request may start now"},
 }

@@ -64,7 +64,7 @@ func ExampleOptions() {
 		panic(err)
 	}
 	turn.Done()
-	next := p.Obstacle("https://example.com", day)
+	next, _ := p.Obstacle("https://example.com", day)
 	fmt.Printf("the next one in %v, because of %s\n", time.Until(next.RetryAt).Round(time.Minute), next.Reason)
 	// Output:
 	// https://example.com asks for 24h0m0s between requests and gets 30m0s
@@ -116,7 +116,7 @@ func ExampleTurn_Answer() {
 	turn.Answer(http.StatusServiceUnavailable, http.Header{"Retry-After": {"120"}})
 	turn.Done()
 	for _, authority := range []string{"https://example.com", "https://example.net"} {
-		if o := p.Obstacle(authority, 0); o != nil {
+		if o, waits := p.Obstacle(authority, 0); waits {
 			fmt.Printf("%s: %v %q\n", authority, time.Until(o.RetryAt).Round(time.Minute), o.Reason)
 		} else {
 			fmt.Printf("%s: free\n", authority)
@@ -146,7 +146,7 @@ func ExampleScope() {
 	}
 	for _, host := range []string{"www.example.com", "blog.example.com", "slow.example.net", "slow.example.net"} {
 		authority := "https://" + host
-		if o := p.Obstacle(authority, 0, scopes(authority, host)...); o != nil {
+		if o, waits := p.Obstacle(authority, 0, scopes(authority, host)...); waits {
 			fmt.Printf("%s waits %v for %s\n", host, time.Until(o.RetryAt).Round(100*time.Millisecond), o.Why())
 			continue
 		}

@@ -423,7 +423,7 @@ func TestFleetHosts(t *testing.T) {
 		turn := all[0].turn(t, 0)
 		go all[1].Wait(t.Context(), host, 0)
 		synctest.Wait()
-		want := []pace.HostStatus{{Authority: host, Waiting: 1, Since: zero, Next: zero, Reason: pace.ReasonShared}}
+		want := []pace.HostStatus{{Authority: host, Waiting: 1, Since: zero, Next: zero, Reason: pace.ReasonFleet}}
 		if got := slices.Collect(all[1].Hosts()); !slices.Equal(got, want) {
 			t.Errorf("6.1/hosts: got %+v, want %+v", got, want)
 		}
@@ -677,7 +677,7 @@ func TestFleetRefusals(t *testing.T) {
 			zero := time.Now()
 			_, err := all[5].Wait(ctx, host, 0)
 			var e *pace.RefusedError
-			if !errors.As(err, &e) || e.Reason != pace.ReasonShared || time.Since(zero) > after || e.RetryAt.Sub(zero).Round(100*ms) != at {
+			if !errors.As(err, &e) || e.Reason != pace.ReasonFleet || time.Since(zero) > after || e.RetryAt.Sub(zero).Round(100*ms) != at {
 				t.Errorf("6.1/%s: %v after %v; want refused for the fleet within %v, until %v", name, err, time.Since(zero), after, at)
 			}
 		}

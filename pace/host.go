@@ -97,7 +97,7 @@ func (h *host) dueAfter(gap time.Duration) obstacle {
 	case h.pause.until >= at:
 		return obstacle{h, h.pause.why, h.pause.until}
 	case gap > h.ownGap:
-		return obstacle{h, ReasonDelay, at}
+		return obstacle{h, ReasonCrawlDelay, at}
 	}
 	return obstacle{h, ReasonGap, at}
 }
@@ -131,7 +131,7 @@ func (h *host) obstacleToFirst(now instant) obstacle {
 		}
 	}
 	if o.in == nil { // w has not looked again yet
-		o = obstacle{w.waitsFor.in, cmp.Or(w.waitsFor.why, ReasonShared), now}
+		o = obstacle{w.waitsFor.in, cmp.Or(w.waitsFor.why, ReasonFleet), now}
 	}
 	return o
 }
@@ -160,7 +160,7 @@ func (h *host) obstacleToNewcomer(scopes []*host, delay time.Duration, now insta
 		}
 	}
 	if k := lacking(h, scopes, now); k != nil && k.turn(now) > max(o.at, now) {
-		o = obstacle{k, ReasonShared, k.turn(now)}
+		o = obstacle{k, ReasonFleet, k.turn(now)}
 	}
 	return o
 }

@@ -98,7 +98,7 @@ func (w *waiter) obstacle(now instant) obstacle {
 		}
 	}
 	if k := w.lacking(now); k != nil && (o.in == nil || k.turn(now) > max(o.at, now)) {
-		o = obstacle{k, ReasonShared, max(k.turn(now), now)}
+		o = obstacle{k, ReasonFleet, max(k.turn(now), now)}
 	}
 	return o
 }

@@ -207,15 +207,15 @@ type Options struct {
 type Reason string
 
 const (
-	ReasonNone     Reason = ""            // nothing: the turn is free
-	ReasonGap      Reason = "gap"         // Limits.Gap
-	ReasonDelay    Reason = "crawl_delay" // the Crawl-delay of this request or of the one before
-	ReasonPause    Reason = "pause"       // an answer asked for fewer requests: 429, 503, 509, 529, or a Retry-After
-	ReasonBreaker  Reason = "breaker"     // too many failures in a row: a rest, or the probe after it
-	ReasonQuota    Reason = "quota"       // an answer said that no request is left
-	ReasonParallel Reason = "parallel"    // Limits.Parallel
-	ReasonShared   Reason = "fleet"       // another process of the fleet works on the host
-	ReasonScope    Reason = "scope"       // the limits of a Scope
+	ReasonNone       Reason = ""            // nothing: the turn is free
+	ReasonGap        Reason = "gap"         // Limits.Gap
+	ReasonCrawlDelay Reason = "crawl_delay" // the Crawl-delay of this request or of the one before
+	ReasonPause      Reason = "pause"       // an answer asked for fewer requests: 429, 503, 509, 529, or a Retry-After
+	ReasonBreaker    Reason = "breaker"     // too many failures in a row: a rest, or the probe after it
+	ReasonQuota      Reason = "quota"       // an answer said that no request is left
+	ReasonParallel   Reason = "parallel"    // Limits.Parallel
+	ReasonFleet      Reason = "fleet"       // another process of the fleet works on the host
+	ReasonScope      Reason = "scope"       // the limits of a Scope
 )
 
 const (

@@ -167,14 +167,14 @@ func TestScopeRefusals(t *testing.T) {
 		t.Run("6/"+test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p, zero := pacer(t, Limits{MaxWait: time.Hour}, nil), time.Now()
-				if o := p.Obstacle("b", 0, gap, full); o != nil {
+				if o, waits := p.Obstacle("b", 0, gap, full); waits {
 					t.Errorf("Obstacle of the first request = %v; want none", o)
 				}
 				if _, err := p.Wait(context.Background(), "a", 0, gap, full); err != nil {
 					t.Fatal(err)
 				}
 				seen := &RefusedError{Authority: "b", RetryAt: zero.Add(test.peek), Reason: ReasonScope, Scope: test.scope}
-				if o := p.Obstacle("b", 0, test.scopes...); !reflect.DeepEqual(o, seen) {
+				if o, _ := p.Obstacle("b", 0, test.scopes...); !reflect.DeepEqual(&o, seen) {
 					t.Errorf("Obstacle = %+v, want %+v", o, seen)
 				}
 				_, err := p.Wait(context.Background(), "b", 0, test.scopes...)
@@ -718,7 +718,7 @@ func TestScopesOfThoseInLine(t *testing.T) {
 			synctest.Wait()
 		}
 		late := &RefusedError{Authority: "b", RetryAt: zero.Add(time.Minute), Reason: ReasonScope, Scope: "d"}
-		if o := p.Obstacle("b", 0); !reflect.DeepEqual(o, late) {
+		if o, _ := p.Obstacle("b", 0); !reflect.DeepEqual(&o, late) {
 			t.Errorf("Obstacle behind one that waits for a scope = %+v, want %+v", o, late)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -797,14 +797,14 @@ func TestObstacleOfAnAuthorityWithGuests(t *testing.T) {
 		}
 		go p.Wait(t.Context(), "guest", 0, a)
 		synctest.Wait()
-		if o := p.Obstacle("a", 0); o == nil || o.Reason != ReasonParallel {
+		if o, waits := p.Obstacle("a", 0); !waits || o.Reason != ReasonParallel {
 			t.Errorf("6: Obstacle of an authority without a place = %+v, want %q", o, ReasonParallel)
 		}
 		p.mu.Lock()
 		p.hosts.byName["a"].starts.flying-- // before the guest is looked at
 		p.mu.Unlock()
 		want := &RefusedError{Authority: "a", RetryAt: time.Now(), Reason: ReasonScope, Scope: "a"}
-		if o := p.Obstacle("a", 0); !reflect.DeepEqual(o, want) {
+		if o, _ := p.Obstacle("a", 0); !reflect.DeepEqual(&o, want) {
 			t.Errorf("6: Obstacle of an authority with a guest = %+v, want %+v", o, want)
 		}
 		p.mu.Lock()

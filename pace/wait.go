@@ -148,7 +148,7 @@ func (p *Pacer) enter(ctx context.Context, h *host, scopes []*host, delay, most 
 		if k == nil {
 			return p.startTurn(h, scopes, delay, p.arrivals, now), nil, nil
 		}
-		o = obstacle{k, ReasonShared, now}
+		o = obstacle{k, ReasonFleet, now}
 	}
 	deadline := now + most
 	if d, ok := ctx.Deadline(); ok {
@@ -242,7 +242,7 @@ func (p *Pacer) findRoom(w *waiter) bool {
 	w.waitIn(o.in, now)
 	// A process that waits at a host stays in the store's queue for it, even if only time is in the
 	// way, and so learns of each pause. A scope is asked for only when all have room.
-	if k != nil && (k == w.host || o.why == ReasonShared) {
+	if k != nil && (k == w.host || o.why == ReasonFleet) {
 		p.want(k, w, now)
 	}
 	again := w.late
@@ -273,7 +273,7 @@ func (p *Pacer) refuse(h *host, o obstacle, now instant) error {
 			o.at = now + max(time.Second, now-probe) // as long again
 		}
 	}
-	if o.why == ReasonShared && o.in != nil && o.in.lease != nil {
+	if o.why == ReasonFleet && o.in != nil && o.in.lease != nil {
 		o.in.lease.stay = o.at + idleTime // so that the caller finds its place when it comes back
 	}
 	return h.refusedError(o, now)
@@ -341,10 +341,10 @@ func (p *Pacer) leaveLine(w *waiter) {
 }
 
 // Obstacle returns what a new request with this Crawl-delay would have to wait for, after all
-// that already wait: the error with which one without time to wait would be refused. It is
-// nil if the request could start now. Obstacle takes no turn. If requests in flight are in
-// the way, RetryAt is the earliest possible moment. Scopes with an error are not looked at.
-func (p *Pacer) Obstacle(authority string, delay time.Duration, scopes ...Scope) *RefusedError {
+// that already wait: the refusal of a request without time to wait. It returns false if the
+// request could start now. Obstacle takes no turn. If requests in flight are in the way,
+// RetryAt is the earliest possible moment. Scopes with an error are skipped.
+func (p *Pacer) Obstacle(authority string, delay time.Duration, scopes ...Scope) (o RefusedError, waits bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h, known := p.hosts.byName[authority]
@@ -358,11 +358,11 @@ func (p *Pacer) Obstacle(authority string, delay time.Duration, scopes ...Scope)
 		}
 	}
 	now := p.now()
-	o := h.obstacleToNewcomer(p.scopes, h.limits.Obeyed(delay), now)
-	if o.in == nil {
-		return nil
+	next := h.obstacleToNewcomer(p.scopes, h.limits.Obeyed(delay), now)
+	if next.in == nil {
+		return RefusedError{}, false
 	}
-	return h.refusedError(o, now)
+	return *h.refusedError(next, now), true
 }
 
 // Stats counts what a Pacer did since New.

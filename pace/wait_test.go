@@ -42,7 +42,7 @@ func take(t *testing.T, p *Pacer, authority string, delay time.Duration) Turn {
 
 // peek returns when a new request could start, and what it would wait for.
 func peek(p *Pacer, authority string, delay time.Duration, scopes ...Scope) (time.Time, Reason) {
-	if o := p.Obstacle(authority, delay, scopes...); o != nil {
+	if o, waits := p.Obstacle(authority, delay, scopes...); waits {
 		return o.RetryAt, o.Reason
 	}
 	return time.Now(), ReasonNone
@@ -463,8 +463,8 @@ var refuseTests = []struct {
 	{"max_wait_before_the_turn", Limits{Gap: time.Second, MaxWait: 999 * ms}, 0, 0, 0, time.Second, ReasonGap},
 	{"max_wait_at_the_turn", Limits{Gap: time.Second, MaxWait: time.Second}, 0, 0, 0, 0, ""},
 	{"max_wait_behind_others", Limits{Gap: time.Second, MaxWait: 4 * time.Second}, 4, 0, 0, 5 * time.Second, ReasonGap},
-	{"crawl_delay", Limits{MaxWait: 10 * time.Second}, 0, 30 * time.Second, 0, 30 * time.Second, ReasonDelay},
-	{"crawl_delay_of_a_century", Limits{Delay: Honour}, 0, 100 * 365 * 24 * time.Hour, 5 * time.Second, maxSpan, ReasonDelay},
+	{"crawl_delay", Limits{MaxWait: 10 * time.Second}, 0, 30 * time.Second, 0, 30 * time.Second, ReasonCrawlDelay},
+	{"crawl_delay_of_a_century", Limits{Delay: Honour}, 0, 100 * 365 * 24 * time.Hour, 5 * time.Second, maxSpan, ReasonCrawlDelay},
 }
 
 func TestAWaitThatCannotEndInTimeIsRefusedAtOnce(t *testing.T) {
@@ -562,7 +562,7 @@ func TestFollow(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), 29*time.Second)
 		defer cancel()
 		_, err = p.Follow(ctx, host1, 30*time.Second)
-		want := &RefusedError{Authority: host1, RetryAt: zero.Add(110 * time.Second), Reason: ReasonDelay}
+		want := &RefusedError{Authority: host1, RetryAt: zero.Add(110 * time.Second), Reason: ReasonCrawlDelay}
 		if !reflect.DeepEqual(err, want) {
 			t.Errorf("with 29s left: Follow = %v, want %v", err, want)
 		}
@@ -620,7 +620,7 @@ func TestEachWaitIsReportedWithItsReason(t *testing.T) {
 		take(t, p, host1, 0)
 		want := []wantWait{
 			{host1, time.Second, ReasonGap},
-			{host1, 4 * time.Second, ReasonDelay},
+			{host1, 4 * time.Second, ReasonCrawlDelay},
 			{host1, 5 * time.Second, ReasonParallel},
 			{host1, time.Second, ReasonGap},
 			{host1, 30 * time.Second, ReasonPause},
@@ -683,7 +683,7 @@ func TestObstacle(t *testing.T) {
 		check("in flight past the gap", 0, 2*time.Second, ReasonParallel)
 		a.Done()
 		check("free", 0, 2*time.Second, ReasonNone)
-		check("free", 5*time.Second, 5*time.Second, ReasonDelay)
+		check("free", 5*time.Second, 5*time.Second, ReasonCrawlDelay)
 		take(t, p, host1, 0).Done()
 		settled := queue(p, newTrail(), 3)
 		check("three in line", 0, 6*time.Second, ReasonGap)

@@ -146,5 +146,5 @@ func (h hosts) Collect(to chan<- prometheus.Metric) {
 }
 
 // reasons are all that a request can wait for. A count of zero is exported, too.
-var reasons = [...]pace.Reason{pace.ReasonNone, pace.ReasonGap, pace.ReasonDelay, pace.ReasonPause,
-	pace.ReasonBreaker, pace.ReasonQuota, pace.ReasonParallel, pace.ReasonScope, pace.ReasonShared}
+var reasons = [...]pace.Reason{pace.ReasonNone, pace.ReasonGap, pace.ReasonCrawlDelay, pace.ReasonPause,
+	pace.ReasonBreaker, pace.ReasonQuota, pace.ReasonParallel, pace.ReasonScope, pace.ReasonFleet}
