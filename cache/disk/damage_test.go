@@ -301,6 +301,9 @@ func TestCutWhileOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := s.Put(t.Context(), "pending", nil, time.Hour); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Truncate(path, pageSize); err != nil {
 		s.Close()
 		t.Skip("this system cannot truncate open files: ", err)
@@ -310,10 +313,10 @@ func TestCutWhileOpen(t *testing.T) {
 			t.Errorf("Get(%s) = %.40q, %v, want %v and that it was cut short", key, got, err, ErrDamaged)
 		}
 	}
-	if err := s.Put(t.Context(), "k", nil, time.Hour); !errors.Is(err, ErrDamaged) {
+	if err := s.Put(t.Context(), "late", nil, time.Hour); !errors.Is(err, ErrDamaged) {
 		t.Errorf("Put: %v, want %v", err, ErrDamaged)
 	}
-	if err := s.Close(); !errors.Is(err, ErrDamaged) {
-		t.Errorf("Close: %v, want %v", err, ErrDamaged)
+	if err := s.Close(); !errors.Is(err, ErrDamaged) || strings.Count(err.Error(), "it was cut short") != 1 {
+		t.Errorf("Close: %v, want %v and once that it was cut short", err, ErrDamaged)
 	}
 }

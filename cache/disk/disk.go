@@ -100,9 +100,9 @@ func (s *Store) Close() (err error) {
 		// After a panic the database may still hold a lock, and its Close would wait for it. Then the file is
 		// closed when the process ends.
 		if broken == fs.ErrClosed {
-			broken = s.db.Close()
+			broken = errors.Join(failed, s.db.Close())
 		}
-		err = s.withPath(errors.Join(failed, broken))
+		err = s.withPath(broken)
 	})
 	return err
 }
