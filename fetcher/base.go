@@ -1,6 +1,7 @@
 package fetcher
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"sync/atomic"
@@ -55,8 +56,16 @@ func (t *Transport) visit(target *url.URL, now time.Time) (visit, error) {
 	return t.engine.visit(target, now)
 }
 
-// CloseIdleConnections passes the call on to the base.
+// returnTime bounds how long CloseIdleConnections waits for the store of a fleet.
+const returnTime = 2 * time.Second
+
+// CloseIdleConnections passes the call on to the base. In a fleet it also returns the hosts that
+// have no requests, as [pace.Pacer.ReturnIdle] does, which takes two seconds at most. So call it,
+// or the method of this name of http.Client, at the end of a process.
 func (t *Transport) CloseIdleConnections() {
+	ctx, cancel := context.WithTimeout(context.Background(), returnTime)
+	defer cancel()
+	t.engine.pacer.ReturnIdle(ctx)
 	if t.route.err != nil {
 		return
 	}

@@ -27,6 +27,7 @@ type fleet struct {
 	name      string          // name of this process, random
 	calls     bounded.Breaker // of all calls
 	listening bool            // Store.Notify has been called
+	callEnded chan struct{}   // closed when the next call for a host has ended; nil if nobody waits for that
 	members   int             // number of processes when the store last said it; 0: never
 	counted   instant         // when this process last registered
 
@@ -94,6 +95,10 @@ func (p *Pacer) call(h *host, f func(context.Context) (Lease, error), done func(
 			}
 			p.tend(h)
 			p.reschedule(h)
+			if p.fleet.callEnded != nil {
+				close(p.fleet.callEnded)
+				p.fleet.callEnded = nil
+			}
 		})
 	}
 	if !first {

@@ -296,6 +296,27 @@ func TestFleetScenes(t *testing.T) {
 			time.Sleep(4 * time.Second)
 			s.r.add("%d leases", s.all[0].Leases())
 		}, []string{"0s 0", "4s 0 leases"}},
+		{"a_process_that_ends_returns_what_is_idle", pace.Limits{Parallel: 1}, func(s scene) {
+			s.turn(0, 0)
+			s.all[0].ReturnIdle(s.Context())
+			s.all[0].way.set(func(w *way) { w.stuck = true })
+			s.turn(1, 0)
+		}, []string{"0s 0", "0s 1"}},
+		{"a_process_that_ends_waits_for_no_store", pace.Limits{}, func(s scene) {
+			s.turn(0, 0)
+			s.all[0].way.set(func(w *way) { w.stuck = true })
+			ctx, cancel := context.WithTimeout(s.Context(), 2*time.Second)
+			defer cancel()
+			s.all[0].ReturnIdle(ctx)
+			s.r.add("returned")
+		}, []string{"0s 0", "1s returned"}},
+		{"a_host_in_use_is_not_returned", pace.Limits{}, func(s scene) {
+			go s.turn(0, time.Second)
+			time.Sleep(10 * ms)
+			s.all[0].ReturnIdle(s.Context())
+			s.r.add("%d leases", s.all[0].Leases())
+			time.Sleep(2 * time.Second)
+		}, []string{"0s 0", "10ms 1 leases"}},
 		{"the_queue_is_in_order_of_asking", pace.Limits{Parallel: 1}, func(s scene) {
 			go s.turn(0, 3*time.Second)
 			time.Sleep(time.Second)

@@ -63,6 +63,7 @@ type lease struct {
 	outage   outage      // of the store, by the calls for this host
 	used     instant     // when a request last started or ended here, or the lease came
 	behind   []*host     // the hosts whose leases the request has that asked for this one
+	leaving  bool        // ReturnIdle was called, and no request has come since
 
 	// If queued:
 	turn   instant // when the turn of this process is expected
@@ -146,6 +147,7 @@ func (p *Pacer) want(h *host, w *waiter, now instant) {
 		})
 		h.lease = l
 	}
+	l.leaving = false
 	if l.phase == returned {
 		l.behind = w.scopes[slices.Index(w.scopes, h)+1:] // all for the authority
 	}
@@ -196,7 +198,7 @@ func (h *host) needsLease(now instant) bool {
 	if l.outage.away {
 		return h.busy() || now < l.used+idleTime
 	}
-	if h.starts.flying > 0 || h.guests.first() != nil || now < l.stay {
+	if h.starts.flying > 0 || h.guests.first() != nil || now < l.stay && !l.leaving {
 		return true
 	}
 	w := h.line.first()
@@ -219,6 +221,8 @@ func (h *host) givesBack(now instant) (yes bool, again instant) {
 	switch {
 	case l.outage.away, !idle && !l.wanted:
 		return false, l.next
+	case idle && l.leaving:
+		return true, now
 	case h.starts.flying == 0 && l.wanted && (h.hasHadItsQuantum(now) || lackingScope(l.behind, now) != nil):
 		return true, now
 	case idle && l.wanted:
@@ -299,6 +303,46 @@ func (p *Pacer) tellFleet(h *host) {
 	if h.lease != nil {
 		h.lease.tell = true
 		p.tend(h)
+	}
+}
+
+// ReturnIdle returns the leases of all hosts without requests, and leaves the queues for them. It
+// waits until the store has answered, or ctx ends. Call it at the end of a process: without it, the
+// other processes wait for up to five seconds, until the leases have run out. Without
+// Options.Shared it does nothing.
+func (p *Pacer) ReturnIdle(ctx context.Context) {
+	var hosts []*host
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, h := range p.hosts.all {
+		if h.lease != nil {
+			hosts = append(hosts, h)
+		}
+	}
+	for {
+		hosts = slices.DeleteFunc(hosts, func(h *host) bool {
+			if l := h.lease; l != nil && !h.busy() {
+				l.leaving = true
+				p.tend(h)
+			}
+			return h.lease == nil || h.busy() || h.lease.outage.away
+		})
+		if len(hosts) == 0 {
+			return
+		}
+		if p.fleet.callEnded == nil {
+			p.fleet.callEnded = make(chan struct{})
+		}
+		ended := p.fleet.callEnded
+		p.mu.Unlock()
+		select {
+		case <-ended:
+		case <-ctx.Done():
+		}
+		p.mu.Lock()
+		if ctx.Err() != nil {
+			return
+		}
 	}
 }
 

@@ -51,7 +51,7 @@ func handle(ctx context.Context, page, server string, base http.RoundTripper) (r
 	if err != nil {
 		return result{}, err
 	}
-	defer store.Close() // releases a lease that this function may hold
+	defer store.Close()
 	t, err := fetcher.New(agent, &fetcher.Options{
 		Base: base, Store: store, MaxBytes: 1 << 20, // the memory ends with the function
 		// No Parallel: a process that ends right after a page may not give its place back,
@@ -61,6 +61,7 @@ func handle(ctx context.Context, page, server string, base http.RoundTripper) (r
 	if err != nil {
 		return result{}, err
 	}
+	defer t.CloseIdleConnections() // the next function need not wait until the lease of the host has run out
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {
 		return result{}, err
