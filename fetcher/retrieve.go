@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -107,13 +108,10 @@ func (r *retrieval) nextTurn(u *url.URL) (pace.Turn, error) {
 // Every hop gets a new header, without cookies, credentials and Referer. Validators are sent only
 // to the URL that they belong to.
 func (r *retrieval) request(method string, u *url.URL, target string) http.Request {
-	h := http.Header{}
-	if v := r.old.Validators(); v != nil && target == r.old.ServedFrom() {
-		h = v
+	h := r.engine.header.Clone()
+	if target == r.old.ServedFrom() {
+		maps.Copy(h, r.old.Validators())
 	}
-	h["User-Agent"] = r.engine.agentLine
-	h["Accept"] = []string{"text/plain,*/*;q=0.5"}
-	h["Accept-Encoding"] = []string{"gzip"}
 	return http.Request{Method: method, URL: u, Host: u.Host, Header: h}
 }
 

@@ -146,8 +146,9 @@ func (t *Transport) Hosts() iter.Seq[pace.HostStatus] { return t.engine.pacer.Ho
 // the calls of the store, the pacer and the flights.
 type engine struct {
 	agent     string
-	agentLine []string // the User-Agent of pages that have none; never changed
-	opts      Options  // with the defaults filled in
+	agentLine []string    // the User-Agent of pages that have none; never changed
+	header    http.Header // of a request for robots.txt; never changed
+	opts      Options     // with the defaults filled in
 	memory    *memory
 	storage   *storage
 	route     *route // of the base of New
@@ -166,7 +167,9 @@ type engine struct {
 // newEngine returns an engine with the defaults of the options filled in.
 func newEngine(agent string, o Options) (*engine, error) {
 	e := &engine{
-		agent: agent, agentLine: []string{agent}, opts: o, watch: newObserver(o.Trace, o.Logger),
+		agent: agent, agentLine: []string{agent}, opts: o,
+		header:   http.Header{"User-Agent": {agent}, "Accept": {"text/plain,*/*;q=0.5"}, "Accept-Encoding": {"gzip"}},
+		watch:    newObserver(o.Trace, o.Logger),
 		fastPath: o.Override == nil && !o.PageEgress && (o.Trace == nil || o.Trace.Decided == nil),
 	}
 	if o.Scopes == nil {

@@ -65,15 +65,17 @@ func Call[T any](ctx context.Context, log *slog.Logger, f func(ctx context.Conte
 		err   error
 	}
 	done := make(chan result)
-	start(ctx, f, func(v T, err error) {
-		select {
-		case done <- result{v, err}:
-		case <-ctx.Done():
-			if err == nil && late != nil {
-				Call(context.Background(), log, func(context.Context) (T, error) { late(v); return v, nil }, nil)
+	go func() { // ends when f does
+		run(ctx, f, func(v T, err error) {
+			select {
+			case done <- result{v, err}:
+			case <-ctx.Done():
+				if err == nil && late != nil {
+					Call(context.Background(), log, func(context.Context) (T, error) { late(v); return v, nil }, nil)
+				}
 			}
-		}
-	})
+		})
+	}()
 	select {
 	case r := <-done:
 		if p, ok := r.err.(*PanicError); ok && log != nil {
@@ -86,22 +88,19 @@ func Call[T any](ctx context.Context, log *slog.Logger, f func(ctx context.Conte
 	}
 }
 
-// start runs f and then done on a goroutine of their own. If f panics or ends its goroutine, the
-// error is a *PanicError.
-func start[T any](ctx context.Context, f func(ctx context.Context) (T, error), done func(T, error)) {
-	go func() { // ends when f does
-		var v T
-		var err error
-		returned := false
-		defer func() {
-			if x := recover(); x != nil {
-				err = newPanicError(x)
-			} else if !returned {
-				err = new(PanicError)
-			}
-			done(v, err)
-		}()
-		v, err = f(ctx)
-		returned = true
+// run runs f and then done. If f panics or ends its goroutine, the error is a *PanicError.
+func run[T any](ctx context.Context, f func(ctx context.Context) (T, error), done func(T, error)) {
+	var v T
+	var err error
+	returned := false
+	defer func() {
+		if x := recover(); x != nil {
+			err = newPanicError(x)
+		} else if !returned {
+			err = new(PanicError)
+		}
+		done(v, err)
 	}()
+	v, err = f(ctx)
+	returned = true
 }

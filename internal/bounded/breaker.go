@@ -99,11 +99,13 @@ func Start[T any](b *Breaker, limit time.Duration, f func(ctx context.Context) (
 		b.Leave(time.Now(), errHangs)
 		done(none, errHangs)
 	})
-	start(ctx, f, func(v T, err error) {
-		if inTime() {
-			b.Leave(time.Now(), nil)
-			done(v, err)
-		}
-		cancel()
-	})
+	go func() { // ends when f does
+		run(ctx, f, func(v T, err error) {
+			if inTime() {
+				b.Leave(time.Now(), nil)
+				done(v, err)
+			}
+			cancel()
+		})
+	}()
 }
