@@ -76,7 +76,7 @@ func run(w io.Writer) error {
 
 // visit opens a page in a new tab and waits until its network is idle.
 func visit(ctx context.Context, out *log.Logger, t *fetcher.Transport, address string) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	ctx, closeTab := chromedp.NewContext(ctx)
 	v := &tab{ctx: ctx, transport: t, out: out, open: map[network.RequestID]*fetcher.Admission{}}

@@ -120,7 +120,7 @@ func run(out io.Writer) error {
 		return err
 	}
 	old := &before{&http.Client{Transport: local.Transport()}, map[string]*robotstxt.RobotsData{}}
-	polite := after{&http.Client{Transport: t, Timeout: 30 * time.Second}}
+	polite := after{&http.Client{Transport: t, Timeout: 2 * time.Minute}}
 	for _, p := range pages {
 		fmt.Fprintf(out, "%-30s before: %-8s after: %-8s %s\n", p.url, old.visit(p.url), polite.visit(p.url), p.why)
 	}

@@ -56,7 +56,8 @@ func handle(ctx context.Context, page, server string, base http.RoundTripper) (r
 		Base: base, Store: store, MaxBytes: 1 << 20, // the memory ends with the function
 		// No Parallel: a process that ends right after a page may not give its place back,
 		// and the host would rest until the place expires.
-		Pace: &pace.Limits{Gap: 200 * time.Millisecond, MaxWait: 50 * time.Millisecond},
+		// No Crawl-delay beyond the deadline: the redirect of a page would never have its turn.
+		Pace: &pace.Limits{Gap: 200 * time.Millisecond, MaxWait: 50 * time.Millisecond, DelayCap: 15 * time.Second},
 	})
 	if err != nil {
 		return result{}, err

@@ -69,7 +69,7 @@ func run(out io.Writer) error {
 	}
 
 	ctx, crawl := tracers.Tracer("crawler").Start(context.Background(), "crawl")
-	client := &http.Client{Transport: t, Timeout: 30 * time.Second}
+	client := &http.Client{Transport: t, Timeout: 2 * time.Minute}
 	for _, page := range []string{
 		"http://shop.example/page/1", "http://shop.example/cart", "http://moved.example/page/2",
 		"http://busy.example/page/3", "http://lost.test/page/4",

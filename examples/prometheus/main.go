@@ -60,7 +60,7 @@ func run(out io.Writer) error {
 	}
 	metrics.Watch(registry, t)
 
-	client := &http.Client{Transport: t, Timeout: 30 * time.Second}
+	client := &http.Client{Transport: t, Timeout: 2 * time.Minute}
 	for _, host := range []string{"shop.example", "moved.example", "busy.example", "plain.example", "broken.example", "lost.test"} {
 		for _, path := range []string{"/page/1", "/page/2", "/cart"} {
 			if err := visit(client, "http://"+host+path); err != nil {

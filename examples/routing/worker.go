@@ -43,7 +43,7 @@ func work(out io.Writer, router, addr string) error {
 		return err
 	}
 	fmt.Fprintln(out, l.Addr())
-	client := &http.Client{Transport: t, Timeout: 30 * time.Second}
+	client := &http.Client{Transport: t, Timeout: 2 * time.Minute}
 	return http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		page, err := url.Parse(req.FormValue("page"))
 		if err != nil {
