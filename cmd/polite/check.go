@@ -209,9 +209,9 @@ func (k *checking) result(i *item) error {
 	}
 	switch now := k.now(); {
 	case i.err != nil && k.json:
-		return k.results.JSON(errorResult{clean.Text(i.text, longText), clean.Text(i.err.Error(), longText)})
+		return k.results.JSON(errorResult{display.URL(i.text, longText), display.URL(i.err.Error(), longText)})
 	case i.err != nil:
-		k.results.Result(display.Error, i.text, clean.Text(i.err.Error(), longText))
+		k.results.Result(display.Error, i.text, display.URL(i.err.Error(), longText))
 	case k.explain:
 		return k.writeExplanation(i, now)
 	case k.json:

@@ -255,8 +255,8 @@ func parseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	var bad *url.Error
 	switch {
-	case strings.Index(text, "://") > 0 && errors.As(err, &bad):
-		return nil, bad.Err // without the URL, which the message has already
+	case strings.Index(text, "://") > 0 && !strings.Contains(text, "@") && errors.As(err, &bad):
+		return nil, bad.Err // without the URL, which the message has already, and with no part of a password
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "ftp":
 		return nil, errors.New("want a URL with http://, https:// or ftp:// and a host, such as https://example.com/")
 	}

@@ -135,7 +135,7 @@ func (g *getting) getPage(ctx context.Context, client *http.Client, target strin
 		r.Decision = &denied.Decision
 	case err != nil:
 		g.tally.none++
-		r.Error = clean.Text(err.Error(), longText)
+		r.Error = display.URL(err.Error(), longText)
 	default:
 		g.tally.allowed++
 	}
@@ -144,7 +144,7 @@ func (g *getting) getPage(ctx context.Context, client *http.Client, target strin
 		g.results.JSON(r)
 	case r.Decision != nil:
 		d := *r.Decision
-		g.warn("%s %s%s: %s", display.Word(d.Verdict), d.URL, redirectedFrom(target, d.URL), display.Reason(d, g.now()))
+		g.warn("%s %s%s: %s", display.Word(d.Verdict), d.URL, redirectedFrom(display.Mask(target), d.URL), display.Reason(d, g.now()))
 	case err != nil:
 		g.warn("%s: %v", target, err)
 	case g.file != "" || r.Status >= 300:
@@ -184,7 +184,7 @@ func redirectedFrom(asked, refused string) string {
 
 // fetch copies one page to g.page.
 func (g *getting) fetch(ctx context.Context, client *http.Client, target string) (pageResult, error) {
-	r := pageResult{URL: clean.Text(target, longText)}
+	r := pageResult{URL: display.URL(target, longText)}
 	if _, err := parseURL(target); err != nil {
 		return r, err
 	}

@@ -63,7 +63,6 @@ import (
 
 	"github.com/rfc9309/polite/cmd/polite/internal/display"
 	"github.com/rfc9309/polite/fetcher/ftp"
-	"github.com/rfc9309/polite/internal/clean"
 )
 
 // version is the line of releases. It is part of the default agent.
@@ -222,5 +221,5 @@ func between(min, max int, wanted string) cobra.PositionalArgs {
 
 // warn writes a message to standard error.
 func (c *cli) warn(format string, args ...any) {
-	display.Message(c.err, "polite: "+clean.Text(fmt.Sprintf(format, args...), longText))
+	display.Message(c.err, "polite: "+display.URL(fmt.Sprintf(format, args...), longText))
 }

@@ -132,7 +132,7 @@ func (m *matching) run(name string, targets []string) error {
 		tally.add(d.Verdict, err)
 		switch {
 		case err != nil && m.json:
-			p.JSON(errorResult{clean.Text(t, longText), err.Error()})
+			p.JSON(errorResult{display.URL(t, longText), err.Error()})
 		case err != nil:
 			p.Result(display.Error, t, err.Error())
 		case m.json:
@@ -199,7 +199,7 @@ func checkToken(name string) error {
 // section 2.3.1.1). The target is matched as typed, because url.Parse would change it.
 func (m *matching) decide(g *matcher.Group, target string) policy.Decision {
 	d := policy.Decision{
-		Verdict: policy.Disallow, URL: target, Clause: "2.2.2", Access: policy.Successful,
+		Verdict: policy.Disallow, URL: display.Mask(target), Clause: "2.2.2", Access: policy.Successful,
 		Match: g.Match(target), Profile: m.profile.Name,
 	}
 	if d.Match.Allowed {

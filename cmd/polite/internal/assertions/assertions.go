@@ -13,6 +13,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/rfc9309/polite/cmd/polite/internal/display"
 	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/matcher"
 )
@@ -26,7 +27,9 @@ type Assertion struct {
 }
 
 // String returns the assertion as it is written, with single spaces.
-func (a Assertion) String() string { return a.Token + " " + word(a.Allow) + " " + a.Target }
+func (a Assertion) String() string {
+	return a.Token + " " + word(a.Allow) + " " + display.Mask(a.Target)
+}
 
 func word(allow bool) string {
 	if allow {
@@ -70,7 +73,7 @@ func Read(r io.Reader, checkToken, checkTarget func(string) error) (all []Assert
 func parse(words []string, checkToken, checkTarget func(string) error) (Assertion, error) {
 	if len(words) != 3 || words[1] != "allow" && words[1] != "disallow" {
 		return Assertion{}, fmt.Errorf("%s: want a product token or *, then allow or disallow, then a path or URL",
-			clean.Quote(strings.Join(words, " "), 200))
+			clean.Quote(display.Mask(strings.Join(words, " ")), 200))
 	}
 	a := Assertion{Token: words[0], Allow: words[1] == "allow", Target: words[2]}
 	if a.Token != "*" {

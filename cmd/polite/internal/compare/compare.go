@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rfc9309/polite/cmd/polite/internal/display"
 	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/internal/token"
 	"github.com/rfc9309/polite/matcher"
@@ -139,7 +140,7 @@ func text(r matcher.Rule) string {
 const longText = 600
 
 func turn(target string, m matcher.Match) Turn {
-	t := Turn{Target: clean.Text(target, longText), Allowed: m.Allowed}
+	t := Turn{Target: display.URL(target, longText), Allowed: m.Allowed}
 	if m.Rule.Line > 0 {
 		t.Rule = &Rule{m.Rule.Line, text(m.Rule)}
 	}

@@ -3,7 +3,8 @@
 // folded.
 //
 // Text from a server or from a list of URLs passes clean.Text or clean.Link before
-// it is written, so that it cannot send control characters to a terminal.
+// it is written, so that it cannot send control characters to a terminal. A URL passes URL,
+// which also masks a password.
 package display
 
 import (
@@ -15,8 +16,6 @@ import (
 	"strings"
 
 	"golang.org/x/term"
-
-	"github.com/rfc9309/polite/internal/clean"
 )
 
 // Writer writes results to standard output.
@@ -125,7 +124,7 @@ func (p *Writer) Widen(columns int) { p.column = max(p.column, min(columns, wide
 // Fit makes the column of URLs wide enough for some of them.
 func (p *Writer) Fit(urls ...string) {
 	for _, u := range urls {
-		p.Widen(Columns(clean.Text(u, longURL)))
+		p.Widen(Columns(URL(u, longURL)))
 	}
 }
 
@@ -133,7 +132,7 @@ func (p *Writer) Fit(urls ...string) {
 // reason does not fit the terminal, it is written on the lines below.
 func (p *Writer) Result(word, url, reason string) {
 	const indent = 10
-	url = clean.Text(url, longURL)
+	url = URL(url, longURL)
 	p.Widen(Columns(url))
 	below := p.Width > 0 && indent+max(p.column, Columns(url))+2+Columns(reason) > p.Width
 	if !below {
@@ -149,7 +148,7 @@ func (p *Writer) Result(word, url, reason string) {
 
 // Title writes a verdict and its URL.
 func (p *Writer) Title(word, url string) {
-	fmt.Fprintf(p, "%s  %s\n", p.Verdict(word), p.Paint(Bold, clean.Text(url, longURL)))
+	fmt.Fprintf(p, "%s  %s\n", p.Verdict(word), p.Paint(Bold, URL(url, longURL)))
 }
 
 // Line writes a line without trailing spaces.
