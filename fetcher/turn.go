@@ -22,7 +22,7 @@ func (e *engine) newPacer() (*pace.Pacer, error) {
 	if s, ok := e.opts.Store.(interface{ Pace() pace.Store }); ok {
 		o.Shared, o.OnShared = s.Pace(), e.watch.fleet
 	}
-	return pace.New(*e.opts.Pace, o)
+	return pace.New(e.opts.Pace, o)
 }
 
 // firstTurn waits for the host's turn to request robots.txt, as long as Limits.MaxWait

@@ -9,7 +9,7 @@ import (
 
 // One turn of an authority that nobody else uses.
 func BenchmarkUncontended(b *testing.B) {
-	p, _ := New(Limits{Parallel: 4}, nil)
+	p, _ := New(&Limits{Parallel: 4}, nil)
 	ctx := context.Background()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -25,7 +25,7 @@ func BenchmarkUncontended(b *testing.B) {
 
 // Turns on all processors, each of which uses another authority.
 func BenchmarkUncontendedParallel(b *testing.B) {
-	p, _ := New(Limits{Parallel: 4}, nil)
+	p, _ := New(&Limits{Parallel: 4}, nil)
 	ctx := context.Background()
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
@@ -43,7 +43,7 @@ func BenchmarkUncontendedParallel(b *testing.B) {
 
 // Each turn at an authority never seen before, with 100 000 remembered.
 func BenchmarkFirstVisit(b *testing.B) {
-	p, _ := New(Limits{Gap: time.Hour}, nil)
+	p, _ := New(&Limits{Gap: time.Hour}, nil)
 	ctx := context.Background()
 	names := make([]string, 1<<20)
 	for i := range names {
@@ -67,7 +67,7 @@ func BenchmarkFirstVisit(b *testing.B) {
 
 // A refusal at the end of a line of a thousand.
 func BenchmarkRefusal(b *testing.B) {
-	p, _ := New(Limits{Gap: time.Hour}, nil)
+	p, _ := New(&Limits{Gap: time.Hour}, nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	turn, _ := p.Wait(ctx, host1, 0)
@@ -90,7 +90,7 @@ func BenchmarkRefusal(b *testing.B) {
 
 // One turn with three scopes beside its authority.
 func BenchmarkThreeScopes(b *testing.B) {
-	p, _ := New(*Default(), nil)
+	p, _ := New(Default(), nil)
 	ctx := context.Background()
 	scopes := []Scope{
 		{Key: "http and https of www.example.com", Limits: Limits{Parallel: 4}},

@@ -16,7 +16,7 @@ import (
 // A crawler with another HTTP stack asks for a turn before each request, reports the
 // answer, and comes back later if the turn cannot come in time.
 func Example() {
-	p, err := pace.New(pace.Limits{Gap: time.Second, Parallel: 1, MaxWait: time.Minute}, nil)
+	p, err := pace.New(&pace.Limits{Gap: time.Second, Parallel: 1, MaxWait: time.Minute}, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -41,7 +41,7 @@ func Example() {
 
 // A configuration without meaning is refused with the reason.
 func ExampleNew() {
-	_, err := pace.New(pace.Limits{Gap: -time.Second}, nil)
+	_, err := pace.New(&pace.Limits{Gap: -time.Second}, nil)
 	fmt.Println(err)
 	// Output:
 	// pace: Limits.Gap is -1s; want a positive duration, or 0 for none
@@ -50,7 +50,7 @@ func ExampleNew() {
 // A Crawl-delay that is not obeyed in full is reported once. Obstacle shows its effect
 // without taking a turn.
 func ExampleOptions() {
-	p, err := pace.New(pace.Limits{Gap: time.Second, DelayCap: 30 * time.Minute}, &pace.Options{
+	p, err := pace.New(&pace.Limits{Gap: time.Second, DelayCap: 30 * time.Minute}, &pace.Options{
 		OnDelay: func(authority string, asked, obeyed time.Duration) {
 			fmt.Printf("%s asks for %v between requests and gets %v\n", authority, asked, obeyed)
 		},
@@ -76,7 +76,7 @@ func ExampleOptions() {
 func ExampleTurn_Sent() {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
-	p, err := pace.New(pace.Limits{Gap: time.Second}, nil)
+	p, err := pace.New(&pace.Limits{Gap: time.Second}, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -105,7 +105,7 @@ func ExampleTurn_Sent() {
 
 // Retry-After stops all requests to this authority, and to no other.
 func ExampleTurn_Answer() {
-	p, err := pace.New(pace.Limits{}, nil)
+	p, err := pace.New(&pace.Limits{}, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -130,7 +130,7 @@ func ExampleTurn_Answer() {
 // A crawl keeps to two requests a second for each registrable domain, whatever its hosts,
 // and to 50 requests at once in all. One host has limits of its own.
 func ExampleScope() {
-	p, err := pace.New(*pace.Default(), nil)
+	p, err := pace.New(pace.Default(), nil)
 	if err != nil {
 		panic(err)
 	}

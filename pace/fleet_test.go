@@ -126,7 +126,7 @@ func fleet(t *testing.T, n int, l pace.Limits, o pace.Options) (all []process) {
 	for range n {
 		w := &way{Store: store, calls: map[string]int{}}
 		o.Shared = w
-		p, err := pace.New(l, &o)
+		p, err := pace.New(&l, &o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -626,7 +626,7 @@ func TestFleetOfABadStore(t *testing.T) {
 	} {
 		t.Run("6.1/"+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p, err := pace.New(pace.Limits{Gap: time.Second, Parallel: 1}, &pace.Options{Shared: bad{answer}})
+				p, err := pace.New(&pace.Limits{Gap: time.Second, Parallel: 1}, &pace.Options{Shared: bad{answer}})
 				if err != nil {
 					t.Fatal(err)
 				}

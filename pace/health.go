@@ -19,6 +19,16 @@ const (
 	Overloaded               // the host wants fewer requests: a pause begins
 )
 
+var healthNames = [...]string{"neutral", "healthy", "failing", "overloaded"}
+
+// String returns the name of h in lower case.
+func (h Health) String() string {
+	if int(h) < len(healthNames) {
+		return healthNames[h]
+	}
+	return fmt.Sprintf("health(%d)", uint8(h))
+}
+
 // health returns what the status of an answer says of the host: what Limits.Statuses says,
 // or else the list of package status. A 403 is Neutral, since a guard may turn the crawler away.
 func (l *Limits) health(code int) Health {
@@ -136,7 +146,7 @@ func (h *host) trouble(now instant) string {
 	next := "fewer requests at once until one succeeds"
 	switch since := b.probing(); {
 	case since > never:
-		next = "one request tries again since " + clockTime(since-now)
+		next = "one request has been testing the host since " + clockTime(since-now)
 	case b.open:
 		next = "one request tries again at " + clockTime(h.pause.until-now)
 	}

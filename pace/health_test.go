@@ -157,7 +157,7 @@ func TestBreakerRefusal(t *testing.T) {
 		probe := take(t, p, host1, 0)
 		time.Sleep(15 * time.Second)
 		// The probe may end at any time, so this caller waits all of its MaxWait.
-		refused(20*time.Second, "3 failed requests in a row, the last with status 502; one request tries again since 00:00:10Z")
+		refused(20*time.Second, "3 failed requests in a row, the last with status 502; one request has been testing the host since 00:00:10Z")
 		probe.Fail("tls")
 		probe.Done()
 		refused(20*time.Second, "4 failed requests in a row, the last with no complete answer (tls); one request tries again at 00:00:50Z")
@@ -426,7 +426,7 @@ func TestBreakerModel(t *testing.T) {
 }
 
 func ExampleTurn_Fail() {
-	p, err := New(Limits{Failures: 1, MaxWait: time.Second}, nil)
+	p, err := New(&Limits{Failures: 1, MaxWait: time.Second}, nil)
 	if err != nil {
 		panic(err)
 	}

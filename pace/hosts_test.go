@@ -64,7 +64,7 @@ func TestHosts(t *testing.T) {
 			}
 			take(t, p, host1, 0)
 			wait(t, p, 0, 2)
-		}, "[h1: 2 waiting since 0s, 1 in flight, next in 0s, breaker: 3 failed requests in a row, the last with status 502; one request tries again since 00:00:10Z]"},
+		}, "[h1: 2 waiting since 0s, 1 in flight, next in 0s, breaker: 3 failed requests in a row, the last with status 502; one request has been testing the host since 00:00:10Z]"},
 	} {
 		t.Run("6/"+test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -6,7 +6,7 @@
 // A [Pacer] hands out turns. Wait for one before each request, report the answer
 // to the request, and end the turn when the body has been read or closed:
 //
-//	p, err := pace.New(pace.Limits{Gap: time.Second, Parallel: 2}, nil)
+//	p, err := pace.New(&pace.Limits{Gap: time.Second, Parallel: 2}, nil)
 //	...
 //	turn, err := p.Wait(ctx, "https://example.com", crawlDelay)
 //	if err != nil {
@@ -227,18 +227,15 @@ const (
 	maxSpan = time.Duration(1) << 60
 )
 
-// New returns a Pacer for the limits l; nil options are zero Options. The
-// error names a field without a valid value and says what was expected.
-func New(l Limits, o *Options) (*Pacer, error) {
+// New returns a Pacer for a copy of the limits l. Nil limits are Default, and nil options are
+// zero Options. The error names a field without a valid value and says what was expected.
+func New(l *Limits, o *Options) (*Pacer, error) {
+	l = cmp.Or(l, Default())
 	if err := l.check(); err != nil {
 		return nil, err
 	}
-	if o == nil {
-		o = &Options{}
-	}
-	l = l.filled()
 	return &Pacer{
-		limits: l, opts: *o, base: time.Now(), hosts: memory{byName: make(map[string]*host)},
+		limits: l.filled(), opts: *cmp.Or(o, &Options{}), base: time.Now(), hosts: memory{byName: make(map[string]*host)},
 		classes: make(map[className]*class), fleet: newFleet(),
 	}, nil
 }
@@ -272,7 +269,7 @@ func (l Limits) check() error {
 	}
 	for status, h := range l.Statuses {
 		if status < 100 || status > 999 || h > Overloaded {
-			return fmt.Errorf("pace: Limits.Statuses maps %d to %d; want a status and one of Neutral, Healthy, Failing and Overloaded", status, h)
+			return fmt.Errorf("pace: Limits.Statuses maps %d to %v; want a status and one of Neutral, Healthy, Failing and Overloaded", status, h)
 		}
 	}
 	return nil

@@ -33,12 +33,12 @@ func TestNew(t *testing.T) {
 		{"rest_max", Limits{RestMax: -1}, "pace: Limits.RestMax is -1ns; want a positive duration, or 0 for 15m"},
 		{"rest_over_rest_max", Limits{Rest: time.Hour}, "pace: Limits.Rest is 1h0m0s; want at most RestMax, 15m0s"},
 		{"statuses", Limits{Statuses: map[int]Health{403: Overloaded, 200: Neutral}}, ""},
-		{"statuses_without_meaning", Limits{Statuses: map[int]Health{403: 4}}, "pace: Limits.Statuses maps 403 to 4; want a status and one of Neutral, Healthy, Failing and Overloaded"},
-		{"statuses_of_no_answer", Limits{Statuses: map[int]Health{0: Failing}}, "pace: Limits.Statuses maps 0 to 2; want a status and one of Neutral, Healthy, Failing and Overloaded"},
+		{"statuses_without_meaning", Limits{Statuses: map[int]Health{403: 4}}, "pace: Limits.Statuses maps 403 to health(4); want a status and one of Neutral, Healthy, Failing and Overloaded"},
+		{"statuses_of_no_answer", Limits{Statuses: map[int]Health{0: Failing}}, "pace: Limits.Statuses maps 0 to failing; want a status and one of Neutral, Healthy, Failing and Overloaded"},
 		{"off_and_statuses", Limits{Off: true, Statuses: map[int]Health{403: Failing}}, "pace: Limits.Off is set together with other fields; want every other field zero"},
 	} {
 		t.Run("house/"+test.name, func(t *testing.T) {
-			p, err := New(test.limits, nil)
+			p, err := New(&test.limits, nil)
 			got := ""
 			if err != nil {
 				got = err.Error()

@@ -23,7 +23,7 @@ const (
 // pacer returns a Pacer for l, which must be valid.
 func pacer(t *testing.T, l Limits, o *Options) *Pacer {
 	t.Helper()
-	p, err := New(l, o)
+	p, err := New(&l, o)
 	if err != nil {
 		t.Fatalf("New(%+v) = %v; want a Pacer", l, err)
 	}
