@@ -1,6 +1,7 @@
 package fetcher
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -17,7 +18,13 @@ import (
 // 2.4.
 
 // ErrURL is in the chain of every error about a URL that no robots.txt governs.
-var ErrURL = origin.ErrURL
+var ErrURL = errors.New("want an absolute http or https URL with a host")
+
+// A urlError says what is wrong with a URL. It is ErrURL.
+type urlError struct{ why error }
+
+func (e *urlError) Error() string        { return "fetcher: " + e.why.Error() }
+func (e *urlError) Is(target error) bool { return target == ErrURL }
 
 // Authority returns the scheme and authority whose robots.txt governs target, as
 // in "https://example.com" or "http://[2001:db8::1]:8080" (RFC 9309, section
@@ -28,7 +35,7 @@ var ErrURL = origin.ErrURL
 func Authority(target *url.URL) (string, error) {
 	key, err := origin.Of(target)
 	if err != nil {
-		return "", fmt.Errorf("fetcher: %w", err)
+		return "", &urlError{err}
 	}
 	return key, nil
 }

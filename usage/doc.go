@@ -10,7 +10,8 @@
 //
 // With package fetcher, Transport.Usage does this for a response.
 //
-// The package is experimental: most texts that it follows are drafts and will change.
+// The package is experimental: most texts that it follows are drafts and will change. It is
+// not part of the promise of 1.0: its exported names and its results may change in any release.
 // It reports, and nothing in Polite enforces what it reports. What a crawler does with a
 // preference is for its operator to decide.
 //

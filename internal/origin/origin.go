@@ -16,8 +16,8 @@ import (
 	"github.com/rfc9309/polite/internal/clean"
 )
 
-// ErrURL is in the chain of every error about a URL that has no robots.txt.
-var ErrURL = errors.New("want an absolute http or https URL with a host")
+// errURL is in the chain of every error of Of.
+var errURL = errors.New("want an absolute http or https URL with a host")
 
 const (
 	maxHost = 255 // longest host name in ASCII, in bytes
@@ -31,12 +31,10 @@ const (
 // An opaque URL is read as net/http writes it in a request. If the opaque part
 // begins with "//", it has an authority, which servers prefer to the Host field
 // (RFC 9112, section 3.2.2).
-//
-// An error has ErrURL in its chain.
 func Of(u *url.URL) (string, error) {
 	switch {
 	case u == nil:
-		return "", fmt.Errorf("no URL; %w", ErrURL)
+		return "", fmt.Errorf("no URL; %w", errURL)
 	case isPlain(u):
 		return u.Scheme + "://" + u.Host, nil
 	}
@@ -54,18 +52,18 @@ func canonical(u *url.URL) (string, error) {
 	case strings.HasPrefix(u.Opaque, "//"):
 		written, err := url.Parse(scheme + ":" + u.Opaque)
 		if err != nil {
-			return "", ErrURL
+			return "", errURL
 		}
 		authority = written
 	case u.Opaque != "" && u.Opaque[0] != '/':
-		return "", ErrURL
+		return "", errURL
 	}
 	if DefaultPort(scheme) == 0 || u.Host == "" { // net/http needs u.Host for an opaque URL, too
-		return "", ErrURL
+		return "", errURL
 	}
 	host, err := Host(authority.Hostname())
 	if err != nil {
-		return "", fmt.Errorf("%w; %w", err, ErrURL)
+		return "", fmt.Errorf("%w; %w", err, errURL)
 	}
 	o, port := scheme+"://"+host, authority.Port()
 	if port == "" {
@@ -73,7 +71,7 @@ func canonical(u *url.URL) (string, error) {
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || n == 0 {
-		return "", fmt.Errorf("the port is not between 1 and 65535; %w", ErrURL)
+		return "", fmt.Errorf("the port is not between 1 and 65535; %w", errURL)
 	}
 	if n == DefaultPort(scheme) {
 		return o, nil

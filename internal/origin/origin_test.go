@@ -143,8 +143,8 @@ func checkKey(t *testing.T, u *url.URL, want string) {
 	got, err := Of(u)
 	if err != nil {
 		got = ""
-		if !errors.Is(err, ErrURL) {
-			t.Errorf("%v: got error %v, want one that is ErrURL", u, err)
+		if !errors.Is(err, errURL) {
+			t.Errorf("%v: got error %v, want one that is errURL", u, err)
 		}
 	}
 	if got != want {
@@ -193,8 +193,8 @@ func FuzzKey(f *testing.F) {
 		u := &url.URL{Scheme: scheme, Host: host, Path: "/a"}
 		key, err := Of(u)
 		if err != nil {
-			if !errors.Is(err, ErrURL) || len(err.Error()) > 2500 {
-				t.Fatalf("%q, %q: error %q, want a short one that is ErrURL", scheme, host, err)
+			if !errors.Is(err, errURL) || len(err.Error()) > 2500 {
+				t.Fatalf("%q, %q: error %q, want a short one that is errURL", scheme, host, err)
 			}
 			return
 		}
