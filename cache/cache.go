@@ -77,5 +77,15 @@ type Leaser interface {
 	Lease(ctx context.Context, key string, ttl time.Duration) (release func(), err error)
 }
 
+// A Swapper is a Store that replaces a value only if it is still the one that the caller has read. Write one if
+// several processes share the store. In any other shared store, a slow Put of one process can replace a newer
+// record of another, which is then in force in its own process only.
+type Swapper interface {
+	// Swap is Put if the value under key is still old, in one atomic step, and reports whether it was. A nil old
+	// stands for no value, which is not the same as an empty value. A keep of zero or less deletes the value.
+	// If the value is not old, Swap changes nothing and returns no error.
+	Swap(ctx context.Context, key string, old, value []byte, keep time.Duration) (swapped bool, err error)
+}
+
 // ErrHeld is the error of Lease while another holder has the lease.
 var ErrHeld = errors.New("cache: lease is held by another")

@@ -25,14 +25,6 @@ const (
 	maxSwaps = 4
 )
 
-// A swapper is a store that replaces a value only if it is still the one that
-// was read: cache/redis is one. A nil old stands for no value, a keep of zero for
-// no new one. In any other store, a Put that takes effect after storeTime, or that another
-// process makes, can replace a newer record. That record is then in force in this process only.
-type swapper interface {
-	Swap(ctx context.Context, key string, old, value []byte, keep time.Duration) (swapped bool, err error)
-}
-
 // storage keeps records beyond this process. Whatever the store does, a call of it
 // takes no longer than storeTime, and its failure is a miss that is reported. A record that
 // the store did not take is in force in this process only, until the next fetch is saved.
@@ -141,7 +133,7 @@ func (s *storage) replace(f *flight, rec *policy.Record) (done bool, err error) 
 	if bytes.Equal(value, f.stored) {
 		return true, nil
 	}
-	w, swaps := s.store.(swapper)
+	w, swaps := s.store.(cache.Swapper)
 	if !swaps {
 		if current, err := s.get(f.key); err != nil || !bytes.Equal(current, f.stored) {
 			return false, err

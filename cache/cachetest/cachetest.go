@@ -12,7 +12,8 @@
 //	}
 //
 // Each failure is a sentence that says which promise the store broke. If the store is also a [cache.Leaser], its
-// leases are tested too, except that no process is killed: write such a test for your own store. The tests use the
+// leases are tested too, except that no process is killed: write such a test for your own store. The Swap of a
+// [cache.Swapper] is tested as well. The tests use the
 // clock of the store, so the promises about time take some tenths of a second of real time.
 package cachetest
 
@@ -62,11 +63,16 @@ func Run(t *testing.T, open func(t *testing.T) cache.Store) {
 		{"lease", lease},
 		{"lease_lasts", leaseLasts},
 		{"lease_race", leaseRace},
+		{"swap", swap},
+		{"swap_race", swapRace},
 	} {
 		t.Run(promise.name, func(t *testing.T) {
 			store := open(t)
 			if _, ok := store.(cache.Leaser); !ok && strings.HasPrefix(promise.name, "lease") {
 				t.Skip("the store is not a cache.Leaser")
+			}
+			if _, ok := store.(cache.Swapper); !ok && strings.HasPrefix(promise.name, "swap") {
+				t.Skip("the store is not a cache.Swapper")
 			}
 			promise.test(t, store)
 		})
@@ -389,5 +395,68 @@ func leaseRace(t *testing.T, s cache.Store) {
 	wg.Wait()
 	if granted.Load() == 0 {
 		t.Error("nobody got the lease: if several ask for a free lease, one gets it")
+	}
+}
+
+func swap(t *testing.T, s cache.Store) {
+	do := func(old, value []byte, keep time.Duration, want bool, why string) {
+		t.Helper()
+		got, err := s.(cache.Swapper).Swap(t.Context(), key, old, value, keep)
+		if err != nil || got != want {
+			t.Errorf("Swap(%q, %q, %v): %v, %v, want %v: %s", old, value, keep, got, err, want, why)
+		}
+	}
+	first, second := []byte("first"), []byte("second")
+	do(first, second, long, false, "there is no value")
+	mustMiss(t, s, key, "a Swap that reports false changes nothing")
+	do(nil, first, long, true, "a nil old stands for no value")
+	mustGet(t, s, key, first, "a Swap that reports true has put its value")
+	do(nil, second, long, false, "a nil old stands for no value, and there is one")
+	do([]byte("fir"), second, long, false, "values are compared as a whole")
+	do(second, second, 0, false, "the value is not old, so it is not deleted")
+	mustGet(t, s, key, first, "a Swap that reports false changes nothing")
+	do(first, second, long, true, "the value is still old")
+	do(second, []byte{}, long, true, "a value may be empty")
+	do(nil, first, long, false, "an empty value is a value")
+	do([]byte{}, first, long, true, "an empty old stands for an empty value")
+	do(first, second, 0, true, "the value is still old")
+	mustMiss(t, s, key, "a keep of zero deletes the value")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if swapped, err := s.(cache.Swapper).Swap(ctx, key, nil, first, long); swapped || !errors.Is(err, context.Canceled) {
+		t.Errorf("Swap with a context that has ended: %v, %v, want false and context.Canceled", swapped, err)
+	}
+	mustMiss(t, s, key, "a call whose context has ended puts nothing")
+}
+
+func swapRace(t *testing.T, s cache.Store) {
+	mustPut(t, s, key, nil, long)
+	var swapped atomic.Int32
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 20 {
+				old, err := s.Get(t.Context(), key)
+				if err != nil {
+					t.Errorf("Get: %v, want the value", err)
+					return
+				}
+				old = append([]byte{}, old...) // not nil, which stands for no value
+				ok, err := s.(cache.Swapper).Swap(t.Context(), key, old, append(old, '.'), long)
+				if err != nil {
+					t.Errorf("Swap: %v, want true or false", err)
+				}
+				if ok {
+					swapped.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	want := bytes.Repeat([]byte{'.'}, int(swapped.Load()))
+	mustGet(t, s, key, want, "Swap is one atomic step: each that reports true has replaced the value that it names")
+	if len(want) == 0 {
+		t.Error("no Swap reports true: if several replace one value, one of them does")
 	}
 }

@@ -24,6 +24,8 @@ type model struct {
 	mu     sync.Mutex
 	values map[string]kept
 	leases map[string]lease
+
+	swaps sync.Mutex
 }
 
 type kept struct {
@@ -145,6 +147,31 @@ func (m *model) Lease(ctx context.Context, key string, ttl time.Duration) (func(
 	}, nil
 }
 
+func (m *model) Swap(ctx context.Context, key string, old, value []byte, keep time.Duration) (bool, error) {
+	if m.breaks != "swaps in two steps" {
+		m.swaps.Lock()
+		defer m.swaps.Unlock()
+	}
+	now, err := m.Get(ctx, key)
+	absent := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !absent {
+		return false, err
+	}
+	if m.breaks == "swaps in two steps" {
+		<-time.After(time.Millisecond)
+	}
+	switch {
+	case m.breaks == "swaps any value":
+	case m.breaks == "swaps in an empty value for none" && len(now) == 0 && len(old) == 0:
+	case absent != (old == nil), !bytes.Equal(now, old):
+		return false, nil
+	}
+	if keep <= 0 && m.breaks != "deletes nothing by Swap" {
+		return true, m.Delete(ctx, key)
+	}
+	return true, m.Put(ctx, key, value, max(keep, time.Hour))
+}
+
 // breaches are the promises that a model can break, each with the test that must notice it.
 var breaches = []struct{ breaks, test string }{
 	{"has its own absence", "absent"},
@@ -167,6 +194,10 @@ var breaches = []struct{ breaks, test string }{
 	{"releases another's lease", "lease"},
 	{"deletes leases", "lease"},
 	{"does not renew leases", "lease_lasts"},
+	{"swaps any value", "swap"},
+	{"swaps in an empty value for none", "swap"},
+	{"deletes nothing by Swap", "swap"},
+	{"swaps in two steps", "swap_race"},
 }
 
 func TestModelKeepsThePromises(t *testing.T) {

@@ -275,53 +275,6 @@ func TestForeignLeaseEnds(t *testing.T) {
 	}
 }
 
-// Swap puts and deletes only what is known.
-func TestSwap(t *testing.T) {
-	srv := start(t)
-	s := opened(t, srv.url(), slow)
-	type state struct {
-		value string
-		none  bool
-	}
-	for _, row := range []struct {
-		name  string
-		there []byte // nil: nothing
-		old   []byte
-		keep  time.Duration
-		want  bool
-		after state
-	}{
-		{"absent", nil, nil, time.Hour, true, state{value: "new"}},
-		{"absent_not_expected", nil, []byte("old"), time.Hour, false, state{none: true}},
-		{"equal", []byte("old"), []byte("old"), time.Hour, true, state{value: "new"}},
-		{"empty", []byte(""), []byte(""), time.Hour, true, state{value: "new"}},
-		{"another", []byte("odd"), []byte("old"), time.Hour, false, state{value: "odd"}},
-		{"longer", []byte("older"), []byte("old"), time.Hour, false, state{value: "older"}},
-		{"present_not_expected", []byte("old"), nil, time.Hour, false, state{value: "old"}},
-		{"empty_not_expected", []byte(""), nil, time.Hour, false, state{value: ""}},
-		{"deletes", []byte("old"), []byte("old"), 0, true, state{none: true}},
-		{"deletes_nothing_else", []byte("odd"), []byte("old"), 0, false, state{value: "odd"}},
-	} {
-		t.Run("house/"+row.name, func(t *testing.T) {
-			srv.do("FLUSHALL")
-			if row.there != nil {
-				if err := s.Put(t.Context(), "k", row.there, time.Hour); err != nil {
-					t.Fatal(err)
-				}
-			}
-			got, err := s.Swap(t.Context(), "k", row.old, []byte("new"), row.keep)
-			value, missing := s.Get(t.Context(), "k")
-			after := state{string(value), errors.Is(missing, fs.ErrNotExist)}
-			if err != nil || got != row.want || after != row.after {
-				t.Errorf("Swap from %q = %v, %v, then %+v; want %v, then %+v", row.old, got, err, after, row.want, row.after)
-			}
-			if left := srv.do("PTTL", "polite:1:copy:k"); !after.none && (left == "-1" || left == "-2") {
-				t.Errorf("time to live %s, want one", left)
-			}
-		})
-	}
-}
-
 func TestEveryKeyHasATimeToLive(t *testing.T) {
 	srv := start(t)
 	s := opened(t, srv.url(), &Options{Timeout: 10 * time.Second, Prefix: "fleet"})

@@ -181,8 +181,7 @@ end
 return 1
 `)
 
-// Swap is Put if the value under key is still old, in one atomic step, and reports whether it was. A nil old
-// means that there is none; a keep of zero or less deletes the value.
+// Swap implements [cache.Swapper].
 func (s *Store) Swap(ctx context.Context, key string, old, value []byte, keep time.Duration) (swapped bool, err error) {
 	expected, ttl := "", "0"
 	if old != nil {
