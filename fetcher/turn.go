@@ -27,7 +27,7 @@ func (e *engine) newPacer() (*pace.Pacer, error) {
 
 // firstTurn waits for the host's turn to request robots.txt, as long as Limits.MaxWait
 // permits. The wait is not part of Options.Timeout: a host that wants a minute between
-// requests is not down. A caller need not wait as long; see turnInTime.
+// requests is not down. A caller may give up earlier; see turnInTime.
 func (e *engine) firstTurn(f *flight) (turn pace.Turn, err error) {
 	f.hasTurn.Store(false)
 	turn, err = e.pacer.Wait(context.Background(), f.key, 0, e.opts.Scopes(&f.url)...)

@@ -110,9 +110,9 @@ func (b *breaker) answerBegan(f *flight) {
 // troubled reports whether the next failure may begin a rest.
 func (b *breaker) troubled() bool { return b != nil && (b.open || b.failures > 0) }
 
-// crowded reports whether the requests without an answer are all that the breaker
-// permits: one probe, or as many as are left to fail before it opens.
-func (b *breaker) crowded(unanswered, failures int) bool {
+// atLimit reports whether the requests without an answer are all that the breaker
+// permits: one probe, or as many as may still fail before it opens.
+func (b *breaker) atLimit(unanswered, failures int) bool {
 	switch {
 	case b == nil:
 		return false

@@ -111,7 +111,7 @@ func (h *host) obstacleTo(number uint64, gap time.Duration, now instant) obstacl
 	}
 	older := h.oldest()
 	switch {
-	case h.breaker.crowded(h.starts.unanswered, h.limits.Failures):
+	case h.breaker.atLimit(h.starts.unanswered, h.limits.Failures):
 		return obstacle{h, ReasonBreaker, now}
 	case h.starts.flying >= h.places():
 		return obstacle{h, ReasonParallel, now}

@@ -27,7 +27,7 @@ import (
 // scopes, in the order in which the caller gave them, and waits in the line of the first
 // scope without room. Lines are ordered by number. When that scope has room for it, the
 // request looks at all of them once more: it starts, or moves to the line of another scope.
-// Those behind it do not wait for that.
+// The requests behind it do not wait for its other scopes.
 //
 // So a request with two busy scopes could lose for ever: whenever one has room, a
 // younger request has just taken the other. A request that has lost once in this way

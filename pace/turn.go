@@ -155,7 +155,7 @@ func (t Turn) Done() {
 	}
 	p.stats.InFlight--
 	h.starts.flying--
-	p.findRoom(h.line.first()) // if it needs a scope without room, it is in line there before that has room
+	p.findRoom(h.line.first()) // so that it is queued at a full scope before that scope wakes its first waiter
 	for _, s := range f.places {
 		if s != h {
 			s.starts.flying--
