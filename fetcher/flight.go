@@ -122,7 +122,7 @@ func (e *engine) findOrFetch(f *flight) (*policy.Record, error) {
 // record before any waiter gets it. If the record is due at once, since the server refused
 // the validators or confirmed another file, fetchFile fetches once more. Then it saves the
 // record, and returns the record in force, which is another one if the store has a newer
-// record. An error says why a request was not made, which teaches nothing: its turn would
+// record. An error says that no request was made, so nothing was learnt: the turn would
 // come too late, or Options.PageEgress refuses the address.
 func (e *engine) fetchFile(f *flight, rec *policy.Record) (*policy.Record, error) {
 	f.fetched = true

@@ -21,7 +21,7 @@ import (
 // turn how it went.
 
 // sendPage reports the decision on a request that may go out, and makes the request in its
-// turn. Under Options.PageEgress the decision is known only when the address is.
+// turn. Under Options.PageEgress the address decides, so the decision is reported after the dial.
 func (t *Transport) sendPage(req *http.Request, v *visit, turn pace.Turn, d *policy.Decision) (*http.Response, error) {
 	ctx := req.Context()
 	if !t.engine.opts.PageEgress {
