@@ -10,14 +10,20 @@ import (
 
 // This file checks what a group means for the crawlers that it names.
 
-// checkGroups looks for crawlers that may fetch everything because their own group has no
+// checkGroups looks for a group * that closes the whole site, and for crawlers that may fetch everything because their own group has no
 // rule. A group with an empty rule, such as "Disallow:", says so and is left alone. rules has
 // the lines of the rules that can match something.
 func (r *reading) checkGroups(rules map[int]bool) {
-	others, closed := 0, false
+	others, closed, allows, whole := 0, false, false, 0
 	for rule := range r.file.Group("*").Rules() {
 		others++
-		closed = closed || !rule.Allow
+		closed, allows = closed || !rule.Allow, allows || rule.Allow
+		if rule.Pattern == "/" && !rule.Allow && whole == 0 {
+			whole = rule.Line
+		}
+	}
+	if whole > 0 && !allows {
+		r.add(whole, "closes-site", "closes the whole site to all crawlers that are not named")
 	}
 	if !closed {
 		return // the crawlers that are not named may fetch everything, too

@@ -61,6 +61,7 @@ var checks = []check{
 	{"no-crawler", Error, "The user-agent line names no crawler."},
 	{"no-group", Error, "The record stands before the first user-agent line."},
 	{"no-record", Error, "The line is no record."},
+	{"not-text", Error, "The file is an HTML page, compressed or binary, or UTF-16."},
 	{"past-limit", Error, "Crawlers do not read the end of a long file or line."},
 	{"relative-sitemap", Error, "A sitemap is a full URL."},
 	{"user-agent", Error, "The user-agent line names another crawler than it seems to name."},
@@ -72,6 +73,7 @@ var checks = []check{
 	{"open-group", Warning, "A crawler obeys its own group alone. A group without rules allows everything."},
 	{"profiles-differ", Warning, "The profiles decide differently."},
 	{"unknown-record", Warning, "The record is unknown."},
+	{"closes-site", Note, "The group * closes the whole site."},
 	{"empty-rule", Note, "A rule without a pattern matches nothing."},
 	{"extension", Note, "The record is no part of RFC 9309. Some crawlers read it."},
 	{"foreign-sitemap", Note, "The sitemap is on another site."},
@@ -99,8 +101,13 @@ type Options struct {
 
 // Run checks a text and returns the remarks in the order of the lines. If there are several
 // profiles, a remark says which of them it is about, and remarks are added where they decide
-// differently.
+// differently. A file that is no text gets one remark.
 func Run(text []byte, o *Options) []Remark {
+	if kind := notText(string(text)); kind != "" {
+		line := strings.TrimLeft(string(text[:min(len(text), 1<<10)]), mark)
+		line, _, _ = strings.Cut(line, "\n")
+		return []Remark{newRemark(1, line, "not-text", kind)}
+	}
 	type key struct {
 		line          int
 		check, remark string
