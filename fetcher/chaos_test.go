@@ -22,11 +22,12 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// A gate is a base that counts how many requests for one robots.txt are under way.
+// A gate is a base that knows which requests for a robots.txt are under way. One whose context
+// has ended is not, although the base may not have returned yet.
 type gate struct {
 	http.RoundTripper
 	mu      sync.Mutex
-	flying  map[string]int
+	flying  map[*http.Request]bool
 	crowded []string // hosts with two requests for it at once
 }
 
@@ -34,18 +35,26 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Path != "/robots.txt" {
 		return g.RoundTripper.RoundTrip(r)
 	}
-	g.add(r.URL.Host, 1)
-	defer g.add(r.URL.Host, -1)
+	g.begin(r)
+	defer g.end(r)
 	return g.RoundTripper.RoundTrip(r)
 }
 
-func (g *gate) add(host string, n int) {
+func (g *gate) begin(r *http.Request) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.flying[host] += n
-	if g.flying[host] > 1 {
-		g.crowded = append(g.crowded, host)
+	for other := range g.flying {
+		if other.URL.Host == r.URL.Host && other.Context().Err() == nil {
+			g.crowded = append(g.crowded, r.URL.Host)
+		}
 	}
+	g.flying[r] = true
+}
+
+func (g *gate) end(r *http.Request) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.flying, r)
 }
 
 // chaos has calls of a Transport that may happen at any time. Each reports what was
@@ -129,7 +138,7 @@ func TestEverythingAtOnce(t *testing.T) {
 					web.Site(fmt.Sprintf("http://s%d.test", i)).Path("/*", httptest.Text("page")).Robots(answersOf(i)...)
 				}
 				web.Site("http://hub.test").Path("/r", text)
-				base := &gate{RoundTripper: web.Transport(), flying: map[string]int{}}
+				base := &gate{RoundTripper: web.Transport(), flying: map[*http.Request]bool{}}
 				var decided atomic.Int32
 				tr := newTransport(t, &fetcher.Options{
 					Base: base, Store: cache.NewMemory(1 << 16), MaxBytes: 1 << 16, Pace: limits,

@@ -37,7 +37,7 @@ type crowd struct {
 
 var crowds = []crowd{
 	{"distinct", 1600, 1, false, false},            // what any token can be answered from
-	{"distinct_tagged_asked", 2280, 1, true, true}, // with rules that are sorted where there are many
+	{"distinct_tagged_asked", 2380, 1, true, true}, // with rules that are sorted where there are many
 	{"repeated_tagged_asked", 250, 1000, true, true},
 }
 

@@ -620,6 +620,10 @@ func (s *fleetStore) Lease(ctx context.Context, key, process string, life time.D
 	return s.Memory.Lease(ctx, key, process, life)
 }
 
+// Count knows of one process, so that the share of the limits does not depend on which call
+// is answered first.
+func (s *fleetStore) Count(context.Context, string, time.Duration) (int, error) { return 1, nil }
+
 // A Transport shares hosts by the store of its options. Without the store it keeps its limits, and
 // reports that.
 func TestPaceOfAFleet(t *testing.T) {
