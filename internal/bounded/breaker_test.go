@@ -93,6 +93,8 @@ func TestStart(t *testing.T) {
 				mu.Unlock()
 				Start(&b, time.Second, func(context.Context) (int, error) { return 8, nil }, done)
 				time.Sleep(2 * time.Hour) // the goroutine left behind ends
+				mu.Lock()
+				defer mu.Unlock()
 				if hung := strings.Contains(tt.want, "1s"); strings.HasPrefix(got, "8") == hung {
 					t.Errorf("then got %q; want a second call: %t", got, !hung)
 				}
