@@ -44,38 +44,37 @@ const maxSpan = 36 * 365 * 24 * time.Hour
 
 // Lease implements [pace.Store].
 func (s pacing) Lease(ctx context.Context, key, process string, life time.Duration) (pace.Lease, error) {
-	return s.call(ctx, "lease", key, process, life, pace.State{}, false)
+	return readLease(s.call(ctx, "lease", key, process, life, nil, false))
 }
 
 // Keep implements [pace.Store].
 func (s pacing) Keep(ctx context.Context, key, process string, life time.Duration, state pace.State, tell bool) (pace.Lease, error) {
-	return s.call(ctx, "keep", key, process, life, state, tell)
+	return readLease(s.call(ctx, "keep", key, process, life, &state, tell))
 }
 
 // Return implements [pace.Store].
 func (s pacing) Return(ctx context.Context, key, process string, state pace.State) error {
-	_, err := s.call(ctx, "return", key, process, 0, state, false)
+	_, err := s.call(ctx, "return", key, process, 0, &state, false)
 	return err
 }
 
-// call runs the script, which is one atomic step by the server's clock.
-func (s pacing) call(ctx context.Context, call, key, process string, life time.Duration, state pace.State, tell bool) (pace.Lease, error) {
-	text, err := json.Marshal(saved{State: state, Cause: []byte(state.Cause)})
-	if err != nil {
-		return pace.Lease{}, err
+// call runs the script, which is one atomic step by the server's clock. A nil state is not saved.
+func (s pacing) call(ctx context.Context, call, key, process string, life time.Duration, state *pace.State, tell bool) ([]rueidis.RedisMessage, error) {
+	text, keep, told := "", "0", "0"
+	if state != nil {
+		b, err := json.Marshal(saved{State: *state, Cause: []byte(state.Cause)})
+		if err != nil {
+			return nil, err
+		}
+		text, keep = string(b), micros(state.Keep)
 	}
-	told := "0"
 	if tell {
 		told = "1"
 	}
-	answer, err := do(ctx, s.link, func(ctx context.Context, c rueidis.Client) ([]rueidis.RedisMessage, error) {
-		args := []string{call, process, micros(life), string(text), micros(state.Keep), told, s.channel(""), key}
+	return do(ctx, s.link, func(ctx context.Context, c rueidis.Client) ([]rueidis.RedisMessage, error) {
+		args := []string{call, process, micros(life), text, keep, told, s.channel(""), key}
 		return leaseScript.Exec(ctx, c, []string{s.name("host", key)}, args).ToArray()
 	})
-	if err != nil {
-		return pace.Lease{}, err
-	}
-	return readLease(answer)
 }
 
 // saved is a State as it is written. Its Cause may be any bytes.
@@ -85,7 +84,10 @@ type saved struct {
 }
 
 // readLease reads what the script returns.
-func readLease(answer []rueidis.RedisMessage) (l pace.Lease, err error) {
+func readLease(answer []rueidis.RedisMessage, err error) (pace.Lease, error) {
+	if err != nil {
+		return pace.Lease{}, err
+	}
 	var n [6]int64
 	for i := range n {
 		if n[i], err = answer[i].AsInt64(); err != nil {
