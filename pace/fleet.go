@@ -20,6 +20,7 @@ const (
 	callTime   = time.Second      // a call of the store takes no longer
 	countEvery = time.Second      // a busy process registers this often
 	countLife  = 30 * time.Second // a process that makes no requests stays registered for this long
+	maxMembers = 1_000_000        // a store that counts more processes is wrong
 )
 
 // A fleet is what a process knows of the shared store and of itself in it.
@@ -166,7 +167,7 @@ func (p *Pacer) register(now instant) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if err == nil {
-			p.fleet.members = max(n, 1)
+			p.fleet.members = min(max(n, 1), maxMembers)
 		}
 	})
 }
@@ -231,7 +232,7 @@ func (h *host) learn(a Lease, now instant) {
 	newer := s != State{} && saved >= h.starts.last
 	until := saved + span(s.Pause, max(l.Pause, l.RestMax))
 	if newer {
-		h.starts.delay, h.starts.took = span(s.Delay, maxSpan), span(s.Took, time.Hour)
+		h.starts.delay, h.starts.took = l.Obeyed(s.Delay), span(s.Took, time.Hour)
 		h.pause.level = span(s.Level, l.Pause)
 		h.line.updateGaps()
 	}

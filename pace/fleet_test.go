@@ -623,10 +623,13 @@ func TestFleetOfABadStore(t *testing.T) {
 			const d = 1<<63 - 1
 			return pace.Lease{Granted: true, Age: d, Lost: d, State: pace.State{SinceStart: d, Delay: d, Pause: d, Level: d, Failures: 1 << 62, Rest: d, Took: d, Keep: d, Why: "no such reason"}}, nil
 		},
+		"delay_of_292_years": func() (pace.Lease, error) {
+			return pace.Lease{Granted: true, State: pace.State{SinceStart: 1, Delay: 1<<63 - 1}}, nil
+		},
 	} {
 		t.Run("6.1/"+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p, err := pace.New(&pace.Limits{Gap: time.Second, Parallel: 1}, &pace.Options{Shared: bad{answer}})
+				p, err := pace.New(&pace.Limits{Gap: time.Second, Parallel: 1, DelayCap: time.Second}, &pace.Options{Shared: bad{answer}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -672,6 +675,56 @@ func (b bad) Notify(string, func(string)) func() { b.answer(); return nil }
 func (b bad) Count(context.Context, string, time.Duration) (int, error) {
 	_, err := b.answer()
 	return -1, err
+}
+
+// A crowd is a store that fails, and counts more processes than there can be.
+type crowd struct{ bad }
+
+func (crowd) Count(context.Context, string, time.Duration) (int, error) { return 1 << 62, nil }
+
+// However many processes divide a limit, each keeps its part of it.
+func TestFleetOfACrowd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, err := pace.New(&pace.Limits{Gap: time.Second}, &pace.Options{Shared: crowd{bad{func() (pace.Lease, error) { return pace.Lease{}, errDown }}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		turns := 0
+		for range 10 {
+			if turn, err := p.Wait(ctx, host, 0); err == nil {
+				turns++
+				turn.Done()
+			}
+		}
+		if turns > 1 {
+			t.Errorf("6.1/crowd: %d turns in a minute, want at most one", turns)
+		}
+		stop()
+		time.Sleep(2 * time.Hour)
+	})
+}
+
+// A store that grants leases and keeps none is not called in a loop, even with news to tell.
+func TestFleetOfAStoreThatKeepsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := fleet(t, 1, pace.Limits{}, pace.Options{})[0]
+		p.way.Store, p.way.there = keepsNothing{p.way.Store}, ms
+		turn := p.turn(t, 0)
+		turn.Answer(429, http.Header{"Retry-After": {"60"}})
+		time.Sleep(10 * time.Second)
+		turn.Done()
+		if calls := p.way.count(); calls > 20 {
+			t.Errorf("6.1/keeps_nothing: %d calls in ten seconds, want at most 20", calls)
+		}
+	})
+}
+
+type keepsNothing struct{ pace.Store }
+
+func (keepsNothing) Keep(context.Context, string, string, time.Duration, pace.State, bool) (pace.Lease, error) {
+	return pace.Lease{}, nil
 }
 
 // A wait that is known to end too late is refused at once, and never waits for the store.

@@ -380,8 +380,8 @@ func (p *Pacer) keep(h *host) {
 	p.call(h, func(ctx context.Context) (Lease, error) {
 		return p.opts.Shared.Keep(ctx, h.authority, p.fleet.name, leaseLife, s, tell)
 	}, func(a Lease, asked, now instant) {
-		if !a.Granted {
-			l.phase, l.next = queued, now
+		if !a.Granted { // a store that keeps no lease is not asked again at once each time
+			l.phase, l.next = queued, max(now, l.began+callEvery)
 			return
 		}
 		l.until, l.tell = asked+leaseLife-leaseMargin, l.tell && h.pause.until > saved
