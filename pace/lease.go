@@ -22,8 +22,8 @@ import (
 //	          times in a life, and Return when givesBack says so.
 //
 // All calls are made in the background. While the store does not answer, a holder goes on to
-// the end of its lease, and those in the queue leave the host to it until then, as far as they know
-// when that is. After that each process keeps its share of the limits, and goes on calling.
+// the end of its lease. A process in the queue starts nothing before that moment if an earlier
+// answer has named it. After that each process keeps its share of the limits, and goes on calling.
 
 const (
 	leaseLife = 5 * time.Second

@@ -34,8 +34,8 @@
 // waits longer than its context, and a wait that is known to end too late is refused
 // at once with a [RefusedError].
 //
-// A turn that is never ended keeps its place in [Limits.Parallel] for ever. If Parallel
-// is 1, end a turn before you wait for the next one of the same authority.
+// A turn that is never ended keeps its place in [Limits.Parallel] for ever, and in a fleet it
+// keeps all other processes from the host. If Parallel is 1, end a turn before you wait for the next one of the same authority.
 //
 // # Pauses
 //
