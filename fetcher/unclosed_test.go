@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rfc9309/polite/cache"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/httptest"
 	"github.com/rfc9309/polite/pace"
@@ -143,6 +144,26 @@ func TestUnclosedBodyIsReadLater(t *testing.T) {
 		if n := p.tr.Stats().Pace.InFlight; n != 0 {
 			t.Errorf("4.7/late: %d in flight, want 0", n)
 		}
+	})
+}
+
+// In a fleet the host of a forgotten body goes to the next process, too.
+func TestUnclosedBodiesInAFleet(t *testing.T) {
+	store := &fleetStore{}
+	limits := pace.Limits{Parallel: 1}
+	inPace(t, limits, fetcher.Options{Store: store, Timeout: 10 * time.Second}, func(p *paced) {
+		store.Store = cache.NewMemory(1 << 20)
+		p.web.Site("http://a.test").Robots(open).Path("/*", page)
+		p.open(context.Background(), "http://a.test/1")
+		other := newTransport(t, &fetcher.Options{Base: p.web.Transport(), Store: store, Pace: &limits})
+		began := time.Now()
+		if err := requestPage(other, "http://a.test/2"); err != nil {
+			t.Fatal(err)
+		}
+		if waited := time.Since(began); waited < 9*time.Second || waited > 13*time.Second {
+			t.Errorf("4.7/fleet: the other process waited %v, want about 10s", waited)
+		}
+		other.CloseIdleConnections()
 	})
 }
 
