@@ -118,7 +118,7 @@ func (p *page) timeoutOr(err error) error {
 }
 
 // A page is a request for a page in its turn, and the body of the answer. The end of the body,
-// or Close, ends the turn, and so does the end of the request's context. The page has the copy of
+// or Close, ends the turn, and the end of the request's context ends it, too. The page has the copy of
 // the request that goes out, and reports when that is written.
 type page struct {
 	engine  *engine

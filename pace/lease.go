@@ -380,7 +380,7 @@ func (p *Pacer) keep(h *host) {
 	p.call(h, func(ctx context.Context) (Lease, error) {
 		return p.opts.Shared.Keep(ctx, h.authority, p.fleet.name, leaseLife, s, tell)
 	}, func(a Lease, asked, now instant) {
-		if !a.Granted { // a store that keeps no lease is not asked again at once each time
+		if !a.Granted { // the next call waits, in case the store keeps no lease
 			l.phase, l.next = queued, max(now, l.began+callEvery)
 			return
 		}

@@ -64,8 +64,8 @@ func (j serverJob) work() error {
 	secureWeb.Protocols.SetHTTP1(true)
 	secureWeb.Protocols.SetHTTP2(j.HTTP2)
 	go web.Serve(plain)                   // until the process ends
-	go secureWeb.ServeTLS(secure, "", "") // likewise
-	go s.answer(names)                    // likewise
+	go secureWeb.ServeTLS(secure, "", "") // until the process ends
+	go s.answer(names)                    // until the process ends
 	if err := child.Report(addresses{plain.Addr().String(), secure.Addr().String(), names.LocalAddr().String(), ca}); err != nil {
 		return err
 	}
