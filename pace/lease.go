@@ -38,6 +38,10 @@ const (
 	idleTime  = 2 * time.Second
 	idleGrace = 50 * time.Millisecond
 
+	// unusedPause is how long, at least, a process that has used a lease for nothing leaves it to
+	// the others. Two processes that list scopes in different orders could hand it to and fro.
+	unusedPause = 10 * time.Millisecond
+
 	minQuantum  = time.Second
 	maxQuantum  = 30 * time.Second
 	maxPatience = 10 * time.Second
@@ -261,13 +265,14 @@ func (p *Pacer) tend(h *host) {
 		}
 		at = min(at, again, l.until)
 	case h.needsLease(now):
-		if l.notified || now >= l.next {
+		if l.notified && l.phase == queued || now >= l.next {
 			p.ask(h)
 			return
 		}
 	case l.phase == queued && !l.outage.away:
 		p.giveBack(h)
 		return
+	case l.phase == returned && now < l.next: // keeps the pause
 	default:
 		l.timer.Stop()
 		h.lease = nil
@@ -392,14 +397,16 @@ func (p *Pacer) keep(h *host) {
 // giveBack calls Store.Return for h. Until that ends nobody asks.
 func (p *Pacer) giveBack(h *host) {
 	l, s := h.lease, h.state(p.now())
+	again := time.Duration(0) // how long a request that waits does not ask
 	if l.phase == held && l.first == never {
 		l.patience = min(2*l.patience, max(maxPatience, h.quantum()))
+		again = unusedPause + rand.N(unusedPause)
 	}
 	l.phase = returned
 	p.call(h, func(ctx context.Context) (Lease, error) {
 		return Lease{}, p.opts.Shared.Return(ctx, h.authority, p.fleet.name, s)
 	}, func(Lease, instant, instant) {})
-	l.next = p.now() // a request that waits asks at once
+	l.next = p.now() + again
 }
 
 // expect returns when this process has its turn, by the answer to Lease: the holder may return
