@@ -43,7 +43,7 @@ var (
 // the next fetch and a month later with the reference, and checks all invariants.
 func TestEveryHistory(t *testing.T) {
 	depth := 3
-	if testing.Short() {
+	if testing.Short() || raceDetector { // there is one goroutine, so that a race cannot be
 		depth = 2
 	}
 	for _, name := range names {
