@@ -409,7 +409,10 @@ func (c *crawl) fetched(a policy.Attempt, r *policy.Record) {
 	if err != nil {
 		return
 	}
-	n, _ := hostOf(u.Host)
+	n, other := hostOf(u.Host)
+	if other {
+		return // a redirect led to the other name, whose file this is, too
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if v := c.fetches[n]; v != nil {

@@ -49,7 +49,7 @@ func TestMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := settings{hosts: 2000, days: 7, pages: 5, seed: 3, least: time.Minute, bytes: 512 << 10}
+	s := settings{hosts: 2000, days: 7, pages: 5, seed: 3, least: time.Minute, bytes: 256 << 10}
 	c := replay(t, &world{seed: s.seed, files: files, span: 7 * day}, s)
 	t.Log("\n" + c.table())
 	if all := c.total(); all.causes[dropped] == 0 || all.wrong+all.gaps > 0 || all.bytes > s.bytes+64<<10 {

@@ -26,7 +26,8 @@ type host struct {
 	file    int32  // number of the file in force; -1 without one
 	known   bool   // something was fetched
 	down    bool   // the last fetch failed
-	fails   uint8  // failed fetches in a row
+	fails   uint8  // failed fetches in a row, without the early ones
+	early   uint8  // failed fetches in a row whose short Retry-After counts
 	failed  moment // the first of them
 	next    moment // when the next fetch is due
 	expires moment // when the copy expires
@@ -160,15 +161,20 @@ func (h host) learn(o outcome, next moment) (after host, ok bool) {
 		return after, next == o.done+max(time.Hour, o.least)
 	}
 	if !h.down {
-		after.fails, after.failed = 0, o.done
+		after.fails, after.early, after.failed = 0, 0, o.done
 	}
 	most := time.Hour
 	if o.done-after.failed >= day {
 		most = 6 * time.Hour
 	}
 	step := min(time.Minute<<after.fails, most)
-	least := max(step/2, retryAfter[o.fault], o.least)
 	after.down = true
+	asked := retryAfter[o.fault]
+	if asked > 0 && asked <= step/2 && after.fails+after.early < 3 {
+		after.early++
+		return after, next == o.done+asked
+	}
+	least := max(step/2, asked, o.least)
 	after.fails = min(after.fails+1, 12)
 	return after, next >= o.done+least && next <= o.done+max(step, least)
 }
