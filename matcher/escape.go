@@ -14,7 +14,7 @@ type form uint8
 
 const (
 	// rfcForm: triplets are upper-case. Unreserved bytes are decoded, and so are reserved
-	// bytes but for "/", "?", "#", "*" and "$". Bytes that cannot stand in a URI are encoded,
+	// bytes but for "/", "?", "#", "*" and "$". Bytes that may not occur in a URI are encoded,
 	// and so are "*" and "$" as literals.
 	rfcForm form = iota
 	// googleForm: in patterns, triplets are upper-case and bytes outside ASCII are
@@ -28,7 +28,7 @@ const (
 // A byte has some of these properties.
 const (
 	decoded      = 1 << iota // rfcForm decodes its triplet
-	foreign                  // it cannot stand in a URI
+	foreign                  // it may not occur in a URI
 	control                  // it is a control byte and no tab
 	star                     // it is "*"
 	question                 // it is "?"

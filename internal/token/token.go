@@ -11,7 +11,7 @@ func Prefix(s string) string {
 	return s[:n]
 }
 
-// IsByte reports whether c can stand in a product token: it is a letter of ASCII, "-" or
+// IsByte reports whether c can occur in a product token: it is a letter of ASCII, "-" or
 // "_". House rule: it can also be a digit, since crawlers have them in their names.
 func IsByte(c byte) bool {
 	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '_'
