@@ -47,7 +47,7 @@ var (
 	scenarios = []scenario{
 		{name: "https, 1 page", scheme: "https", pages: 1, clients: usual, beside: temoto},
 		{name: "https, 3 pages", scheme: "https", pages: 3, clients: usual, beside: temoto},
-		{name: "https, 20 pages", scheme: "https", pages: 20, clients: usual, beside: temoto, hosts: 100},
+		{name: "https, 20 pages", scheme: "https", pages: 20, clients: usual, beside: temoto},
 		{name: "HTTP/2, 1 page", scheme: "https", pages: 1, clients: usual, beside: temoto, server: serverJob{HTTP2: true}},
 		{name: "http, 1 page", scheme: "http", pages: 1, clients: usual, beside: temoto},
 		{name: "http to https, 1 page", scheme: "http", pages: 1, clients: usual, beside: temoto, server: serverJob{Redirects: true}},
