@@ -151,6 +151,7 @@ func (l *linting) write(p *display.Writer, text []byte, profiles []*policy.Profi
 	f := matcher.Parse(text, profiles[0].Dialect)
 	counts := map[lint.Level]int{}
 	last, rest := 0, remarks
+	remarksOnly := l.remarksOnly || lint.NotText(string(text)) != "" // a page or an image helps nobody
 	for n, line := range f.Lines() {
 		last = n
 		i := 0
@@ -158,7 +159,7 @@ func (l *linting) write(p *display.Writer, text []byte, profiles []*policy.Profi
 			counts[rest[i].Level]++
 			i++
 		}
-		if i > 0 || !l.remarksOnly {
+		if i > 0 || !remarksOnly {
 			showLine(p, n, line, rest[:i])
 		}
 		rest = rest[i:]

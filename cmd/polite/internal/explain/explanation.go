@@ -28,9 +28,10 @@ var lifetimeFields = [...]string{"Cache-Control", "Expires", "Age", "Pragma", "V
 // Explanation is everything that is printed about one decision, and its JSON form.
 // All text is clean.
 type Explanation struct {
-	Requests []Request `json:"requests"` // empty if the copy was cached
-	Header   []string  `json:"header"`   // the fields that set the lifetime
-	Agent    string    `json:"agent"`    // name of the group obeyed
+	Requests []Request `json:"requests"`           // empty if the copy was cached
+	Header   []string  `json:"header"`             // the fields that set the lifetime
+	NotText  string    `json:"not_text,omitempty"` // what the file is if it is no text, such as an HTML page
+	Agent    string    `json:"agent"`              // name of the group obeyed
 	Delay    string    `json:"crawl_delay,omitempty"`
 	Before   int       `json:"rules_before"` // number of rules left out before Rules
 	Rules    []Rule    `json:"rules"`        // the deciding rule and its neighbours

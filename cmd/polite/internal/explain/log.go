@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"sync"
 
+	"github.com/rfc9309/polite/cmd/polite/internal/lint"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/policy"
 	"github.com/rfc9309/polite/usage"
@@ -70,6 +71,7 @@ func (l *Log) Explain(d policy.Decision, rec *policy.Record, target *url.URL, to
 	}
 	if f := rec.File(); f != nil && d.Robots != "" {
 		e.hasFile = true
+		e.NotText = lint.NotText(f.Text())
 		e.addGroup(d, f.Group(token))
 		e.addOthers(f, d.Match.Agent, target)
 		e.Usage = usage.OfFile(f, token, target.RequestURI())

@@ -29,6 +29,10 @@ func (s *Explanation) Write(p *display.Writer, d policy.Decision, now time.Time)
 	} else {
 		w.line("none: the file is not needed")
 	}
+	if s.NotText != "" {
+		w.begin("file")
+		w.prose(0, s.NotText)
+	}
 	if s.hasFile {
 		w.begin("group")
 		s.writeRules(w)

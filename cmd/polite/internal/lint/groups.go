@@ -10,9 +10,10 @@ import (
 
 // This file checks what a group means for the crawlers that it names.
 
-// checkGroups looks for a group * that closes the whole site, and for crawlers that may fetch everything because their own group has no
-// rule. A group with an empty rule, such as "Disallow:", says so and is left alone. rules has
-// the lines of the rules that can match something.
+// checkGroups looks for a group * that closes the whole site, and for crawlers that may fetch
+// everything because their own group has no rule. A group with an empty rule, such as
+// "Disallow:", says so and is left alone. rules has the lines of the rules that can match
+// something.
 func (r *reading) checkGroups(rules map[int]bool) {
 	others, closed, allows, whole := 0, false, false, 0
 	for rule := range r.file.Group("*").Rules() {

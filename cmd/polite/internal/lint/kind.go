@@ -6,9 +6,9 @@ import (
 	"github.com/rfc9309/polite/matcher"
 )
 
-// notText says what a file is that is no text in UTF-8 with user-agent lines, and what
+// NotText says what a file is that is no text in UTF-8 with user-agent lines, and what
 // crawlers make of it. It returns "" for other files.
-func notText(text string) string {
+func NotText(text string) string {
 	head := strings.ToLower(strings.TrimSpace(strings.TrimPrefix(text[:min(len(text), 1024)], mark)))
 	kind := ""
 	switch {

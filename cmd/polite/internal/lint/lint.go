@@ -103,7 +103,7 @@ type Options struct {
 // profiles, a remark says which of them it is about, and remarks are added where they decide
 // differently. A file that is no text gets one remark.
 func Run(text []byte, o *Options) []Remark {
-	if kind := notText(string(text)); kind != "" {
+	if kind := NotText(string(text)); kind != "" {
 		line := strings.TrimLeft(string(text[:min(len(text), 1<<10)]), mark)
 		line, _, _ = strings.Cut(line, "\n")
 		return []Remark{newRemark(1, line, "not-text", kind)}
