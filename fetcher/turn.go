@@ -163,7 +163,7 @@ func (t *Transport) withTurn(d policy.Decision, v *visit) policy.Decision {
 	if t.engine.isFree(scopes) {
 		return d
 	}
-	delay := t.crawlDelay(v)
+	delay := d.CrawlDelay
 	if o, waits := t.engine.pacer.Obstacle(v.key, delay, scopes...); waits {
 		d.Turn, d.Pacing = o.RetryAt, "waits for "+obstacleInWords(&o)
 	}

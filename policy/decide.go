@@ -38,7 +38,9 @@ func (r *Record) Decide(token string, target *url.URL, now time.Time) Decision {
 // applyRules decides by the rules of the copy, which is in use.
 func (r *Record) applyRules(d *Decision, token string, target *url.URL) {
 	d.Digest = r.copy.text.Digest()
-	d.Match = r.copy.text.file.Group(token).MatchURL(target)
+	group := r.copy.text.file.Group(token)
+	d.Match = group.MatchURL(target)
+	d.CrawlDelay, _ = group.CrawlDelay()
 	if d.Match.Allowed {
 		d.Verdict = Allow
 	}
@@ -52,8 +54,8 @@ func (r *Record) applyRules(d *Decision, token string, target *url.URL) {
 }
 
 // State is what the decisions on all URLs of the authority say at now: the access
-// result and its cause, the copy in use and the times. The URL, the verdict, the match and
-// the digest are missing, so that String prints no verdict. A fetch by a clock that was ahead counts as one at now. State
+// result and its cause, the copy in use and the times. The URL, the verdict, the match, the
+// digest and the Crawl-delay are missing, so that String prints no verdict. A fetch by a clock that was ahead counts as one at now. State
 // allocates nothing and reads no rules.
 func (r *Record) State(now time.Time) Decision {
 	if r.blank() {

@@ -47,6 +47,9 @@ type Decision struct {
 	// Digest is the SHA-256 of the copy in use as it was received, without what
 	// was cut at the limit, in hex; "" without a copy.
 	Digest string `json:"digest,omitempty"`
+	// CrawlDelay is the Crawl-delay in the group that the crawler obeys, 0 without one. It
+	// is as long as the file says: Pacing says if package fetcher obeys less of it.
+	CrawlDelay time.Duration `json:"-"` // MarshalJSON adds it as a string
 }
 
 // Allowed reports whether the URL may be accessed now. It is false for Defer
@@ -189,13 +192,15 @@ func (d Decision) LogValue() slog.Value {
 		slog.Time("fetched", d.Fetched), slog.Time("expires", d.Expires), slog.Time("down_since", d.DownSince),
 		slog.Time("retry_at", d.RetryAt), slog.Time("turn", d.Turn),
 		text("cause", d.Cause), text("pacing", d.Pacing), text("override", d.Override), text("digest", d.Digest),
+		slog.Duration("crawl_delay", d.CrawlDelay),
 	}
 	isZero := func(a slog.Attr) bool { return reflect.ValueOf(a.Value.Any()).IsZero() }
 	return slog.GroupValue(slices.DeleteFunc(attrs, isZero)...)
 }
 
 // MarshalJSON returns an object with the fields of Decision in snake_case.
-// Verdict and access are words, times are RFC 3339 and left out where zero. Text
+// Verdict and access are words. Times are RFC 3339, the Crawl-delay is a string such as "1.5s",
+// and both are left out where zero. Text
 // has no characters that a log must not see: URLs are cut to 8 KiB, other text to
 // 1 KiB.
 func (d Decision) MarshalJSON() ([]byte, error) {
@@ -206,5 +211,12 @@ func (d Decision) MarshalJSON() ([]byte, error) {
 		*text = clean.Text(*text, 1<<10)
 	}
 	type fields Decision // without this method
-	return json.Marshal(fields(d))
+	var delay string
+	if d.CrawlDelay != 0 {
+		delay = d.CrawlDelay.String()
+	}
+	return json.Marshal(struct {
+		fields
+		CrawlDelay string `json:"crawl_delay,omitempty"`
+	}{fields(d), delay})
 }

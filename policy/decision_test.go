@@ -345,6 +345,48 @@ func digestOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// TestCrawlDelay checks that a Decision has the Crawl-delay of the group that the crawler obeys,
+// in the object and in the attributes of the log, too.
+func TestCrawlDelay(t *testing.T) {
+	p := policy.RFC9309()
+	file := "User-agent: SlowBot\nCrawl-delay: 90\nDisallow: /private\n\nUser-agent: QuickBot\nDisallow: /private\n\nUser-agent: *\nCrawl-delay: 2.5\n"
+	rec := p.Learn(nil, policy.Attempt{Robots: robots, Status: 200, Body: []byte(file), Received: start})
+	stale := learn(t, p, rec, attempt(t, "503", start.AddDate(0, 0, 1)))
+	for _, tt := range []struct {
+		name, token string
+		target      *url.URL
+		rec         *policy.Record
+		want        time.Duration
+		text        string // in the object
+	}{
+		{"2.2.4/of_the_default_group", "ExampleBot", public, rec, 2500 * time.Millisecond, "2.5s"},
+		{"2.2.4/of_the_own_group", "SlowBot", private, rec, 90 * time.Second, "1m30s"},
+		{"2.2.4/of_a_stale_copy", "SlowBot", public, stale, 90 * time.Second, "1m30s"},
+		{"2.2.4/not_of_another_group", "QuickBot", public, rec, 0, ""},
+		{"2.2.4/not_for_robots_txt", "SlowBot", itself, rec, 0, ""},
+		{"2.2.4/none_without_a_record", "SlowBot", public, nil, 0, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			now := start
+			if tt.rec == stale {
+				now = start.AddDate(0, 0, 1)
+			}
+			d := tt.rec.Decide(tt.token, tt.target, now)
+			var object struct {
+				Delay string `json:"crawl_delay"`
+			}
+			text, err := json.Marshal(d)
+			if err := errors.Join(err, json.Unmarshal(text, &object)); err != nil {
+				t.Fatal(err)
+			}
+			logged := strings.Contains(fmt.Sprint(d.LogValue().Group()), "crawl_delay="+tt.text)
+			if d.CrawlDelay != tt.want || object.Delay != tt.text || logged != (tt.want > 0) {
+				t.Errorf("%s for %s:\ngot  %v, %q in the object, logged %v\nwant %v, %q", tt.target, tt.token, d.CrawlDelay, object.Delay, logged, tt.want, tt.text)
+			}
+		})
+	}
+}
+
 // TestDigest checks that a Decision has the digest of the text as it was received, up
 // to the limit, and only if the rules of that text decided.
 func TestDigest(t *testing.T) {

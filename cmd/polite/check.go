@@ -152,21 +152,14 @@ func (k *checking) decide(ctx context.Context, i *item) bool {
 // have another name.
 func (k *checking) check(ctx context.Context, i *item) (policy.Decision, error) {
 	d, err := k.crawler.Check(ctx, i.target)
-	if err != nil || d.Fetched.IsZero() || !k.json && k.inAgent() {
+	if err != nil || d.Fetched.IsZero() || k.inAgent() {
 		return d, err // without a copy the name of the crawler makes no difference
 	}
 	rec, err := k.crawler.Record(ctx, i.target)
 	if err != nil {
 		return d, err
 	}
-	token := k.decidesFor(k.crawler)
-	if delay, ok := rec.File().CrawlDelay(token); ok {
-		i.delay = delay.String()
-	}
-	if !k.inAgent() {
-		d = rec.Decide(token, i.target, d.At)
-	}
-	return d, nil
+	return rec.Decide(k.decidesFor(k.crawler), i.target, d.At), nil
 }
 
 // checkResult is the --json output for one URL: the decision with what it was made for.
@@ -174,7 +167,6 @@ type checkResult struct {
 	policy.Decision
 	token string // the product token of the crawler
 	agent string // the User-Agent of the requests for robots.txt
-	delay string // the Crawl-delay of the group, "" if it has none
 	story *explain.Explanation
 }
 
@@ -187,9 +179,8 @@ func (r checkResult) MarshalJSON() ([]byte, error) {
 	more, err := json.Marshal(struct {
 		Token string               `json:"token"`
 		Agent string               `json:"agent"`
-		Delay string               `json:"crawl_delay,omitempty"`
 		Story *explain.Explanation `json:"story,omitempty"`
-	}{r.token, r.agent, r.delay, r.story})
+	}{r.token, r.agent, r.story})
 	return append(append(d[:len(d)-1], ','), more[1:]...), err
 }
 
@@ -224,7 +215,7 @@ func (k *checking) result(i *item) error {
 
 // jsonResult returns the --json output for one URL with a decision.
 func (k *checking) jsonResult(i *item) checkResult {
-	return checkResult{Decision: i.decision, token: k.decidesFor(k.crawler), agent: clean.Text(k.agent, longText), delay: i.delay}
+	return checkResult{Decision: i.decision, token: k.decidesFor(k.crawler), agent: clean.Text(k.agent, longText)}
 }
 
 // writeExplanation writes one decision with its explanation.

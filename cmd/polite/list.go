@@ -70,7 +70,6 @@ type item struct {
 	typed    string   // the URL as typed, perhaps without a scheme
 	target   *url.URL // nil if err is not nil
 	decision policy.Decision
-	delay    string // the Crawl-delay, for --json
 }
 
 // site returns the authority whose robots.txt decides.

@@ -32,8 +32,8 @@
 // Results go to standard output in the order of the URLs. If standard output is
 // not a terminal, each result is one line. Everything else goes to standard error.
 // With --json each line is an object: for check and match a policy.Decision, its
-// fields in snake_case. Check adds the token that it decided for, the agent of its
-// requests, and the group's crawl_delay. Terminals get colours, unless NO_COLOR is set. Control
+// fields in snake_case. Check adds the token that it decided for, and the agent of its
+// requests. Terminals get colours, unless NO_COLOR is set. Control
 // characters in a server's text are replaced, and the text is cut to a bound.
 //
 // # Lists
