@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/policy"
 )
 
 // tab decides about the requests of one tab of the browser.
@@ -70,7 +71,13 @@ func (v *tab) decide(ev *fetch.EventRequestPaused) *fetcher.Admission {
 		v.out.Print("  no decision: ", err)
 		return nil
 	}
-	a, d, err := v.transport.Admit(v.ctx, target)
+	var a *fetcher.Admission
+	var d policy.Decision
+	if from := v.take(id(ev)); from != nil { // a redirect keeps the NetworkID
+		a, d, err = from.Redirect(v.ctx, target)
+	} else {
+		a, d, err = v.transport.Admit(v.ctx, target)
+	}
 	switch {
 	case v.ctx.Err() != nil: // the tab is closed
 	case err != nil:
@@ -82,7 +89,8 @@ func (v *tab) decide(ev *fetch.EventRequestPaused) *fetcher.Admission {
 }
 
 // answer reports the head of an answer, if there is one. It ends the request if the tab
-// may get no event for its end: after a redirect, and for a worker or a favicon.
+// may get no event for its end: for a worker or a favicon. The next request of a redirect ends
+// the one before.
 func (v *tab) answer(ev *fetch.EventRequestPaused) {
 	h := http.Header{}
 	for _, field := range ev.ResponseHeaders {
@@ -94,8 +102,7 @@ func (v *tab) answer(ev *fetch.EventRequestPaused) {
 	if ev.ResponseErrorReason == "" {
 		a.Answer(int(ev.ResponseStatusCode), h)
 	}
-	redirect := ev.ResponseStatusCode/100 == 3 && h.Get("Location") != ""
-	if redirect || ev.ResourceType == network.ResourceTypeOther || ev.NetworkID == "" {
+	if ev.ResourceType == network.ResourceTypeOther || ev.NetworkID == "" {
 		v.take(id(ev)).Done()
 	}
 }
