@@ -90,8 +90,9 @@ type Options struct {
 	// place of a Defer. They wait for the next fetch, once or several times, if it comes within
 	// Patience and before the context ends; otherwise they return the Defer at once. The
 	// default profile makes the second fetch of an outage after 30 to 60 seconds, and the third one to two
-	// minutes later. All who wait for a host continue as soon as robots.txt is fetched, whoever
-	// fetched it. Waits for a turn are not part of it; see pace.Limits.MaxWait. Zero does not wait,
+	// minutes later. All who wait for a host continue as soon as this process has fetched
+	// robots.txt. If another process of a fleet has, they continue at RetryAt, by the record in
+	// Store. Waits for a turn are not part of it; see pace.Limits.MaxWait. Zero does not wait,
 	// which suits a crawler that keeps deferred URLs for later. A few minutes suit a program
 	// with a goroutine for each page, which has no other place to wait.
 	Patience time.Duration

@@ -145,3 +145,45 @@ func TestPatienceOfMany(t *testing.T) {
 		})
 	}
 }
+
+// TestPatienceInAFleet lets callers wait in two processes that share a store. If one process brings
+// the file back, the callers of the other continue at RetryAt, by the record in the store.
+func TestPatienceInAFleet(t *testing.T) {
+	for name, recover := range map[string]func(other *fetcher.Transport) error{
+		"both_wait": func(other *fetcher.Transport) error { return visit(context.Background(), other, "request", public) },
+		"other_refreshes": func(other *fetcher.Transport) error {
+			time.Sleep(10 * time.Second)
+			_, err := other.Refresh(context.Background(), must(site))
+			return err
+		},
+	} {
+		t.Run("4.7/"+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				web := httptest.New(t)
+				s := web.Site(site).Robots(httptest.Status(503), text).Path("/*", page)
+				o := &fetcher.Options{Base: web.Transport(), Store: newUnion(), Patience: time.Minute}
+				first, second := newTransport(t, o), newTransport(t, o)
+				began := time.Now()
+				d, err := first.Check(t.Context(), must(public))
+				if err != nil {
+					t.Fatal(err)
+				}
+				var all sync.WaitGroup
+				for range 10 {
+					all.Go(func() {
+						if err := visit(t.Context(), second, "admit", public); err != nil || time.Since(began) > d.RetryAt.Sub(began)+time.Second {
+							t.Errorf("got %v after %v, want none at %v", err, time.Since(began), d.RetryAt.Sub(began))
+						}
+					})
+				}
+				if err := recover(first); err != nil {
+					t.Error(err)
+				}
+				all.Wait()
+				if n := len(s.Requests("/robots.txt")); n != 2 {
+					t.Errorf("%d fetches of the fleet, want 2", n)
+				}
+			})
+		})
+	}
+}
