@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rfc9309/polite/internal/egress"
+	"github.com/rfc9309/polite/internal/retrieve"
 	"github.com/rfc9309/polite/pace"
 )
 
@@ -40,7 +41,7 @@ func (e *engine) newRoute(base http.RoundTripper, isDefault, owned bool) *route 
 // A base has its own idle connections: keep it, and the Transport, for further requests.
 func (t *Transport) Over(base http.RoundTripper) *Transport {
 	r := t.engine.route
-	if err := checkBase(base); err != nil {
+	if err := retrieve.CheckBase(base); err != nil {
 		r = &route{base: base, err: err}
 	} else if base != nil {
 		r = t.engine.newRoute(base, false, false)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rfc9309/polite/cache"
 	"github.com/rfc9309/polite/internal/origin"
+	"github.com/rfc9309/polite/internal/retrieve"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
@@ -210,7 +211,7 @@ func New(agent string, o *Options) (*Transport, error) {
 
 // check refuses a base that follows redirects, and values without a meaning.
 func (o *Options) check() error {
-	if err := checkBase(o.Base); err != nil {
+	if err := retrieve.CheckBase(o.Base); err != nil {
 		return err
 	}
 	for _, s := range o.Schemes {

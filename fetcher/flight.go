@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/rfc9309/polite/internal/bounded"
 	"github.com/rfc9309/polite/internal/egress"
-	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -127,9 +127,9 @@ func (e *engine) findOrFetch(f *flight) (*policy.Record, error) {
 func (e *engine) fetchFile(f *flight, rec *policy.Record) (*policy.Record, error) {
 	f.fetched = true
 	for range 2 {
-		trip, failed := e.newTrip(f)
-		if refused := refusal(failed); refused != nil {
-			return nil, refused
+		fetch, err := e.retrieve.Begin(f.route.network, &f.url)
+		if err != nil {
+			return nil, err
 		}
 		began := time.Now()
 		turn, err := e.firstTurn(f)
@@ -145,17 +145,17 @@ func (e *engine) fetchFile(f *flight, rec *policy.Record) (*policy.Record, error
 				break
 			}
 		}
-		r := e.attempt(f, rec, turn, trip, failed)
-		a := &r.attempt
-		if refused := refusal(a.Err); refused != nil && e.opts.PageEgress && len(a.Hops) == 0 {
+		a, target := fetch.Get(rec, turn)
+		var refused *egress.RefusedError
+		if e.opts.PageEgress && len(a.Hops) == 0 && errors.As(a.Err, &refused) {
 			return nil, refused
 		}
-		rec = e.learn(f, rec, a)
+		rec = e.learn(f, rec, &a)
 		if rec.Due(a.Received) {
 			continue
 		}
-		if key, target, ok := e.targetAttempt(a, r.sent); ok && rec.State(a.Received).Access != policy.Unreachable {
-			e.learnTarget(key, target)
+		if target.Robots != "" && rec.State(a.Received).Access != policy.Unreachable {
+			e.learnTarget(target)
 		}
 		break
 	}
@@ -165,21 +165,12 @@ func (e *engine) fetchFile(f *flight, rec *policy.Record) (*policy.Record, error
 	return rec, nil
 }
 
-// refusal returns the *egress.RefusedError in the chain of an error, nil if there is none.
-func refusal(err error) *egress.RefusedError {
-	if err == nil {
-		return nil
-	}
-	var refused *egress.RefusedError
-	errors.As(err, &refused)
-	return refused
-}
-
 // learn makes the next record from an attempt, remembers it, counts it and reports it.
 func (e *engine) learn(f *flight, old *policy.Record, a *policy.Attempt) *policy.Record {
 	answered := a.Status != 0 || len(a.Hops) > 0
 	f.answered = f.answered || answered
-	f.unsigned = a.Err != nil && classify(context.Background(), a.Err).Class == policy.Sign
+	var failure *policy.Failure
+	f.unsigned = errors.As(a.Err, &failure) && failure.Class == policy.Sign
 	e.storage.witness.noteFetch(f.key, answered, a.Received)
 	// The file is hostile input: if Learn ever panics, the fetch counts as failed.
 	var rec *policy.Record
@@ -193,39 +184,44 @@ func (e *engine) learn(f *flight, old *policy.Record, a *policy.Attempt) *policy
 	return rec
 }
 
-// newTrip returns the egress.Trip of a fetch, which applies the address rule to each of its
-// requests. Under Options.PageEgress the error is a *egress.RefusedError if the address is
-// known to be refused. Any other error is a failure of the fetch: Options.Egress panics or
-// blocks.
-func (e *engine) newTrip(f *flight) (*egress.Trip, error) {
-	if !e.opts.PageEgress {
-		return f.route.network.Trip(context.Background(), &f.url) // checks nothing
+// learnTarget makes the record of the authority whose robots.txt a redirect led to, with the key,
+// the lifetime and the validators of that authority. It does nothing if that authority has a
+// current record, or a flight. The caller is the flight of another authority, and has a complete
+// answer.
+//
+// It does not wait in a circle: it waits for a flight only if that began after the look into
+// inFlight, and so after the flight of the caller.
+func (e *engine) learnTarget(a policy.Attempt) {
+	key := strings.TrimSuffix(a.Robots, robotsPath)
+	if _, busy := e.inFlight.Load(key); busy {
+		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
-	defer cancel()
-	return bounded.Call(ctx, e.watch.log, func(ctx context.Context) (*egress.Trip, error) { return f.route.network.Trip(ctx, &f.url) }, nil)
+	e.flights.Do(key, func() (any, error) {
+		f := &flight{key: key}
+		f.hasTurn.Store(true) // whoever joins it waits for no turn
+		e.inFlight.Store(key, f)
+		defer e.inFlight.Delete(key)
+		return f, bounded.Do(e.watch.log, func() error { e.keepTarget(f, a); return nil })
+	})
 }
 
-// attempt makes the requests of one fetch within Options.Timeout, which begins with
-// the host's turn. If err is not nil, no request is made and err is the failure of the fetch.
-// A panic in the base or in a function of the options is a failure of the fetch, too.
-func (e *engine) attempt(f *flight, old *policy.Record, turn pace.Turn, trip *egress.Trip, err error) *retrieval {
-	ctx, cancel := context.WithTimeout(context.Background(), e.opts.Timeout)
-	defer cancel()
-	r := &retrieval{engine: e, route: f.route, ctx: ctx, key: f.key, url: &f.url, old: old, turn: turn, trip: trip}
-	a := &r.attempt
-	a.Robots, a.Sent = f.key+robotsPath, time.Now()
-	if err == nil {
-		err = bounded.Do(e.watch.log, func() error {
-			r.retrieve()
-			r.probe()
-			return nil
-		})
+// keepTarget learns from the attempt, remembers the record and saves it. It leaves f.rec nil if
+// the authority was invalidated meanwhile.
+func (e *engine) keepTarget(f *flight, a policy.Attempt) {
+	old, _ := e.memory.records.Get(f.key)
+	known := old
+	if old.Due(a.Received) {
+		known = e.storage.load(f, old)
 	}
-	turn.Done() // has no effect unless a panic came before the Done of the try
-	if err != nil {
-		a.Err, a.Body = classify(ctx, err), nil
+	if s := known.State(a.Received); !known.Due(a.Received) && s.Access != policy.Unreachable {
+		f.rec = e.remember(f, known)
+		return
 	}
-	a.Received = time.Now()
-	return r
+	rec := e.learn(f, known, &a)
+	if merged := e.storage.save(f, rec); merged != rec {
+		rec = e.remember(f, merged)
+	}
+	if !f.invalidated.Load() {
+		f.rec = rec
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/rfc9309/polite/internal/field"
+	"github.com/rfc9309/polite/internal/retrieve"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 	"github.com/rfc9309/polite/usage"
@@ -214,7 +215,7 @@ func (p *page) fail(err error) {
 	case hasDeadline && !time.Now().Before(deadline): // http.Client may close Request.Cancel before the context ends
 		p.turn.Fail(policy.Timeout.String())
 	case !canceled(p.caller):
-		failTurn(p.turn, classify(context.Background(), err))
+		retrieve.FailTurn(p.turn, err)
 	}
 }
 
@@ -237,16 +238,6 @@ func canceled(req *http.Request) bool {
 		return true
 	default:
 		return false
-	}
-}
-
-// failTurn reports to a turn that its request failed, unless the request was not made, or a
-// function of the options is the reason.
-func failTurn(turn pace.Turn, f *policy.Failure) {
-	switch f.Class {
-	case policy.Sign, policy.Egress, policy.Other:
-	default:
-		turn.Fail(f.Class.String())
 	}
 }
 

@@ -21,6 +21,8 @@ const (
 	// maxName is the length in bytes of the longest name of a profile. It keeps
 	// the longest key of an authority under the 300 bytes of package cache.
 	maxName = 30
+	// maxRest bounds what a record has beside its text, in bytes.
+	maxRest = 64 << 10
 	// maxSwaps bounds the tries to replace a record that others replace, too.
 	maxSwaps = 4
 )
@@ -65,7 +67,7 @@ func (s *storage) load(f *flight, known *policy.Record) *policy.Record {
 	if err != nil {
 		s.watch.store("get", f.key, err)
 	}
-	if most := s.profile.Limit + maxHeader; len(data) > most { // no record, and too long to keep
+	if most := s.profile.Limit + maxRest; len(data) > most { // no record, and too long to keep
 		s.watch.store("load", f.key, fmt.Errorf("a value of %d bytes; a record has at most %d", len(data), most))
 		s.forget(context.Background(), f.key)
 		return known

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rfc9309/polite/internal/bounded"
 	"github.com/rfc9309/polite/internal/clean"
+	"github.com/rfc9309/polite/internal/retrieve"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
@@ -155,9 +156,10 @@ func (o *observer) agent(sent, token string) {
 	}
 }
 
-func (o *observer) try(t Try) {
+func (o *observer) try(t retrieve.Try) {
+	o.counts.requests.Add(1)
 	if o.trace.Try != nil {
-		o.runHook("Try", func() { o.trace.Try(t) })
+		o.runHook("Try", func() { o.trace.Try(Try(t)) })
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/rfc9309/polite/cache"
+	"github.com/rfc9309/polite/internal/retrieve"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
@@ -146,11 +147,11 @@ func (t *Transport) Hosts() iter.Seq[pace.HostStatus] { return t.engine.pacer.Ho
 // the calls of the store, the pacer and the flights.
 type engine struct {
 	agent     string
-	agentLine []string    // the User-Agent of pages that have none; never changed
-	header    http.Header // of a request for robots.txt; never changed
-	opts      Options     // with the defaults filled in
+	agentLine []string // the User-Agent of pages that have none; never changed
+	opts      Options  // with the defaults filled in
 	memory    *memory
 	storage   *storage
+	retrieve  *retrieve.Settings
 	route     *route // of the base of New
 	pacer     *pace.Pacer
 	watch     *observer
@@ -168,7 +169,6 @@ type engine struct {
 func newEngine(agent string, o Options) (*engine, error) {
 	e := &engine{
 		agent: agent, agentLine: []string{agent}, opts: o,
-		header:   http.Header{"User-Agent": {agent}, "Accept": {"text/plain,*/*;q=0.5"}, "Accept-Encoding": {"gzip"}},
 		watch:    newObserver(o.Trace, o.Logger),
 		fastPath: o.Override == nil && !o.PageEgress && (o.Trace == nil || o.Trace.Decided == nil),
 	}
@@ -196,6 +196,11 @@ func newEngine(agent string, o Options) (*engine, error) {
 	e.storage = &storage{
 		store: o.Store, fleet: fleet, profile: e.opts.Profile, watch: e.watch, fetchTime: e.opts.Timeout,
 		reads: newBreaker(), writes: newBreaker(), leases: newBreaker(), releases: newBreaker(),
+	}
+	e.retrieve = &retrieve.Settings{
+		Profile: e.opts.Profile, Timeout: e.opts.Timeout, Attempts: e.opts.Attempts, PageEgress: o.PageEgress,
+		Header: http.Header{"User-Agent": {agent}, "Accept": {"text/plain,*/*;q=0.5"}, "Accept-Encoding": {"gzip"}},
+		Turn:   e.redirectTurn, Redirect: o.Redirect, Sign: e.signed, Tried: e.watch.try, Log: e.watch.log,
 	}
 	e.route = e.newRoute(e.opts.Base, o.Base == nil, owned)
 	var err error

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rfc9309/polite/internal/field"
+	"github.com/rfc9309/polite/internal/retrieve"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
@@ -33,6 +34,12 @@ func (e *engine) firstTurn(f *flight) (turn pace.Turn, err error) {
 	turn, err = e.pacer.Wait(context.Background(), f.key, 0, e.opts.Scopes(&f.url)...)
 	f.hasTurn.Store(err == nil)
 	return turn, err
+}
+
+// redirectTurn waits for the turn of a redirect of robots.txt, or of a further try, as long as
+// ctx permits. The host of u is in canonical form.
+func (e *engine) redirectTurn(ctx context.Context, u *url.URL) (pace.Turn, error) {
+	return e.pacer.Follow(ctx, u.Scheme+"://"+u.Host, 0, e.opts.Scopes(u)...)
 }
 
 // turnInTime checks that waiting for a flight makes sense. It returns a *waitError if ctx has
@@ -261,7 +268,7 @@ func (a *Admission) Answer(status int, h http.Header) {
 // A nil error is Done.
 func (a *Admission) Fail(err error) {
 	if a != nil && err != nil {
-		failTurn(a.turn, classify(context.Background(), err))
+		retrieve.FailTurn(a.turn, err)
 	}
 	a.Done()
 }

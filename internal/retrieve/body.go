@@ -1,4 +1,4 @@
-package fetcher
+package retrieve
 
 import (
 	"bufio"

@@ -1,4 +1,4 @@
-package fetcher
+package retrieve
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/rfc9309/polite/internal/bounded"
 	"github.com/rfc9309/polite/internal/egress"
+	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -84,4 +85,14 @@ func isTransient(f *policy.Failure) bool {
 		return errors.As(f.Err, &short) || errors.Is(f.Err, io.ErrUnexpectedEOF)
 	}
 	return false
+}
+
+// FailTurn reports to a turn that its request failed, unless the request was not made, or a
+// function of the options is the reason.
+func FailTurn(turn pace.Turn, err error) {
+	switch f := classify(context.Background(), err); f.Class {
+	case policy.Sign, policy.Egress, policy.Other:
+	default:
+		turn.Fail(f.Class.String())
+	}
 }

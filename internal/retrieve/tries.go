@@ -1,4 +1,4 @@
-package fetcher
+package retrieve
 
 import (
 	"context"
@@ -36,41 +36,41 @@ const (
 // http.RoundTripper below go-retryablehttp. They have no method CloseIdleConnections:
 // go-retryablehttp would call it after each failure, and close the connections for pages.
 type tries struct {
-	retrieval  *retrieval
+	fetch      *Fetch
 	request    http.Request    // for each try
-	attempt    *policy.Attempt // gets the answer to the last try, and its failure
+	answer     *policy.Attempt // gets the answer to the last try, and its failure
 	made       int             // tries made
 	late       bool            // the next try has no turn in time
 	statusOnly bool            // no body is read
 }
 
-// hop requests one URL, whose text is in the attempt, and requests it again if the connection
+// get requests one URL, whose text is in the attempt, and requests it again if the connection
 // fails. The answer is in the attempt. It is one call of go-retryablehttp, which is set to follow
 // no redirect, to log nothing, and to return the last answer whatever its status. Its own request
 // is empty, since http.Client would copy the header. It takes about 2 µs and 9 allocations of a
 // hop.
-func (r *retrieval) hop(u *url.URL) {
-	a := &r.attempt
-	t := &tries{retrieval: r, request: r.request(http.MethodGet, u, a.Served), attempt: a}
+func (f *Fetch) get(u *url.URL) {
+	a := &f.attempt
+	t := &tries{fetch: f, request: f.request(http.MethodGet, u, a.Served), answer: a}
 	t.clear()
 	client := &retryablehttp.Client{
 		HTTPClient:   &http.Client{Transport: t},
-		RetryMax:     r.engine.opts.Attempts - 1,
+		RetryMax:     f.Attempts - 1,
 		CheckRetry:   t.mayRetry,
 		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return retryWait },
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
 	empty := http.Request{URL: u, Header: http.Header{}}
 	//nolint:bodyclose // tries return no body
-	_, err := client.Do(&retryablehttp.Request{Request: empty.WithContext(r.ctx)})
+	_, err := client.Do(&retryablehttp.Request{Request: empty.WithContext(f.ctx)})
 	if err != nil && a.Err == nil { // no try was made: http.Client failed, or there was no turn in time
-		a.Err = classify(r.ctx, err)
+		a.Err = classify(f.ctx, err)
 	}
 }
 
 // clear removes an earlier answer from the attempt.
 func (t *tries) clear() {
-	a := t.attempt
+	a := t.answer
 	a.Status, a.Header, a.Body, a.Cut, a.Err = 0, nil, nil, false, nil
 }
 
@@ -92,33 +92,33 @@ func (t *tries) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := t.next(); err != nil {
 		return nil, err
 	}
-	return &http.Response{StatusCode: t.attempt.Status, Body: http.NoBody, Request: req}, nil
+	return &http.Response{StatusCode: t.answer.Status, Body: http.NoBody, Request: req}, nil
 }
 
 // next makes the next try at the host's turn. The error is the failure of the try, or says that it
 // had no turn.
 func (t *tries) next() error {
-	r, e, a := t.retrieval, t.retrieval.engine, t.attempt
-	turn, err := r.nextTurn(t.request.URL)
+	f, a := t.fetch, t.answer
+	turn, err := f.nextTurn(t.request.URL)
 	if err != nil {
 		t.late = true
 		return err
 	}
 	defer turn.Done() // if a method of the base's error panics
 	t.made++
-	e.watch.counts.requests.Add(1)
-	r.sent = time.Now()
+	f.sent = time.Now()
 	t.clear()
 	if err = t.try(turn); err != nil {
-		f := classify(r.ctx, err)
-		failTurn(turn, f)
-		a.Err, err = f, f
+		a.Err = classify(f.ctx, err)
+		FailTurn(turn, a.Err)
 	}
 	turn.Done()
-	e.watch.try(Try{
-		Robots: r.attempt.Robots, URL: a.Served, Number: t.made, Status: a.Status, Start: r.sent, Took: time.Since(r.sent), Err: a.Err,
-	})
-	return err
+	if f.Tried != nil {
+		f.Tried(Try{
+			Robots: f.attempt.Robots, URL: a.Served, Number: t.made, Status: a.Status, Start: f.sent, Took: time.Since(f.sent), Err: a.Err,
+		})
+	}
+	return a.Err
 }
 
 // An exchange is one try: a request, and what has been received of its answer. The goroutine that
@@ -142,30 +142,33 @@ const (
 // runs on a goroutine of its own. A base that blocks in RoundTrip, Read or Close is left
 // behind when the time of the fetch ends; its goroutine ends when the base returns.
 func (t *tries) try(turn pace.Turn) error {
-	e, whole, a := t.retrieval.engine, t.retrieval.ctx, t.attempt
+	f, whole, a := t.fetch, t.fetch.ctx, t.answer
 	ctx, cancel := context.WithCancelCause(whole)
 	defer cancel(nil)
 	x := &exchange{turn: turn}
-	req, err := e.signed(t.request.WithContext(httptrace.WithClientTrace(ctx, t.trace(ctx, x, cancel))))
-	if err != nil {
-		return err
+	req := t.request.WithContext(httptrace.WithClientTrace(ctx, t.trace(ctx, x, cancel)))
+	var err error
+	if f.Sign != nil {
+		if req, err = f.Sign(req); err != nil {
+			return err
+		}
 	}
-	_, err = bounded.Call(ctx, e.watch.log, func(context.Context) (none, error) { return none{}, t.receive(req, x, cancel) }, nil)
+	_, err = bounded.Call(ctx, f.Log, func(context.Context) (none struct{}, err error) { return none, t.receive(req, x, cancel) }, nil)
 	if received := x.received.Load(); received > 0 {
 		a.Status, a.Header = x.status, x.header
 		if received == allReceived && whole.Err() == nil { // what becomes of the rest does not matter
-			err, a.Body, a.Cut = nil, x.body, len(x.body) > e.opts.Profile.Limit
+			err, a.Body, a.Cut = nil, x.body, len(x.body) > f.Profile.Limit
 		}
 		return err
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	f := classify(whole, err)
-	if f.Class == policy.Protocol && !x.heard.Load() && err != errRefusing {
-		return &policy.Failure{Class: policy.Connect, Err: f.Err} // the connection ended before the first byte of an answer
+	failure := classify(whole, err)
+	if failure.Class == policy.Protocol && !x.heard.Load() && err != errRefusing {
+		failure = &policy.Failure{Class: policy.Connect, Err: failure.Err} // the connection ended before the first byte of an answer
 	}
-	return f
+	return failure
 }
 
 // receive sends the request and receives what counts of its answer. It ends after the answer is
@@ -193,7 +196,7 @@ func (t *tries) receive(req *http.Request, x *exchange, cancel context.CancelCau
 
 // send requests by way of the base and checks the header of the answer.
 func (t *tries) send(req *http.Request) (*http.Response, error) {
-	resp, err := t.retrieval.trip.RoundTrip(req)
+	resp, err := t.fetch.trip.RoundTrip(req)
 	switch {
 	case err != nil:
 	case resp == nil:
@@ -204,7 +207,9 @@ func (t *tries) send(req *http.Request) (*http.Response, error) {
 		err = &policy.Failure{Class: policy.Protocol, Err: fmt.Errorf("a header of %d bytes; at most %d are read", headerSize(resp.Header), maxHeader)}
 	}
 	if err != nil {
-		closeAnswer(resp)
+		if resp != nil && resp.Body != nil {
+			resp.Body.Close()
+		}
 		return nil, err
 	}
 	if resp.Body == nil {
@@ -219,8 +224,8 @@ func (t *tries) read(resp *http.Response, header http.Header) (body []byte, atEn
 	if t.statusOnly || resp.StatusCode < 200 || resp.StatusCode > 299 || resp.StatusCode == http.StatusNoContent {
 		return nil, resp.Body == http.NoBody, nil // a 204 has no content, whatever length it declares (RFC 9110, section 15.3.5)
 	}
-	limit := t.retrieval.engine.opts.Profile.Limit
-	if body, err = readBody(t.retrieval.ctx, resp, header, limit); err != nil {
+	limit := t.fetch.Profile.Limit
+	if body, err = readBody(t.fetch.ctx, resp, header, limit); err != nil {
 		return nil, false, &policy.Failure{Class: policy.Body, Err: err}
 	}
 	return body, len(body) <= limit && header["Content-Encoding"] == nil, nil
@@ -243,6 +248,9 @@ func drain(resp *http.Response, cancel context.CancelCauseFunc) {
 	io.CopyN(io.Discard, resp.Body, drainBytes)
 }
 
+// errNoAnswer is the failure of a base that breaks the contract of http.RoundTripper.
+var errNoAnswer = errors.New("the base returned neither an answer nor an error")
+
 // errRefusing ends a try that takes one connection after the other.
 var errRefusing error = &policy.Failure{Class: policy.Protocol, Err: fmt.Errorf("no answer by %d connections", maxConns)}
 
@@ -253,10 +261,10 @@ var errRefusing error = &policy.Failure{Class: policy.Protocol, Err: fmt.Errorf(
 // request on them. Another base may have retries of its own. A kept connection that turns
 // out to be closed does not count: net/http tries the next one.
 func (t *tries) trace(ctx context.Context, x *exchange, cancel context.CancelCauseFunc) *httptrace.ClientTrace {
-	trace := t.retrieval.trip.Trace(ctx, t.request.URL, cancel)
+	trace := t.fetch.trip.Trace(ctx, t.request.URL, cancel)
 	getConn, gotConn := trace.GetConn, trace.GotConn
 	trace.GetConn = func(to string) {
-		if x.conns.Add(1) > maxConns && t.retrieval.route.network.IsTransport() {
+		if x.conns.Add(1) > maxConns && t.fetch.network.IsTransport() {
 			cancel(errRefusing)
 		}
 		if getConn != nil {
@@ -287,9 +295,9 @@ func headerSize(h http.Header) int {
 	return n
 }
 
-// checkBase refuses a base that is known to follow redirects by itself: it would
+// CheckBase refuses a base that is known to follow redirects by itself: it would
 // fetch pages that no robots.txt was checked for, and skip the address rule.
-func checkBase(base http.RoundTripper) error {
+func CheckBase(base http.RoundTripper) error {
 	if t, ok := base.(*http.Transport); ok && t == nil {
 		return errors.New("fetcher: Base is a nil *http.Transport; want a transport, or a nil interface for http.DefaultTransport")
 	}
