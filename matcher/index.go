@@ -126,16 +126,21 @@ func (x *index) bestOf(t string, best int32, sees func(*rule) bool) int32 {
 	if len(x.filed) == 0 {
 		return best
 	}
-	return x.bestFiled(t, best, sees)
+	f := x.pieces.lastFound(t, len(t))
+	if f.piece < 0 {
+		return best
+	}
+	return x.bestFiled(t, f, best, sees)
 }
 
-// bestFiled is bestOf for the rules with pieces. Its candidates are the rules filed under the
-// pieces that occur in t, which are the longest piece at each place and its ancestors.
-func (x *index) bestFiled(t string, best int32, sees func(*rule) bool) int32 {
+// bestFiled is bestOf for the rules with pieces, the last of which in t is f. Its candidates are
+// the rules filed under the pieces that occur in t, which are the longest piece at each place and
+// its ancestors.
+func (x *index) bestFiled(t string, f foundPiece, best int32, sees func(*rule) bool) int32 {
 	var foundBuf [usualTarget]foundPiece // at most one for each byte of t
-	found := x.pieces.appendFound(foundBuf[:0], t)
-	if len(found) == 0 {
-		return best
+	found := foundBuf[:0]
+	for ; f.piece >= 0; f = x.pieces.lastFound(t, int(f.place)) {
+		found = append(found, f)
 	}
 	slices.SortFunc(found, func(a, b foundPiece) int { return int(a.piece - b.piece) })
 	var candidatesBuf [fewCandidates]int32
@@ -165,19 +170,22 @@ func (x *index) bestFiled(t string, best int32, sees func(*rule) bool) int32 {
 // A foundPiece is the number of a piece, and a place in a target where it occurs.
 type foundPiece struct{ piece, place int32 }
 
-// appendFound appends, for each place in t where a word occurs, the longest such word and the
-// place. The last place comes first.
-func (d *dictionary) appendFound(found []foundPiece, t string) []foundPiece {
+// lastFound returns the last place in t before end where a word occurs, and the longest such word.
+// The word is -1 if there is no such place.
+func (d *dictionary) lastFound(t string, end int) foundPiece {
 	next := byte(0)
-	for i := len(t) - 1; i >= 0; i-- {
+	if end < len(t) {
+		next = t[end]
+	}
+	for i := end - 1; i >= 0; i-- {
 		if d.mayBegin(t[i], next) {
 			if p := d.longestPrefix(t[i:]); p >= 0 {
-				found = append(found, foundPiece{p, int32(i)})
+				return foundPiece{p, int32(i)}
 			}
 		}
 		next = t[i]
 	}
-	return found
+	return foundPiece{-1, -1}
 }
 
 // fewCandidates is the number of candidates up to which their pieces are searched for

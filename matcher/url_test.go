@@ -29,12 +29,12 @@ func TestMatchURL(t *testing.T) {
 	}
 }
 
-// checkURL compares MatchURL with Match on the target that net/http sends.
+// checkURL compares MatchURL and AllowsURL with Match on the target that net/http sends.
 func checkURL(t *testing.T, dialect string, g *Group, u *url.URL) {
 	t.Helper()
 	got, want := g.MatchURL(u), g.Match(target(u))
-	if got != want {
-		t.Errorf("2.2.2: %s %#v target %q\ngot  %+v\nwant %+v", dialect, u, target(u), got, want)
+	if allows := g.AllowsURL(u); got != want || allows != want.Allowed {
+		t.Errorf("2.2.2: %s %#v target %q\ngot  %+v, AllowsURL %t\nwant %+v", dialect, u, target(u), got, allows, want)
 	}
 }
 

@@ -83,7 +83,7 @@ func (r *Record) Allows(token string, target *url.URL, now time.Time) bool {
 	case robotsTxt(target):
 		return true
 	case b.copy:
-		return r.copy.text.file.Group(token).MatchURL(target).Allowed
+		return r.copy.text.file.Group(token).AllowsURL(target)
 	default:
 		return b.verdict == Allow
 	}
