@@ -292,7 +292,7 @@ func (f *fleet) renewed() {
 func (f *fleet) state() {
 	for i, s := range []pace.State{
 		{SinceStart: 1, Delay: 2, Pause: 3, Why: pace.ReasonQuota, Level: 4, Failures: 5, Open: true, Rest: 6, Cause: "503 \"\x00\xff\r\nü", Took: 7, Keep: time.Hour},
-		{SinceStart: math.MaxInt64, Delay: math.MinInt64, Pause: math.MaxInt64 - 1, Level: -1, Failures: math.MaxInt64, Rest: math.MinInt64, Took: math.MaxInt64, Keep: time.Hour},
+		{SinceStart: math.MaxInt64, Delay: math.MinInt64, Pause: math.MaxInt64 - 1, Level: -1, Failures: math.MaxInt, Rest: math.MinInt64, Took: math.MaxInt64, Keep: time.Hour},
 		{},
 	} {
 		f.granted("a", long, "nobody has it")
