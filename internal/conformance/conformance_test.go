@@ -3,56 +3,61 @@ package conformance
 import (
 	"flag"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/rfc9309/polite/internal/golden"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/conformance.md, docs/best-practices.md and docs/proof.md")
+var update = flag.Bool("update", false, "rewrite docs/conformance.md")
 
 const root = "../.."
 
-// TestPage compares docs/conformance.md with what the profiles do, and
-// docs/best-practices.md and docs/proof.md with their lists.
+// TestPage compares docs/conformance.md with what the profiles do.
 func TestPage(t *testing.T) {
-	for name, text := range map[string]string{"conformance.md": writePage(anchors(t)), "best-practices.md": writePractices(), "proof.md": writePromises()} {
-		page := filepath.Join(root, "docs", name)
-		diff, err := golden.Diff(page, text, *update)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff != "" {
-			t.Errorf("%s is stale:\n%sIf the new text is intended, run\n\tgo test ./internal/conformance -update", page, diff)
-		}
-	}
-}
-
-// TestPractices checks that docs/best-practices.md quotes each sentence of the draft
-// with a key word, in its own words, and that its proofs exist.
-func TestPractices(t *testing.T) {
-	all, err := Find(os.DirFS(root))
+	page := filepath.Join(root, "docs", "conformance.md")
+	diff, err := golden.Diff(page, writePage(anchors(t)), *update)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := spec(t, practicesSource)
+	if diff != "" {
+		t.Errorf("%s is stale:\n%sIf the new text is intended, run\n\tgo test ./internal/conformance -update", page, diff)
+	}
+}
+
+// readPage returns a page of docs.
+func readPage(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "docs", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// cited finds the quotations of docs/best-practices.md, and citedProof the tests that it names.
+var (
+	cited      = regexp.MustCompile("“([^”]+)”")
+	citedProof = regexp.MustCompile("\\(([a-z/]+) `([^`]+)`\\)")
+)
+
+// TestPractices checks that docs/best-practices.md quotes each sentence of the draft
+// with a key word, in its own words.
+func TestPractices(t *testing.T) {
+	const source = "crawler-best-practices.md"
+	text := strings.NewReplacer("{{", "", "}}", "").Replace(spec(t, source))
 	var quoted []span
-	for _, s := range practices() {
-		for _, p := range s.practices {
-			spans := locate(text, oneLine(p.quote))
-			if spans == nil {
-				t.Errorf("section %q\ngot  %q\nwant words of %s", s.title, p.quote, practicesSource)
-			}
-			quoted = append(quoted, spans...)
-			for _, name := range all.Lacks(p.proofs) {
-				t.Errorf("section %q names %s, which is no test", s.title, name)
-			}
+	for _, m := range cited.FindAllStringSubmatch(readPage(t, "best-practices.md"), -1) {
+		spans := locate(text, strings.ReplaceAll(m[1], `\`, ""))
+		if spans == nil {
+			t.Errorf("docs/best-practices.md\ngot  %q\nwant words of %s", m[1], source)
 		}
+		quoted = append(quoted, spans...)
 	}
 	begin := strings.Index(text, "1. Crawlers MUST support")
 	for _, at := range keyWord.FindAllStringIndex(text[begin:], -1) {
@@ -63,76 +68,57 @@ func TestPractices(t *testing.T) {
 	}
 }
 
-// TestPromises checks that the proofs of each promise exist.
-func TestPromises(t *testing.T) {
-	all, err := Find(os.DirFS(root))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range promises {
-		for _, p := range s.promises {
-			if missing := all.Lacks(p.proofs); len(missing) > 0 || len(p.proofs) == 0 {
-				t.Errorf("%s\ngot  %q\nwant the names of tests; missing %q", p.says, p.proofs, missing)
-			}
+// A promise is a row of docs/proof.md: a claim about Polite, the tests that prove it, and its last figure.
+type promise struct{ says, tests, figure string }
+
+// promises returns the rows of docs/proof.md.
+func promises(t *testing.T) (all []promise) {
+	for line := range strings.Lines(readPage(t, "proof.md")) {
+		if cells := strings.Split(line, " | "); len(cells) == 3 && strings.Contains(cells[1], "`") {
+			all = append(all, promise{strings.TrimPrefix(cells[0], "| "), cells[1], strings.Trim(cells[2], " |\n")})
 		}
 	}
+	return all
 }
 
-// amount finds the words by which a promise states an amount.
-var amount = regexp.MustCompile(`(?i)\b(once|nothing|at most|bound|beyond|within|linear|second|days|gigabyte|exactly|overflow|three|left alone|hour|any of|no input)\b`)
+var (
+	// amount finds the words by which a promise states an amount.
+	amount = regexp.MustCompile(`(?i)\b(once|nothing|at most|bound|beyond|within|linear|second|days|gigabyte|exactly|overflow|three|left alone|hour|any of|no input)\b`)
+	// measured matches a figure: a text with a number, the command and the date.
+	measured = regexp.MustCompile("^[^`]*[0-9][^`]*: `([^`]+)`, 20[0-9]{2}-[0-9]{2}-[0-9]{2}$")
+	// testCommand matches a command that runs one test. Its folder may be given by cd, by the package or by both.
+	testCommand = regexp.MustCompile(`^(?:cd (\S+) && )?(?:[A-Z_]+=\S+ )*go test (?:-\S+ )*(?:\./)?(\S+) .*?-run '?(\w+)`)
+)
 
-// TestFigures checks that each promise that states an amount has a figure, with a command that
-// exists and a date.
+// TestFigures checks that each promise that states an amount has a figure: a link, or a number
+// with a date and a command whose test exists.
 func TestFigures(t *testing.T) {
 	all, err := Find(os.DirFS(root))
 	if err != nil {
 		t.Fatal(err)
 	}
-	unused := figures()
-	if lines := strings.Count(figuresFile, "\n"); lines != len(unused)+1 {
-		t.Errorf("figures.txt has %d lines and %d figures, want four fields in each line but the first", lines, len(unused))
-	}
-	for _, s := range promises {
-		for _, p := range s.promises {
-			f, ok := figures()[p.figure]
-			if delete(unused, p.figure); !ok {
-				if word := amount.FindString(p.says); word != "" || p.figure != "" {
-					t.Errorf("%s\ngot  no figure %q\nwant one in figures.txt, because the promise says %q", p.says, p.figure, word)
-				}
-				continue
-			}
-			if f.command == "" {
-				continue // TestLinks of docs follows the link
-			}
-			if day, err := time.Parse(time.DateOnly, f.date); err != nil || day.Year() < 2026 {
-				t.Errorf("figure %s: got the date %q, want one such as 2026-11-22", p.figure, f.date)
-			}
-			if !strings.ContainsAny(f.text, "0123456789") {
-				t.Errorf("figure %s: got %q, want a number in it", p.figure, f.text)
-			}
-			if m := testCommand.FindStringSubmatch(f.command); m != nil && !all[filepath.ToSlash(filepath.Join(m[1], m[2], m[3]))] {
-				t.Errorf("figure %s: there is no test %s in %s", p.figure, m[3], filepath.Join(m[1], m[2]))
+	for _, p := range promises(t) {
+		m := measured.FindStringSubmatch(p.figure)
+		switch word := amount.FindString(p.says); {
+		case p.figure == "" && word != "":
+			t.Errorf("%s\ngot  no figure\nwant one, because the promise says %q", p.says, word)
+		case p.figure == "" || strings.HasPrefix(p.figure, "["): // TestLinks of docs follows the link
+		case m == nil:
+			t.Errorf("%s\ngot  the figure %q\nwant a number, a command and a date, or a link", p.says, p.figure)
+		default:
+			if c := testCommand.FindStringSubmatch(m[1]); c != nil && !all[path.Join(c[1], c[2], c[3])] {
+				t.Errorf("%s\ngot  the command %q\nwant one whose test exists", p.says, m[1])
 			}
 		}
 	}
-	for name := range unused {
-		t.Errorf("figure %s is of no promise", name)
-	}
 }
-
-// testCommand matches a command that runs one test: its folder may be given by cd, by the package or by both.
-var testCommand = regexp.MustCompile(`^(?:cd (\S+) && )?(?:[A-Z_]+=\S+ )*go test (?:-\S+ )*(?:\./)?(\S+) .*?-run '?(\w+)`)
 
 var numbered = regexp.MustCompile(`(?m)^## (\d+)\. (.*)$`)
 
 // anchors returns the anchors of the headings in docs/deviations.md, by number.
 func anchors(t *testing.T) map[int]string {
-	text, err := os.ReadFile(filepath.Join(root, "docs", "deviations.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	found := map[int]string{}
-	for _, m := range numbered.FindAllStringSubmatch(string(text), -1) {
+	for _, m := range numbered.FindAllStringSubmatch(readPage(t, "deviations.md"), -1) {
 		n, _ := strconv.Atoi(m[1])
 		title := strings.ToLower(m[1] + "-" + m[2])
 		title = regexp.MustCompile(`[^a-z0-9 _-]`).ReplaceAllString(title, "")
@@ -152,7 +138,7 @@ func each(f func(t text, s section, r requirement)) {
 	}
 }
 
-// TestProofs checks that each requirement names its proofs, and that they exist.
+// TestProofs checks that each requirement and each promise names its proofs, and that all that are named exist.
 func TestProofs(t *testing.T) {
 	all, err := Find(os.DirFS(root))
 	if err != nil {
@@ -162,10 +148,12 @@ func TestProofs(t *testing.T) {
 		if len(r.proofs) == 0 && r.probe != nil {
 			t.Errorf("%s, section %s, %q: no proof is named", x.title, s.number, r.asks)
 		}
-		for _, p := range all.Lacks(r.proofs) {
-			t.Errorf("%s, section %s names %s, which is neither a test nor a topic of the vectors: name another in internal/conformance", x.title, s.number, p)
-		}
 	})
+	for name, page := range namedProofs(t) {
+		if !all[name] {
+			t.Errorf("docs/%s names %s, which is neither a test nor a topic of the vectors", page, name)
+		}
+	}
 }
 
 // namedInPage finds the tests that a page names, each as FOLDER `NAME`.
@@ -190,6 +178,7 @@ func TestProofsRan(t *testing.T) {
 	}
 	for name, pages := range namedProofs(t) {
 		switch got := results.result(name); {
+		case strings.HasPrefix(name, "bench/"): // another module
 		case got == "SKIP":
 			t.Logf("%s was skipped: %s rests on it", name, pages)
 		case got != "PASS":
@@ -198,8 +187,7 @@ func TestProofsRan(t *testing.T) {
 	}
 }
 
-// namedProofs returns the proofs that the pages name, each with its page. Those of other modules
-// are left out.
+// namedProofs returns the proofs that the pages name, each with its page.
 func namedProofs(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -208,33 +196,18 @@ func namedProofs(t *testing.T) map[string]string {
 			all[name] = "conformance.md"
 		}
 	})
-	for _, s := range practices() {
-		for _, p := range s.practices {
-			for _, name := range p.proofs {
-				all[name] = "best-practices.md"
-			}
+	for _, m := range citedProof.FindAllStringSubmatch(readPage(t, "best-practices.md"), -1) {
+		all[m[1]+"/"+m[2]] = "best-practices.md"
+	}
+	for _, p := range promises(t) {
+		for _, name := range strings.FieldsFunc(p.tests, func(c rune) bool { return strings.ContainsRune("`, ", c) }) {
+			all[name] = "proof.md"
 		}
 	}
-	for _, s := range promises {
-		for _, p := range s.promises {
-			for _, name := range p.proofs {
-				all[name] = "proof.md"
-			}
-		}
-	}
-	page, err := os.ReadFile(filepath.Join(root, "docs", "deviations.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for part := range strings.SplitSeq(string(page), "\n## ") {
+	for part := range strings.SplitSeq(readPage(t, "deviations.md"), "\n## ") {
 		_, tests, _ := strings.Cut(part, "\nTests: ")
 		for _, m := range namedInPage.FindAllStringSubmatch(tests, -1) {
 			all[m[1]+"/"+m[2]] = "deviations.md"
-		}
-	}
-	for name := range all {
-		if strings.HasPrefix(name, "bench/") || strings.HasPrefix(name, "examples/") {
-			delete(all, name)
 		}
 	}
 	return all
@@ -334,11 +307,7 @@ var phrase = regexp.MustCompile(`"([^"\s]+(?:\s+[^"\s]+){2,})"`)
 // TestPhrases checks that each quotation of three or more words in
 // docs/deviations.md is in a text.
 func TestPhrases(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "docs", "deviations.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := phrase.FindAllStringSubmatch(string(page), -1)
+	found := phrase.FindAllStringSubmatch(readPage(t, "deviations.md"), -1)
 	for _, m := range found {
 		known := false
 		for _, x := range texts() {
@@ -420,18 +389,5 @@ func TestFind(t *testing.T) {
 	}), " ")
 	if want := "policy/2.4/two pace/house/three vectors/2.2/typo"; got != want {
 		t.Errorf("missing proofs:\ngot  %s\nwant %s", got, want)
-	}
-}
-
-// TestQuoted reads the Markdown of the drafts: code stays as it is, and a reference is a name.
-func TestQuoted(t *testing.T) {
-	for in, want := range map[string]string{
-		"":                                       "",
-		"a <b> in a `<link>` element":            "“a \\<b> in a `<link>` element”",
-		"by {{Section 2.2.1 of REP}} and {{RP}}": "“by Section 2.2.1 of REP and RP”",
-	} {
-		if got := quoted(in); got != want {
-			t.Errorf("quoted(%q)\ngot  %s\nwant %s", in, got, want)
-		}
 	}
 }

@@ -6,11 +6,7 @@
 // profile with a case and returns what it did. A requirement also names its proofs:
 // test vectors, or subtests of any package whose name begins with a clause.
 //
-// The package also generates docs/best-practices.md from a list of the sentences of a
-// draft on crawlers, with what Polite does about each and what the operator has to do,
-// and docs/proof.md from a list of Polite's promises and their tests.
-//
-// To write the pages, run
+// To write the page, run
 //
 //	go test ./internal/conformance -update
 //
@@ -20,4 +16,7 @@
 // each quotation word for word, and fail if a MUST, SHOULD or MAY of RFC 9309 is not
 // quoted. If POLITE_RAN names a file with the output of "go test -v ./...", they fail if a
 // proof did not run and pass.
+//
+// The tests also check docs/proof.md and docs/best-practices.md, which are written by hand: the
+// tests and the quotations that the two pages name exist.
 package conformance

@@ -95,21 +95,13 @@ func writeRow(b *strings.Builder, cells []string) {
 	fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
 }
 
-// quoted returns a quotation in quotation marks. In a draft's Markdown, code is between
-// backquotes, and a reference between double braces.
+// quoted returns a quotation in quotation marks.
 func quoted(s string) string {
 	if s == "" {
 		return ""
 	}
-	parts := strings.Split(unlinked(s), "`")
-	for i := 0; i < len(parts); i += 2 {
-		parts[i] = escape(parts[i])
-	}
-	return "“" + strings.Join(parts, "`") + "”"
+	return "“" + escape(s) + "”"
 }
-
-// unlinked removes the braces of references.
-var unlinked = strings.NewReplacer("{{", "", "}}", "").Replace
 
 // escape escapes the characters that have a meaning in Markdown.
 var escape = strings.NewReplacer(`*`, `\*`, `_`, `\_`, `|`, `\|`, `<`, `\<`, `[`, `\[`, `]`, `\]`).Replace
