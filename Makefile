@@ -1,6 +1,6 @@
 # The usual commands. .ci/run has the steps, and is what runs on every change.
 
-.PHONY: all build test check ci fuzz demo docs bench numbers mutate clean
+.PHONY: all build test check ci fuzz demo docs api bench numbers mutate clean
 
 all: check test
 
@@ -22,8 +22,11 @@ fuzz: # FUZZ=10m make fuzz
 demo:
 	go run ./cmd/polite demo
 
-docs: # the generated pages
-	go test ./internal/surface ./internal/conformance -update
+docs: # the generated page
+	go test ./internal/conformance -update
+
+api: # how the exported names differ from the last release, or from the commit before
+	.ci/run api
 
 bench:
 	cd bench && go run ./broad && go run .

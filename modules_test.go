@@ -1,4 +1,4 @@
-package surface
+package polite_test
 
 import (
 	"os/exec"
@@ -21,7 +21,6 @@ func TestModules(t *testing.T) {
 		"inspect": crawler,
 	} {
 		list := exec.Command("go", "list", "-deps", "-test", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}", "./"+name)
-		list.Dir = root
 		out, err := list.Output()
 		if err != nil {
 			t.Fatal(err)
