@@ -20,7 +20,7 @@ import (
 type linting struct {
 	reading
 	remarksOnly bool   // --remarks
-	exitCode    bool   // --exit-code
+	exitCode    string // --exit-code
 	site        string // --site
 	format      string // --format
 }
@@ -30,6 +30,9 @@ const allProfiles = "all"
 
 // lintFormats are the names that --format accepts.
 var lintFormats = []string{"text", "json", "sarif"}
+
+// exitCodeFor are the values that --exit-code accepts.
+var exitCodeFor = []string{"errors", "warnings", "never"}
 
 func (c *cli) lintCommand() *cobra.Command {
 	l := &linting{reading: reading{cli: c}}
@@ -51,11 +54,11 @@ about differently gets a remark.
 To find sitemaps of other sites, lint must know the site: give its URL, or name
 the site of a local file with --site.
 
-The exit code is 0, or 2 if no file was read. With --exit-code it is 1 if there
-are errors or warnings.`,
+The exit code is 1 if there is an error, and 2 if no file was read. With
+--exit-code=warnings warnings count, too. With --exit-code=never no remark does.`,
 		Example: `  polite lint robots.txt
   polite lint --remarks --profile all https://example.com
-  polite lint --exit-code --site https://example.com robots.txt
+  polite lint --exit-code=warnings --site https://example.com robots.txt
   polite lint --format sarif robots.txt > robots.sarif`,
 		Args: between(1, 1, "one robots.txt file or URL"),
 		RunE: func(cmd *cobra.Command, args []string) error { return l.run(cmd.Context(), args[0]) },
@@ -64,7 +67,8 @@ are errors or warnings.`,
 	f := cmd.Flags()
 	f.Lookup("profile").Usage += ", or all"
 	f.BoolVar(&l.remarksOnly, "remarks", false, "show only the lines with a remark")
-	f.BoolVar(&l.exitCode, "exit-code", false, "exit 1 if there are errors or warnings")
+	f.StringVar(&l.exitCode, "exit-code", exitCodeFor[0], "exit 1 if a remark has this `level`: errors, warnings (or errors), or never")
+	cmd.RegisterFlagCompletionFunc("exit-code", cobra.FixedCompletions(exitCodeFor, cobra.ShellCompDirectiveNoFileComp))
 	f.StringVar(&l.site, "site", "", "the `URL` of the site that the file is for")
 	f.StringVar(&l.format, "format", lintFormats[0], "write remarks in this `format`: text, json or sarif (version 2.1.0)")
 	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(lintFormats, cobra.ShellCompDirectiveNoFileComp))
@@ -79,6 +83,9 @@ func (l *linting) options(what string) (*lint.Options, error) {
 	}
 	if !slices.Contains(lintFormats, l.format) {
 		return nil, usageErrorf("no format %q; want text, json or sarif", l.format)
+	}
+	if !slices.Contains(exitCodeFor, l.exitCode) {
+		return nil, usageErrorf("no --exit-code %q; want errors, warnings or never", l.exitCode)
 	}
 	if l.json && l.format == "sarif" {
 		return nil, usageErrorf("--json and --format sarif ask for two formats; want one of them")
@@ -121,7 +128,9 @@ func (l *linting) run(ctx context.Context, what string) error {
 	}
 	o.Cut = l.cut
 	remarks := lint.Run(text, o)
-	if l.exitCode && slices.ContainsFunc(remarks, func(r lint.Remark) bool { return r.Level != lint.Note }) {
+	if slices.ContainsFunc(remarks, func(r lint.Remark) bool {
+		return r.Level == lint.Error && l.exitCode != "never" || r.Level == lint.Warning && l.exitCode == "warnings"
+	}) {
 		l.code = exitDisallowed
 	}
 	p := display.New(l.out)

@@ -10,10 +10,10 @@ import (
 
 // This file checks what a group means for the crawlers that it names.
 
-// checkGroups looks for a group * that closes the whole site, and for crawlers that may fetch
-// everything because their own group has no rule. A group with an empty rule, such as
-// "Disallow:", says so and is left alone. rules has the lines of the rules that can match
-// something.
+// checkGroups looks for a group * that closes the whole site, for empty rules that open it, and
+// for crawlers that may fetch everything because their own group has no rule. A group with an
+// empty rule, such as "Disallow:", says so and is not reported as open. rules has the lines of
+// the rules that can match something.
 func (r *reading) checkGroups(rules map[int]bool) {
 	others, closed, allows, whole := 0, false, false, 0
 	for rule := range r.file.Group("*").Rules() {
@@ -26,15 +26,8 @@ func (r *reading) checkGroups(rules map[int]bool) {
 	if whole > 0 && !allows {
 		r.add(whole, "closes-site", "closes the whole site to all crawlers that are not named")
 	}
-	if !closed {
-		return // the crawlers that are not named may fetch everything, too
-	}
-	open := r.ruleless()
-	if len(open) == 0 {
-		return
-	}
-	lines := r.firstLines(open, rules)
-	for n := 1; n <= r.last; n++ {
+	lines := r.openGroups(r.ruleless(), rules)
+	for n := 1; closed && n <= r.last; n++ { // otherwise the others may fetch everything, too
 		if name := lines[n]; name != "" {
 			r.add(n, "open-group", "%s obeys this group alone, and it has no rule: %s may fetch everything, although * has %s",
 				name, name, display.Count(others, "rule", "rules"))
@@ -42,11 +35,12 @@ func (r *reading) checkGroups(rules map[int]bool) {
 	}
 }
 
-// firstLines returns the crawlers in open by the first user-agent line that names them. It
-// omits those that an empty rule is for.
-func (r *reading) firstLines(open map[string]string, rules map[int]bool) map[int]string {
+// openGroups says of the empty rules for crawlers in open, which have no other rule, that they
+// allow everything. It returns the other crawlers in open, by the first user-agent line that
+// names them.
+func (r *reading) openGroups(open map[string]string, rules map[int]bool) map[int]string {
 	agents, empty := r.agents(), r.emptyRules(rules)
-	lines := map[string]int{}
+	lines, declared, says := map[string]int{}, map[string]bool{"*": true}, map[int]bool{}
 	var current []string // the crawlers of the current group
 	inRules := false
 	for n := 1; n <= r.last; n++ {
@@ -55,6 +49,9 @@ func (r *reading) firstLines(open map[string]string, rules map[int]bool) map[int
 				current, inRules = nil, false
 			}
 			name := strings.ToLower(token.Prefix(value))
+			if strings.HasPrefix(value, "*") {
+				name = "*"
+			}
 			if current = append(current, name); lines[name] == 0 {
 				lines[name] = n
 			}
@@ -62,15 +59,23 @@ func (r *reading) firstLines(open map[string]string, rules map[int]bool) map[int
 		if isEmpty, ok := empty[n]; ok {
 			if inRules = true; isEmpty {
 				for _, name := range current {
-					delete(open, name)
+					declared[name] = true
+					says[n] = says[n] || open[name] != ""
 				}
 				current = nil
 			}
 		}
 	}
+	for i, m := range r.remarks {
+		if m.Check == "empty-rule" && says[m.Line] {
+			r.remarks[i].Remark = "allows everything: the group has no other rule"
+		}
+	}
 	first := map[int]string{}
 	for key, name := range open {
-		first[lines[key]] = name
+		if !declared[key] {
+			first[lines[key]] = name
+		}
 	}
 	return first
 }
@@ -82,7 +87,7 @@ func (r *reading) ruleless() map[string]string {
 	tokens, _ := compare.Tokens(r.file)
 	for _, name := range tokens {
 		g := r.file.Group(name)
-		has := name == "*" || g.Agent() == "*"
+		has := name != "*" && g.Agent() == "*"
 		for range g.Rules() {
 			has = true
 			break
