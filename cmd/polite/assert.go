@@ -39,7 +39,8 @@ other file has a product token, allow or disallow, and a path or URL:
 
 A * stands for the crawlers that the robots.txt does not name. A file - is
 standard input. The exit code is 0 if all lines are as expected, 1 if one is
-not, and 2 if a line cannot be read or there is no robots.txt.`,
+not, and 2 if a line or the robots.txt cannot be read. A site without a
+robots.txt (status 404 or 410) has an empty one.`,
 		Example: `  polite test robots.txt robots.assert
   polite test --format junit https://example.com robots.assert > report.xml`,
 		Args: between(2, 2, "a robots.txt file or URL, and a file of assertions"),

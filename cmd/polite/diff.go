@@ -26,7 +26,8 @@ func (c *cli) diffCommand() *cobra.Command {
 URL, whose site's robots.txt is fetched. For each crawler that one of them
 names, and for all others (*), it lists the rules that are only in the old file
 (-) or only in the new one (+), and the paths whose verdict differs (>). The
-order of the rules, and how crawlers share groups, make no difference.
+order of the rules, and how crawlers share groups, make no difference. A site
+without a robots.txt (status 404 or 410) has an empty one.
 
 It tries paths that it makes from the rules, or the paths and URLs of --urls.
 

@@ -23,7 +23,8 @@ type reading struct {
 }
 
 // text reads a robots.txt from a local file, from standard input if what is "-", or from
-// the site of a URL. If the site has no file, it says why and returns nil.
+// the site of a URL. A site without a robots.txt has an empty one. If none was read, it says
+// why and returns nil.
 func (r *reading) text(ctx context.Context, what string, profile *policy.Profile) ([]byte, error) {
 	if strings.Contains(what, "://") {
 		return r.download(ctx, what, profile)
@@ -37,8 +38,8 @@ func (r *reading) text(ctx context.Context, what string, profile *policy.Profile
 	return text, err
 }
 
-// download fetches a site's robots.txt as it is now, as a crawler does. If there is no
-// file, it says why and returns nil.
+// download fetches a site's robots.txt as it is now, as a crawler does. The status 404 or 410
+// means an empty file. If none was read, it says why and returns nil.
 func (r *reading) download(ctx context.Context, what string, profile *policy.Profile) ([]byte, error) {
 	target, err := parseURL(what)
 	if err != nil {
@@ -57,6 +58,9 @@ func (r *reading) download(ctx context.Context, what string, profile *policy.Pro
 		return nil, ctx.Err()
 	case err != nil:
 		return nil, err
+	case display.Missing(d):
+		r.warn("%s: %s; it is taken as an empty file", d.Robots, display.Cause(d))
+		return []byte{}, nil
 	case file == nil:
 		r.warn("no file was read from %s: %s", d.Robots, display.Cause(d))
 		r.code = exitFailed

@@ -15,7 +15,7 @@ import (
 var siteCommand = regexp.MustCompile(`(?m)^(?: *run: |)polite (.*)$`)
 
 // TestSiteExample runs the commands that examples/site and docs/site-owners.md tell the
-// owners of sites to run. They must succeed, and fail if robots.txt is broken.
+// owners of sites to run. They must succeed, also for a site that has no robots.txt yet.
 func TestSiteExample(t *testing.T) {
 	for _, name := range []string{"../../examples/site/.github/workflows/robots.yml", "../../docs/site-owners.md"} {
 		text, err := os.ReadFile(name)
@@ -27,10 +27,13 @@ func TestSiteExample(t *testing.T) {
 			t.Fatalf("%s: got %d commands, want 4 or more", name, len(commands))
 		}
 		for _, m := range commands {
-			t.Run(filepath.Base(name)+"/"+m[1], func(t *testing.T) {
-				t.Chdir("../../examples/site")
-				synctest.Test(t, func(t *testing.T) { runSiteCommand(t, m[1]) })
-			})
+			for _, site := range []string{"https://example.com", "https://missing.example"} {
+				command := strings.ReplaceAll(m[1], "https://example.com", site)
+				t.Run(filepath.Base(name)+"/"+command, func(t *testing.T) {
+					t.Chdir("../../examples/site")
+					synctest.Test(t, func(t *testing.T) { runSiteCommand(t, command) })
+				})
+			}
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package display
 
 import (
+	"cmp"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -92,12 +94,21 @@ func Cause(d policy.Decision) string {
 		return "no rule of group " + Group(d.Match.Agent) + " matches"
 	case d.Match.Allowed:
 		return "no group applies"
+	case Missing(d):
+		return fmt.Sprintf("there is no robots.txt (status %d)", d.Status)
+	case d.Access == policy.Unavailable:
+		return "robots.txt counts as missing: " + cmp.Or(clean.Text(d.Cause, 200), fmt.Sprintf("status %d", d.Status))
 	case d.Cause != "":
 		return fmt.Sprintf("robots.txt is %s: %s", d.Access, clean.Text(d.Cause, 200))
 	case d.Status == 0:
 		return fmt.Sprintf("robots.txt is %s", d.Access)
 	}
 	return fmt.Sprintf("robots.txt is %s: status %d", d.Access, d.Status)
+}
+
+// Missing reports whether the server said that there is no robots.txt.
+func Missing(d policy.Decision) bool {
+	return d.Access == policy.Unavailable && (d.Status == http.StatusNotFound || d.Status == http.StatusGone)
 }
 
 // Rule returns the deciding rule with its group. d.Rule has bounded and quoted it.
