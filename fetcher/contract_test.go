@@ -342,3 +342,17 @@ func TestWaitingHonoursTheContext(t *testing.T) {
 		}
 	}
 }
+
+// TestRequestsOfNoURL makes requests that only a mistaken caller makes.
+func TestRequestsOfNoURL(t *testing.T) {
+	for _, audit := range []bool{false, true} {
+		tr := newTransport(t, &fetcher.Options{Audit: audit, Base: roundTripper(func(*http.Request) (*http.Response, error) { return nil, io.EOF })})
+		for name, req := range map[string]*http.Request{
+			"zero": {}, "no_host": {URL: must("/x")}, "opaque": {URL: must("http:example.com/private")}, "host_alone": {Host: "example.com"},
+		} {
+			if resp, err := tr.RoundTrip(req); resp != nil || err == nil {
+				t.Errorf("%s, audit %v: got  %v, %v\nwant an error", name, audit, resp, err)
+			}
+		}
+	}
+}

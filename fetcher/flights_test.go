@@ -445,33 +445,3 @@ func (s *acts) Lease(context.Context, string, time.Duration) (func(), error) {
 	s.do("lease")
 	return func() { s.do("release") }, nil
 }
-
-// TestOddBases uses bases that return what no RoundTripper may return.
-func TestOddBases(t *testing.T) {
-	for name, base := range map[string]roundTripper{
-		"neither":         func(*http.Request) (*http.Response, error) { return nil, nil },
-		"both":            func(r *http.Request) (*http.Response, error) { return answerOf(r, 200, nil, rules), errors.New("both") },
-		"no_body":         func(r *http.Request) (*http.Response, error) { return &http.Response{StatusCode: 500}, nil },
-		"no_header":       func(r *http.Request) (*http.Response, error) { return answerOf(r, 503, nil, ""), nil },
-		"negative_status": func(r *http.Request) (*http.Response, error) { return answerOf(r, -200, http.Header{}, rules), nil },
-		"status_0":        func(r *http.Request) (*http.Response, error) { return answerOf(r, 0, http.Header{}, rules), nil },
-		"hostile_error": func(r *http.Request) (*http.Response, error) {
-			return nil, errors.New("\x1b[31m" + strings.Repeat("\u202e", 10_000) + "\n")
-		},
-		"nil_inside": func(r *http.Request) (*http.Response, error) { return nil, (*policy.Failure)(nil) },
-	} {
-		t.Run("2.3.1.4/"+name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				tr := newTransport(t, &fetcher.Options{Base: base})
-				trial{want: down}.hold(t, tr, site)
-				req, _ := http.NewRequest(http.MethodGet, site+"/robots.txt", nil)
-				for range 2 { // unpaced, then paced
-					if resp, err := tr.RoundTrip(req); resp == nil && err == nil {
-						t.Error("a page: got neither an answer nor an error, want one")
-					}
-					tr = newTransport(t, &fetcher.Options{Base: base, Pace: &pace.Limits{Gap: time.Second}})
-				}
-			})
-		})
-	}
-}

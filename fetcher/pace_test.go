@@ -684,3 +684,32 @@ func TestHosts(t *testing.T) {
 		p.pages.Wait()
 	})
 }
+
+// Another HTTP stack may keep the lower case of the field names of HTTP/2. The fields mean
+// the same.
+func TestFieldNamesInLowerCase(t *testing.T) {
+	base := roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Path == "/robots.txt" {
+			return answerOf(r, 200, http.Header{}, rules), nil
+		}
+		return answerOf(r, 503, http.Header{"retry-after": {"60"}}, ""), nil
+	})
+	for name, request := range map[string]func(p *paced){
+		"page": func(p *paced) { p.read(public) },
+		"admission": func(p *paced) {
+			a, _ := p.admit(p.t.Context(), public)
+			a.Answer(503, http.Header{"retry-after": {"60"}})
+			a.Done()
+		},
+	} {
+		t.Run("6/pause_after_"+name, func(t *testing.T) {
+			inPace(t, pace.Limits{}, fetcher.Options{Base: base}, func(p *paced) {
+				request(p)
+				p.read(public)
+				if waited := time.Since(p.start); waited != time.Minute {
+					t.Errorf("the next page was requested after %v, want 1m0s", waited)
+				}
+			})
+		})
+	}
+}

@@ -21,6 +21,7 @@ const (
 	agent = "ExampleBot/0.1 (+https://example.com/bot)"
 
 	site    = "http://example.com"
+	secure  = "https://example.com"
 	siteKey = "http://example.com rfc9309" // in a store
 	private = "http://example.com/private"
 	public  = "http://example.com/public"

@@ -76,7 +76,7 @@ func google2019() []section {
 		}},
 		{"", "Bestandsformaat", []requirement{
 			says("", "Een optionele Unicode BOM (bytevolgorde-markering) aan het begin van het robots.txt-bestand wordt genegeerd.",
-				"a file with a byte order mark is read", disallows("\uFEFFUser-agent: *\nDisallow: /x\n", "/x"), "fetcher/2.3/byte_order_mark"),
+				"a file with a byte order mark is read", disallows("\uFEFFUser-agent: *\nDisallow: /x\n", "/x"), "internal/retrieve/2.3/byte_order_mark"),
 			says("", "Google ondersteunt de verwerking van <field> elementen met eenvoudige fouten of typefouten", "`useragent` and `dissallow` are read",
 				disallows("Useragent: *\nDissallow: /x", "/x"), "vectors/2.2.4/unknown"),
 			says("", "Google hanteert momenteel een maximale grootte van 500 kibibytes (KiB).", "a rule after it does not count",

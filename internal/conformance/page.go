@@ -111,6 +111,10 @@ func listProofs(proofs []string) string {
 	var list []string
 	for _, p := range proofs {
 		folder, name, _ := strings.Cut(p, "/")
+		if folder == "internal" { // each of its folders has a package
+			inner, rest, _ := strings.Cut(name, "/")
+			folder, name = folder+"/"+inner, rest
+		}
 		list = append(list, fmt.Sprintf("%s `%s`", folder, name))
 	}
 	return strings.Join(list, ", ")

@@ -180,7 +180,7 @@ func paths() []requirement {
 		says("MAY", "Implementors MAY bridge encoding mismatches if they detect that the robots.txt file is not UTF-8 encoded.",
 			"UTF-16 with its byte order mark is read", yesOrNo(func(p *policy.Profile) bool {
 				return !decisionFor(p, encode16("User-agent: *\nDisallow: /x\n"), "/x").Allowed()
-			}), "fetcher/2.3/utf-16_little_end_first", "fetcher/2.3/utf-16_big_end_first"),
+			}), "internal/retrieve/2.3/utf-16_little_end_first", "internal/retrieve/2.3/utf-16_big_end_first"),
 	}
 }
 
@@ -259,10 +259,10 @@ func limits() []requirement {
 	return []requirement{
 		says("SHOULD", "Crawlers SHOULD impose a parsing limit to protect their systems", "a rule after 2 MiB does not count",
 			allows(strings.Repeat(filler, 1<<20)+rule, "/x"),
-			"policy/2.5/a_rule_after_the_limit", "fetcher/2.5/an_endless_file_is_cut", "fetcher/2.5/a_gzip_bomb"),
+			"policy/2.5/a_rule_after_the_limit", "fetcher/2.5/an_endless_file_is_cut", "internal/retrieve/2.5/a_gzip_bomb"),
 		says("MUST", "The parsing limit MUST be at least 500 kibibytes", "a rule that ends with the byte number 512,000 counts",
 			disallows(strings.Repeat(filler, (500<<10-len(rule)+1)/len(filler))+rule+filler, "/x"),
-			"vectors/2.5/limit", "policy/2.5/a_rule_before_a_line_end_at_the_limit", "fetcher/2.5/cut_before_a_line_end", "fetcher/2.5/exactly_the_limit"),
+			"vectors/2.5/limit", "policy/2.5/a_rule_before_a_line_end_at_the_limit", "internal/retrieve/2.5/cut_before_a_line_end", "internal/retrieve/2.5/exactly_the_limit"),
 		says("MUST", "The parsing limit MUST be at least 500 kibibytes", "if a rule goes on after byte number 512,000, its first part counts",
 			disallows(strings.Repeat("#", 500<<10-len(rule))+"\n"+rule[:len(rule)-1]+"yyyy\n", "/xz"),
 			"policy/2.5/half_a_rule_at_the_limit", "docs/2.5/half_a_rule_does_not_count").but(8),
@@ -274,7 +274,7 @@ func security() []requirement {
 		says("should", "Section 2.5 defines the lower limit of bytes that must be processed, which inherently also protects the parser from out-of-memory scenarios.",
 			"a file of any size costs at most 4 MiB", yesOrNo(func(p *policy.Profile) bool {
 				return p.Learn(nil, answer(200, "User-agent: *\n"+strings.Repeat("Disallow: /x\n", 1<<20))).Size() < 4<<20
-			}), "fetcher/2.5/a_gzip_bomb", "fetcher/2.5/an_endless_file_is_cut", "fetcher/2.3.1.5/forty_thousand_groups"),
+			}), "internal/retrieve/2.5/a_gzip_bomb", "fetcher/2.5/an_endless_file_is_cut", "internal/retrieve/2.3.1.5/forty_thousand_groups"),
 		says("should", "Out-of-bound characters should be rejected as invalid", "a rule with a control character is skipped",
 			controlsVoid, "docs/2.2/a_control_character_voids_a_rule", "docs/3/bytes_outside_the_grammar_are_encoded").but(9),
 		says("should", "Out-of-bound characters should be rejected as invalid", "a rule with a space or with a byte that is not UTF-8 is skipped",
@@ -282,7 +282,7 @@ func security() []requirement {
 		says("should", "Implementors should treat the content of a robots.txt file as untrusted content", "control characters of a file are quoted in a decision",
 			yesOrNo(func(p *policy.Profile) bool {
 				return !strings.ContainsAny(decisionFor(p, "User-agent: *\nDisallow: /x\u009b\n", "/x%C2%9B").String(), "\x1b\u009b")
-			}), "fetcher/2.3.1.5/escapes_of_a_terminal"),
+			}), "internal/retrieve/2.3.1.5/escapes_of_a_terminal"),
 	}
 }
 

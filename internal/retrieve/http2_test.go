@@ -1,4 +1,4 @@
-package fetcher_test
+package retrieve_test
 
 import (
 	"bytes"
@@ -14,8 +14,6 @@ import (
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
-
-	"github.com/rfc9309/polite/fetcher"
 )
 
 // frames is the server's side of an HTTP/2 connection. If a write fails, the client
@@ -326,7 +324,7 @@ func TestFrames(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				base, dials := wire(speakHTTP2(server, tt.bare, tt.script))
 				base.TLSClientConfig = client
-				trial{want: tt.want}.hold(t, newTransport(t, &fetcher.Options{Base: base}), secure)
+				trial{want: tt.want}.hold(t, over(base), secure)
 				if n := dials.Load(); n > mostDials {
 					t.Errorf("got  %d connections for one retrieval, want at most %d", n, mostDials)
 				}

@@ -1,4 +1,4 @@
-package fetcher_test
+package retrieve_test
 
 import (
 	"bytes"
@@ -12,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/httptest"
 )
 
@@ -109,18 +108,9 @@ func TestBodies(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				web := httptest.New(t)
 				web.Site(site).Robots(tt.answer)
-				tr := newTransport(t, &fetcher.Options{Base: web.Transport()})
-				var got []string
-				for _, path := range []string{"/private", "/last"} {
-					d, err := tr.Check(t.Context(), must(site+path))
-					if err != nil {
-						t.Fatal(err)
-					}
-					got = append(got, d.Verdict.String())
-				}
-				if s := strings.Join(got, ", "); s != tt.want || len(web.Requests()) != tt.requests {
-					d, _ := tr.Peek(must(private))
-					t.Errorf("/private, /last:\ngot  %s after %d requests\nwant %s after %d\n%v", s, len(web.Requests()), tt.want, tt.requests, d)
+				a := over(web.Transport()).get(t, site)
+				if got := decided(t, a, "/private", "/last"); got != tt.want || len(web.Requests()) != tt.requests {
+					t.Errorf("/private, /last:\ngot  %s after %d requests\nwant %s after %d\n%v", got, len(web.Requests()), tt.want, tt.requests, a.Err)
 				}
 			})
 		})
@@ -137,12 +127,10 @@ func TestHostileBodiesAreCheap(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				web := httptest.New(t)
 				web.Site(site).Robots(answer)
-				tr := newTransport(t, &fetcher.Options{Base: web.Transport()})
+				c := over(web.Transport())
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
-				if _, err := tr.Check(t.Context(), must(private)); err != nil {
-					t.Fatal(err)
-				}
+				c.get(t, site)
 				runtime.ReadMemStats(&after)
 				if got, most := after.TotalAlloc-before.TotalAlloc, uint64(24<<20); got > most {
 					t.Errorf("%d bytes allocated for one retrieval, at both ends; want at most %d", got, most)

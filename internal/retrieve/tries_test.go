@@ -1,14 +1,11 @@
-package fetcher_test
+package retrieve_test
 
 import (
-	"io"
-	"net/http"
-	"strings"
+	"cmp"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/httptest"
 )
 
@@ -56,34 +53,14 @@ func TestTries(t *testing.T) {
 				if tt.then != nil {
 					s.Path("/r", tt.then...)
 				}
-				tr := newTransport(t, &fetcher.Options{Base: web.Transport(), Attempts: tt.attempts, Timeout: tt.timeout})
+				c := over(web.Transport())
+				c.Attempts, c.Timeout = cmp.Or(tt.attempts, c.Attempts), cmp.Or(tt.timeout, c.Timeout)
 				began := time.Now()
-				var got []string
-				for _, u := range []string{private, public} {
-					d, err := tr.Check(t.Context(), must(u))
-					if err != nil {
-						t.Fatal(err)
-					}
-					got = append(got, d.Verdict.String())
-				}
-				if s, n, took := strings.Join(got, ", "), len(web.Requests()), time.Since(began); s != tt.want || n != tt.requests || took != tt.took {
+				a := c.get(t, site)
+				if s, n, took := decided(t, a, "/private", "/public"), len(web.Requests()), time.Since(began); s != tt.want || n != tt.requests || took != tt.took {
 					t.Errorf("got  %s, %d requests, after %v\nwant %s, %d requests, after %v", s, n, took, tt.want, tt.requests, tt.took)
 				}
 			})
 		})
-	}
-}
-
-// TestRequestsOfNoURL makes requests that only a mistaken caller makes.
-func TestRequestsOfNoURL(t *testing.T) {
-	for _, audit := range []bool{false, true} {
-		tr := newTransport(t, &fetcher.Options{Audit: audit, Base: roundTripper(func(*http.Request) (*http.Response, error) { return nil, io.EOF })})
-		for name, req := range map[string]*http.Request{
-			"zero": {}, "no_host": {URL: must("/x")}, "opaque": {URL: must("http:example.com/private")}, "host_alone": {Host: "example.com"},
-		} {
-			if resp, err := tr.RoundTrip(req); resp != nil || err == nil {
-				t.Errorf("%s, audit %v: got  %v, %v\nwant an error", name, audit, resp, err)
-			}
-		}
 	}
 }

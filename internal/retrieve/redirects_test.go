@@ -1,4 +1,4 @@
-package fetcher_test
+package retrieve_test
 
 import (
 	"fmt"

@@ -1,8 +1,7 @@
-package fetcher_test
+package retrieve_test
 
 import (
-	"bytes"
-	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -12,8 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rfc9309/polite/fetcher"
-	"github.com/rfc9309/polite/pace"
+	"github.com/rfc9309/polite/policy"
 )
 
 // TestShortBodies uses a base that is not net/http and ends a body before its
@@ -49,14 +47,13 @@ func TestShortBodies(t *testing.T) {
 	} {
 		t.Run("2.3.1.4/"+tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				tr := newTransport(t, &fetcher.Options{Base: roundTripper(func(r *http.Request) (*http.Response, error) {
+				a := trial{want: tt.want}.hold(t, over(roundTripper(func(r *http.Request) (*http.Response, error) {
 					resp := answerOf(r, 200, tt.header.Clone(), tt.body)
 					resp.ContentLength = tt.length
 					return resp, nil
-				})})
-				trial{want: tt.want}.hold(t, tr, site)
-				if d, _ := tr.Peek(must(private)); tt.want == down && !strings.HasPrefix(d.Cause, "body: ") {
-					t.Errorf("got  %q\nwant class body", d.Cause)
+				})), site)
+				if tt.want == down && !hasClass(a, policy.Body) {
+					t.Errorf("got  %v\nwant class body", a.Err)
 				}
 			})
 		})
@@ -67,13 +64,12 @@ func TestShortBodies(t *testing.T) {
 // context says.
 type stuck struct {
 	in    string
-	cured *atomic.Bool
 	letGo chan struct{}
 	body  io.Reader
 }
 
 func (s *stuck) block(in string) {
-	if s.in == in && !s.cured.Load() {
+	if s.in == in {
 		<-s.letGo
 	}
 }
@@ -81,10 +77,10 @@ func (s *stuck) block(in string) {
 func (s *stuck) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.block("RoundTrip")
 	resp := answerOf(r, 200, http.Header{}, "")
-	if s.in == "Close_of_a_404" && !s.cured.Load() {
+	if s.in == "Close_of_a_404" {
 		resp.StatusCode = 404
 	}
-	resp.Body, resp.ContentLength = &stuck{s.in, s.cured, s.letGo, strings.NewReader(rules)}, -1
+	resp.Body, resp.ContentLength = &stuck{s.in, s.letGo, strings.NewReader(rules)}, -1
 	return resp, nil
 }
 
@@ -97,24 +93,18 @@ func (s *stuck) Close() error {
 }
 
 // TestStuckBases uses bases that do not end with their context. The fetch ends in
-// time, nobody else waits, and the goroutine ends with the base.
+// time, and the goroutine ends with the base.
 func TestStuckBases(t *testing.T) {
 	for _, in := range []string{"RoundTrip", "Read", "Close", "Close_of_a_404"} {
 		t.Run("house/"+in, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				base := &stuck{in: in, cured: new(atomic.Bool), letGo: make(chan struct{})}
-				tr := newTransport(t, &fetcher.Options{Base: base, Timeout: 10 * time.Second, Pace: &pace.Limits{Parallel: 1}})
+				base := &stuck{in: in, letGo: make(chan struct{})}
+				c := over(base)
+				c.Timeout = 10 * time.Second
 				began := time.Now()
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				defer cancel()
-				d, err := tr.Check(ctx, must(private))
-				if took := time.Since(began); err != nil || short(d) != "defer 2.3.1.4" || !strings.HasPrefix(d.Cause, "timeout: ") || took != 10*time.Second {
-					t.Errorf("got  %v, %v after %v\nwant a Defer because of a timeout after 10s", d, err, took)
-				}
-				began = time.Now()
-				base.cured.Store(true)
-				if d, err := tr.Refresh(ctx, must(private)); err != nil || short(d) != "disallow 2.2.2" || time.Since(began) > time.Second {
-					t.Errorf("the next retrieval:\ngot  %v, %v after %v\nwant disallow 2.2.2 at once", d, err, time.Since(began))
+				a := c.get(t, site)
+				if took := time.Since(began); !hasClass(a, policy.Timeout) || took != 10*time.Second {
+					t.Errorf("got  %v after %v\nwant a timeout after 10s", a.Err, took)
 				}
 				close(base.letGo)
 			})
@@ -127,21 +117,21 @@ func TestStuckBases(t *testing.T) {
 func TestBodyWithoutProgress(t *testing.T) {
 	for name, tt := range map[string]struct {
 		body  *slowBody
-		cause string
+		class policy.Class
 	}{
-		"drip":  {&slowBody{pause: time.Second, n: 1}, "timeout: "},
-		"never": {&slowBody{pause: time.Second}, "timeout: "},
-		"spins": {&slowBody{pause: time.Millisecond}, "body: "},
+		"drip":  {&slowBody{pause: time.Second, n: 1}, policy.Timeout},
+		"never": {&slowBody{pause: time.Second}, policy.Timeout},
+		"spins": {&slowBody{pause: time.Millisecond}, policy.Body},
 	} {
 		t.Run("house/"+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				body := tt.body
-				tr := newTransport(t, &fetcher.Options{Timeout: 10 * time.Second, Attempts: 1, Base: roundTripper(func(r *http.Request) (*http.Response, error) {
+				c := over(roundTripper(func(r *http.Request) (*http.Response, error) {
 					return &http.Response{StatusCode: 200, Header: http.Header{}, Body: body}, nil
-				})})
-				d, err := tr.Check(t.Context(), must(private))
-				if err != nil || short(d) != "defer 2.3.1.4" || !strings.HasPrefix(d.Cause, tt.cause) {
-					t.Errorf("got  %v, %v\nwant defer because of %s", d, err, tt.cause)
+				}))
+				c.Timeout, c.Attempts = 10*time.Second, 1
+				if a := c.get(t, site); !hasClass(a, tt.class) {
+					t.Errorf("got  %v\nwant class %v", a.Err, tt.class)
 				}
 				time.Sleep(2 * time.Second)
 				if !body.closed.Load() {
@@ -175,15 +165,16 @@ func (b *slowBody) Close() error { b.closed.Store(true); return nil }
 // closed.
 func TestLateAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		body := &closing{Reader: bytes.NewReader(nil)}
-		tr := newTransport(t, &fetcher.Options{Timeout: time.Second, Base: roundTripper(func(r *http.Request) (*http.Response, error) {
+		body := new(slowBody)
+		c := over(roundTripper(func(r *http.Request) (*http.Response, error) {
 			time.Sleep(time.Minute)
 			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: body}, nil
-		})})
-		tr.Check(t.Context(), must(private))
+		}))
+		c.Timeout = time.Second
+		c.get(t, site)
 		time.Sleep(time.Hour)
-		if n := body.closed.Load(); n != 1 {
-			t.Errorf("got  a body closed %d times, want once", n)
+		if !body.closed.Load() {
+			t.Error("a late answer is left open, want it closed")
 		}
 	})
 }
@@ -191,32 +182,30 @@ func TestLateAnswers(t *testing.T) {
 // Another HTTP stack may keep the lower case of the field names of HTTP/2. The fields mean
 // the same.
 func TestFieldNamesInLowerCase(t *testing.T) {
-	base := roundTripper(func(r *http.Request) (*http.Response, error) {
-		if r.URL.Path == "/robots.txt" {
+	synctest.Test(t, func(t *testing.T) {
+		trial{want: obeyed}.hold(t, over(roundTripper(func(r *http.Request) (*http.Response, error) {
 			return answerOf(r, 200, http.Header{"content-encoding": {"gzip"}}, gzipped(rules)), nil
-		}
-		return answerOf(r, 503, http.Header{"retry-after": {"60"}}, ""), nil
+		})), site)
 	})
-	t.Run("2.3.1.1/coding", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			trial{want: obeyed}.hold(t, newTransport(t, &fetcher.Options{Base: base}), site)
-		})
-	})
-	for name, request := range map[string]func(p *paced){
-		"page": func(p *paced) { p.read(public) },
-		"admission": func(p *paced) {
-			a, _ := p.admit(p.t.Context(), public)
-			a.Answer(503, http.Header{"retry-after": {"60"}})
-			a.Done()
+}
+
+// TestOddBases uses bases that return what no RoundTripper may return.
+func TestOddBases(t *testing.T) {
+	for name, base := range map[string]roundTripper{
+		"neither":         func(*http.Request) (*http.Response, error) { return nil, nil },
+		"both":            func(r *http.Request) (*http.Response, error) { return answerOf(r, 200, nil, rules), errors.New("both") },
+		"no_body":         func(r *http.Request) (*http.Response, error) { return &http.Response{StatusCode: 500}, nil },
+		"no_header":       func(r *http.Request) (*http.Response, error) { return answerOf(r, 503, nil, ""), nil },
+		"negative_status": func(r *http.Request) (*http.Response, error) { return answerOf(r, -200, http.Header{}, rules), nil },
+		"status_0":        func(r *http.Request) (*http.Response, error) { return answerOf(r, 0, http.Header{}, rules), nil },
+		"hostile_error": func(r *http.Request) (*http.Response, error) {
+			return nil, errors.New("\x1b[31m" + strings.Repeat("\u202e", 10_000) + "\n")
 		},
+		"nil_inside": func(r *http.Request) (*http.Response, error) { return nil, (*policy.Failure)(nil) },
 	} {
-		t.Run("6/pause_after_"+name, func(t *testing.T) {
-			inPace(t, pace.Limits{}, fetcher.Options{Base: base}, func(p *paced) {
-				request(p)
-				p.read(public)
-				if waited := time.Since(p.start); waited != time.Minute {
-					t.Errorf("the next page was requested after %v, want 1m0s", waited)
-				}
+		t.Run("2.3.1.4/"+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				trial{want: down}.hold(t, over(base), site)
 			})
 		})
 	}
