@@ -141,6 +141,8 @@
 // DisablePoliteness is true and CrawlDelay is 0. It has a goroutine for each host, which may wait:
 // set Options.Patience.
 // With geziyor, set RobotsTxtDisabled, UserAgent, and the Transport of the Client of the Geziyor.
+// RetryTimes is -1: otherwise it tries each refusal three times, and waits for Options.Patience
+// each time.
 //
 // A feed reader gives Polite to its HTTP client as well. A refusal is no failure of the feed,
 // and must not count among the failures after which the reader gives a feed up: poll it next at

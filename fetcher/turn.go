@@ -204,8 +204,9 @@ type Admission struct {
 // The gap to the next request counts from the return of Admit. The turn is held until the
 // Admission ends, or for Options.Timeout at most. The caller sends the agent as User-Agent,
 // calls Admit for each resource of a page before it requests it, as each may be at another
-// authority, and calls [Admission.Redirect] for each redirect. Options.PageEgress covers robots.txt alone here, since
-// the caller makes the connection.
+// authority, and calls [Admission.Redirect] for each redirect. So its client must not follow
+// redirects by itself: the CheckRedirect of an http.Client returns http.ErrUseLastResponse.
+// Options.PageEgress covers robots.txt alone here, since the caller makes the connection.
 func (t *Transport) Admit(ctx context.Context, target *url.URL) (*Admission, policy.Decision, error) {
 	v, err := t.visit(target, time.Now())
 	if err != nil {
