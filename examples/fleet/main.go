@@ -100,7 +100,7 @@ func member(out io.Writer, name, server, addr string) error {
 	if err != nil {
 		return err
 	}
-	client := &http.Client{Transport: t, Timeout: 30 * time.Second}
+	client := &http.Client{Transport: t, Timeout: 3 * time.Minute}
 	var first int
 	fmt.Sscan(name, &first)
 	var fetched, dropped, later int

@@ -22,7 +22,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	crawl(os.Stdout, &http.Client{Transport: t, Timeout: 2 * time.Minute}, "http://shop.example/")
+	crawl(os.Stdout, &http.Client{Transport: t, Timeout: 3 * time.Minute}, "http://shop.example/")
 }
 
 // visit is a page to fetch, the earliest time for it, and the number of tries so far.

@@ -86,7 +86,7 @@ func run(ctx context.Context, s service) (err error) {
 	if err != nil {
 		return err
 	}
-	frontier = s.crawl(ctx, &http.Client{Transport: t, Timeout: time.Minute}, frontier)
+	frontier = s.crawl(ctx, &http.Client{Transport: t, Timeout: 3 * time.Minute}, frontier)
 	stats := t.Stats()
 	fmt.Fprintf(s.out, "end: %d pages left; robots.txt: %d fetched, %d read from disk\n", len(frontier), stats.Retrievals, stats.StoreHits)
 	return os.WriteFile(list, []byte(strings.Join(frontier, "\n")), 0o600)

@@ -76,7 +76,7 @@ func run(out io.Writer) error {
 		return err
 	}
 	start := time.Now()
-	if err := s.run(&http.Client{Transport: t, Timeout: 2 * time.Minute}, workers); err != nil {
+	if err := s.run(&http.Client{Transport: t, Timeout: 3 * time.Minute}, workers); err != nil {
 		return err
 	}
 	for _, h := range s.hosts {
