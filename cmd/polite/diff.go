@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,11 +26,12 @@ func (c *cli) diffCommand() *cobra.Command {
 		Long: `Diff compares two robots.txt. Each is a local file, - for standard input, or a
 URL, whose site's robots.txt is fetched. For each crawler that one of them
 names, and for all others (*), it lists the rules that are only in the old file
-(-) or only in the new one (+), and the paths whose verdict differs (>). The
-order of the rules, and how crawlers share groups, make no difference. A site
-without a robots.txt (status 404 or 410) has an empty one.
+(-) or only in the new one (+), and paths whose verdict differs (>). The order
+of the rules, and how crawlers share groups, make no difference. A site without
+a robots.txt (status 404 or 410) has an empty one.
 
-It tries paths that it makes from the rules, or the paths and URLs of --urls.
+It tries paths that it makes from the rules, and shows five of them; --json has
+more. Of the paths and URLs of --urls it shows all.
 
 The exit code is 0 if no rule and no verdict differs, 1 if one does, and 2 if a
 file cannot be read.`,
@@ -65,12 +67,16 @@ func (d *comparing) run(ctx context.Context, from, to string) error {
 	}
 	changes, skipped := compare.Files(files[0], files[1], d.token, targets)
 	p := display.New(d.out)
+	paths := shownPaths
+	if d.urls != "" {
+		paths = len(targets)
+	}
 	for _, c := range changes {
 		d.code = exitDisallowed
 		if d.json {
 			p.JSON(c)
 		} else {
-			writeChange(p, c)
+			writeChange(p, c, paths)
 		}
 	}
 	if err := p.Flush(); err != nil {
@@ -80,20 +86,49 @@ func (d *comparing) run(ctx context.Context, from, to string) error {
 		d.code = exitFailed
 		d.warn("the files name too many crawlers: %s not compared", display.Count(skipped, "crawler is", "crawlers are"))
 	}
+	if len(changes) == 0 {
+		display.Message(d.err, "no difference; profile "+profile.Name)
+		return nil
+	}
 	display.Message(d.err, fmt.Sprintf("the files differ for %s; profile %s", display.Count(len(changes), "crawler", "crawlers"), profile.Name))
 	return nil
 }
 
-// writeChange writes what differs for one crawler.
-func writeChange(p *display.Writer, c compare.Change) {
-	p.Line("%s", p.Paint(display.Bold, c.Token))
-	for _, r := range c.Removed {
-		p.Line("  %s  (line %d)", p.Paint(display.Red, "- "+r.Rule), r.Line)
+// shownPaths is how many paths and, for a new group, rules are shown for one crawler.
+const shownPaths = 5
+
+// headline says what differs for one crawler on the whole.
+func headline(c compare.Change) string {
+	var parts []string
+	switch c.Own {
+	case compare.OwnNew:
+		parts = append(parts, "has a group of its own now")
+	case compare.OwnGone:
+		parts = append(parts, "has no group of its own any more")
 	}
-	for _, r := range c.Added {
-		p.Line("  %s  (line %d)", p.Paint(display.Green, "+ "+r.Rule), r.Line)
+	if c.Site != "" {
+		parts = append(parts, "/ is "+c.Site+" now")
 	}
-	for _, t := range c.Turned {
+	return strings.Join(parts, "; ")
+}
+
+// writeChange writes what differs for one crawler. If its own group is new or gone, the rules
+// that it lost or got with that are those of another group, and are not listed. paths is how
+// many paths are shown.
+func writeChange(p *display.Writer, c compare.Change, paths int) {
+	title := p.Paint(display.Bold, c.Token)
+	if h := headline(c); h != "" {
+		title += ": " + h
+	}
+	p.Line("%s", title)
+	if c.Own != compare.OwnNew {
+		writeRules(p, display.Red, "- ", c.Removed, c.Own)
+	}
+	if c.Own != compare.OwnGone {
+		writeRules(p, display.Green, "+ ", c.Added, c.Own)
+	}
+	paths = min(paths, len(c.Turned))
+	for _, t := range c.Turned[:paths] {
 		why := "no rule matches"
 		if t.Rule != nil {
 			why = fmt.Sprintf("line %d %q", t.Rule.Line, t.Rule.Rule)
@@ -104,8 +139,22 @@ func writeChange(p *display.Writer, c compare.Change) {
 		}
 		p.Line("  > %s: %s (%s)", t.Target, verdict, why)
 	}
-	if c.More > 0 {
-		p.Line("  > and %d more", c.More)
+	if more := len(c.Turned) - paths + c.More; more > 0 {
+		p.Line("  > and %d more", more)
+	}
+}
+
+// writeRules writes the rules that one of the files has alone.
+func writeRules(p *display.Writer, colour display.Colour, sign string, rules []compare.Rule, own compare.Own) {
+	shown := len(rules)
+	if own != "" {
+		shown = min(shown, shownPaths)
+	}
+	for _, r := range rules[:shown] {
+		p.Line("  %s  (line %d)", p.Paint(colour, sign+r.Rule), r.Line)
+	}
+	if more := len(rules) - shown; more > 0 {
+		p.Line("  %s", p.Paint(colour, sign+"and "+display.Count(more, "more rule", "more rules")))
 	}
 }
 

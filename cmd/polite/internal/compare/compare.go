@@ -14,12 +14,22 @@ import (
 
 // A Change is what differs for one crawler.
 type Change struct {
-	Token   string `json:"token"` // a product token, or * for crawlers that no group names
+	Token   string `json:"token"`          // a product token, or * for crawlers that no group names
+	Own     Own    `json:"own,omitempty"`  // whether the crawler's own group is new or gone
+	Site    string `json:"site,omitempty"` // "closed" or "open" if that is new for the path /
 	Removed []Rule `json:"removed,omitempty"`
 	Added   []Rule `json:"added,omitempty"`
 	Turned  []Turn `json:"turned,omitempty"`
 	More    int    `json:"more,omitempty"` // rules and verdicts that also differ
 }
+
+// Own says whether a crawler has a group of its own in one of the files only.
+type Own string
+
+const (
+	OwnNew  Own = "new"  // the old file has none
+	OwnGone Own = "gone" // the new file has none
+)
 
 // A Rule is a rule of one of the files.
 type Rule struct {
@@ -53,6 +63,7 @@ func Files(old, now *matcher.File, token string, targets []string) (all []Change
 	for _, name := range names {
 		c := Change{Token: name}
 		was, is := old.Group(name), now.Group(name)
+		c.summarize(was, is)
 		c.Removed = c.lacking(was, is)
 		c.Added = c.lacking(is, was)
 		try := targets
@@ -75,6 +86,28 @@ func Files(old, now *matcher.File, token string, targets []string) (all []Change
 	}
 	return all, skipped
 }
+
+// summarize says what changes for the crawler on the whole.
+func (c *Change) summarize(was, is *matcher.Group) {
+	had, has := named(was), named(is)
+	switch {
+	case c.Token == "*":
+	case has && !had:
+		c.Own = OwnNew
+	case had && !has:
+		c.Own = OwnGone
+	}
+	switch allowed := is.Match("/").Allowed; {
+	case allowed == was.Match("/").Allowed:
+	case allowed:
+		c.Site = "open"
+	default:
+		c.Site = "closed"
+	}
+}
+
+// named reports whether a group is for named crawlers.
+func named(g *matcher.Group) bool { return g.Agent() != "" && g.Agent() != "*" }
 
 // Tokens returns the product tokens that a file names, each once, and * first. Skipped is
 // how many more there are.

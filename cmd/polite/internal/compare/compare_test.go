@@ -23,7 +23,11 @@ func TestFiles(t *testing.T) {
 		{"a_rule_that_changes_no_verdict", "User-agent: *\nDisallow: /\n", "User-agent: *\nDisallow: /\nDisallow: /x\n", nil,
 			[]Change{{Token: "*", Added: []Rule{{3, "Disallow: /x"}}}}},
 		{"an_own_group_for_a_crawler", "User-agent: *\nDisallow: /x\n", "User-agent: *\nDisallow: /x\n\nUser-agent: Bot\nDisallow:\n", []string{"/x", "/y"},
-			[]Change{{Token: "Bot", Removed: []Rule{{2, "Disallow: /x"}}, Turned: []Turn{{Target: "/x", Allowed: true}}}}},
+			[]Change{{Token: "Bot", Own: OwnNew, Removed: []Rule{{2, "Disallow: /x"}}, Turned: []Turn{{Target: "/x", Allowed: true}}}}},
+		{"an_own_group_that_closes_the_site", "", "User-agent: Bot\nDisallow: /\n", []string{"/"},
+			[]Change{{Token: "Bot", Own: OwnNew, Site: "closed", Added: []Rule{{2, "Disallow: /"}}, Turned: []Turn{{"/", false, &Rule{2, "Disallow: /"}}}}}},
+		{"an_own_group_that_is_gone", "User-agent: Bot\nDisallow: /\n", "", []string{"/x"},
+			[]Change{{Token: "Bot", Own: OwnGone, Site: "open", Removed: []Rule{{2, "Disallow: /"}}, Turned: []Turn{{Target: "/x", Allowed: true}}}}},
 		{"long_rules_that_differ_at_their_end", "User-agent: *\nAllow: " + long + "b\n", "User-agent: *\nAllow: " + long + "c\n", []string{"/"},
 			[]Change{{Token: "*", Removed: []Rule{{2, text(matcher.Rule{Allow: true, Pattern: long})}}, Added: []Rule{{2, text(matcher.Rule{Allow: true, Pattern: long})}}}}},
 	} {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/rfc9309/polite/cmd/polite/internal/cases"
+	"github.com/rfc9309/polite/cmd/polite/internal/display"
 	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/matcher"
 	"github.com/rfc9309/polite/policy"
@@ -80,6 +81,7 @@ var checks = []check{
 	{"extension", Note, "The record is no part of RFC 9309. Some crawlers read it."},
 	{"foreign-sitemap", Note, "The sitemap is on another site."},
 	{"ignored-ending", Note, "A version or a * behind the name of a crawler is ignored."},
+	{"koster1996", Note, "The draft of 1996 knows no * in a rule, and the first rule that matches decides."},
 	{"not-checked", Note, "There are too many rules to check them all."},
 	{"redundant", Note, "The group decides the same without the rule."},
 }
@@ -133,9 +135,11 @@ func Run(text []byte, o *Options) []Remark {
 			}
 		}
 	}
+	odd := &oddLines{on: len(o.Profiles) > 2, lines: map[int]bool{}}
+	all = slices.DeleteFunc(all, func(r Remark) bool { return odd.add(r.Line, r.Profiles) })
 	for i := range all {
 		r := &all[i]
-		if len(r.Profiles) == len(o.Profiles) {
+		if len(r.Profiles) == len(o.Profiles) || odd.add(r.Line, o.without(r.Profiles)) {
 			r.Profiles = nil
 			continue
 		}
@@ -144,9 +148,40 @@ func Run(text []byte, o *Options) []Remark {
 			r.Level = Warning
 		}
 	}
-	all = append(all, splits(files, o)...)
+	all = append(all, splits(files, o, odd)...)
+	all = append(all, odd.remark(files[0])...)
 	slices.SortStableFunc(all, func(a, b Remark) int { return cmp.Compare(a.Line, b.Line) })
 	return all
+}
+
+// oldest is the profile that differs most from the others.
+const oldest = "koster1996"
+
+// oddLines are lines that the oldest profile alone reads in another way than the others. They
+// get one remark.
+type oddLines struct {
+	on    bool // there are more than two profiles
+	lines map[int]bool
+}
+
+// add adds a line if the profiles that differ are the oldest alone, and reports whether it did.
+func (l *oddLines) add(line int, differ []string) bool {
+	if !l.on || len(differ) != 1 || differ[0] != oldest {
+		return false
+	}
+	l.lines[line] = true
+	return true
+}
+
+// remark returns one remark for all of the lines, if there are any.
+func (l *oddLines) remark(f *matcher.File) []Remark {
+	for n, line := range f.Lines() {
+		if l.lines[n] {
+			return []Remark{newRemark(n, line, oldest, fmt.Sprintf("from here on, %s reads %s differently: --profile %[1]s shows them", oldest,
+				display.Count(len(l.lines), "line", "lines")))}
+		}
+	}
+	return nil
 }
 
 // words returns the names of some profiles, or of those that are missing if these are fewer.
@@ -154,13 +189,17 @@ func (o *Options) words(names []string) string {
 	if 2*len(names) <= len(o.Profiles) {
 		return strings.Join(names, ", ")
 	}
-	var others []string
+	return "all but " + strings.Join(o.without(names), ", ")
+}
+
+// without returns the names of the other profiles.
+func (o *Options) without(names []string) (others []string) {
 	for _, p := range o.Profiles {
 		if !slices.Contains(names, p.Name) {
 			others = append(others, p.Name)
 		}
 	}
-	return "all but " + strings.Join(others, ", ")
+	return others
 }
 
 // reading is a file while it is checked for one profile.

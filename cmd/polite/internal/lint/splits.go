@@ -17,15 +17,16 @@ const (
 
 // split is a target on which the profiles do not agree.
 type split struct {
-	line    int    // the line that decides for the first profile that has one
-	verdict string // which profiles allow it and which disallow it
-	example string // the target and the crawler
-	more    int    // number of further crawlers and targets
+	line    int      // the line that decides for the first profile that has one
+	verdict string   // which profiles allow it and which disallow it
+	fewer   []string // the profiles on the smaller side
+	example string   // the target and the crawler
+	more    int      // number of further crawlers and targets
 }
 
 // splits returns a remark for each line on which the profiles do not agree. Files has the
 // file as each profile reads it. It tries the targets that the rules are made for.
-func splits(files []*matcher.File, o *Options) []Remark {
+func splits(files []*matcher.File, o *Options, odd *oddLines) []Remark {
 	if len(files) < 2 {
 		return nil
 	}
@@ -50,7 +51,7 @@ func splits(files []*matcher.File, o *Options) []Remark {
 				break
 			}
 			s, ok := decide(groups, target, o)
-			if !ok {
+			if !ok || odd.add(s.line, s.fewer) {
 				continue
 			}
 			k := key{s.line, s.verdict}
@@ -89,9 +90,9 @@ func decide(groups []*matcher.Group, target string, o *Options) (s split, differ
 		}
 	}
 	if len(allow) <= len(forbid) {
-		s.verdict = "allowed by " + strings.Join(allow, ", ") + " only"
+		s.fewer, s.verdict = allow, "allowed by "+strings.Join(allow, ", ")+" only"
 	} else {
-		s.verdict = "disallowed by " + strings.Join(forbid, ", ") + " only"
+		s.fewer, s.verdict = forbid, "disallowed by "+strings.Join(forbid, ", ")+" only"
 	}
 	return s, len(allow) > 0 && len(forbid) > 0
 }
