@@ -31,7 +31,7 @@ func TestLogMessages(t *testing.T) {
 	}
 }
 
-// TestMetricNames checks that operations.md and the Prometheus example have the same
+// TestMetricNames checks that operations.md and contrib/prometheus have the same
 // metrics.
 func TestMetricNames(t *testing.T) {
 	page := map[string]bool{}
@@ -39,7 +39,7 @@ func TestMetricNames(t *testing.T) {
 		page[name] = true
 	}
 	code := map[string]bool{}
-	for _, text := range sources(t, "../examples/internal/metrics/metrics.go") {
+	for _, text := range sources(t, "../contrib/prometheus/prometheus.go") {
 		for _, m := range defined.FindAllStringSubmatch(text, -1) {
 			code[m[1]] = true
 			if !page[m[1]] {
@@ -49,7 +49,7 @@ func TestMetricNames(t *testing.T) {
 	}
 	for name := range page {
 		if !code[name] {
-			t.Errorf("operations.md has %s, which the example does not", name)
+			t.Errorf("operations.md has %s, which the module does not", name)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func TestLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, page := range append(pages, "../README.md", "../CHANGELOG.md", "../CONTRIBUTING.md", "../SECURITY.md", "../examples/README.md") {
+	for _, page := range append(pages, "../README.md", "../CHANGELOG.md", "../CONTRIBUTING.md", "../SECURITY.md", "../examples/README.md", "../contrib/README.md") {
 		for _, m := range link.FindAllStringSubmatch(readPage(t, page), -1) {
 			target, heading := filepath.Join(filepath.Dir(page), m[1]), strings.TrimPrefix(m[2], "#")
 			if m[1] == "" {

@@ -101,7 +101,7 @@ const rest = `
   robots.txt (section 2.3).
 - http-cache-tests 0.4.5, as installed by npm, runs through a reverse proxy over Polite (` + "`TestCacheTestsSuite`" + `, which needs node).
   Polite does not cache pages, so the same 114 of 350 tests pass as without it.
-- The vectors of Web Bot Auth run in the tests of examples/webbotauth.
+- The vectors of Web Bot Auth for Ed25519, and that of RFC 9421, run in the tests of examples/webbotauth, which signs.
 `
 
 // page returns the table and the differences in Markdown.

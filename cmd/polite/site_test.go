@@ -14,10 +14,10 @@ import (
 // siteCommand finds the commands of a workflow or a page.
 var siteCommand = regexp.MustCompile(`(?m)^(?: *run: |)polite (.*)$`)
 
-// TestSiteExample runs the commands that examples/site and docs/site-owners.md tell the
+// TestSiteExample runs the commands that docs/site and docs/site-owners.md tell the
 // owners of sites to run. They must succeed, also for a site that has no robots.txt yet.
 func TestSiteExample(t *testing.T) {
-	for _, name := range []string{"../../examples/site/.github/workflows/robots.yml", "../../docs/site-owners.md"} {
+	for _, name := range []string{"../../docs/site/.github/workflows/robots.yml", "../../docs/site-owners.md"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -30,7 +30,7 @@ func TestSiteExample(t *testing.T) {
 			for _, site := range []string{"https://example.com", "https://missing.example"} {
 				command := strings.ReplaceAll(m[1], "https://example.com", site)
 				t.Run(filepath.Base(name)+"/"+command, func(t *testing.T) {
-					t.Chdir("../../examples/site")
+					t.Chdir("../../docs/site")
 					synctest.Test(t, func(t *testing.T) { runSiteCommand(t, command) })
 				})
 			}
@@ -61,7 +61,7 @@ func TestSiteFails(t *testing.T) {
 	for _, command := range []string{"lint robots.txt", "test robots.txt ROBOTS.ASSERT"} {
 		args := strings.Fields(command)
 		for i := range args {
-			args[i] = strings.Replace(args[i], "ROBOTS.ASSERT", "../../examples/site/robots.assert", 1)
+			args[i] = strings.Replace(args[i], "ROBOTS.ASSERT", "../../docs/site/robots.assert", 1)
 			args[i] = strings.Replace(args[i], "robots.txt", filepath.Join(site, "robots.txt"), 1)
 		}
 		if code, out, errs := polite(t, "", args...); code != 1 {

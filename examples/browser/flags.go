@@ -11,8 +11,6 @@ import (
 func flags(proxy string) []chromedp.ExecAllocatorOption {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.UserAgent(agent), // robots.txt applies to this agent, so the sites must see it
-		chromedp.ProxyServer(proxy),
-		chromedp.Flag("proxy-bypass-list", "<-loopback>"), // the proxy gets loopback addresses as well
 		chromedp.Flag("force-webrtc-ip-handling-policy", "disable_non_proxied_udp"),
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-component-update", true),
@@ -25,6 +23,10 @@ func flags(proxy string) []chromedp.ExecAllocatorOption {
 			"OptimizationHints,Translate"),
 		chromedp.Flag("no-sandbox", os.Geteuid() == 0), // the sandbox does not work for root
 	)
+	if proxy != "" {
+		options = append(options, chromedp.ProxyServer(proxy),
+			chromedp.Flag("proxy-bypass-list", "<-loopback>")) // the proxy gets loopback addresses as well
+	}
 	if name := os.Getenv("POLITE_CHROMIUM"); name != "" {
 		options = append(options, chromedp.ExecPath(name))
 	}

@@ -1,7 +1,7 @@
 // Browser crawls with a headless Chromium. Each request of a page waits for its decision
 // and its turn before it leaves the browser.
 //
-//	go run ./browser
+//	go run ./browser -proxy localhost:3128 https://example.com/
 //
 // The Fetch domain of the DevTools protocol pauses each navigation, redirect, image,
 // script, XHR, CORS preflight and favicon. Transport.Admit decides. The browser then sends
@@ -9,10 +9,9 @@
 // after its turn, so two requests can arrive closer together than their turns were.
 //
 // Some requests are not paused: WebSockets, WebRTC, service workers, a tab that a page
-// opens after a click, and what the browser fetches for itself (updates, sign-in). Here
-// the only proxy of the browser is the local web, which serves two sites and refuses
-// everything else. On the real web, put a proxy or a firewall in front of the browser. It
-// must also refuse private addresses, at each connection: a name can change its address
+// opens after a click, and what the browser fetches for itself (updates, sign-in). So put
+// a proxy or a firewall in front of the browser. In the test it is a web of two sites, which
+// refuses everything else. It must also refuse private addresses, at each connection: a name can change its address
 // after the decision (DNS rebinding), and Options.PageEgress covers only robots.txt here.
 //
 // It leaves out: links, and a queue of pages with those that are deferred.
@@ -21,6 +20,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"io"
 	"log"
 	"os"
@@ -33,29 +33,26 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/rfc9309/polite/fetcher"
-	"github.com/rfc9309/polite/pace"
 )
 
 const agent = "ExampleBot/0.1 (+https://example.com/bot)"
 
 func main() {
-	if err := run(os.Stdout); err != nil {
+	proxy := flag.String("proxy", "", "host:port of the proxy of the browser; none if empty")
+	flag.Parse()
+	t, err := fetcher.New(agent, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := run(os.Stdout, t, *proxy, flag.Args()); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(w io.Writer) error {
-	local := smallWeb()
-	defer local.Close()
-	t, err := fetcher.New(agent, &fetcher.Options{
-		Base: local.Transport(), // leave this out to visit the real web
-		Pace: &pace.Limits{Gap: 200 * time.Millisecond, Parallel: 2},
-	})
-	if err != nil {
-		return err
-	}
+// run opens each page in a browser.
+func run(w io.Writer, t *fetcher.Transport, proxy string, pages []string) error {
 	out := log.New(w, "", 0) // requests print at the same time
-	ctx, stop := chromedp.NewExecAllocator(context.Background(), flags(local.Addr())...)
+	ctx, stop := chromedp.NewExecAllocator(context.Background(), flags(proxy)...)
 	defer stop()
 	ctx, closeBrowser := chromedp.NewContext(ctx)
 	defer closeBrowser()
@@ -65,12 +62,11 @@ func run(w io.Writer) error {
 	} else if err != nil {
 		return err
 	}
-	for _, path := range []string{"/shoes", "/old", "/cart"} {
-		if err := visit(ctx, out, t, "http://shop.example"+path); err != nil {
+	for _, page := range pages {
+		if err := visit(ctx, out, t, page); err != nil {
 			return err
 		}
 	}
-	report(out, local)
 	return nil
 }
 

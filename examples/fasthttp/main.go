@@ -1,7 +1,7 @@
 // Fasthttp puts Polite over a client without net/http: a base of thirty lines makes the requests
 // with fasthttp, for pages and for robots.txt.
 //
-//	go run ./fasthttp
+//	go run ./fasthttp https://example.com/
 //
 // It leaves out: trailers, bodies of requests, and the address rule for pages (Options.PageEgress),
 // which sees the names that such a base connects to, but not their addresses.
@@ -13,14 +13,12 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"os"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/rfc9309/polite/examples/internal/web"
 	"github.com/rfc9309/polite/fetcher"
 )
 
@@ -59,25 +57,19 @@ func (b base) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func main() {
-	if err := run(os.Stdout); err != nil {
+	if err := run(os.Stdout, &fasthttp.Client{}, os.Args[1:]); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(out io.Writer) error {
-	local := web.Start(map[string]web.Site{
-		"shop.example": {Robots: web.Text("User-agent: *\nDisallow: /cart\n"), Moved: "/old", MovedTo: "/cart/1"},
-	})
-	defer local.Close()
-	t, err := fetcher.New("ExampleBot/0.1 (+https://example.com/bot)", &fetcher.Options{Base: base{&fasthttp.Client{
-		MaxIdemponentCallAttempts: 1, NoDefaultUserAgentHeader: true, MaxResponseBodySize: 8 << 20,
-		Dial: func(string) (net.Conn, error) { return net.Dial("tcp", local.Addr()) }, // leave this out to visit the real web
-	}}})
+func run(out io.Writer, client *fasthttp.Client, pages []string) error {
+	client.MaxIdemponentCallAttempts, client.NoDefaultUserAgentHeader, client.MaxResponseBodySize = 1, true, 8<<20
+	t, err := fetcher.New("ExampleBot/0.1 (+https://example.com/bot)", &fetcher.Options{Base: base{client}})
 	if err != nil {
 		return err
 	}
-	for _, page := range []string{"/", "/cart", "/old"} {
-		resp, err := (&http.Client{Transport: t, Timeout: time.Minute}).Get("http://shop.example" + page)
+	for _, page := range pages {
+		resp, err := (&http.Client{Transport: t, Timeout: 3 * time.Minute}).Get(page)
 		if err != nil {
 			fmt.Fprintln(out, "dropped", err)
 			continue

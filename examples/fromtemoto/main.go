@@ -1,11 +1,11 @@
 // Fromtemoto moves a crawler from github.com/temoto/robotstxt to Polite. It has the code
-// before and after, visits the same pages with both, and prints where they differ.
+// before and after, visits the same pages with both, and prints what became of each.
 //
-//	go run ./fromtemoto
+//	go run ./fromtemoto https://example.com/ https://example.org/
 //
 // What goes: fetching robots.txt, the map of parsed files, FindGroup, Test, and sleeping for
 // CrawlDelay. What comes: one http.RoundTripper and two errors to handle. The pages that are
-// fetched change as well, and the program prints the reasons.
+// fetched change as well: main_test.go has a page for each reason.
 //
 // It leaves out: Sitemaps (see sitemaps), and a crawler with its own HTTP code, which keeps
 // that code and takes its decisions from package policy (see ownstack).
@@ -23,9 +23,7 @@ import (
 
 	"github.com/temoto/robotstxt"
 
-	"github.com/rfc9309/polite/examples/internal/web"
 	"github.com/rfc9309/polite/fetcher"
-	"github.com/rfc9309/polite/pace"
 )
 
 const agent = "ExampleBot/0.1 (+https://example.com/bot)"
@@ -87,42 +85,25 @@ func read(resp *http.Response) string {
 	return "fetched"
 }
 
-// pages are visited by both.
-var pages = []struct{ url, why string }{
-	{"http://shop.example/cart", "no difference"},
-	{"http://shop.example/old", "the redirect leads to a disallowed page, and each redirect is checked"},
-	{"http://shop.example/caf%C3%A9", "the rule is \"/café\": rules and URLs are compared after percent-encoding"},
-	{"http://named.example/", "the group is of Example, which is another crawler than ExampleBot"},
-	{"http://busy.example/", "a 429 means \"not now\": it neither allows nor ends the host"},
-	{"http://down.example/", "nothing may be fetched during a 503: FindGroup does not know, and TestAgent would drop the page for ever"},
-	{"http://lost.test/", "an outage of robots.txt is no failure of the page: it is kept"},
-}
-
 func main() {
-	if err := run(os.Stdout); err != nil {
+	if err := run(os.Stdout, nil, os.Args[1:]); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(out io.Writer) error {
-	local := web.Start(map[string]web.Site{
-		"shop.example":  {Robots: web.Text("User-agent: *\nDisallow: /cart\nDisallow: /moved\nDisallow: /café\nCrawl-delay: 0.02\n"), Moved: "/old"},
-		"named.example": {Robots: web.Text("User-agent: Example\nDisallow: /\n")},
-		"busy.example":  {Robots: web.Status(429)},
-		"down.example":  {Robots: web.Status(503)},
-	})
-	defer local.Close()
-	t, err := fetcher.New(agent, &fetcher.Options{
-		Base: local.Transport(), // leave this out to visit the real web
-		Pace: &pace.Limits{Gap: 10 * time.Millisecond},
-	})
+// run visits each page with both crawlers. Nil options are enough for the web.
+func run(out io.Writer, o *fetcher.Options, pages []string) error {
+	t, err := fetcher.New(agent, o)
 	if err != nil {
 		return err
 	}
-	old := &before{&http.Client{Transport: local.Transport()}, map[string]*robotstxt.RobotsData{}}
-	polite := after{&http.Client{Transport: t, Timeout: 2 * time.Minute}}
-	for _, p := range pages {
-		fmt.Fprintf(out, "%-30s before: %-8s after: %-8s %s\n", p.url, old.visit(p.url), polite.visit(p.url), p.why)
+	old := &before{&http.Client{Timeout: time.Minute}, map[string]*robotstxt.RobotsData{}}
+	if o != nil {
+		old.client.Transport = o.Base
+	}
+	polite := after{&http.Client{Transport: t, Timeout: 3 * time.Minute}}
+	for _, page := range pages {
+		fmt.Fprintf(out, "%-30s before: %-8s after: %s\n", page, old.visit(page), polite.visit(page))
 	}
 	return nil
 }

@@ -2,19 +2,20 @@
 // a GET request. Only the decisions come from Polite: it imports package policy and not
 // fetcher.
 //
-//	go run ./ownstack
+//	go run ./ownstack https://example.com/ https://example.org/
 //
 // The crawler keeps one Record for each scheme and authority, fetches robots.txt when the
 // Record is due, follows its redirects, and fills an Attempt with the result. Learn and
 // Decide do the rest.
 //
-// It leaves out: turns between requests, TLS, redirects of pages, and a bound on the records.
+// It leaves out: turns between requests, redirects of pages, and a bound on the records.
 package main
 
 import (
 	"bufio"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -25,49 +26,33 @@ import (
 	"os"
 	"time"
 
-	"github.com/rfc9309/polite/examples/internal/web"
 	"github.com/rfc9309/polite/policy"
 )
 
 const agent = "ExampleBot/0.1 (+https://example.com/bot)"
 
 func main() {
-	if err := run(os.Stdout); err != nil {
-		log.Fatal(err)
+	c := &crawler{profile: policy.RFC9309(), records: map[string]*policy.Record{}, dial: new(net.Dialer).DialContext}
+	for _, page := range os.Args[1:] {
+		if err := c.visit(os.Stdout, page); err != nil {
+			log.Print(err)
+		}
 	}
 }
 
-func run(out io.Writer) error {
-	local := web.Start(map[string]web.Site{
-		"shop.example":  {Robots: web.Text("User-agent: *\nDisallow: /cart\nAllow: /cart/help\n")},
-		"moved.example": {Robots: web.Redirect("http://shop.example/robots.txt")},
-		"round.example": {Robots: web.Redirect("http://round.example/robots.txt")},
-		"busy.example":  {Robots: web.Status(503)},
-		"plain.example": {},
-	})
-	defer local.Close()
-
-	c := &crawler{
-		profile: policy.RFC9309(),
-		records: map[string]*policy.Record{},
-		dial:    local.Transport().DialContext, // for the real web: (&net.Dialer{}).DialContext
+// visit fetches a page if it is allowed. A deferred page is one to visit again at RetryAt.
+func (c *crawler) visit(out io.Writer, page string) error {
+	d, err := c.check(page)
+	if err != nil {
+		return err
 	}
-	for _, page := range []string{
-		"http://shop.example/cart/1", "http://shop.example/cart/help", "http://moved.example/cart/2",
-		"http://round.example/", "http://busy.example/", "http://plain.example/", "http://lost.test/",
-	} {
-		d, err := c.check(page)
+	fmt.Fprintln(out, d)
+	if d.Allowed() {
+		resp, _, err := c.get(page, nil)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(out, d)
-		if d.Allowed() {
-			resp, _, err := c.get(page, nil)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintln(out, "    fetched:", resp.Status)
-		}
+		fmt.Fprintln(out, "    fetched:", resp.Status)
 	}
 	return nil
 }
@@ -88,15 +73,15 @@ func (c *crawler) check(page string) (policy.Decision, error) {
 	key := u.Scheme + "://" + u.Host // a real crawler uses fetcher.Authority or its own canonical form
 	rec := c.records[key]
 	if rec.Due(time.Now()) {
-		rec = c.profile.Learn(rec, c.retrieve(key+"/robots.txt", rec))
+		rec = c.profile.Learn(rec, c.fetchRobots(key+"/robots.txt", rec))
 		c.records[key] = rec
 	}
 	return rec.Decide("ExampleBot", u, time.Now()), nil
 }
 
-// retrieve fetches a robots.txt and follows as many redirects as the profile permits.
+// fetchRobots fetches a robots.txt and follows as many redirects as the profile permits.
 // Learn decides what the last answer means.
-func (c *crawler) retrieve(robots string, old *policy.Record) policy.Attempt {
+func (c *crawler) fetchRobots(robots string, old *policy.Record) policy.Attempt {
 	a := policy.Attempt{Robots: robots, Served: robots, Sent: time.Now()}
 	for {
 		// The validators belong to the URL that the copy came from.
@@ -131,12 +116,20 @@ func (c *crawler) get(page string, header http.Header) (*http.Response, []byte, 
 	deadline := time.Now().Add(30 * time.Second)
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
-	conn, err := c.dial(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80")))
+	port := map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	conn, err := c.dial(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port)))
 	if err != nil {
 		return nil, nil, failure(policy.Connect, err)
 	}
 	defer conn.Close()
 	conn.SetDeadline(deadline)
+	if u.Scheme == "https" {
+		secure := tls.Client(conn, &tls.Config{ServerName: u.Hostname()})
+		if err := secure.HandshakeContext(ctx); err != nil {
+			return nil, nil, failure(policy.TLS, err)
+		}
+		conn = secure
+	}
 	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\nConnection: close\r\n", u.RequestURI(), u.Host, agent)
 	header.Write(conn)
 	fmt.Fprint(conn, "\r\n")

@@ -16,13 +16,13 @@ import (
 	"time"
 
 	"github.com/rfc9309/polite/cache"
+	"github.com/rfc9309/polite/pace"
 )
 
 // A router knows the workers and sends them one page of each host at a time. So a host
 // is handed over between two of its pages, when its owner has nothing left to do for it.
 type router struct {
 	ctx    context.Context
-	web    string // address of the web
 	store  *httptest.Server
 	client http.Client
 
@@ -40,9 +40,9 @@ type worker struct {
 	addr string
 }
 
-func newRouter(ctx context.Context, web string) *router {
+func newRouter(ctx context.Context) *router {
 	return &router{
-		ctx: ctx, web: web, store: httptest.NewServer(storeHandler(cache.NewMemory(64 << 20))),
+		ctx: ctx, store: httptest.NewServer(storeHandler(cache.NewMemory(64 << 20))),
 		workers: map[string]*worker{}, changed: make(chan struct{}),
 	}
 }
@@ -54,7 +54,7 @@ func (r *router) join(name string) error {
 		return err
 	}
 	w := &worker{cmd: exec.CommandContext(r.ctx, self)}
-	w.cmd.Env = append(os.Environ(), "ROUTING_ROUTER="+r.store.URL, "ROUTING_WEB="+r.web)
+	w.cmd.Env = append(os.Environ(), "ROUTING_ROUTER="+r.store.URL)
 	w.cmd.Stderr = os.Stderr
 	out, err := w.cmd.StdoutPipe()
 	if err != nil {
@@ -119,14 +119,14 @@ func (r *router) owners(hosts []string) (names []string) {
 // host has at that moment. The owner says how long to wait before the next request, and the
 // router does, so a gap and a pause outlive their owner. A real router has a queue of
 // hosts instead of a goroutine for each.
-func (r *router) crawl(host string) {
-	for i := 1; i <= pages && r.ctx.Err() == nil; {
-		a, err := r.fetch(r.owner(host), fmt.Sprintf("http://%s/page/%d", host, i))
+func (r *router) crawl(host string, pages []string) {
+	for len(pages) > 0 && r.ctx.Err() == nil {
+		a, err := r.fetch(r.owner(host), pages[0])
 		switch {
 		case err != nil: // the owner is gone, perhaps just after it sent the request
-			a.Wait = gap
+			a.Wait = pace.Default().Gap
 		case a.done():
-			i++
+			pages = pages[1:]
 		}
 		r.count(a)
 		select {

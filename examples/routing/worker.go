@@ -10,9 +10,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/rfc9309/polite/examples/internal/web"
 	"github.com/rfc9309/polite/fetcher"
-	"github.com/rfc9309/polite/pace"
 )
 
 // An answer says what became of a page.
@@ -29,12 +27,10 @@ func (a answer) done() bool {
 
 // work is a worker. It prints its address and then fetches the pages that it is asked
 // for, until it is killed.
-func work(out io.Writer, router, addr string) error {
-	t, err := fetcher.New(agent, &fetcher.Options{
-		Base:  web.Transport(addr), // leave this out to visit the real web
-		Store: &remote{url: router},
-		Pace:  &pace.Limits{Gap: gap, MaxWait: time.Second},
-	})
+func work(out io.Writer, router string, o *fetcher.Options) error {
+	o.Store = &remote{url: router}
+	o.Pace.MaxWait = time.Second // a worker serves other hosts meanwhile
+	t, err := fetcher.New(agent, o)
 	if err != nil {
 		return err
 	}
@@ -43,7 +39,7 @@ func work(out io.Writer, router, addr string) error {
 		return err
 	}
 	fmt.Fprintln(out, l.Addr())
-	client := &http.Client{Transport: t, Timeout: 2 * time.Minute}
+	client := &http.Client{Transport: t, Timeout: 3 * time.Minute}
 	return http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		page, err := url.Parse(req.FormValue("page"))
 		if err != nil {

@@ -29,7 +29,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/rfc9309/polite/cache/disk"
-	"github.com/rfc9309/polite/examples/internal/metrics"
+	politeprom "github.com/rfc9309/polite/contrib/prometheus"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/inspect"
 	"github.com/rfc9309/polite/policy"
@@ -68,11 +68,17 @@ func run(ctx context.Context, s service) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	page, registry := inspect.New(nil), prometheus.NewRegistry()
-	t, err := fetcher.New(agent, &fetcher.Options{Base: s.base, Store: store, Trace: page.Trace(metrics.New(registry).Trace())})
+	metrics, err := politeprom.New(registry)
 	if err != nil {
 		return err
 	}
-	metrics.Watch(registry, t)
+	t, err := fetcher.New(agent, &fetcher.Options{Base: s.base, Store: store, Trace: page.Trace(metrics.Trace())})
+	if err != nil {
+		return err
+	}
+	if err := metrics.Watch(t); err != nil {
+		return err
+	}
 	server := &http.Server{Addr: s.addr, Handler: operators(t, page, registry), ReadHeaderTimeout: 10 * time.Second}
 	go func() { // ends with server.Close
 		if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/rfc9309/polite/examples/internal/metrics"
+	politeprom "github.com/rfc9309/polite/contrib/prometheus"
 	"github.com/rfc9309/polite/examples/internal/web"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/inspect"
@@ -113,7 +113,13 @@ func TestOperators(t *testing.T) {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
-	metrics.Watch(registry, tr)
+	metrics, err := politeprom.New(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := metrics.Watch(tr); err != nil {
+		t.Fatal(err)
+	}
 	server := httptest.NewServer(operators(tr, inspect.New(nil), registry))
 	defer server.Close()
 	for at, want := range map[string]string{

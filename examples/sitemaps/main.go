@@ -2,7 +2,7 @@
 // The sitemaps are those that robots.txt names, and each is fetched like a page: it can be
 // disallowed, it waits for its turn, and it can be deferred.
 //
-//	go run ./sitemaps
+//	go run ./sitemaps https://example.com/
 //
 // It leaves out: sitemaps in text or RSS, the URLs of other hosts, conditional requests for
 // a sitemap that has not changed, and what to do with pages. A deferred sitemap or page is
@@ -25,9 +25,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rfc9309/polite/examples/internal/web"
 	"github.com/rfc9309/polite/fetcher"
-	"github.com/rfc9309/polite/pace"
 )
 
 // Bounds of the sitemaps protocol, and one on the sitemaps of a site.
@@ -38,18 +36,18 @@ const (
 )
 
 func main() {
-	local := web.Start(map[string]web.Site{"shop.example": web.SitemapSite()})
-	defer local.Close()
-	t, err := fetcher.New("ExampleBot/0.1 (+https://example.com/bot)", &fetcher.Options{
-		Base: local.Transport(), // leave this out to visit the real web
-		Pace: &pace.Limits{Gap: 10 * time.Millisecond},
-	})
+	t, err := fetcher.New("ExampleBot/0.1 (+https://example.com/bot)", nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	site := &url.URL{Scheme: "http", Host: "shop.example", Path: "/"}
-	if err := crawl(context.Background(), os.Stdout, t, site); err != nil {
-		log.Fatal(err)
+	for _, arg := range os.Args[1:] {
+		site, err := url.Parse(arg)
+		if err == nil {
+			err = crawl(context.Background(), os.Stdout, t, site)
+		}
+		if err != nil {
+			log.Print(err)
+		}
 	}
 }
 
@@ -71,7 +69,7 @@ func crawl(ctx context.Context, out io.Writer, t *fetcher.Transport, site *url.U
 			sitemaps = append(sitemaps, entry{Loc: s})
 		}
 	}
-	client := &http.Client{Transport: t, Timeout: time.Minute}
+	client := &http.Client{Transport: t, Timeout: 3 * time.Minute}
 	for i := 0; i < len(sitemaps) && i < maxSitemaps; i++ {
 		at, err := site.Parse(sitemaps[i].Loc) // some sites write a path
 		if err != nil {

@@ -1,134 +1,110 @@
 package main
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
-	"github.com/dunglas/httpsfv"
+	"golang.org/x/net/http/httpguts"
 )
 
-// This file signs the requests of a crawler, and serves the keys: the draft
-// draft-ietf-webbotauth-httpsig-protocol in its text of 9 October 2026.
+// life is how long the signature of a request is valid.
+const life = time.Minute
 
-// A signer signs requests with an Ed25519 key.
+// directoryPath is where a server has its key directory.
+const directoryPath = "/.well-known/http-message-signatures-directory"
+
+// A signer signs requests with an Ed25519 key, and serves the key.
 type signer struct {
 	key       ed25519.PrivateKey
 	directory string           // https URL of the keys
 	now       func() time.Time // time.Now
 }
 
-// life is how long a signature is valid.
-const life = time.Minute
+// A component is a part of a message that a signature covers: RFC 9421, section 2.
+type component struct{ name, value string }
 
-// label names the signature among others.
-const label = "sig1"
-
-// sign is a fetcher.Options.Sign. A signature is valid for one authority alone, so a
-// redirect needs another one: the Transport asks for each request.
+// sign is a fetcher.Options.Sign.
 func (s *signer) sign(r *http.Request) error {
-	agent := httpsfv.NewDictionary()
-	agent.Add(label, httpsfv.NewItem(s.directory))
-	text, err := httpsfv.Marshal(agent)
+	if r.URL.Opaque != "" {
+		return errors.New("an opaque URL has no path to sign")
+	}
+	host, err := authority(r)
 	if err != nil {
 		return err
 	}
-	r.Header.Set("Signature-Agent", text)
-
 	nonce := make([]byte, 32)
 	rand.Read(nonce)
-	ofLabel := httpsfv.NewItem("signature-agent")
-	ofLabel.Params.Add("key", label)
-	covered := httpsfv.InnerList{
-		Items:  []httpsfv.Item{httpsfv.NewItem("@authority"), httpsfv.NewItem("@method"), httpsfv.NewItem("@path"), ofLabel},
-		Params: httpsfv.NewParams(),
-	}
-	covered.Params.Add("created", s.now().Unix())
-	covered.Params.Add("expires", s.now().Add(life).Unix())
-	covered.Params.Add("keyid", thumbprint(s.key.Public().(ed25519.PublicKey)))
-	covered.Params.Add("alg", "ed25519")
-	covered.Params.Add("nonce", base64.StdEncoding.EncodeToString(nonce))
-	covered.Params.Add("tag", botTag)
-	return addSignature(r.Header, ofRequest(r), label, covered, s.key)
-}
-
-// addSignature signs a message and adds the two fields of the signature.
-func addSignature(h http.Header, m *message, label string, covered httpsfv.InnerList, key ed25519.PrivateKey) error {
-	base, err := m.base(covered)
-	if err != nil {
-		return err
-	}
-	input, signature := httpsfv.NewDictionary(), httpsfv.NewDictionary()
-	input.Add(label, covered)
-	signature.Add(label, httpsfv.NewItem(ed25519.Sign(key, []byte(base))))
-	for name, d := range map[string]*httpsfv.Dictionary{"Signature-Input": input, "Signature": signature} {
-		text, err := httpsfv.Marshal(d)
-		if err != nil {
-			return err
-		}
-		h.Set(name, text)
-	}
+	r.Header.Set("Signature-Agent", fmt.Sprintf("sig1=%q", s.directory))
+	params := fmt.Sprintf(`;created=%d;expires=%d;keyid="%s";alg="ed25519";nonce="%s";tag="web-bot-auth"`,
+		s.now().Unix(), s.now().Add(life).Unix(), s.thumbprint(), base64.StdEncoding.EncodeToString(nonce))
+	s.add(r.Header, "sig1", params,
+		component{`"@authority"`, host},
+		component{`"@method"`, cmp.Or(r.Method, http.MethodGet)},
+		component{`"@path"`, cmp.Or(r.URL.EscapedPath(), "/")},
+		component{`"signature-agent";key="sig1"`, fmt.Sprintf("%q", s.directory)})
 	return nil
 }
 
-// A jwk is a public Ed25519 key as JSON: RFC 8037, section 2.
-type jwk struct {
-	Kty string `json:"kty"`
-	Crv string `json:"crv"`
-	Kid string `json:"kid,omitempty"`
-	X   string `json:"x"`
+// add signs components and adds the two fields of the signature. The text that is signed is the
+// signature base: RFC 9421, section 2.5.
+func (s *signer) add(h http.Header, label, params string, covered ...component) {
+	var names []string
+	var base strings.Builder
+	for _, c := range covered {
+		names = append(names, c.name)
+		fmt.Fprintf(&base, "%s: %s\n", c.name, c.value)
+	}
+	input := "(" + strings.Join(names, " ") + ")" + params
+	fmt.Fprintf(&base, `"@signature-params": %s`, input)
+	h.Set("Signature-Input", label+"="+input)
+	h.Set("Signature", label+"=:"+base64.StdEncoding.EncodeToString(ed25519.Sign(s.key, []byte(base.String())))+":")
 }
 
-// A jwkSet is a key directory.
-type jwkSet struct {
-	Keys []jwk `json:"keys"`
+// authority returns the host of a request in ASCII and in lower case, without the default port of
+// its scheme: RFC 9421, section 2.2.3. A server behind a proxy for TLS must set the scheme itself.
+func authority(r *http.Request) (string, error) {
+	host, err := httpguts.PunycodeHostPort(cmp.Or(r.Host, r.URL.Host))
+	port := ":80"
+	if r.URL.Scheme == "https" || r.TLS != nil {
+		port = ":443"
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(host), port), ":"), err
 }
 
-// thumbprint is the SHA-256 thumbprint of a key: RFC 8037, appendix A.3.
-func thumbprint(key ed25519.PublicKey) string {
-	text := fmt.Sprintf(`{"crv":"Ed25519","kty":"OKP","x":"%s"}`, base64.RawURLEncoding.EncodeToString(key))
-	sum := sha256.Sum256([]byte(text))
+// public returns the public key in base64: the x of a JSON Web Key.
+func (s *signer) public() string {
+	return base64.RawURLEncoding.EncodeToString(s.key.Public().(ed25519.PublicKey))
+}
+
+// thumbprint returns the SHA-256 thumbprint of the key: RFC 8037, appendix A.3.
+func (s *signer) thumbprint() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, `{"crv":"Ed25519","kty":"OKP","x":"%s"}`, s.public()))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-const (
-	directoryPath = "/.well-known/http-message-signatures-directory"
-	directoryType = "application/http-message-signatures-directory+json"
-	directoryTag  = "http-message-signatures-directory"
-	botTag        = "web-bot-auth"
-)
-
-// ServeHTTP answers with the key directory. The answer is signed (appendix B of the
-// draft), which proves that the directory has the private key.
+// ServeHTTP answers with the key directory. The answer is signed (appendix B of the draft),
+// which proves that the directory has the private key.
 func (s *signer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path != directoryPath {
+	host, err := authority(r)
+	if r.URL.Path != directoryPath || err != nil {
 		http.NotFound(w, r)
 		return
 	}
-	public := s.key.Public().(ed25519.PublicKey)
-	body, err := json.Marshal(jwkSet{[]jwk{{"OKP", "Ed25519", thumbprint(public), base64.RawURLEncoding.EncodeToString(public)}}})
-	if err != nil {
-		http.Error(w, "no keys", http.StatusInternalServerError)
-		return
-	}
+	body := fmt.Appendf(nil, `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"%s","x":"%s"}]}`, s.thumbprint(), s.public())
 	sum := sha256.Sum256(body)
-	w.Header().Set("Content-Type", directoryType)
-	w.Header().Set("Content-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(sum[:])+":")
-	authority := httpsfv.NewItem("@authority")
-	authority.Params.Add("req", true)
-	covered := httpsfv.InnerList{Items: []httpsfv.Item{authority, httpsfv.NewItem("content-digest")}, Params: httpsfv.NewParams()}
-	covered.Params.Add("created", s.now().Unix())
-	covered.Params.Add("expires", s.now().Add(24*time.Hour).Unix())
-	covered.Params.Add("keyid", thumbprint(public))
-	covered.Params.Add("tag", directoryTag)
-	if err := addSignature(w.Header(), &message{header: w.Header(), request: ofRequest(r)}, "binding", covered, s.key); err != nil {
-		http.Error(w, "no signature", http.StatusInternalServerError)
-		return
-	}
+	digest := "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"
+	w.Header().Set("Content-Type", "application/http-message-signatures-directory+json")
+	w.Header().Set("Content-Digest", digest)
+	params := fmt.Sprintf(`;created=%d;expires=%d;keyid="%s";tag="http-message-signatures-directory"`,
+		s.now().Unix(), s.now().Add(24*time.Hour).Unix(), s.thumbprint())
+	s.add(w.Header(), "binding", params, component{`"@authority";req`, host}, component{`"content-digest"`, digest})
 	w.Write(body)
 }

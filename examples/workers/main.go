@@ -1,7 +1,7 @@
 // Workers is a pool of workers with a schedule of pages. Pages wait in the schedule until
 // their time has come, so that no worker waits for a page.
 //
-//	go run ./workers
+//	go run ./workers https://example.com/ https://example.org/
 //
 // This needs pace.Limits.MaxWait. If the turn of a page is later, the page is refused at
 // once with the time of its turn. The host goes back to the schedule until then, and the
@@ -26,79 +26,63 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/rfc9309/polite/examples/internal/web"
+	"golang.org/x/net/html"
+
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
 )
 
-// giveUp is how long a site may be down before its pages are dropped. Polite has fetched its
-// robots.txt twice by then. On the real web 15 minutes are five or six fetches.
-const giveUp = time.Second / 2
+const (
+	agent    = "ExampleBot/0.1 (+https://example.com/bot)"
+	workers  = 3
+	maxPages = 1000
+)
 
-const agent = "ExampleBot/0.1 (+https://example.com/bot)"
+// giveUp is how long a site may be down before its pages are dropped: Polite has fetched its
+// robots.txt five or six times by then.
+const giveUp = 15 * time.Minute
 
 func main() {
-	if err := run(os.Stdout); err != nil {
+	s := &schedule{giveUp: giveUp, seen: map[string]bool{}}
+	for _, page := range os.Args[1:] {
+		s.add(page)
+	}
+	if err := s.crawl(os.Stdout, options()); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(out io.Writer) error {
-	const hosts, pages, workers = 6, 8, 3
-	sites, s := map[string]web.Site{}, &schedule{seen: map[string]bool{}}
-	for i := range hosts {
-		name := fmt.Sprintf("site-%d.example", i+1)
-		// The higher the number, the longer the Crawl-delay: 0, 20, 40 ... ms.
-		robots := fmt.Sprintf("User-agent: *\nDisallow: /private\nCrawl-delay: %.2f\n", float64(i)*0.02)
-		sites[name] = web.Site{Robots: web.Text(robots), Pages: pages, Links: []string{"/private", "/old"}, Moved: "/old"}
-		s.add("http://" + name + "/")
-	}
-	// One page of this site has moved to a site that is down.
-	sites["moved.example"] = web.Site{Pages: 2, Links: []string{"/old"}, Moved: "/old", MovedTo: "http://dead.test/new"}
-	s.add("http://moved.example/")
-	local := web.Start(sites)
-	defer local.Close()
+// options returns the options of a crawler whose workers do not wait for their turns.
+func options() *fetcher.Options {
+	limits := pace.Default()
+	limits.MaxWait = time.Millisecond
+	return &fetcher.Options{Pace: limits}
+}
 
-	// Fetch the robots.txt of a site that is down again after a second. For the real web the
-	// default of a minute is better.
-	hasty := policy.RFC9309()
-	hasty.Retry.Min = time.Second
-	t, err := fetcher.New(agent, &fetcher.Options{
-		Base:    local.Transport(), // leave this out to visit the real web
-		Profile: hasty,
-		Pace:    &pace.Limits{Gap: 10 * time.Millisecond, Parallel: 1, MaxWait: time.Millisecond},
-	})
+// crawl visits all pages and prints what became of them.
+func (s *schedule) crawl(out io.Writer, o *fetcher.Options) error {
+	t, err := fetcher.New(agent, o)
 	if err != nil {
 		return err
 	}
 	start := time.Now()
-	if err := s.run(&http.Client{Transport: t, Timeout: 3 * time.Minute}, workers); err != nil {
-		return err
-	}
+	failed := s.run(&http.Client{Transport: t, Timeout: 3 * time.Minute}, workers)
 	for _, h := range s.hosts {
 		if h.dropped > 0 {
 			fmt.Fprintf(out, "%s: given up, %d page dropped\n", h.name, h.dropped)
-			continue
 		}
-		name := strings.TrimPrefix(h.name, "http://")
-		seen, least := local.Requests(name, ""), time.Hour
-		for i := 1; i < len(seen); i++ {
-			least = min(least, seen[i].At.Sub(seen[i-1].At))
-		}
-		fmt.Fprintf(out, "%s: %d requests, %d of them for robots.txt, at least %v apart\n",
-			name, len(seen), len(local.Requests(name, "/robots.txt")), least.Round(time.Millisecond))
 	}
 	fmt.Fprintf(out, "%d pages by %d workers in %v; %d times a page went back to wait for its turn\n",
 		s.fetched, workers, time.Since(start).Round(10*time.Millisecond), s.deferred)
-	return nil
+	return failed
 }
 
 // A schedule has the pages to visit, by host. One goroutine uses it.
 type schedule struct {
+	giveUp   time.Duration
 	hosts    []*host
 	seen     map[string]bool // pages that were added
 	fetched  int
@@ -117,7 +101,7 @@ type host struct {
 // add schedules a page that was not seen before.
 func (s *schedule) add(page string) {
 	h := s.hostOf(page)
-	if h == nil || s.seen[page] {
+	if h == nil || s.seen[page] || len(s.seen) == maxPages {
 		return
 	}
 	s.seen[page] = true
@@ -194,7 +178,7 @@ func work(client *http.Client, h *host, page string) result {
 	if err != nil {
 		return result{h, page, nil, err}
 	}
-	return result{h, page, web.Links(resp), nil}
+	return result{h, page, links(resp), nil}
 }
 
 // done takes the result of a page. A disallowed page is dropped.
@@ -226,7 +210,28 @@ func (s *schedule) wait(d policy.Decision) {
 	switch {
 	case d.DownSince.IsZero(): // robots.txt is known, and the turn of the page is later
 		s.deferred++
-	case time.Since(d.DownSince) >= giveUp:
+	case time.Since(d.DownSince) >= s.giveUp:
 		h.dropped, h.pages = len(h.pages), nil
 	}
+}
+
+// links reads and closes a page, and returns its links.
+func links(resp *http.Response) (found []string) {
+	defer resp.Body.Close()
+	doc, err := html.Parse(io.LimitReader(resp.Body, 1<<20))
+	if err != nil {
+		return nil
+	}
+	for n := range doc.Descendants() {
+		for _, a := range n.Attr {
+			if n.Data != "a" || a.Key != "href" {
+				continue
+			}
+			if u, err := resp.Request.URL.Parse(a.Val); err == nil && (u.Scheme == "http" || u.Scheme == "https") {
+				u.Fragment = ""
+				found = append(found, u.String())
+			}
+		}
+	}
+	return found
 }

@@ -1,4 +1,4 @@
-// Package web is the small web that the examples crawl. All sites share one port of
+// Package web is the small web that the tests of the examples crawl. All sites share one port of
 // loopback. [Web.Transport] connects any name that ends in ".example" to it, so that the
 // examples print readable names. Other names do not resolve, and only loopback is dialled.
 package web
@@ -14,6 +14,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/rfc9309/polite/fetcher"
+	"github.com/rfc9309/polite/pace"
 )
 
 // Site is one site.
@@ -71,6 +74,13 @@ func Transport(addr string) *http.Transport {
 		var d net.Dialer
 		return d.DialContext(ctx, network, addr)
 	}}
+}
+
+// Options returns options for a crawl of this web, with a gap that is shorter than the default.
+func (w *Web) Options() *fetcher.Options {
+	limits := pace.Default()
+	limits.Gap = 10 * time.Millisecond
+	return &fetcher.Options{Base: w.Transport(), Egress: AnyAddress, Pace: limits}
 }
 
 // AnyAddress is Options.Egress for a crawl of this web, whose addresses are all loopback: the

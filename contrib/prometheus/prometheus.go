@@ -1,5 +1,14 @@
-// Package metrics exports a crawler to Prometheus. It is a file to copy.
-package metrics
+// Package prometheus exports a crawler to Prometheus: the numbers of decisions, of fetches of
+// robots.txt and of waits, the hosts that keep requests waiting, and the memory in use.
+//
+//	m, err := politeprom.New(registry)
+//	t, err := fetcher.New(agent, &fetcher.Options{Trace: m.Trace()})
+//	err = m.Watch(t)
+//
+// Import it under a name such as politeprom, because the client library has the same name.
+// The operations guide lists the metrics and alerts for them. No label names a host: a crawler
+// visits millions of hosts, and each would be a time series.
+package prometheus
 
 import (
 	"cmp"
@@ -15,11 +24,11 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// Metrics are the metrics of a crawler. No label names a host, because a crawler visits
-// millions of hosts and each would be a time series.
+// Metrics are the metrics of one crawler. Several goroutines may use them.
 type Metrics struct {
+	registerer prometheus.Registerer
 	decisions  *prometheus.CounterVec
-	retrievals *prometheus.CounterVec
+	fetches    *prometheus.CounterVec
 	requests   *prometheus.HistogramVec
 	waits      *prometheus.HistogramVec
 	store      *prometheus.CounterVec
@@ -27,13 +36,15 @@ type Metrics struct {
 	alone      prometheus.Gauge
 }
 
-// New registers the metrics. Trace has their hooks.
-func New(r prometheus.Registerer) *Metrics {
+// New registers the metrics that Trace feeds. It fails if r has metrics of these names: give
+// each of several crawlers a [prometheus.WrapRegistererWith] with a label of its own.
+func New(r prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
+		registerer: r,
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "polite_decisions_total", Help: "Decisions on pages, by verdict and clause of RFC 9309."}, []string{"verdict", "clause"}),
-		retrievals: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "polite_robots_retrievals_total", Help: "Retrievals of robots.txt, by result."}, []string{"result"}),
+		fetches: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "polite_robots_fetches_total", Help: "Fetches of robots.txt, by result."}, []string{"result"}),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "polite_robots_request_duration_seconds", Help: "Requests for robots.txt. Each redirect and each second try counts as one.",
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}}, []string{"status"}),
@@ -47,18 +58,33 @@ func New(r prometheus.Registerer) *Metrics {
 		alone: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "polite_fleet_pace_lost", Help: "1 while each process of the fleet keeps a pace of its own."}),
 	}
-	r.MustRegister(m.decisions, m.retrievals, m.requests, m.waits, m.store, m.delays, m.alone)
-	return m
+	if err := register(r, m.decisions, m.fetches, m.requests, m.waits, m.store, m.delays, m.alone); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
-// Trace returns the hooks.
+// register registers all collectors or none.
+func register(r prometheus.Registerer, all ...prometheus.Collector) error {
+	for i, c := range all {
+		if err := r.Register(c); err != nil {
+			for _, done := range all[:i] {
+				r.Unregister(done)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// Trace returns hooks that count, for [fetcher.Options.Trace]. They do not block.
 func (m *Metrics) Trace() *fetcher.Trace {
 	return &fetcher.Trace{
 		Decided: func(_ context.Context, d policy.Decision) {
 			m.decisions.WithLabelValues(d.Verdict.String(), d.Clause).Inc()
 		},
 		Fetched: func(a policy.Attempt, _ *policy.Record) {
-			m.retrievals.WithLabelValues(result(a.Status, a.Err)).Inc()
+			m.fetches.WithLabelValues(result(a.Status, a.Err)).Inc()
 		},
 		Try: func(h fetcher.Try) {
 			m.requests.WithLabelValues(result(h.Status, h.Err)).Observe(h.Took.Seconds())
@@ -92,19 +118,20 @@ func result(status int, err error) string {
 	return "other_status"
 }
 
-// Watch registers metrics that are read from a Transport at each scrape.
-func Watch(r prometheus.Registerer, t *fetcher.Transport) {
-	gauge := func(name, help string, value func(fetcher.Stats) float64) {
-		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
-			func() float64 { return value(t.Stats()) }))
+// Watch registers metrics that are read from t at each scrape: its memory, its requests in
+// flight, and the hosts that keep requests waiting. Call it once.
+func (m *Metrics) Watch(t *fetcher.Transport) error {
+	gauge := func(name, help string, value func(fetcher.Stats) float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return value(t.Stats()) })
 	}
-	gauge("polite_authorities", "Authorities whose record is in memory.",
-		func(s fetcher.Stats) float64 { return float64(s.Authorities) })
-	gauge("polite_memory_bytes", "Bytes of memory that the authorities take, at most Options.MaxBytes.",
-		func(s fetcher.Stats) float64 { return float64(s.Bytes) })
-	gauge("polite_in_flight", "Requests in flight.",
-		func(s fetcher.Stats) float64 { return float64(s.Pace.InFlight) })
-	r.MustRegister(hosts{t})
+	return register(m.registerer,
+		gauge("polite_authorities", "Authorities whose record is in memory.",
+			func(s fetcher.Stats) float64 { return float64(s.Authorities) }),
+		gauge("polite_memory_bytes", "Bytes of memory that the authorities take, at most Options.MaxBytes.",
+			func(s fetcher.Stats) float64 { return float64(s.Bytes) }),
+		gauge("polite_in_flight", "Requests in flight.",
+			func(s fetcher.Stats) float64 { return float64(s.Pace.InFlight) }),
+		hosts{t})
 }
 
 // hosts counts, at each scrape, the hosts that keep requests waiting. Each reason is one
@@ -113,7 +140,7 @@ type hosts struct{ t *fetcher.Transport }
 
 var (
 	hostsDesc = prometheus.NewDesc("polite_paced_hosts",
-		"Hosts and scopes with requests in line or in flight, or at rest, by what the next request waits for.", []string{"reason"}, nil)
+		"Hosts and scopes with queued requests or requests in flight, or at rest, by what the next request waits for.", []string{"reason"}, nil)
 	waitingDesc = prometheus.NewDesc("polite_waiting", "Queued requests, by what the head of each host's queue waits for.", []string{"reason"}, nil)
 	longestDesc = prometheus.NewDesc("polite_longest_wait_seconds", "Age of the oldest waiting request.", nil, nil)
 )

@@ -2,11 +2,8 @@ package main
 
 import (
 	"fmt"
-	"log"
-	"maps"
 	"net/http"
-	"slices"
-	"strings"
+	"time"
 
 	"github.com/rfc9309/polite/examples/internal/web"
 	"github.com/rfc9309/polite/matcher"
@@ -49,39 +46,17 @@ func busy(rw http.ResponseWriter, _ *http.Request) {
 	rw.WriteHeader(http.StatusTooManyRequests)
 }
 
-// report prints what the sites received, and what the browser requested from other hosts.
-func report(out *log.Logger, local *web.Web) {
-	out.Print("\nWhat the sites received:")
-	file := matcher.Parse([]byte(robots), matcher.Dialect{})
-	for _, site := range []struct {
-		host  string
-		least float64 // seconds between the first request and the last
-		by    string  // what the sites and our limits ask for
-	}{
-		{"shop.example", 6 * 0.4, "Crawl-delay"},
-		{"cdn.example", 0.2 + 1 + 0.2, "gap and Retry-After"},
-	} {
-		seen, disallowed := local.Requests(site.host, ""), 0
-		for _, r := range seen {
-			out.Printf("%7.2fs  %s%s", r.At.Sub(seen[0].At).Seconds(), r.Host, r.Path)
-			if r.Host == "shop.example" && r.Path != "/robots.txt" && !file.Match("ExampleBot", r.Path).Allowed {
-				disallowed++
-			}
-		}
-		out.Printf("%s: %d requests, %d of them disallowed, in %.2fs (at least %.2fs by %s)", site.host, len(seen),
-			disallowed, seen[len(seen)-1].At.Sub(seen[0].At).Seconds(), site.least, site.by)
-	}
-	out.Print("Other hosts that the browser asked for, and the proxy refused:")
-	refused := map[string]int{}
-	for _, r := range local.Requests("", "") {
-		if !strings.HasSuffix(r.Host, ".example") {
-			refused[r.Host]++
+// requests returns the number of requests to a site, how many of them are disallowed, and the
+// time from the first to the last.
+func requests(local *web.Web, host string) (n, disallowed int, took time.Duration) {
+	file, seen := matcher.Parse([]byte(robots), matcher.Dialect{}), local.Requests(host, "")
+	for _, r := range seen {
+		if host == "shop.example" && r.Path != "/robots.txt" && !file.Match("ExampleBot", r.Path).Allowed {
+			disallowed++
 		}
 	}
-	for _, host := range slices.Sorted(maps.Keys(refused)) {
-		out.Printf("%8d  %s", refused[host], host)
+	if len(seen) == 0 {
+		return 0, 0, 0
 	}
-	if len(refused) == 0 {
-		out.Print("          none")
-	}
+	return len(seen), disallowed, seen[len(seen)-1].At.Sub(seen[0].At)
 }

@@ -1,4 +1,23 @@
-package main
+// Package otel shows a crawler in OpenTelemetry.
+//
+//	telemetry, err := politeotel.New(otel.GetTracerProvider(), otel.GetMeterProvider())
+//	t, err := fetcher.New(agent, &fetcher.Options{Trace: telemetry.Trace()})
+//	err = telemetry.Watch(t)
+//
+// Import it under a name such as politeotel, because the API of OpenTelemetry has the same name.
+//
+// # Spans
+//
+// The decision on a page is an event of the span in the context of its request, if there is
+// one. Each fetch of a robots.txt has a span, and below it a span for each of its requests.
+// These spans have no parent, because several callers may wait for one fetch.
+//
+// # Metrics
+//
+// Requests for robots.txt are measured by http.client.request.duration, without the attributes
+// server.address and server.port: a crawler visits millions of servers, and each would be a
+// time series. The spans have both. All other names begin with "polite".
+package otel
 
 import (
 	"cmp"
@@ -13,7 +32,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.40.0"
 	"go.opentelemetry.io/otel/semconv/v1.40.0/httpconv"
 	"go.opentelemetry.io/otel/trace"
@@ -23,36 +41,30 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// withoutServer removes the server's name from the metrics. A crawler visits millions of
-// servers, and each would be a time series. The spans keep the name.
-var withoutServer = sdkmetric.NewView(
-	sdkmetric.Instrument{Name: "http.client.request.duration"},
-	sdkmetric.Stream{AttributeFilter: attribute.NewDenyKeysFilter(semconv.ServerAddressKey, semconv.ServerPortKey)},
-)
-
-// telemetry turns the events of a Transport into spans and metrics. Attributes have the
-// names of the semantic conventions for HTTP, or names that begin with "polite".
-type telemetry struct {
-	meter      metric.Meter
-	tracer     trace.Tracer
-	requests   httpconv.ClientRequestDuration // http.client.request.duration for requests for robots.txt
-	retrievals metric.Int64Counter
-	decisions  metric.Int64Counter
-	waits      metric.Float64Histogram
-	store      metric.Int64Counter
+// Telemetry turns the events of a Transport into spans and metrics. Several goroutines may
+// use it.
+type Telemetry struct {
+	meter     metric.Meter
+	tracer    trace.Tracer
+	requests  httpconv.ClientRequestDuration // http.client.request.duration for requests for robots.txt
+	fetches   metric.Int64Counter
+	decisions metric.Int64Counter
+	waits     metric.Float64Histogram
+	store     metric.Int64Counter
 
 	mu   sync.Mutex
-	hops map[string][]fetcher.Try // requests of the retrievals in progress, by the URL of robots.txt
+	hops map[string][]fetcher.Try // requests of the fetches in progress, by the URL of robots.txt
 }
 
-func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (*telemetry, error) {
+// New returns the telemetry of one crawler. It fails if a meter refuses an instrument.
+func New(tracers trace.TracerProvider, meters metric.MeterProvider) (*Telemetry, error) {
 	const scope = "github.com/rfc9309/polite/fetcher"
 	m := meters.Meter(scope)
-	t := &telemetry{meter: m, tracer: tracers.Tracer(scope), hops: map[string][]fetcher.Try{}}
+	t := &Telemetry{meter: m, tracer: tracers.Tracer(scope), hops: map[string][]fetcher.Try{}}
 	var errs [5]error
 	t.requests, errs[0] = httpconv.NewClientRequestDuration(m)
-	t.retrievals, errs[1] = m.Int64Counter("polite.robots.retrievals", metric.WithUnit("{retrieval}"),
-		metric.WithDescription("Retrievals of robots.txt, by access result."))
+	t.fetches, errs[1] = m.Int64Counter("polite.robots.fetches", metric.WithUnit("{fetch}"),
+		metric.WithDescription("Fetches of robots.txt, by access result."))
 	t.decisions, errs[2] = m.Int64Counter("polite.decisions", metric.WithUnit("{decision}"),
 		metric.WithDescription("Decisions on pages."))
 	t.waits, errs[3] = m.Float64Histogram("polite.wait.duration", metric.WithUnit("s"),
@@ -62,13 +74,13 @@ func newTelemetry(tracers trace.TracerProvider, meters metric.MeterProvider) (*t
 	return t, errors.Join(errs[:]...)
 }
 
-// Trace returns the hooks.
-func (t *telemetry) Trace() *fetcher.Trace {
+// Trace returns hooks that record, for [fetcher.Options.Trace]. They do not block.
+func (t *Telemetry) Trace() *fetcher.Trace {
 	return &fetcher.Trace{Decided: t.decided, Try: t.requested, Fetched: t.fetched, Waited: t.waited, Store: t.stored}
 }
 
 // decided adds the decision to the span of the page.
-func (t *telemetry) decided(ctx context.Context, d policy.Decision) {
+func (t *Telemetry) decided(ctx context.Context, d policy.Decision) {
 	verdict := attribute.String("polite.verdict", d.Verdict.String())
 	t.decisions.Add(ctx, 1, metric.WithAttributes(verdict, attribute.Bool("polite.stale", d.Stale)))
 	span := trace.SpanFromContext(ctx)
@@ -88,13 +100,14 @@ func (t *telemetry) decided(ctx context.Context, d policy.Decision) {
 	span.AddEvent("polite.decision", trace.WithAttributes(about...))
 }
 
-// requested measures a request, and keeps it until its retrieval ends and has a span.
-func (t *telemetry) requested(h fetcher.Try) {
-	host, port, about := describe(h)
+// requested measures a request, and keeps it until its fetch ends and has a span.
+func (t *Telemetry) requested(h fetcher.Try) {
+	_, _, about := describe(h)
 	t.mu.Lock()
 	t.hops[h.Robots] = append(t.hops[h.Robots], h)
 	t.mu.Unlock()
-	t.requests.Record(context.Background(), h.Took.Seconds(), httpconv.RequestMethodGet, host, port, about...)
+	about = append(about, semconv.HTTPRequestMethodGet)
+	t.requests.RecordSet(context.Background(), h.Took.Seconds(), attribute.NewSet(about...))
 }
 
 // describe returns the host and port of a request, and its result as attributes.
@@ -128,9 +141,9 @@ func errorType(h fetcher.Try) string {
 	return ""
 }
 
-// fetched makes the span of a retrieval, and the spans of its requests below it. The
-// span has no parent, because several callers may wait for one retrieval.
-func (t *telemetry) fetched(a policy.Attempt, r *policy.Record) {
+// fetched makes the span of a fetch, and the spans of its requests below it. The
+// span has no parent, because several callers may wait for one fetch.
+func (t *Telemetry) fetched(a policy.Attempt, r *policy.Record) {
 	t.mu.Lock()
 	hops := t.hops[a.Robots]
 	delete(t.hops, a.Robots)
@@ -147,11 +160,11 @@ func (t *telemetry) fetched(a policy.Attempt, r *policy.Record) {
 		span.SetStatus(codes.Error, plain(a.Err))
 	}
 	span.End(trace.WithTimestamp(a.Received))
-	t.retrievals.Add(ctx, 1, metric.WithAttributes(access))
+	t.fetches.Add(ctx, 1, metric.WithAttributes(access))
 }
 
 // request makes the span of one request.
-func (t *telemetry) request(ctx context.Context, h fetcher.Try) {
+func (t *Telemetry) request(ctx context.Context, h fetcher.Try) {
 	host, port, about := describe(h)
 	about = append(about, semconv.HTTPRequestMethodGet, semconv.URLFull(h.URL), semconv.ServerAddress(host), semconv.ServerPort(port))
 	if h.Number > 1 {
@@ -170,24 +183,24 @@ func (t *telemetry) request(ctx context.Context, h fetcher.Try) {
 // *policy.Failure bounds its length, and exporters want valid UTF-8.
 func plain(err error) string { return strings.ToValidUTF8(err.Error(), "\uFFFD") }
 
-func (t *telemetry) waited(_ string, wait time.Duration, reason string) {
+func (t *Telemetry) waited(_ string, wait time.Duration, reason string) {
 	t.waits.Record(context.Background(), wait.Seconds(), metric.WithAttributes(attribute.String("polite.wait.reason", reason)))
 }
 
-func (t *telemetry) stored(op, _ string, _ error) {
+func (t *Telemetry) stored(op, _ string, _ error) {
 	t.store.Add(context.Background(), 1, metric.WithAttributes(attribute.String("polite.store.operation", op)))
 }
 
-// watch counts, at each export, the hosts that keep requests waiting. The reason is one
-// attribute, however many hosts there are.
-func (t *telemetry) watch(crawler *fetcher.Transport) error {
+// Watch counts, at each export, the hosts that keep requests waiting. The reason is one
+// attribute, however many hosts there are. Call it once.
+func (t *Telemetry) Watch(crawler *fetcher.Transport) error {
 	hosts, err := t.meter.Int64ObservableGauge("polite.paced_hosts", metric.WithUnit("{host}"),
-		metric.WithDescription("Hosts and scopes with requests in line or in flight, or at rest, by what the next request waits for."))
+		metric.WithDescription("Hosts and scopes with queued requests or requests in flight, or at rest, by what the next request waits for."))
 	if err != nil {
 		return err
 	}
 	waiting, err := t.meter.Int64ObservableGauge("polite.waiting", metric.WithUnit("{request}"),
-		metric.WithDescription("Requests that wait for a turn, by what the first of their host waits for."))
+		metric.WithDescription("Queued requests, by what the head of each host's queue waits for."))
 	if err != nil {
 		return err
 	}

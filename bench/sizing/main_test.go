@@ -23,7 +23,7 @@ func TestRun(t *testing.T) {
 	if err := run(&out, number); err != nil {
 		t.Fatal(err)
 	}
-	const file, command = "../../docs/numbers.md", "$ cd examples && go run ./sizing\n"
+	const file, command = "../../docs/numbers.md", "$ cd bench && go run ./sizing\n"
 	page, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 )
@@ -10,6 +11,9 @@ import (
 // TestRun checks that the own tests of both crawlers pass with Polite, and what changes at the
 // sites.
 func TestRun(t *testing.T) {
+	if os.Getenv("POLITE_NIGHTLY") == "" {
+		t.Skip("takes two minutes: POLITE_NIGHTLY is not set")
+	}
 	var out bytes.Buffer
 	err := run(&out, []adopter{colly, fetchbot})
 	if errors.Is(err, errNoModule) {

@@ -18,13 +18,14 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
-
-	"github.com/rfc9309/polite/examples/internal/web"
 )
 
 // An adopter is a crawler that gets Polite.
@@ -126,14 +127,10 @@ type sight struct {
 // crawl runs a program over a small web of three sites. One has rules, and a page that redirects to
 // a forbidden one. One has a Crawl-delay. The robots.txt of one is unreachable.
 func crawl(program string) (s sight, err error) {
-	local := web.Start(map[string]web.Site{
-		"rules.example": {Robots: web.Text("User-agent: *\nDisallow: /private\n"), Moved: "/old", MovedTo: "/private/moved"},
-		"slow.example":  {Robots: web.Text("User-agent: *\nCrawl-delay: 0.3\n")},
-		"down.example":  {Robots: web.Status(503)},
-	})
-	defer local.Close()
+	local := startWeb()
+	defer local.server.Close()
 	allowed := []string{"rules.example/1", "rules.example/2", "slow.example/1", "slow.example/2", "slow.example/3", "slow.example/4"}
-	args := []string{local.Addr()}
+	args := []string{local.server.Listener.Addr().String()}
 	for _, page := range append([]string{"rules.example/private/1", "rules.example/old", "down.example/1", "down.example/2"}, allowed...) {
 		args = append(args, "http://"+page)
 	}
@@ -142,23 +139,66 @@ func crawl(program string) (s sight, err error) {
 		return s, fmt.Errorf("the crawl: %w\n%s", err, text)
 	}
 	s.took, s.gap = time.Since(began), time.Hour
-	for _, r := range local.Requests("rules.example", "") {
-		if strings.HasPrefix(r.Path, "/private") {
+	seen := map[string]bool{}
+	var slow time.Time // the last request to slow.example
+	for _, r := range local.log {
+		seen[r.page] = true
+		host, path, _ := strings.Cut(r.page, "/")
+		switch {
+		case host == "rules.example" && strings.HasPrefix(path, "private"):
 			s.forbidden++
+		case host == "down.example" && path != "robots.txt":
+			s.down++
+		case host == "slow.example":
+			if !slow.IsZero() {
+				s.gap = min(s.gap, r.at.Sub(slow))
+			}
+			slow = r.at
 		}
 	}
-	s.down = len(local.Requests("down.example", "")) - len(local.Requests("down.example", "/robots.txt"))
-	slow := local.Requests("slow.example", "")
-	for i := 1; i < len(slow); i++ {
-		s.gap = min(s.gap, slow[i].At.Sub(slow[i-1].At))
-	}
 	for _, page := range allowed {
-		host, path, _ := strings.Cut(page, "/")
-		if len(local.Requests(host, "/"+path)) == 0 {
+		if !seen[page] {
 			s.lost++
 		}
 	}
 	return s, nil
+}
+
+// A smallWeb is three sites behind one port of loopback.
+type smallWeb struct {
+	server *httptest.Server
+
+	mu  sync.Mutex
+	log []request
+}
+
+// A request is a request that the server received.
+type request struct {
+	page string // host and path
+	at   time.Time
+}
+
+func startWeb() *smallWeb {
+	w := &smallWeb{}
+	w.server = httptest.NewServer(w)
+	return w
+}
+
+func (w *smallWeb) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
+	page := req.Host + req.URL.Path
+	w.mu.Lock()
+	w.log = append(w.log, request{page, time.Now()})
+	w.mu.Unlock()
+	switch page {
+	case "rules.example/robots.txt":
+		io.WriteString(rw, "User-agent: *\nDisallow: /private\n")
+	case "slow.example/robots.txt":
+		io.WriteString(rw, "User-agent: *\nCrawl-delay: 0.3\n")
+	case "down.example/robots.txt":
+		rw.WriteHeader(http.StatusServiceUnavailable)
+	case "rules.example/old":
+		http.Redirect(rw, req, "/private/moved", http.StatusFound)
+	}
 }
 
 // copy copies the module into a folder, with the program, and patches it.
