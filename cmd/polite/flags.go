@@ -54,7 +54,6 @@ type siteFlags struct {
 	store   string        // --store
 	timeout time.Duration // --timeout
 	json    bool          // --json
-	public  bool          // refuse pages at addresses that are not public
 }
 
 // flags adds the flags that all of these commands have. token says what --token is for.
@@ -144,7 +143,6 @@ func (o *siteFlags) transport(c *cli, trace *fetcher.Trace, limits *pace.Limits)
 	trace.Store = failures.record
 	t, err := fetcher.New(o.agent, &fetcher.Options{
 		Token: token, Profile: profile, Store: store, Base: c.base, Schemes: []string{"ftp"}, Timeout: o.timeout, Pace: limits, Trace: trace,
-		PageEgress: o.public,
 	})
 	if err != nil {
 		closeStore()

@@ -9,7 +9,6 @@
 //	polite diff old.txt new.txt           show which rules and decisions differ between two files
 //	polite sitemaps https://example.com   list the sitemaps that robots.txt names
 //	polite replay log.jsonl               derive logged decisions again, without any network
-//	polite agent https://example.com/     check the page on which a crawler presents itself
 //
 //	polite completion bash                print the completion script of a shell
 //	polite man                            print the manual page
@@ -169,7 +168,7 @@ is no decision, for instance because what was typed is no URL.
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	// The help texts and the lists of flags are 80 columns wide.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", ".FlagUsagesWrapped 80 "))
-	addGroup(root, "For crawlers:", c.checkCommand(), c.getCommand(), c.matchCommand(), c.sitemapsCommand(), c.agentCommand(), c.replayCommand())
+	addGroup(root, "For crawlers:", c.checkCommand(), c.getCommand(), c.matchCommand(), c.sitemapsCommand(), c.replayCommand())
 	addGroup(root, "For owners of sites:", c.lintCommand(), c.testCommand(), c.diffCommand())
 	root.AddCommand(c.demoCommand(), c.completionCommand(), c.manCommand())
 	return root

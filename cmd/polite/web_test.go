@@ -69,13 +69,6 @@ func manyCrawlers() string {
 	return b.String()
 }
 
-// botPage presents a crawler.
-const botPage = `<!doctype html><html><head><title>ExampleBot</title>
-<link rel="client-ranges" href="/addresses.json"></head>
-<body><p>ExampleBot reads the web for a library. <a href="mailto:bot@bot.example">Write to us.</a></p>
-<p>To keep it away, put this into your robots.txt:<br>User-agent: <b>ExampleBot</b><br>Disallow: /</p></body></html>
-`
-
 // newWeb returns the web of the transcripts.
 func newWeb(t *testing.T) *httptest.Web {
 	web := httptest.New(t)
@@ -101,23 +94,8 @@ func newWeb(t *testing.T) *httptest.Web {
 	robots("https://html.example", httptest.Text("<!doctype html>\n<title>Hello</title>\n").Header("Content-Type", "text/html"))
 	robots("https://hostile.example", httptest.Text(hostileRobots))
 	robots("https://long.example", httptest.Text("User-agent: *\nDisallow: /"+strings.Repeat("A", 500<<10)+"\nDisallow: /b\n"))
-	robots("https://bot.example", httptest.Status(404)).
-		Path("/", httptest.Text(botPage).Header("Content-Type", "text/html")).
-		Path("/bare", httptest.Text("<html><p>We crawl. Write to nobody.<script>User-agent: HiddenBot</script>\n").Header("Content-Type", "text/html")).
-		Path("/addresses.json", httptest.Text(`{"prefixes": [{"ipv4Prefix": "203.0.113.0/24"}]}`)).
-		Path("/hostile", httptest.Text("User-agent: \x1b[31mEvilBot\nDisallow: /\na\x1b[2J@example.com").
-			Header("Link", `<https://bot.example/bare>; rel="client-ranges"`))
-	robots("https://trouble.example", httptest.Status(404)).
-		Path("/long", httptest.Text("").Header("Link", `</addresses.json>; rel="client-ranges"`)).
-		Path("/addresses.json", httptest.Text("["+strings.Repeat("1,", 600<<10)+"1]")).
-		Path("/broken", httptest.Text(botPage).Cut(100))
 	robots("https://inward.example", httptest.Redirect(302, "https://inside.example/robots.txt"))
-	robots("https://inside.example", httptest.Text(simpleRobots)).At("10.0.0.7").
-		Path("/addresses.json", httptest.Text("[]")).
-		Path("/bot", httptest.Text("").Header("Link", `</addresses.json>; rel="client-ranges"`))
-	robots("https://sly.example", httptest.Status(404)).
-		Path("/", httptest.Text("").Header("Link", `<https://inside.example/addresses.json>; rel="client-ranges"`)).
-		Path("/moved", httptest.Redirect(302, "https://inside.example/bot"))
+	robots("https://inside.example", httptest.Text(simpleRobots)).At("10.0.0.7")
 	robots("https://relative.example", httptest.Text("Sitemap: /map.xml\nSitemap: relative.example/news map.xml\nSitemap:\nSitemap: \x1b[2J.xml\n"))
 	robots("https://foreign.example", httptest.Text("User-agent: *\nDisallow: /x\nSitemap: https://other.example/map.xml\n"))
 	robots("https://large.example", httptest.Text("User-agent: *\n"+strings.Repeat("# "+strings.Repeat("x", 1000)+"\n", 600)+"Disallow: /\n"))
