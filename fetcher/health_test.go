@@ -136,11 +136,15 @@ func TestRequestsThatNobodyCanSend(t *testing.T) {
 		"short_body": func(r *http.Request) { r.ContentLength = 9 },
 		"method":     func(r *http.Request) { r.Method = "PO ST" },
 		"header":     func(r *http.Request) { r.Header["X"] = []string{"a\x00"} },
+		"connection": func(r *http.Request) { r.Header.Set("Connection", "upgrade") },
 	} {
 		for _, host := range []string{"http://a.test", "https://a.test"} {
 			t.Run("6/"+name+"/"+host[:5], func(t *testing.T) {
 				inPace(t, pace.Limits{Failures: 1}, fetcher.Options{}, func(p *paced) {
-					p.web.Site(host).Robots(open).Path("/*", page)
+					site := p.web.Site(host).Robots(open).Path("/*", page)
+					if strings.HasPrefix(host, "https") {
+						site.HTTP2()
+					}
 					p.fail(host, 0, 0, strings.NewReader("xy"), edit)
 					if d, err := p.tr.Check(p.t.Context(), must(host)); err != nil || d.Pacing != "" {
 						t.Errorf("the next request: %q, %v; want a free turn", d.Pacing, err)

@@ -85,7 +85,7 @@ func (t *Trip) Trace(ctx context.Context, target *url.URL, cancel context.Cancel
 			}
 			if err := t.network.check(ctx, peer.Addr()); err != nil {
 				cancel(err)
-				if !isHTTP2(info.Conn) {
+				if !IsHTTP2(info.Conn) {
 					info.Conn.Close()
 				}
 			}
@@ -133,8 +133,8 @@ func (t *Trip) answeredInside(ctx context.Context, host string) bool {
 	return err == nil || specialUse(host)
 }
 
-// isHTTP2 reports whether a connection carries the requests of others, too.
-func isHTTP2(c net.Conn) bool {
+// IsHTTP2 reports whether a connection carries the requests of others, too.
+func IsHTTP2(c net.Conn) bool {
 	secure, ok := c.(interface{ ConnectionState() tls.ConnectionState })
 	return ok && secure.ConnectionState().NegotiatedProtocol == "h2"
 }
