@@ -166,10 +166,10 @@ func (p *Profile) Validate() error {
 		return fmt.Errorf("policy: Hops is %d; want 1 or more", p.Hops)
 	case p.Fresh.Min < time.Second || p.Fresh.Max < p.Fresh.Min || p.Fresh.Default < p.Fresh.Min || min(p.Fresh.MaxHTML, p.Fresh.MinStale) < 0:
 		return fmt.Errorf("policy: Fresh is %+v; want 1s <= Min <= Default and Max, and nothing negative", p.Fresh)
-	case p.TooManyRedirects == Successful || slices.Contains(slices.Collect(maps.Values(p.Failures)), Successful):
-		return errors.New("policy: TooManyRedirects or Failures says Successful; want another Access, because there is no file")
+	case hasFile(p.TooManyRedirects) || slices.ContainsFunc(slices.Collect(maps.Values(p.Failures)), hasFile):
+		return fmt.Errorf("policy: TooManyRedirects is %v and Failures is %v; want Unreachable, Unavailable or Restricted, because there is no file", p.TooManyRedirects, p.Failures)
 	case !p.phasesOrdered():
-		return fmt.Errorf("policy: Outage is %+v; want each phase to end after the one before, one without an end last, and nothing negative", p.Outage)
+		return fmt.Errorf("policy: Outage is %+v; want each phase to end after the one before, one without an end last, a known verdict, and nothing negative", p.Outage)
 	case p.Retry.Min < time.Second || min(p.Retry.MaxFirstDay, p.Retry.MaxLater) < p.Retry.Min,
 		min(p.Retry.MaxRetryAfter, p.Retry.AfterTooManyRedirects, p.Retry.AfterRefusedRedirect) < 0:
 		return fmt.Errorf("policy: Retry is %+v; want 1s <= Min <= MaxFirstDay and MaxLater, and nothing negative", p.Retry)
@@ -182,11 +182,16 @@ func (p *Profile) Validate() error {
 	return nil
 }
 
+// hasFile reports whether a is none of the results without a file.
+func hasFile(a Access) bool { return a == Successful || a > Restricted }
+
 // validate reports what does not make sense in a rule.
 func (r StatusRule) validate() error {
 	switch {
 	case r.From > r.To:
 		return fmt.Errorf("policy: a rule of Status is from %d to %d; want From <= To", r.From, r.To)
+	case r.Access > Restricted:
+		return fmt.Errorf("policy: the rule of Status from %d to %d says %v; want Unreachable, Successful, Unavailable or Restricted", r.From, r.To, r.Access)
 	case r.Access == Successful && (r.From < 200 || r.To > 299):
 		return fmt.Errorf("policy: the rule of Status from %d to %d says Successful; want that for 200 to 299 only", r.From, r.To)
 	case r.Interval < 0 || r.Keep < 0 && r.Keep != UntilExpiry:
@@ -196,12 +201,12 @@ func (r StatusRule) validate() error {
 }
 
 // phasesOrdered reports whether each phase of an outage ends after the one before, only the
-// last one has no end, and no interval is negative.
+// last one has no end, each has a verdict, and no interval is negative.
 func (p *Profile) phasesOrdered() bool {
 	var end time.Duration
 	for i, ph := range p.Outage {
 		last := i == len(p.Outage)-1
-		if last != (ph.Until == 0) || !last && ph.Until <= end || min(ph.Interval, ph.IntervalWithCopy) < 0 {
+		if last != (ph.Until == 0) || !last && ph.Until <= end || ph.WithoutCopy > Allow || min(ph.Interval, ph.IntervalWithCopy) < 0 {
 			return false
 		}
 		end = ph.Until
