@@ -140,9 +140,13 @@
 // With fetchbot, HttpClient is &http.Client{Transport: t}, UserAgent is the agent,
 // DisablePoliteness is true and CrawlDelay is 0. It has a goroutine for each host, which may wait:
 // set Options.Patience.
+//
 // With geziyor, set RobotsTxtDisabled, UserAgent, and the Transport of the Client of the Geziyor.
 // RetryTimes is -1: otherwise it tries each refusal three times, and waits for Options.Patience
 // each time.
+//
+// With gocrawl, set the Transport of its HttpClient, and a CrawlDelay of 0. The RequestRobots of the
+// Extender returns nil and false.
 //
 // A feed reader gives Polite to its HTTP client as well. A refusal is no failure of the feed,
 // and must not count among the failures after which the reader gives a feed up: poll it next at
@@ -152,7 +156,7 @@
 // wait. Set Limits.MaxWait, leave Options.Patience zero, and requeue what is deferred.
 //
 // Under go-retryablehttp, let CheckRetry treat a refusal as final, or it tries again,
-// which costs time but no request. Options.AsResponse is for clients that have no
+// which costs time, and after a redirect the request for its first page. Options.AsResponse is for clients that have no
 // such function:
 //
 //	rc.CheckRetry = func(ctx context.Context, resp *http.Response, err error) (bool, error) {
