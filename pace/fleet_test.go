@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -621,7 +622,7 @@ func TestFleetOfABadStore(t *testing.T) {
 		},
 		"spans_of_292_years": func() (pace.Lease, error) {
 			const d = 1<<63 - 1
-			return pace.Lease{Granted: true, Age: d, Lost: d, State: pace.State{SinceStart: d, Delay: d, Pause: d, Level: d, Failures: 1 << 62, Rest: d, Took: d, Keep: d, Why: "no such reason"}}, nil
+			return pace.Lease{Granted: true, Age: d, Lost: d, State: pace.State{SinceStart: d, Delay: d, Pause: d, Level: d, Failures: math.MaxInt, Rest: d, Took: d, Keep: d, Why: "no such reason"}}, nil
 		},
 		"delay_of_292_years": func() (pace.Lease, error) {
 			return pace.Lease{Granted: true, State: pace.State{SinceStart: 1, Delay: 1<<63 - 1}}, nil
