@@ -613,11 +613,11 @@ type fleetStore struct {
 
 func (s *fleetStore) Pace() pace.Store { return s }
 
-func (s *fleetStore) Lease(ctx context.Context, key, process string, life time.Duration) (pace.Lease, error) {
+func (s *fleetStore) Lease(ctx context.Context, c pace.Claim, life time.Duration) (pace.Lease, error) {
 	if s.down.Load() {
 		return pace.Lease{}, errors.New("down")
 	}
-	return s.Memory.Lease(ctx, key, process, life)
+	return s.Memory.Lease(ctx, c, life)
 }
 
 // Count knows of one process, so that the share of the limits does not depend on which call

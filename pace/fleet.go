@@ -29,6 +29,7 @@ type fleet struct {
 	calls     bounded.Breaker // of all calls
 	listening bool            // Store.Notify has been called
 	callEnded chan struct{}   // closed when the next call for a host has ended; nil if nobody waits for that
+	claims    uint64          // number of claims so far
 	members   int             // number of processes when the store last said it; 0: never
 	counted   instant         // when this process last registered
 
@@ -77,14 +78,15 @@ func (h *host) share() int {
 
 // call makes a call of the store for h in the background, and then calls done with the answer, if
 // there is one within callTime. After three calls that took longer, calls fail at once for some time.
-func (p *Pacer) call(h *host, f func(context.Context) (Lease, error), done func(a Lease, asked, now instant)) {
+func (p *Pacer) call(h *host, f func(context.Context, Claim) (Lease, error), done func(a Lease, now instant)) {
 	l, asked := h.lease, p.now()
-	l.calling, l.notified, l.next = true, false, asked+callEvery
+	c := Claim{h.authority, p.fleet.name, l.number}
+	l.calling, l.message, l.next = true, nil, asked+callEvery
 	first := !p.fleet.listening
 	p.fleet.listening = true
 	p.register(asked)
 	start := func() {
-		bounded.Start(&p.fleet.calls, callTime, f, func(a Lease, err error) {
+		bounded.Start(&p.fleet.calls, callTime, func(ctx context.Context) (Lease, error) { return f(ctx, c) }, func(a Lease, err error) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			now := p.now()
@@ -92,7 +94,11 @@ func (p *Pacer) call(h *host, f func(context.Context) (Lease, error), done func(
 			l.outage.record(err, now)
 			p.recordOutage(err, now)
 			if err == nil {
-				done(a, asked, now)
+				l.asked = asked
+				done(a, now)
+				if l.message != nil {
+					p.heard(h, *l.message, now)
+				}
 			}
 			p.tend(h)
 			p.reschedule(h)
@@ -123,9 +129,9 @@ func (p *Pacer) listen() {
 	if err == nil {
 		var stop func()
 		stop, err = bounded.InTime(context.Background(), nil, &p.fleet.calls, callTime, func(context.Context) (func(), error) {
-			return p.opts.Shared.Notify(p.fleet.name, func(key string) {
+			return p.opts.Shared.Notify(p.fleet.name, func(c Claim, a Lease) {
 				if p := pacer.Value(); p != nil {
-					p.notified(key)
+					p.notified(c, a)
 				}
 			}), nil
 		}, end)
@@ -139,20 +145,32 @@ func (p *Pacer) listen() {
 	p.fleet.listening = false // the next call tries again
 }
 
-// notified acts on a message of the store: another process wants a lease, or it is free, or there
-// is news of the host.
-func (p *Pacer) notified(key string) {
+// notified acts on a message of the store. If a call is under way, it waits for the answer, which may
+// be older.
+func (p *Pacer) notified(c Claim, a Lease) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	h := p.hosts.byName[key]
-	if h == nil || h.lease == nil {
-		return
+	h := p.hosts.byName[c.Key]
+	switch {
+	case h == nil || h.lease == nil || h.lease.number != c.Number || h.lease.outage.away:
+	case h.lease.calling:
+		h.lease.message = &a
+	default:
+		p.heard(h, a, p.now())
+		p.tend(h)
+		p.reschedule(h)
 	}
-	h.lease.notified = true
-	if h.lease.phase == held {
-		h.setWanted(true, p.now())
+}
+
+// heard takes over what a message says: this process has the lease now, others want it, or there is
+// news of the host.
+func (p *Pacer) heard(h *host, a Lease, now instant) {
+	switch h.lease.phase {
+	case queued:
+		p.answered(h, a, false, now)
+	case held:
+		h.setWanted(h.lease.wanted || a.Wanted, now)
 	}
-	p.tend(h)
 }
 
 // register registers this process from time to time and learns how many there are.
@@ -211,7 +229,7 @@ func (p *Pacer) onShared(err error) {
 func (h *host) state(now instant) State {
 	s := State{
 		Delay: h.starts.delay, Took: h.starts.took, Level: h.pause.level,
-		Pause: max(h.pause.until-now, 0), Why: h.pause.why, Keep: max(h.lapse()-now, 0),
+		Pause: max(h.pause.until-now, 0), Why: h.pause.why, Keep: max(h.lapse()-now, 1),
 	}
 	if h.starts.last > never {
 		s.SinceStart = max(now-h.starts.last, 1)

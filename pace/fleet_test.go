@@ -36,6 +36,7 @@ type way struct {
 	there time.Duration // half of the round trip
 	down  error         // every call fails at once
 	stuck bool          // no call returns
+	deaf  bool          // no message arrives
 	calls map[string]int
 }
 
@@ -81,30 +82,30 @@ func sleep(d time.Duration) {
 	}
 }
 
-func (w *way) Lease(ctx context.Context, key, process string, life time.Duration) (l pace.Lease, err error) {
-	err = w.travel(ctx, "Lease", func() (err error) { l, err = w.Store.Lease(ctx, key, process, life); return })
+func (w *way) Lease(ctx context.Context, c pace.Claim, life time.Duration) (l pace.Lease, err error) {
+	err = w.travel(ctx, "Lease", func() (err error) { l, err = w.Store.Lease(ctx, c, life); return })
 	return l, err
 }
 
-func (w *way) Keep(ctx context.Context, key, process string, life time.Duration, s pace.State, tell bool) (l pace.Lease, err error) {
+func (w *way) Keep(ctx context.Context, c pace.Claim, life time.Duration, s pace.State, tell bool) (l pace.Lease, err error) {
 	err = w.travel(ctx, "Keep", func() (err error) {
-		l, err = w.Store.Keep(ctx, key, process, life, s, tell)
+		l, err = w.Store.Keep(ctx, c, life, s, tell)
 		return
 	})
 	return l, err
 }
 
-func (w *way) Return(ctx context.Context, key, process string, s pace.State) error {
-	return w.travel(ctx, "Return", func() error { return w.Store.Return(ctx, key, process, s) })
+func (w *way) Return(ctx context.Context, c pace.Claim, s pace.State) error {
+	return w.travel(ctx, "Return", func() error { return w.Store.Return(ctx, c, s) })
 }
 
-func (w *way) Notify(process string, f func(string)) (stop func()) {
-	return w.Store.Notify(process, func(key string) {
+func (w *way) Notify(process string, f func(pace.Claim, pace.Lease)) (stop func()) {
+	return w.Store.Notify(process, func(c pace.Claim, l pace.Lease) {
 		w.mu.Lock()
-		there, cut := w.there, w.stuck || w.down != nil
+		there, cut := w.there, w.deaf || w.stuck || w.down != nil
 		w.mu.Unlock()
 		if !cut {
-			go func() { sleep(there); f(key) }()
+			go func() { sleep(there); f(c, l) }()
 		}
 	})
 }
@@ -292,6 +293,22 @@ func TestFleetScenes(t *testing.T) {
 			s.turn(0, 0)
 			time.Sleep(time.Second)
 		}, []string{"0s 0", "20ms 0", "70ms 1"}},
+		{"a_hand_over_takes_a_call_of_each", pace.Limits{}, func(s scene) {
+			s.turn(0, 0)
+			time.Sleep(time.Second)
+			for _, p := range s.all[:2] {
+				p.way.set(func(w *way) { w.there = 10 * ms })
+			}
+			s.turn(1, 0)
+			for _, p := range s.all[:2] {
+				p.way.set(func(w *way) { s.r.add("%d Lease, %d Return", w.calls["Lease"], w.calls["Return"]) })
+			}
+		}, []string{"0s 0", "1.04s 1", "1.04s 1 Lease, 1 Return", "1.04s 1 Lease, 0 Return"}},
+		{"a_lost_message_costs_a_third_of_a_lease", pace.Limits{}, func(s scene) {
+			s.turn(0, 0)
+			s.all[1].way.set(func(w *way) { w.deaf = true })
+			s.turn(1, 0)
+		}, []string{"0s 0", "1.666666666s 1"}},
 		{"an_idle_lease_is_returned", pace.Limits{}, func(s scene) {
 			s.turn(0, 0)
 			time.Sleep(4 * time.Second)
@@ -658,20 +675,20 @@ type bad struct {
 	answer func() (pace.Lease, error)
 }
 
-func (b bad) Lease(context.Context, string, string, time.Duration) (pace.Lease, error) {
+func (b bad) Lease(context.Context, pace.Claim, time.Duration) (pace.Lease, error) {
 	return b.answer()
 }
 
-func (b bad) Keep(context.Context, string, string, time.Duration, pace.State, bool) (pace.Lease, error) {
+func (b bad) Keep(context.Context, pace.Claim, time.Duration, pace.State, bool) (pace.Lease, error) {
 	return b.answer()
 }
 
-func (b bad) Return(context.Context, string, string, pace.State) error {
+func (b bad) Return(context.Context, pace.Claim, pace.State) error {
 	_, err := b.answer()
 	return err
 }
 
-func (b bad) Notify(string, func(string)) func() { b.answer(); return nil }
+func (b bad) Notify(string, func(pace.Claim, pace.Lease)) func() { b.answer(); return nil }
 
 func (b bad) Count(context.Context, string, time.Duration) (int, error) {
 	_, err := b.answer()
@@ -724,7 +741,7 @@ func TestFleetOfAStoreThatKeepsNothing(t *testing.T) {
 
 type keepsNothing struct{ pace.Store }
 
-func (keepsNothing) Keep(context.Context, string, string, time.Duration, pace.State, bool) (pace.Lease, error) {
+func (keepsNothing) Keep(context.Context, pace.Claim, time.Duration, pace.State, bool) (pace.Lease, error) {
 	return pace.Lease{}, nil
 }
 

@@ -16,8 +16,8 @@ import (
 //
 //	returned  this process is not in the store's queue. If a request waits for the
 //	          lease, the next call is Lease.
-//	queued    Lease is called three times in a life, and when the store notifies. If
-//	          no request needs the lease any more, Return leaves the queue.
+//	queued    Lease is called three times in a life. An answer grants the lease, or a
+//	          message. If no request needs the lease any more, Return leaves the queue.
 //	held      requests may start until the end of the lease. Keep is called three
 //	          times in a life, and Return when givesBack says so.
 //
@@ -58,16 +58,18 @@ const (
 
 // A lease is what this process has of the lease of one host.
 type lease struct {
-	phase    phase
-	timer    *time.Timer // calls tend
-	next     instant     // when the store is called again
-	calling  bool        // a call is under way
-	notified bool        // the store has notified since the latest call began
-	tell     bool        // the next Keep has news for the processes in the queue
-	outage   outage      // of the store, by the calls for this host
-	used     instant     // when a request last started or ended here, or the lease came
-	behind   []*host     // the hosts whose leases the request has that asked for this one
-	leaving  bool        // ReturnIdle was called, and no request has come since
+	phase   phase
+	timer   *time.Timer // calls tend
+	next    instant     // when the store is called again
+	number  uint64      // of the claim
+	asked   instant     // when the latest call that was answered began
+	calling bool        // a call is under way
+	message *Lease      // the latest one of the store since the call began; nil if there is none
+	tell    bool        // the next Keep has news for the processes in the queue
+	outage  outage      // of the store, by the calls for this host
+	used    instant     // when a request last started or ended here, or the lease came
+	behind  []*host     // the hosts whose leases the request has that asked for this one
+	leaving bool        // ReturnIdle was called, and no request has come since
 
 	// If queued:
 	turn   instant // when the turn of this process is expected
@@ -265,7 +267,7 @@ func (p *Pacer) tend(h *host) {
 		}
 		at = min(at, again, l.until)
 	case h.needsLease(now):
-		if l.notified && l.phase == queued || now >= l.next {
+		if now >= l.next {
 			p.ask(h)
 			return
 		}
@@ -353,59 +355,71 @@ func (p *Pacer) ReturnIdle(ctx context.Context) {
 
 // ask calls Store.Lease for h.
 func (p *Pacer) ask(h *host) {
-	l, away := h.lease, h.lease.outage.away
-	l.phase = queued
-	p.call(h, func(ctx context.Context) (Lease, error) {
-		return p.opts.Shared.Lease(ctx, h.authority, p.fleet.name, leaseLife)
-	}, func(a Lease, asked, now instant) {
-		unknown := l.outage.lost > l.began || now < p.fleet.outage.back+leaseLife
-		h.learn(a, now)
-		l.wanted, l.turn = a.Wanted || l.notified, h.expect(a, now)
-		if !a.Granted {
-			l.theirs = now + min(max(a.Free, 0), leaseLife)
-			return
-		}
-		if unknown { // others may have started requests until now
-			h.starts.last, h.starts.lastNumber = now, 0
-		}
-		if away { // others go on until they ask, and a store that has lost its memory does not know the holder
-			h.starts.last = max(now+callEvery, l.theirs)
-		}
-		l.theirs = never
-		l.phase, l.until, l.began, l.first, l.used = held, asked+leaseLife-leaseMargin, now, never, now
-		if l.patience == 0 {
-			l.patience = h.quantum() + rand.N(h.quantum())
-		}
-	})
+	l := h.lease
+	if l.phase == returned {
+		p.fleet.claims++
+		l.phase, l.number = queued, p.fleet.claims
+	}
+	away := l.outage.away
+	p.call(h, func(ctx context.Context, c Claim) (Lease, error) {
+		return p.opts.Shared.Lease(ctx, c, leaseLife)
+	}, func(a Lease, now instant) { p.answered(h, a, away, now) })
+}
+
+// answered takes over what the store says of h while this process is in the queue. away says that
+// the store did not answer the call before.
+func (p *Pacer) answered(h *host, a Lease, away bool, now instant) {
+	l := h.lease
+	unknown := l.outage.lost > l.began || now < p.fleet.outage.back+leaseLife
+	h.learn(a, now)
+	l.wanted, l.turn = a.Wanted, h.expect(a, now)
+	if !a.Granted {
+		l.theirs = now + min(max(a.Free, 0), leaseLife)
+		return
+	}
+	if unknown { // others may have started requests until now
+		h.starts.last, h.starts.lastNumber = now, 0
+	}
+	if away { // others go on until they ask, and a store that has lost its memory does not know the holder
+		h.starts.last = max(now+callEvery, l.theirs)
+	}
+	l.theirs = never
+	l.phase, l.until, l.began, l.first, l.used = held, l.asked+leaseLife-leaseMargin, now, never, now
+	if l.patience == 0 {
+		l.patience = h.quantum() + rand.N(h.quantum())
+	}
 }
 
 // keep calls Store.Keep for h.
 func (p *Pacer) keep(h *host) {
 	l, s, tell, saved := h.lease, h.state(p.now()), h.lease.tell, h.pause.until
-	p.call(h, func(ctx context.Context) (Lease, error) {
-		return p.opts.Shared.Keep(ctx, h.authority, p.fleet.name, leaseLife, s, tell)
-	}, func(a Lease, asked, now instant) {
+	p.call(h, func(ctx context.Context, c Claim) (Lease, error) {
+		return p.opts.Shared.Keep(ctx, c, leaseLife, s, tell)
+	}, func(a Lease, now instant) {
 		if !a.Granted { // the next call waits, in case the store keeps no lease
 			l.phase, l.next = queued, max(now, l.began+callEvery)
 			return
 		}
-		l.until, l.tell = asked+leaseLife-leaseMargin, l.tell && h.pause.until > saved
-		h.setWanted(a.Wanted || l.notified, now)
+		l.until, l.tell = l.asked+leaseLife-leaseMargin, l.tell && h.pause.until > saved
+		h.setWanted(a.Wanted, now)
 	})
 }
 
 // giveBack calls Store.Return for h. Until that ends nobody asks.
 func (p *Pacer) giveBack(h *host) {
-	l, s := h.lease, h.state(p.now())
+	l, s := h.lease, State{}
 	again := time.Duration(0) // how long a request that waits does not ask
-	if l.phase == held && l.first == never {
-		l.patience = min(2*l.patience, max(maxPatience, h.quantum()))
-		again = unusedPause + rand.N(unusedPause)
+	if l.phase == held {
+		s = h.state(p.now())
+		if l.first == never {
+			l.patience = min(2*l.patience, max(maxPatience, h.quantum()))
+			again = unusedPause + rand.N(unusedPause)
+		}
 	}
 	l.phase = returned
-	p.call(h, func(ctx context.Context) (Lease, error) {
-		return Lease{}, p.opts.Shared.Return(ctx, h.authority, p.fleet.name, s)
-	}, func(Lease, instant, instant) {})
+	p.call(h, func(ctx context.Context, c Claim) (Lease, error) {
+		return Lease{}, p.opts.Shared.Return(ctx, c, s)
+	}, func(Lease, instant) {})
 	l.next = p.now() + again
 }
 

@@ -9,16 +9,16 @@ import (
 // host from one process to the next. Use *redis.Store of package cache/redis, or write one: the
 // rest of this comment is for you, and package pace/pacetest tests what it says.
 //
-// # Keys and processes
+// # The queue of a key
 //
-// A key names a host or a scope, and is any string. A process has a name of its own in the
-// fleet. For each key the store keeps the holder and the end of its lease, a queue of
-// processes, and a State with the moment when it was saved.
+// A key names a host or a scope, and is any string. For each key the store keeps a queue of
+// claims, and a State with the moment when it was saved. The first in the queue has the lease.
+// A process has one place in a queue at most.
 //
-// A process that needs a key calls Lease, again and again until it has the lease: at least
-// three times in a life, and at once when Notify names the key. It renews the lease by Keep and
-// ends it by Return. The queue is in order of the first call. A place in the queue lasts for
-// the life that the latest call gave; then the store drops it.
+// A process that needs a key makes a [Claim] and calls Lease, at least three times in a life,
+// until it has the lease: an answer says so, or a message. It renews the lease by Keep. It ends the
+// lease, or leaves the queue, by Return. A place lasts for the life that the latest call gave. Then
+// the store drops it; the lease of the first is lost.
 //
 // # What a store must be ready for
 //
@@ -28,58 +28,65 @@ import (
 // late, also after the lease of its process has ended. A message may be lost. A store whose
 // server is down fails at once. A life of less than a millisecond counts as a millisecond.
 //
-// A store may forget a key that nobody has or waits for, but not before the Keep of its State
-// has passed, and a minute since its latest lease ended.
+// A store may forget a key without a queue, but not before the Keep of its State has passed, and
+// a minute since its latest lease ended.
 type Store interface {
-	// Lease asks for key. If nobody has the lease and no other process is first in the
-	// queue, process leaves the queue and has the lease for life from now. A process that has
-	// the lease already keeps it for life from now. Otherwise process is in the queue, at its
-	// end if it is new there, and a holder is notified of each process that is new. If
-	// nobody has the lease, the first in the queue is notified.
-	Lease(ctx context.Context, key, process string, life time.Duration) (Lease, error)
+	// Lease puts c at the end of the queue, for life from now. If the process is in the queue, its
+	// place lasts for life from now, with the number of c. The holder is notified of each process
+	// that is new behind it.
+	Lease(ctx context.Context, c Claim, life time.Duration) (Lease, error)
 
-	// Keep renews the lease of process for life from now and saves s. If tell is true, all
-	// in the queue are notified: the state has news for them. If process does not have the
-	// lease, Keep changes nothing and the answer is not Granted.
-	Keep(ctx context.Context, key, process string, life time.Duration, s State, tell bool) (Lease, error)
+	// Keep renews the lease of c for life from now and saves s. If tell is true, all that
+	// wait are notified: the state has news for them. If c does not have the lease, Keep changes
+	// nothing.
+	Keep(ctx context.Context, c Claim, life time.Duration, s State, tell bool) (Lease, error)
 
-	// Return ends the lease of process and saves s. If process does not have the lease, it
-	// leaves the queue, and nothing is saved. If nobody has the lease then, the first in
-	// the queue is notified.
-	Return(ctx context.Context, key, process string, s State) error
+	// Return takes c out of the queue. If it had the lease, Return saves s. The zero State is not
+	// saved: the process does not know that it had the lease, which counts as lost now. The next in
+	// the queue has the lease then and is notified.
+	Return(ctx context.Context, c Claim, s State) error
 
-	// Notify calls f with each key that process is notified of, until stop is called. f
-	// does not block.
-	Notify(process string, f func(key string)) (stop func())
+	// Notify calls f with each claim of process that is notified, and with what Lease would
+	// answer, until stop is called. Who gets the lease by the call of another process, or when
+	// a lease is lost, is notified, too. f does not block.
+	Notify(process string, f func(c Claim, l Lease)) (stop func())
 
 	// Count registers a process for life and returns the number of processes registered.
 	Count(ctx context.Context, process string, life time.Duration) (int, error)
 }
 
-// A Lease is what a Store answers about a key.
+// A Claim is what a process says with each call about a key.
+type Claim struct {
+	Key string
+	// Process is the name of the process in the fleet.
+	Process string
+	// Number is greater for each further claim of the process, which makes one after a
+	// Return. A call with a lower number than the place of the process came late: it changes
+	// nothing, and the answer is not Granted.
+	Number uint64
+}
+
+// A Lease is what a Store answers about a claim.
 type Lease struct {
-	// Granted says that the process has the lease.
+	// Granted says that the claim has the lease.
 	Granted bool
-	// Wanted says that another process is in the queue.
+	// Wanted says that the claim has the lease and others wait for it.
 	Wanted bool
-	// Ahead is the number of processes that come before this one, the holder included. It is
-	// 0 if Granted.
+	// Ahead is the number of claims that come before this one, the holder included.
 	Ahead int
-	// Free is when the lease of another holder ends if it is not renewed; 0 if nobody has
-	// the lease.
+	// Free is when the lease of another holder ends if it is not renewed, 0 if there is none.
 	Free time.Duration
 	// State is the state saved last, and zero if none is known.
 	State State
 	// Age is the time since State was saved.
 	Age time.Duration
-	// Lost is the time since a lease ended without a Return, and more than 0, until the next
-	// holder saves a State. Otherwise it is 0. The holder that was lost may have started a
-	// request until its lease ended.
+	// Lost is the time since a lease was lost, and more than 0, until a holder saves a State.
+	// Otherwise it is 0. The holder that was lost may have started a request until then.
 	Lost time.Duration
 }
 
 // A State is what the next holder of a host must know. Its spans count from the moment when it
-// is saved. The zero State says nothing.
+// is saved. The zero State says nothing, and is never saved.
 type State struct {
 	// SinceStart is the time since the last request started; 0 means that none is known.
 	SinceStart time.Duration
@@ -101,6 +108,6 @@ type State struct {
 	Cause string
 	// Took is how long requests are in flight, on average.
 	Took time.Duration
-	// Keep is how long the state matters. A store may forget it after that.
+	// Keep is how long the state matters, and more than 0. A store may forget it after that.
 	Keep time.Duration
 }

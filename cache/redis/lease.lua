@@ -4,16 +4,16 @@
 -- the server's clock.
 --
 --   at      when it was written
---   holder  the process that has the lease
---   ends    the end of the latest lease
---   lost    the end of a lease that was not returned, if no state was saved since
---   queue   the processes that wait, each with the end of its place
+--   queue   the processes in the queue, each with the number of its claim and the end of its
+--           place; the first has the lease
+--   ended   the end of the latest lease that has ended
+--   lost    when a lease was lost, if no state was saved since
 --   state   what the holder has saved
 --   saved   when
 --   keep    until when state matters
 
-local call, process, life, state, keep = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
-local tell, channel, name = ARGV[6] == "1", ARGV[7], ARGV[8]
+local call, process, number, life, state, keep = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5], tonumber(ARGV[6])
+local tell, channel, name = ARGV[7] == "1", ARGV[8], ARGV[9]
 local second = 1000000
 local t = redis.call("TIME")
 local now = t[1] * second + t[2]
@@ -26,86 +26,78 @@ end
 
 -- If the clock was set back, all moments are. No time has passed then.
 local back = math.max(k.at - now, 0)
-for _, moment in ipairs({"ends", "lost", "saved", "keep"}) do
+for _, moment in ipairs({"ended", "lost", "saved", "keep"}) do
 	k[moment] = k[moment] and k[moment] - back
 end
 k.at = now
 
-if k.holder and k.ends <= now then
-	k.holder, k.lost = nil, k.ends
-end
+local first = k.queue[1] and k.queue[1].process
 local queue, place = {}, nil
-for _, p in ipairs(k.queue) do
+for i, p in ipairs(k.queue) do
 	p.ends = p.ends - back
 	if p.ends > now then
 		queue[#queue + 1] = p
 		place = p.process == process and #queue or place
+	elseif i == 1 then
+		k.lost, k.ended = p.ends, p.ends
 	end
 end
 k.queue = queue
 
-local function leave()
-	if place then
-		table.remove(queue, place)
-		place = nil
-	end
-end
-
 local function save()
-	k.state, k.saved, k.keep, k.lost = state, now, now + keep, nil
-end
-
--- notify sends a message. If the server forbids it, that costs time only.
-local function notify(who)
-	redis.pcall("PUBLISH", channel .. who, name)
-end
-
-local has = k.holder == process
-if call == "lease" then
-	if has or not k.holder and (place == 1 or #queue == 0) then
-		k.holder, k.ends = process, now + life
-		leave()
-	elseif place then
-		queue[place].ends = now + life
+	if state ~= "" then
+		k.state, k.saved, k.keep, k.lost = state, now, now + keep, nil
 	else
-		queue[#queue + 1] = {process = process, ends = now + life}
-		place = #queue
-		if k.holder then
-			notify(k.holder)
-		end
+		k.lost = now
 	end
-elseif call == "return" then
-	if has then
-		k.holder, k.ends = nil, now
+end
+
+local notify = {} -- the places to notify, by index
+if place and queue[place].number > number then
+	place = nil -- the call came late
+elseif call == "lease" then
+	if not place then
+		place = #queue + 1
+		notify[1] = place > 1 and 1 or nil
+	end
+	queue[place] = {process = process, number = number, ends = now + life}
+elseif call == "keep" and place == 1 then
+	queue[1].ends = now + life
+	save()
+	for i = 2, tell and #queue or 1 do
+		notify[#notify + 1] = i
+	end
+elseif call == "return" and place then
+	if place == 1 then
+		k.ended = now
 		save()
 	end
-	leave()
-elseif has then
-	k.ends = now + life
-	save()
-	for _, p in ipairs(tell and queue or {}) do
-		notify(p.process)
-	end
+	table.remove(queue, place)
+	place = nil
 end
-if not k.holder and queue[1] then
-	notify(queue[1].process)
+if queue[1] and queue[1].process ~= first and place ~= 1 then
+	notify[#notify + 1] = 1
 end
 
 -- The latest lease is remembered for a minute.
-local ttl = math.max(k.ends and k.ends + 60 * second or now, k.keep or now) - now
-for _, p in ipairs(queue) do
-	ttl = math.max(ttl, p.ends - now)
+local ttl = math.max(k.ended and k.ended + 60 * second or now, k.keep or now) - now
+for i, p in ipairs(queue) do
+	ttl = math.max(ttl, p.ends - now + (i == 1 and 60 * second or 0))
 end
 if ttl > 0 then
 	redis.call("SET", KEYS[1], cmsgpack.pack(k), "PX", math.ceil(ttl / 1000))
 end
 
-has = k.holder == process
-local wanted, ahead, free = #queue > (place and 1 or 0), 0, 0
-if not has then
-	ahead = place and place - 1 or #queue
-	if k.holder then
-		ahead, free = ahead + 1, k.ends - now
-	end
+-- answer is what the process at a place is told, nil for none. The first line says how long the key is.
+local function answer(place, number, key)
+	local has, ahead = place == 1, place and place - 1 or #queue
+	return string.format("%d %d %d %.0f %.0f %.0f %.0f %d\n", has and 1 or 0, has and #queue > 1 and 1 or 0, ahead,
+		ahead > 0 and queue[1].ends - now or 0, k.saved and now - k.saved or 0, k.lost and math.max(now - k.lost, 1) or 0, number, #key)
+		.. key .. (k.state or "")
 end
-return {has and 1 or 0, wanted and 1 or 0, ahead, free, k.saved and now - k.saved or 0, k.lost and math.max(now - k.lost, 1) or 0, k.state or ""}
+
+-- If the server forbids a message, that costs time only.
+for _, i in ipairs(notify) do
+	redis.pcall("PUBLISH", channel .. queue[i].process, answer(i, queue[i].number, name))
+end
+return answer(place, number, "")

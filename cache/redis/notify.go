@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/rfc9309/polite/pace"
 )
 
 // resubscribe is the rest after a subscription that failed.
@@ -14,14 +16,19 @@ const resubscribe = time.Second
 
 // Notify implements [pace.Store]. The messages come over the connection that carries
 // everything else. Those sent while the subscription is down are lost.
-func (s pacing) Notify(process string, f func(key string)) (stop func()) {
+func (s pacing) Notify(process string, f func(pace.Claim, pace.Lease)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	go s.listen(ctx, s.channel(process), f) // ends with stop or with Close
+	go s.listen(ctx, s.channel(process), func(message string) { // ends with stop or with Close
+		if c, l, err := readAnswer(message); err == nil {
+			c.Process = process
+			f(c, l)
+		}
+	})
 	return cancel
 }
 
 // listen calls f with the messages of a channel until ctx ends or the store is closed.
-func (s pacing) listen(ctx context.Context, channel string, f func(key string)) {
+func (s pacing) listen(ctx context.Context, channel string, f func(message string)) {
 	for ctx.Err() == nil {
 		client, err := s.link.connect(ctx)
 		if errors.Is(err, fs.ErrClosed) {

@@ -3,8 +3,10 @@ package redis
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
+	"errors"
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -43,71 +45,87 @@ return redis.call("ZCARD", KEYS[1])
 const maxSpan = 36 * 365 * 24 * time.Hour
 
 // Lease implements [pace.Store].
-func (s pacing) Lease(ctx context.Context, key, process string, life time.Duration) (pace.Lease, error) {
-	return readLease(s.call(ctx, "lease", key, process, life, nil, false))
+func (s pacing) Lease(ctx context.Context, c pace.Claim, life time.Duration) (pace.Lease, error) {
+	return s.call(ctx, "lease", c, life, pace.State{}, false)
 }
 
 // Keep implements [pace.Store].
-func (s pacing) Keep(ctx context.Context, key, process string, life time.Duration, state pace.State, tell bool) (pace.Lease, error) {
-	return readLease(s.call(ctx, "keep", key, process, life, &state, tell))
+func (s pacing) Keep(ctx context.Context, c pace.Claim, life time.Duration, state pace.State, tell bool) (pace.Lease, error) {
+	return s.call(ctx, "keep", c, life, state, tell)
 }
 
 // Return implements [pace.Store].
-func (s pacing) Return(ctx context.Context, key, process string, state pace.State) error {
-	_, err := s.call(ctx, "return", key, process, 0, &state, false)
+func (s pacing) Return(ctx context.Context, c pace.Claim, state pace.State) error {
+	_, err := s.call(ctx, "return", c, 0, state, false)
 	return err
 }
 
-// call runs the script, which is one atomic step by the server's clock. A nil state is not saved.
-func (s pacing) call(ctx context.Context, call, key, process string, life time.Duration, state *pace.State, tell bool) ([]rueidis.RedisMessage, error) {
-	text, keep, told := "", "0", "0"
-	if state != nil {
-		b, err := json.Marshal(saved{State: *state, Cause: []byte(state.Cause)})
-		if err != nil {
-			return nil, err
-		}
-		text, keep = string(b), micros(state.Keep)
-	}
+// call runs the script, which is one atomic step by the server's clock.
+func (s pacing) call(ctx context.Context, call string, c pace.Claim, life time.Duration, state pace.State, tell bool) (pace.Lease, error) {
+	told := "0"
 	if tell {
 		told = "1"
 	}
-	return do(ctx, s.link, func(ctx context.Context, c rueidis.Client) ([]rueidis.RedisMessage, error) {
-		args := []string{call, process, micros(life), text, keep, told, s.channel(""), key}
-		return leaseScript.Exec(ctx, c, []string{s.name("host", key)}, args).ToArray()
+	args := []string{call, c.Process, strconv.FormatUint(c.Number, 10), micros(life), writeState(state), micros(state.Keep), told, s.channel(""), c.Key}
+	answer, err := do(ctx, s.link, func(ctx context.Context, client rueidis.Client) (string, error) {
+		return leaseScript.Exec(ctx, client, []string{s.name("host", c.Key)}, args).ToString()
 	})
-}
-
-// saved is a State as it is written. Its Cause may be any bytes.
-type saved struct {
-	pace.State
-	Cause []byte
-}
-
-// readLease reads what the script returns.
-func readLease(answer []rueidis.RedisMessage, err error) (pace.Lease, error) {
 	if err != nil {
 		return pace.Lease{}, err
 	}
-	var n [6]int64
-	for i := range n {
-		if n[i], err = answer[i].AsInt64(); err != nil {
-			return pace.Lease{}, err
-		}
+	_, l, err := readAnswer(answer)
+	return l, err
+}
+
+// readAnswer reads what the script returns, or sends in a message.
+func readAnswer(text string) (c pace.Claim, l pace.Lease, err error) {
+	n, rest, err := readLine(text)
+	size := n[7]
+	if err != nil || size < 0 || size > int64(len(rest)) {
+		return c, l, errors.New("redis: the script has not given this answer")
 	}
-	text, err := answer[len(n)].AsBytes()
-	if err != nil {
-		return pace.Lease{}, err
-	}
-	var s saved
-	if json.Unmarshal(text, &s) != nil { // nothing was saved, or nobody knows what
-		s = saved{}
-	}
-	s.State.Cause = string(s.Cause)
 	const us = time.Microsecond
-	return pace.Lease{
-		Granted: n[0] == 1, Wanted: n[1] == 1, Ahead: int(n[2]),
-		Free: time.Duration(n[3]) * us, State: s.State, Age: time.Duration(n[4]) * us, Lost: time.Duration(n[5]) * us,
+	return pace.Claim{Key: rest[:size], Number: uint64(n[6])}, pace.Lease{
+		Granted: n[0] == 1, Wanted: n[1] == 1, Ahead: int(n[2]), Free: time.Duration(n[3]) * us,
+		Age: time.Duration(n[4]) * us, Lost: time.Duration(n[5]) * us, State: readState(rest[size:]),
 	}, nil
+}
+
+// writeState returns a state as text. The zero State is empty.
+func writeState(s pace.State) string {
+	if s == (pace.State{}) {
+		return ""
+	}
+	open := 0
+	if s.Open {
+		open = 1
+	}
+	return fmt.Sprintf("%d %d %d %d %d %d %d %d %d\n%s\n%s", s.SinceStart, s.Delay, s.Pause, s.Level, s.Rest, s.Took, s.Keep, s.Failures, open, s.Why, s.Cause)
+}
+
+// readState reads what writeState has written. Other text is the zero State.
+func readState(text string) pace.State {
+	n, rest, err := readLine(text)
+	if err != nil {
+		return pace.State{}
+	}
+	why, cause, _ := strings.Cut(rest, "\n")
+	d := func(i int) time.Duration { return time.Duration(n[i]) }
+	return pace.State{
+		SinceStart: d(0), Delay: d(1), Pause: d(2), Level: d(3), Rest: d(4), Took: d(5), Keep: d(6),
+		Failures: int(n[7]), Open: n[8] == 1, Why: pace.Reason(why), Cause: cause,
+	}
+}
+
+// readLine reads up to nine numbers in the first line of a text, and returns the text after it.
+func readLine(text string) (n [9]int64, rest string, err error) {
+	line, rest, _ := strings.Cut(text, "\n")
+	for i := 0; i < len(n) && err == nil && (line != "" || i == 0); i++ {
+		var number string
+		number, line, _ = strings.Cut(line, " ")
+		n[i], err = strconv.ParseInt(number, 10, 64)
+	}
+	return n, rest, err
 }
 
 // Count implements [pace.Store].

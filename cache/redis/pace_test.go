@@ -49,10 +49,11 @@ func TestForeignHosts(t *testing.T) {
 			srv.do("FLUSHALL")
 			srv.do(write...)
 			want := pace.Lease{Granted: true}
-			if got, err := p.Lease(t.Context(), "k", "a", time.Hour); err != nil || got != want {
+			if got, err := p.Lease(t.Context(), pace.Claim{Key: "k", Process: "a"}, time.Hour); err != nil || got != want {
 				t.Errorf("Lease = %+v, %v; want %+v", got, err, want)
 			}
-			if got, err := p.Keep(t.Context(), "k", "a", time.Hour, pace.State{}, true); err != nil || got != want {
+			want.State = pace.State{Failures: 1, Keep: time.Hour}
+			if got, err := p.Keep(t.Context(), pace.Claim{Key: "k", Process: "a"}, time.Hour, want.State, true); err != nil || got != want {
 				t.Errorf("Keep = %+v, %v; want %+v", got, err, want)
 			}
 		})
@@ -67,11 +68,11 @@ func TestForeignHosts(t *testing.T) {
 func TestForeignState(t *testing.T) {
 	srv := start(t)
 	p := opened(t, srv.url(), slow).Pace()
-	if _, err := p.Lease(t.Context(), "k", "a", time.Hour); err != nil {
+	if _, err := p.Lease(t.Context(), pace.Claim{Key: "k", Process: "a"}, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	srv.do("EVAL", `local k = cmsgpack.unpack(redis.call('GET', KEYS[1])) k.state, k.saved = 'junk', k.at redis.call('SET', KEYS[1], cmsgpack.pack(k))`, "1", "polite:1:host:k")
-	got, err := p.Lease(t.Context(), "k", "a", time.Hour)
+	got, err := p.Lease(t.Context(), pace.Claim{Key: "k", Process: "a"}, time.Hour)
 	if err != nil || !got.Granted || got.State != (pace.State{}) {
 		t.Errorf("6/state: Lease = %+v, %v; want it granted with the zero State", got, err)
 	}
@@ -81,15 +82,15 @@ func TestForeignState(t *testing.T) {
 func TestClockSetBack(t *testing.T) {
 	srv := start(t)
 	p := opened(t, srv.url(), slow).Pace()
-	if _, err := p.Lease(t.Context(), "k", "a", time.Minute); err != nil {
+	if _, err := p.Lease(t.Context(), pace.Claim{Key: "k", Process: "a"}, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	s := pace.State{Failures: 1, Keep: time.Hour}
-	if _, err := p.Keep(t.Context(), "k", "a", time.Minute, s, false); err != nil {
+	if _, err := p.Keep(t.Context(), pace.Claim{Key: "k", Process: "a"}, time.Minute, s, false); err != nil {
 		t.Fatal(err)
 	}
-	srv.do("EVAL", `local k = cmsgpack.unpack(redis.call('GET', KEYS[1])) for _, m in ipairs({'at', 'ends', 'saved', 'keep'}) do k[m] = k[m] + 3600 * 1000000 end redis.call('SET', KEYS[1], cmsgpack.pack(k))`, "1", "polite:1:host:k")
-	got, err := p.Lease(t.Context(), "k", "b", time.Minute)
+	srv.do("EVAL", `local k = cmsgpack.unpack(redis.call('GET', KEYS[1])) for _, m in ipairs({'at', 'saved', 'keep'}) do k[m] = k[m] + 3600 * 1000000 end k.queue[1].ends = k.queue[1].ends + 3600 * 1000000 redis.call('SET', KEYS[1], cmsgpack.pack(k))`, "1", "polite:1:host:k")
+	got, err := p.Lease(t.Context(), pace.Claim{Key: "k", Process: "b"}, time.Minute)
 	if err != nil || got.Granted || got.Free > time.Minute || got.Free < 30*time.Second || got.State != s || got.Age > 30*time.Second {
 		t.Errorf("6/clock: Lease = %+v, %v; want it free in a minute, and State %+v", got, err, s)
 	}
@@ -102,10 +103,10 @@ func TestEveryHostHasATimeToLive(t *testing.T) {
 	for i, life := range []time.Duration{time.Second, 1<<63 - 1} {
 		for _, keep := range []time.Duration{0, 1<<63 - 1} {
 			key := fmt.Sprint(i, keep)
-			if _, err := p.Lease(t.Context(), key, "a", life); err != nil {
+			if _, err := p.Lease(t.Context(), pace.Claim{Key: key, Process: "a"}, life); err != nil {
 				t.Fatal(err)
 			}
-			if err := p.Return(t.Context(), key, "a", pace.State{Keep: keep}); err != nil {
+			if err := p.Return(t.Context(), pace.Claim{Key: key, Process: "a"}, pace.State{Keep: keep}); err != nil {
 				t.Fatal(err)
 			}
 			if left := srv.do("PTTL", "polite:1:host:"+key); left == "-1" || left == "-2" {
@@ -113,7 +114,7 @@ func TestEveryHostHasATimeToLive(t *testing.T) {
 			}
 		}
 	}
-	if err := p.Return(t.Context(), "stranger", "a", pace.State{}); err != nil {
+	if err := p.Return(t.Context(), pace.Claim{Key: "stranger", Process: "a"}, pace.State{}); err != nil {
 		t.Fatal(err)
 	}
 	if n := srv.do("EXISTS", "polite:1:host:stranger"); n != "0" {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rfc9309/polite/internal/redistest"
+	"github.com/rfc9309/polite/pace"
 )
 
 // With a rediss URL the sentinels are reached over TLS, as the servers are.
@@ -34,7 +35,7 @@ func TestSentinelSwitch(t *testing.T) {
 		t.Fatal(err)
 	}
 	leased := time.Now()
-	defer store.Pace().Notify("process", func(string) {})()
+	defer store.Pace().Notify("process", func(pace.Claim, pace.Lease) {})()
 	const channel = "PUBSUB NUMSUB polite:1:wake:process"
 	old, now := []*redistest.Server{s.Primary}, []*redistest.Server{s.Replica}
 	redistest.Await(t, old, channel, " 1]")

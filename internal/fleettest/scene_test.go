@@ -398,8 +398,7 @@ func TestJunk(t *testing.T) {
 	from := time.Now()
 	for _, key := range []string{"polite:1:host:" + site, "polite:1:processes:"} {
 		for _, write := range [][]string{{"SET", key, "junk"}, {"SET", key, "\x80"}, {"LPUSH", key, "a", "list"}, {"HSET", key, "a", "hash"}, {"DEL", key}} {
-			srv.Do("DEL", key)
-			srv.Do(write...)
+			srv.Do(append([]string{"EVAL", "redis.call('DEL', KEYS[1]) redis.call(unpack(ARGV))", "1", key}, write...)...) // in one step
 			<-time.After(500 * time.Millisecond)
 		}
 	}

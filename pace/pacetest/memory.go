@@ -14,59 +14,46 @@ import (
 // bubble of package synctest.
 type Memory struct {
 	mu        sync.Mutex
-	keys      map[string]*lease
-	listeners map[string][]*func(key string) // by the name of the process
-	processes map[string]time.Time           // when each registration ends
+	keys      map[string]*queue
+	listeners map[string][]*func(pace.Claim, pace.Lease) // by the name of the process
+	processes map[string]time.Time                       // when each registration ends
 }
 
-// A lease is what is known of a key.
-type lease struct {
-	holder string    // meaningless once until has passed
-	until  time.Time // the end of the lease of holder; zero if it was returned
-	queue  []place   // in order of the first call
+// A queue is what is known of a key.
+type queue struct {
+	places []place // the first has the lease
 	state  pace.State
 	saved  time.Time // when state was saved
-	lost   time.Time // the end of a lease that was not returned; zero if state was saved since
+	lost   time.Time // when a lease was lost; zero if state was saved since
 }
 
-// A place is that of a process in the queue.
+// A place is the place of a process in the queue.
 type place struct {
-	process string
-	until   time.Time
+	pace.Claim
+	until time.Time
 }
 
 // Lease implements [pace.Store].
-func (m *Memory) Lease(ctx context.Context, key, process string, life time.Duration) (pace.Lease, error) {
-	return m.do(ctx, key, process, func(l *lease, now time.Time) (notify []string) {
-		until := end(now, life)
-		i := l.index(process)
-		switch {
-		case l.holds(process), !l.held() && (len(l.queue) == 0 || i == 0):
-			l.holder, l.until = process, until
-			l.leave(process)
-		case i >= 0:
-			l.queue[i].until = until
-		default:
-			l.queue = append(l.queue, place{process, until})
-			if l.held() {
-				notify = append(notify, l.holder)
-			}
+func (m *Memory) Lease(ctx context.Context, c pace.Claim, life time.Duration) (pace.Lease, error) {
+	return m.do(ctx, c, func(q *queue, i int, now time.Time) (notify []place) {
+		p := place{c, end(now, life)}
+		if i >= 0 {
+			q.places[i] = p
+			return nil
 		}
-		return notify
+		q.places = append(q.places, p)
+		return q.places[:min(len(q.places)-1, 1)]
 	})
 }
 
 // Keep implements [pace.Store].
-func (m *Memory) Keep(ctx context.Context, key, process string, life time.Duration, s pace.State, tell bool) (pace.Lease, error) {
-	return m.do(ctx, key, process, func(l *lease, now time.Time) (notify []string) {
-		if !l.holds(process) {
-			return nil
-		}
-		l.until = end(now, life)
-		l.save(s, now)
-		for _, p := range l.queue {
+func (m *Memory) Keep(ctx context.Context, c pace.Claim, life time.Duration, s pace.State, tell bool) (pace.Lease, error) {
+	return m.do(ctx, c, func(q *queue, i int, now time.Time) (notify []place) {
+		if i == 0 {
+			q.places[0].until = end(now, life)
+			q.save(s, now)
 			if tell {
-				notify = append(notify, p.process)
+				notify = q.places[1:]
 			}
 		}
 		return notify
@@ -74,110 +61,106 @@ func (m *Memory) Keep(ctx context.Context, key, process string, life time.Durati
 }
 
 // Return implements [pace.Store].
-func (m *Memory) Return(ctx context.Context, key, process string, s pace.State) error {
-	_, err := m.do(ctx, key, process, func(l *lease, now time.Time) []string {
-		if l.holds(process) {
-			l.until = time.Time{}
-			l.save(s, now)
+func (m *Memory) Return(ctx context.Context, c pace.Claim, s pace.State) error {
+	_, err := m.do(ctx, c, func(q *queue, i int, now time.Time) (notify []place) {
+		if i == 0 {
+			q.save(s, now)
 		}
-		l.leave(process)
+		if i >= 0 {
+			q.places = slices.Delete(q.places, i, i+1)
+		}
 		return nil
 	})
 	return err
 }
 
-// do changes what is known of key in one step and answers process. Then it notifies the
-// processes that change returns, and the first in the queue if nobody has the lease.
-func (m *Memory) do(ctx context.Context, key, process string, change func(l *lease, now time.Time) (notify []string)) (pace.Lease, error) {
+// do changes what is known of a key in one step, and answers c. change gets the index of c in the
+// queue, -1 if it is not there, and returns the places to notify. So is a new holder.
+func (m *Memory) do(ctx context.Context, c pace.Claim, change func(q *queue, i int, now time.Time) (notify []place)) (pace.Lease, error) {
 	if err := ctx.Err(); err != nil {
 		return pace.Lease{}, err
 	}
 	m.mu.Lock()
-	l := m.keys[key]
-	if l == nil {
+	defer m.mu.Unlock()
+	q, now := m.keys[c.Key], time.Now()
+	if q == nil {
 		if m.keys == nil {
-			m.keys = map[string]*lease{}
+			m.keys = map[string]*queue{}
 		}
-		l = &lease{}
-		m.keys[key] = l
+		q = &queue{}
+		m.keys[c.Key] = q
 	}
-	now := time.Now()
-	l.expire(now)
-	notify := change(l, now)
-	if !l.held() && len(l.queue) > 0 {
-		notify = append(notify, l.queue[0].process)
+	before := slices.Clone(q.places[:min(len(q.places), 1)])
+	q.expire(now)
+	var notify []place
+	if i := q.index(c.Process); i < 0 || q.places[i].Number <= c.Number {
+		notify = slices.Clone(change(q, i, now))
 	}
-	answer := l.answer(process, now)
-	var calls []*func(string)
+	if len(q.places) > 0 && q.index(c.Process) != 0 && (len(before) == 0 || before[0].Process != q.places[0].Process) {
+		notify = append(notify, q.places[0])
+	}
 	for _, p := range notify {
-		calls = append(calls, m.listeners[p]...)
+		for _, f := range m.listeners[p.Process] {
+			(*f)(p.Claim, q.answer(p.Claim, now))
+		}
 	}
-	m.mu.Unlock()
-	for _, f := range calls {
-		(*f)(key)
-	}
-	return answer, nil
+	return q.answer(c, now), nil
 }
 
-// expire ends the lease and the places whose life is over.
-func (l *lease) expire(now time.Time) {
-	if l.held() && !now.Before(l.until) {
-		l.lost, l.until = l.until, time.Time{}
+// expire drops the places whose life is over.
+func (q *queue) expire(now time.Time) {
+	over := func(p place) bool { return !now.Before(p.until) }
+	if len(q.places) > 0 && over(q.places[0]) {
+		q.lost = q.places[0].until
 	}
-	l.queue = slices.DeleteFunc(l.queue, func(p place) bool { return !now.Before(p.until) })
+	q.places = slices.DeleteFunc(q.places, over)
 }
-
-func (l *lease) held() bool { return !l.until.IsZero() }
-
-func (l *lease) holds(process string) bool { return l.held() && l.holder == process }
 
 // index is the place of a process in the queue, -1 if it has none.
-func (l *lease) index(process string) int {
-	return slices.IndexFunc(l.queue, func(p place) bool { return p.process == process })
+func (q *queue) index(process string) int {
+	return slices.IndexFunc(q.places, func(p place) bool { return p.Process == process })
 }
 
-func (l *lease) leave(process string) {
-	l.queue = slices.DeleteFunc(l.queue, func(p place) bool { return p.process == process })
+// save saves what a holder knows.
+func (q *queue) save(s pace.State, now time.Time) {
+	if s == (pace.State{}) {
+		q.lost = now
+	} else {
+		q.state, q.saved, q.lost = s, now, time.Time{}
+	}
 }
 
-func (l *lease) save(s pace.State, now time.Time) {
-	l.state, l.saved, l.lost = s, now, time.Time{}
-}
-
-// answer is what process is told.
-func (l *lease) answer(process string, now time.Time) pace.Lease {
-	a := pace.Lease{Granted: l.holds(process), State: l.state}
-	a.Wanted = slices.ContainsFunc(l.queue, func(p place) bool { return p.process != process })
-	if !l.saved.IsZero() {
-		a.Age = now.Sub(l.saved)
+// answer is what c is told.
+func (q *queue) answer(c pace.Claim, now time.Time) pace.Lease {
+	i := slices.IndexFunc(q.places, func(p place) bool { return p.Claim == c })
+	a := pace.Lease{Granted: i == 0, Wanted: i == 0 && len(q.places) > 1, Ahead: i, State: q.state}
+	if i < 0 {
+		a.Ahead = len(q.places)
 	}
-	if !l.lost.IsZero() {
-		a.Lost = max(now.Sub(l.lost), 1)
+	if a.Ahead > 0 {
+		a.Free = q.places[0].until.Sub(now)
 	}
-	if a.Granted {
-		return a
+	if !q.saved.IsZero() {
+		a.Age = now.Sub(q.saved)
 	}
-	if a.Ahead = l.index(process); a.Ahead < 0 {
-		a.Ahead = len(l.queue)
-	}
-	if l.held() {
-		a.Ahead, a.Free = a.Ahead+1, l.until.Sub(now)
+	if !q.lost.IsZero() {
+		a.Lost = max(now.Sub(q.lost), 1)
 	}
 	return a
 }
 
 // Notify implements [pace.Store].
-func (m *Memory) Notify(process string, f func(key string)) (stop func()) {
+func (m *Memory) Notify(process string, f func(pace.Claim, pace.Lease)) (stop func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.listeners == nil {
-		m.listeners = map[string][]*func(string){}
+		m.listeners = map[string][]*func(pace.Claim, pace.Lease){}
 	}
 	m.listeners[process] = append(m.listeners[process], &f)
 	return func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.listeners[process] = slices.DeleteFunc(m.listeners[process], func(g *func(string)) bool { return g == &f })
+		m.listeners[process] = slices.DeleteFunc(m.listeners[process], func(g *func(pace.Claim, pace.Lease)) bool { return g == &f })
 	}
 }
 

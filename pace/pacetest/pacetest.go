@@ -38,7 +38,7 @@ const (
 // without the keys of earlier subtests and closes it with t.Cleanup.
 func Run(t *testing.T, open func(t *testing.T) pace.Store) {
 	for _, p := range promises {
-		t.Run(p.name, func(t *testing.T) { p.test(&fleet{t, open(t), "https://example.com"}) })
+		t.Run(p.name, func(t *testing.T) { p.test(newFleet(t, open(t))) })
 	}
 }
 
@@ -52,6 +52,7 @@ var promises = []struct {
 	{"lapsed_place", (*fleet).lapsedPlace},
 	{"lapsed_holder", (*fleet).lapsedHolder},
 	{"late_call", (*fleet).lateCall},
+	{"late_call_of_an_earlier_claim", (*fleet).earlierClaim},
 	{"renewed", (*fleet).renewed},
 	{"state", (*fleet).state},
 	{"news", (*fleet).news},
@@ -68,18 +69,29 @@ var promises = []struct {
 // A fleet makes calls about one key that must not fail.
 type fleet struct {
 	*testing.T
-	store pace.Store
-	key   string
+	store   pace.Store
+	key     string
+	returns map[string]uint64 // number of calls of Return by process
+}
+
+func newFleet(t *testing.T, s pace.Store) *fleet {
+	return &fleet{t, s, "https://example.com", map[string]uint64{}}
 }
 
 // at returns a fleet for another key.
-func (f *fleet) at(key string) *fleet { return &fleet{f.T, f.store, key} }
+func (f *fleet) at(key string) *fleet { return &fleet{f.T, f.store, key, map[string]uint64{}} }
+
+// claim is the claim of a process.
+func (f *fleet) claim(process string) pace.Claim {
+	return pace.Claim{Key: f.key, Process: process, Number: f.returns[process]}
+}
 
 func (f *fleet) lease(process string, life time.Duration) pace.Lease {
 	f.Helper()
-	l, err := f.store.Lease(f.Context(), f.key, process, life)
+	c := f.claim(process)
+	l, err := f.store.Lease(f.Context(), c, life)
 	if err != nil {
-		f.Fatalf("Lease(%.50q, %.50q, %v) = %v", f.key, process, life, err)
+		f.Fatalf("Lease(%.100q, %v) = %v", c, life, err)
 	}
 	f.check(process, l)
 	return l
@@ -87,9 +99,10 @@ func (f *fleet) lease(process string, life time.Duration) pace.Lease {
 
 func (f *fleet) keep(process string, life time.Duration, s pace.State, tell bool) pace.Lease {
 	f.Helper()
-	l, err := f.store.Keep(f.Context(), f.key, process, life, s, tell)
+	c := f.claim(process)
+	l, err := f.store.Keep(f.Context(), c, life, s, tell)
 	if err != nil {
-		f.Fatalf("Keep(%.50q, %.50q, %v) = %v", f.key, process, life, err)
+		f.Fatalf("Keep(%.100q, %v) = %v", c, life, err)
 	}
 	f.check(process, l)
 	return l
@@ -97,9 +110,11 @@ func (f *fleet) keep(process string, life time.Duration, s pace.State, tell bool
 
 func (f *fleet) giveBack(process string, s pace.State) {
 	f.Helper()
-	if err := f.store.Return(f.Context(), f.key, process, s); err != nil {
-		f.Fatalf("Return(%.50q, %.50q) = %v", f.key, process, err)
+	c := f.claim(process)
+	if err := f.store.Return(f.Context(), c, s); err != nil {
+		f.Fatalf("Return(%.100q) = %v", c, err)
 	}
+	f.returns[process]++
 }
 
 // check verifies what is true of each answer.
@@ -108,6 +123,8 @@ func (f *fleet) check(process string, l pace.Lease) {
 	switch {
 	case l.Granted && (l.Ahead != 0 || l.Free != 0):
 		f.Errorf("%.50q has the lease, and is told that %d processes come first and that it is free in %v; want 0 and 0", process, l.Ahead, l.Free)
+	case !l.Granted && l.Wanted:
+		f.Errorf("%.50q does not have the lease, and is told that others wait for it; want that told to a holder", process)
 	case l.Free < 0 || l.Age < 0 || l.Lost < 0 || l.Ahead < 0:
 		f.Errorf("%.50q gets %+v; want no span and no number below 0", process, l)
 	}
@@ -144,13 +161,7 @@ func (f *fleet) oneHolder() {
 	if l.Free <= long/2 || l.Free > long {
 		f.Errorf("the lease of a is free in %v, want about %v, its life", l.Free, long)
 	}
-	if l.Wanted {
-		f.Error("b is told that another process is in the queue; want only b there")
-	}
 	f.waits("c", long, 2, "a has the lease and b came before")
-	if l := f.waits("b", long, 1, "a has the lease"); !l.Wanted {
-		f.Error("b is not told that c is in the queue, too")
-	}
 	if l := f.granted("a", long, "it has it already"); !l.Wanted {
 		f.Error("a holder is not told that others are in the queue")
 	}
@@ -167,9 +178,9 @@ func (f *fleet) order() {
 	}
 	f.giveBack("c", pace.State{Failures: 1}) // it waits no more
 	f.giveBack("a", pace.State{})
-	l := f.waits("e", long, 2, "b and d came before, even if nobody has the lease")
-	if l.Free != 0 {
-		f.Errorf("nobody has the lease, and it is free in %v; want 0", l.Free)
+	l := f.waits("e", long, 2, "b and d came before, and b has the lease now")
+	if l.Free <= long/2 || l.Free > long {
+		f.Errorf("the lease of b is free in %v, want about %v, the life of its place", l.Free, long)
 	}
 	f.waits("f", long, 3, "it is new, and others are in the queue")
 	for _, p := range []string{"b", "d", "e"} {
@@ -209,8 +220,8 @@ func (f *fleet) sameCallAgain() {
 	f.giveBack("b", pace.State{})
 	f.waits("d", long, 1, "c has the lease: a second Return by b does not end it")
 	f.giveBack("c", pace.State{})
-	if l := f.granted("d", long, "it is first"); l.State != (pace.State{}) {
-		f.Errorf("the State is %+v, want the zero State that c saved", l.State)
+	if l := f.granted("d", long, "it is first"); l.State != s || l.Lost == 0 {
+		f.Errorf("d gets %+v; want State %+v, and c lost: the zero State is not saved", l, s)
 	}
 }
 
@@ -226,7 +237,12 @@ func (f *fleet) lapsedPlace() {
 	time.Sleep(short + short/2)
 	f.giveBack("a", pace.State{})
 	f.giveBack("c", pace.State{})
-	f.granted("b", long, "its latest call gave its place a longer life")
+	f.waits("d", short, 1, "b has the lease: its latest call gave its place a longer life")
+	f.giveBack("b", pace.State{Failures: 1})
+	time.Sleep(short + short/2)
+	if l := f.granted("e", long, "d, which had the lease, did not call again"); l.Lost == 0 {
+		f.Error("d had the lease to the end of its place, and is not lost")
+	}
 }
 
 func (f *fleet) lapsedHolder() {
@@ -245,7 +261,7 @@ func (f *fleet) lapsedHolder() {
 	if l.State != s {
 		f.Errorf("after the death of a holder the State is %+v, want the one that it saved, %+v", l.State, s)
 	}
-	f.giveBack("b", pace.State{})
+	f.giveBack("b", s)
 	if l := f.granted("c", long, "it is next"); l.Lost != 0 {
 		f.Errorf("the lease of a ended %v ago; want no loss, since b has saved a State", l.Lost)
 	}
@@ -273,6 +289,40 @@ func (f *fleet) lateCall() {
 	}
 }
 
+// A call comes so late that its process has made another claim.
+func (f *fleet) earlierClaim() {
+	late := f.claim("a")
+	again := func() {
+		if err := f.store.Return(f.Context(), late, pace.State{Failures: 2}); err != nil {
+			f.Fatalf("Return = %v", err)
+		}
+		if l, err := f.store.Keep(f.Context(), late, short, pace.State{Failures: 2}, true); err != nil || l.Granted {
+			f.Errorf("Keep for an earlier claim = %+v, %v; want it not granted", l, err)
+		}
+		if l, err := f.store.Lease(f.Context(), late, short); err != nil || l.Granted {
+			f.Errorf("Lease for an earlier claim = %+v, %v; want it not granted", l, err)
+		}
+		time.Sleep(short + short/2)
+	}
+	s := pace.State{Failures: 1, Keep: time.Hour}
+	f.granted("a", long, "nobody has it")
+	f.giveBack("a", s)
+	f.granted("a", long, "nobody has it")
+	again()
+	if l := f.waits("b", long, 1, "a has the lease: calls for its earlier claim change nothing"); l.State != s || l.Lost != 0 {
+		f.Errorf("b gets %+v; want State %+v and no loss", l, s)
+	}
+	f.giveBack("a", s)
+	f.waits("a", long, 1, "b has the lease")
+	again()
+	f.waits("c", long, 2, "a is in the queue: calls for its earlier claims change nothing")
+	late.Number = 1
+	again()
+	f.granted("b", long, "it has it")
+	f.giveBack("b", s)
+	f.granted("a", long, "it is first")
+}
+
 func (f *fleet) renewed() {
 	f.granted("a", short, "nobody has it")
 	f.keep("a", long, pace.State{}, false)
@@ -293,7 +343,7 @@ func (f *fleet) state() {
 	for i, s := range []pace.State{
 		{SinceStart: 1, Delay: 2, Pause: 3, Why: pace.ReasonQuota, Level: 4, Failures: 5, Open: true, Rest: 6, Cause: "503 \"\x00\xff\r\nü", Took: 7, Keep: time.Hour},
 		{SinceStart: math.MaxInt64, Delay: math.MinInt64, Pause: math.MaxInt64 - 1, Level: -1, Failures: math.MaxInt, Rest: math.MinInt64, Took: math.MaxInt64, Keep: time.Hour},
-		{},
+		{Keep: 1},
 	} {
 		f.granted("a", long, "nobody has it")
 		l := f.keep("a", long, s, false)
@@ -387,7 +437,7 @@ func (f *fleet) atOnce() {
 		process := string(rune('a' + i))
 		all.Go(func() {
 			for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
-				l, err := f.store.Lease(f.Context(), f.key, process, long)
+				l, err := f.store.Lease(f.Context(), pace.Claim{Key: f.key, Process: process}, long)
 				if err != nil {
 					f.Errorf("Lease = %v", err)
 					return
@@ -407,7 +457,7 @@ func (f *fleet) atOnce() {
 				turns++
 				n := turns
 				mu.Unlock()
-				if err := f.store.Return(f.Context(), f.key, process, pace.State{Failures: n}); err != nil {
+				if err := f.store.Return(f.Context(), pace.Claim{Key: f.key, Process: process}, pace.State{Failures: n}); err != nil {
 					f.Errorf("Return = %v", err)
 				}
 				return
@@ -420,32 +470,38 @@ func (f *fleet) atOnce() {
 	}
 }
 
-// told repeats a scene until process is told of the key, since a message may be lost. The scene
-// gets a name for each try.
-func (f *fleet) told(process, what string, scene func(f *fleet)) {
+// told repeats a scene until process gets the message that the scene makes, since a message may be
+// lost. The scene gets a name for each try.
+func (f *fleet) told(process, what string, want pace.Lease, scene func(f *fleet)) {
 	f.Helper()
-	keys := make(chan string, 1000)
-	stop := f.store.Notify(process, func(key string) {
+	type message struct {
+		pace.Claim
+		pace.Lease
+	}
+	messages := make(chan message, 1000)
+	stop := f.store.Notify(process, func(c pace.Claim, l pace.Lease) {
+		l.Free, l.Age, l.Lost = 0, 0, 0
 		select {
-		case keys <- key:
+		case messages <- message{c, l}:
 		default:
 		}
 	})
 	defer stop()
 	for try := range 5 {
 		time.Sleep(50 * time.Millisecond << try) // it may take time to listen
-		for len(keys) > 0 {
-			<-keys
+		for len(messages) > 0 {
+			<-messages
 		}
 		k := f.at(f.key + string(rune('0'+try)))
+		k.returns[process] = 7
 		scene(k)
 		for timeout := time.After(time.Second << try); ; {
 			select {
-			case key := <-keys:
-				if key == k.key {
+			case m := <-messages:
+				if m == (message{k.claim(process), want}) {
 					return
 				}
-				f.Errorf("%s is told of %q, want only %q", process, key, k.key)
+				f.Errorf("%s is told %+v, want only %+v of %+v", process, m, want, k.claim(process))
 				continue
 			case <-timeout:
 			}
@@ -456,7 +512,7 @@ func (f *fleet) told(process, what string, scene func(f *fleet)) {
 }
 
 func (f *fleet) notifyHolder() {
-	f.told("a", "a holder is told of each process that is new in the queue", func(f *fleet) {
+	f.told("a", "a holder is told of each process that is new behind it", pace.Lease{Granted: true, Wanted: true}, func(f *fleet) {
 		f.granted("a", long, "nobody has it")
 		f.waits("b", long, 1, "a has it")
 	})
@@ -468,16 +524,17 @@ func (f *fleet) notifyNext() {
 		f.waits("b", long, 1, "a has it")
 		f.waits("c", long, 2, "a has it")
 	}
-	f.told("b", "the first in the queue is told of a Return", func(f *fleet) {
+	s := pace.State{Failures: 1, Cause: "a\nb\x00\xff", Keep: time.Hour}
+	f.told("b", "the next in the queue has the lease after a Return", pace.Lease{Granted: true, Wanted: true, State: s}, func(f *fleet) {
 		wait(f)
-		f.giveBack("a", pace.State{})
+		f.giveBack("a", s)
 	})
-	f.at("other").told("c", "the next in the queue is told when the first leaves it, and nobody has the lease", func(f *fleet) {
+	f.at("other").told("c", "the next in the queue has the lease when those before it have left", pace.Lease{Granted: true, State: s}, func(f *fleet) {
 		wait(f)
-		f.giveBack("a", pace.State{})
 		f.giveBack("b", pace.State{})
+		f.giveBack("a", s)
 	})
-	f.at("another").told("b", "the first in the queue is told by a Lease of another that nobody has the lease", func(f *fleet) {
+	f.at("any \xff\r\nkey").told("b", "by a Lease of another, the next in the queue has the lease after one is lost", pace.Lease{Granted: true, Wanted: true}, func(f *fleet) {
 		f.granted("a", long, "nobody has it")
 		f.waits("b", long, 1, "a has it")
 		f.granted("a", short, "it has it")
@@ -487,15 +544,16 @@ func (f *fleet) notifyNext() {
 }
 
 func (f *fleet) notifyAll() {
-	for _, p := range []string{"b", "c"} {
-		f.at(p).told(p, "all in the queue are told if Keep says so", func(f *fleet) {
+	s := pace.State{Pause: time.Minute, Keep: time.Hour}
+	for i, p := range []string{"b", "c"} {
+		f.at(p).told(p, "all that wait are told if Keep says so", pace.Lease{Ahead: i + 1, State: s}, func(f *fleet) {
 			f.granted("a", long, "nobody has it")
 			f.waits("b", long, 1, "a has it")
 			f.waits("c", long, 2, "a has it")
-			f.keep("a", long, pace.State{Pause: time.Minute}, true)
+			f.keep("a", long, s, true)
 		})
 	}
-	stop := f.store.Notify("a", func(string) {})
+	stop := f.store.Notify("a", func(pace.Claim, pace.Lease) {})
 	stop()
 	stop() // changes nothing more
 }

@@ -3,6 +3,7 @@ package pacetest
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"strings"
@@ -17,7 +18,7 @@ import (
 func TestMemory(t *testing.T) {
 	for _, p := range promises {
 		t.Run(p.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { p.test(&fleet{t, &Memory{}, "https://example.com"}) })
+			synctest.Test(t, func(t *testing.T) { p.test(newFleet(t, &Memory{})) })
 		})
 	}
 }
@@ -28,24 +29,25 @@ type broken struct {
 	how string
 }
 
-func (b *broken) Lease(ctx context.Context, key, process string, life time.Duration) (l pace.Lease, err error) {
+func (b *broken) Lease(ctx context.Context, c pace.Claim, life time.Duration) (l pace.Lease, err error) {
 	switch b.how {
 	case "never ends a lease":
 		life = 1000 * time.Hour
 	case "folds keys":
-		key = strings.ToLower(key)
+		c.Key = strings.ToLower(c.Key)
 	case "decides in two steps":
-		if l, err = b.Memory.Lease(ctx, key, "nobody", time.Millisecond); l.Granted {
-			b.Return(ctx, key, "nobody", l.State)
+		nobody := pace.Claim{Key: c.Key, Process: "nobody"}
+		if l, err = b.Memory.Lease(ctx, nobody, time.Millisecond); l.Granted {
+			b.Return(ctx, nobody, l.State)
 			time.Sleep(time.Millisecond)
 			return l, err
 		}
 	case "puts who asks again last":
-		if l, _ := b.Memory.Keep(ctx, key, process, life, pace.State{}, false); !l.Granted {
-			b.Return(ctx, key, process, pace.State{})
+		if l, _ := b.Memory.Keep(ctx, c, life, pace.State{}, false); !l.Granted {
+			b.Return(ctx, c, pace.State{})
 		}
 	}
-	l, err = b.Memory.Lease(ctx, key, process, life)
+	l, err = b.Memory.Lease(ctx, c, life)
 	switch {
 	case b.how == "grants to all":
 		l.Granted = true
@@ -61,7 +63,7 @@ func (b *broken) Lease(ctx context.Context, key, process string, life time.Durat
 		l.Free = 0
 	case b.how == "says that a holder was lost once" && l.Granted:
 		b.mu.Lock()
-		b.keys[key].lost = time.Time{}
+		b.keys[c.Key].lost = time.Time{}
 		b.mu.Unlock()
 	case b.how == "needs valid text":
 		l.State.Cause = strings.ToValidUTF8(l.State.Cause, "?")
@@ -69,32 +71,46 @@ func (b *broken) Lease(ctx context.Context, key, process string, life time.Durat
 	return l, err
 }
 
-func (b *broken) Keep(ctx context.Context, key, process string, life time.Duration, s pace.State, tell bool) (pace.Lease, error) {
+func (b *broken) Keep(ctx context.Context, c pace.Claim, life time.Duration, s pace.State, tell bool) (pace.Lease, error) {
 	switch b.how {
 	case "never ends a lease":
 		life = 1000 * time.Hour
 	case "brings a lease back":
-		b.Memory.Lease(ctx, key, process, life)
+		b.Memory.Lease(ctx, c, life)
 	case "renews nothing":
 		life = short
 	case "tells nobody":
 		tell = false
 	}
-	return b.Memory.Keep(ctx, key, process, life, s, tell)
+	return b.Memory.Keep(ctx, c, life, s, tell)
 }
 
-func (b *broken) Return(ctx context.Context, key, process string, s pace.State) error {
-	if b.how == "lets anybody return" && b.keys[key] != nil {
-		process = b.keys[key].holder
+func (b *broken) Return(ctx context.Context, c pace.Claim, s pace.State) error {
+	switch b.how {
+	case "lets anybody return":
+		if q := b.keys[c.Key]; q != nil && len(q.places) > 0 {
+			c = q.places[0].Claim
+		}
+	case "takes a late return":
+		c.Number = math.MaxUint64
+	case "saves the zero state":
+		s.Keep = max(s.Keep, 1)
 	}
-	return b.Memory.Return(ctx, key, process, s)
+	return b.Memory.Return(ctx, c, s)
 }
 
-func (b *broken) Notify(process string, f func(key string)) (stop func()) {
-	if b.how == "sends no message" {
-		f = func(string) {}
-	}
-	return b.Memory.Notify(process, f)
+func (b *broken) Notify(process string, f func(pace.Claim, pace.Lease)) (stop func()) {
+	return b.Memory.Notify(process, func(c pace.Claim, l pace.Lease) {
+		switch b.how {
+		case "sends no message":
+			return
+		case "sends no answer":
+			l = pace.Lease{}
+		case "sends no number":
+			c.Number = 0
+		}
+		f(c, l)
+	})
 }
 
 func (b *broken) Count(ctx context.Context, process string, life time.Duration) (int, error) {
@@ -116,6 +132,8 @@ var breaches = []struct{ how, test string }{
 	{"never ends a lease", "lapsed_holder"},
 	{"brings a lease back", "late_call"},
 	{"lets anybody return", "late_call"},
+	{"takes a late return", "late_call_of_an_earlier_claim"},
+	{"saves the zero state", "same_call_again"},
 	{"renews nothing", "renewed"},
 	{"hides the state from who waits", "state"},
 	{"says that the state is new", "state"},
@@ -125,6 +143,8 @@ var breaches = []struct{ how, test string }{
 	{"decides in two steps", "at_once"},
 	{"sends no message", "notify_a_holder"},
 	{"sends no message", "notify_the_next"},
+	{"sends no answer", "notify_the_next"},
+	{"sends no number", "notify_the_next"},
 	{"tells nobody", "notify_all"},
 	{"counts the gone", "count"},
 }
@@ -140,7 +160,7 @@ func TestBreach(t *testing.T) {
 		for _, p := range promises {
 			if p.name == b.test {
 				t.Run(strings.ReplaceAll(b.how, " ", "_")+"/"+p.name, func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) { p.test(&fleet{t, &broken{how: b.how}, "https://example.com"}) })
+					synctest.Test(t, func(t *testing.T) { p.test(newFleet(t, &broken{how: b.how})) })
 				})
 			}
 		}
