@@ -29,16 +29,18 @@ type visit struct {
 // is due.
 func (e *engine) visit(target *url.URL, now time.Time) (v visit, err error) {
 	v.target = target
-	rec := e.memory.find(target)
-	if rec != nil {
-		v.key = authorityOf(rec)
-	} else if v.key, err = e.authority(target); err == nil {
-		rec, _ = e.memory.records.Get(v.key)
+	if v.key, v.rec = e.records.Find(target); v.rec == nil {
+		if v.key, err = e.authority(target); err != nil {
+			return v, err
+		}
+		if v.key != target.Scheme+"://"+target.Host { // Find has looked for that
+			v.rec = e.records.Get(v.key)
+		}
 	}
-	if !rec.Due(now) {
-		v.rec = rec
+	if v.rec.Due(now) {
+		v.rec = nil
 	}
-	return v, err
+	return v, nil
 }
 
 // Check decides on a URL and fetches its robots.txt first if that is due. It

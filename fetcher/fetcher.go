@@ -10,6 +10,7 @@ import (
 
 	"github.com/rfc9309/polite/cache"
 	"github.com/rfc9309/polite/internal/origin"
+	"github.com/rfc9309/polite/internal/records"
 	"github.com/rfc9309/polite/internal/retrieve"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
@@ -205,7 +206,7 @@ func New(agent string, o *Options) (*Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.memory.registerToken(token)
+	e.records.Register(token)
 	return &Transport{engine: e, route: e.route, token: token}, nil
 }
 
@@ -232,8 +233,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("fetcher: Attempts is %d; want 1 or more, or 0 for 2", o.Attempts)
 	case o.Profile == nil:
 		return nil
-	case o.Store != nil && len(o.Profile.Name) > maxName:
-		return fmt.Errorf("fetcher: the name of the profile is %d bytes long; want at most %d, because it is part of each key in the Store", len(o.Profile.Name), maxName)
+	case o.Store != nil && len(o.Profile.Name) > records.MaxName:
+		return fmt.Errorf("fetcher: the name of the profile is %d bytes long; want at most %d, because it is part of each key in the Store", len(o.Profile.Name), records.MaxName)
 	}
 	return o.Profile.Validate()
 }

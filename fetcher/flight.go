@@ -11,6 +11,7 @@ import (
 
 	"github.com/rfc9309/polite/internal/bounded"
 	"github.com/rfc9309/polite/internal/egress"
+	"github.com/rfc9309/polite/internal/records"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -18,17 +19,14 @@ import (
 // sections 2.3.1 and 2.4.
 
 // A flight is one fetch of an authority's robots.txt, for all callers that wait for it. It
-// belongs to the goroutine of runFlight. Others may read hasTurn and set invalidated.
+// belongs to the goroutine of runFlight. Others may read hasTurn and invalidate the entry.
 type flight struct {
-	key         string      // the authority
-	url         url.URL     // of its robots.txt
-	route       *route      // of the Transport that began it
-	force       bool        // a record from memory or from the store is not enough
-	hasTurn     atomic.Bool // the host's turn for the first request of the present fetch has come
-	invalidated atomic.Bool // Transport.Invalidate was called meanwhile
-	answered    bool        // a web server answered
-	unsigned    bool        // Options.Sign failed
-	stored      []byte      // the value in the store when it was last read; nil if there was none
+	key     string         // the authority
+	url     url.URL        // of its robots.txt
+	route   *route         // of the Transport that began it
+	force   bool           // a record from memory or from the store is not enough
+	entry   *records.Entry // the record of the authority
+	hasTurn atomic.Bool    // the host's turn for the first request of the present fetch has come
 
 	rec     *policy.Record // for the callers, when the flight has ended
 	fetched bool           // the file was fetched during the flight, by this process or another of the fleet
@@ -44,7 +42,7 @@ func (t *Transport) joinFlight(ctx context.Context, v *visit, force bool) error 
 		if err := e.turnInTime(ctx, key); err != nil {
 			return err
 		}
-		mine := &flight{key: key, route: t.route, url: robotsURL(key), force: force}
+		mine := &flight{key: key, route: t.route, url: robotsURL(key), force: force, entry: e.records.Entry(key)}
 		// DoChan crashes the program if its function panics, and never delivers
 		// if it ends by Goexit: bounded.Call turns both into an error.
 		done := e.flights.DoChan(key, func() (any, error) {
@@ -73,49 +71,25 @@ func (e *engine) runFlight(f *flight) (err error) {
 	defer e.inFlight.Delete(f.key)
 	f.rec, err = e.findOrFetch(f)
 	for range 2 {
-		if err != nil || !f.invalidated.Swap(false) {
+		if err != nil || !f.entry.Restart() {
 			break
 		}
-		e.storage.forget(context.Background(), f.key)
-		f.stored = nil
 		f.rec, err = e.fetchFile(f, nil)
 	}
 	return err
 }
 
-// remember keeps the record of a flight in memory and returns it. A record that was invalidated
-// meanwhile governs no further URL.
-func (e *engine) remember(f *flight, rec *policy.Record) *policy.Record {
-	rec = e.memory.remember(rec)
-	defer e.waiting.wake(f.key)
-	if f.invalidated.Load() {
-		e.memory.records.Delete(f.key)
-	}
-	return rec
-}
-
 // findOrFetch looks for a record that is not due: in memory, then in the store, then by
 // waiting for another process of the fleet that fetches the file. If there is none, it
 // fetches the file.
-func (e *engine) findOrFetch(f *flight) (*policy.Record, error) {
-	old, _ := e.memory.records.Get(f.key)
-	if !f.force && !old.Due(time.Now()) {
-		return old, nil
-	}
-	known := e.storage.load(f, old)
-	if differs(old, known) {
-		e.watch.counts.storeHits.Add(1)
-	}
-	if !f.force && !known.Due(time.Now()) {
-		return e.remember(f, known), nil
-	}
-	known, release := e.storage.lease(f, known)
-	if release == nil { // another process has just learnt known
-		f.fetched = true
-		return e.remember(f, known), nil
+func (e *engine) findOrFetch(f *flight) (rec *policy.Record, err error) {
+	rec, learnt, release := f.entry.Lease(f.force)
+	if release == nil {
+		f.fetched = learnt
+		return rec, nil
 	}
 	defer release()
-	return e.fetchFile(f, known)
+	return e.fetchFile(f, rec)
 }
 
 // fetchFile waits for the host's turn, fetches the file, learns from it, and remembers the
@@ -137,13 +111,10 @@ func (e *engine) fetchFile(f *flight, rec *policy.Record) (*policy.Record, error
 			return nil, err
 		}
 		e.reportIdle(f.route)
-		if e.storage.fleet != nil && time.Since(began) >= leaseTTL { // the lease may have ended
-			if known := e.storage.load(f, rec); !known.Due(time.Now()) && differs(rec, known) {
-				turn.Done()
-				e.watch.counts.storeHits.Add(1)
-				rec = e.remember(f, known)
-				break
-			}
+		if known := f.entry.LearntSince(began, rec); known != nil {
+			turn.Done()
+			rec = known
+			break
 		}
 		a, target := fetch.Get(rec, turn)
 		var refused *egress.RefusedError
@@ -159,19 +130,11 @@ func (e *engine) fetchFile(f *flight, rec *policy.Record) (*policy.Record, error
 		}
 		break
 	}
-	if merged := e.storage.save(f, rec); merged != rec {
-		rec = e.remember(f, merged)
-	}
-	return rec, nil
+	return f.entry.Save(rec), nil
 }
 
 // learn makes the next record from an attempt, remembers it, counts it and reports it.
 func (e *engine) learn(f *flight, old *policy.Record, a *policy.Attempt) *policy.Record {
-	answered := a.Status != 0 || len(a.Hops) > 0
-	f.answered = f.answered || answered
-	var failure *policy.Failure
-	f.unsigned = errors.As(a.Err, &failure) && failure.Class == policy.Sign
-	e.storage.witness.noteFetch(f.key, answered, a.Received)
 	// The file is hostile input: if Learn ever panics, the fetch counts as failed.
 	var rec *policy.Record
 	err := bounded.Do(e.watch.log, func() error { rec = e.opts.Profile.Learn(old, *a); return nil })
@@ -179,7 +142,7 @@ func (e *engine) learn(f *flight, old *policy.Record, a *policy.Attempt) *policy
 		a.Body, a.Err = nil, &policy.Failure{Class: policy.Body, Err: err}
 		rec = e.opts.Profile.Learn(old, *a)
 	}
-	rec = e.remember(f, rec)
+	rec = f.entry.Learn(rec, a)
 	e.watch.fetched(a, rec)
 	return rec
 }
@@ -192,12 +155,12 @@ func (e *engine) learn(f *flight, old *policy.Record, a *policy.Attempt) *policy
 // It does not wait in a circle: it waits for a flight only if that began after the look into
 // inFlight, and so after the flight of the caller.
 func (e *engine) learnTarget(a policy.Attempt) {
-	key := strings.TrimSuffix(a.Robots, robotsPath)
+	key := strings.TrimSuffix(a.Robots, records.RobotsPath)
 	if _, busy := e.inFlight.Load(key); busy {
 		return
 	}
 	e.flights.Do(key, func() (any, error) {
-		f := &flight{key: key}
+		f := &flight{key: key, entry: e.records.Entry(key)}
 		f.hasTurn.Store(true) // whoever joins it waits for no turn
 		e.inFlight.Store(key, f)
 		defer e.inFlight.Delete(key)
@@ -208,20 +171,13 @@ func (e *engine) learnTarget(a policy.Attempt) {
 // keepTarget learns from the attempt, remembers the record and saves it. It leaves f.rec nil if
 // the authority was invalidated meanwhile.
 func (e *engine) keepTarget(f *flight, a policy.Attempt) {
-	old, _ := e.memory.records.Get(f.key)
-	known := old
-	if old.Due(a.Received) {
-		known = e.storage.load(f, old)
-	}
+	known := f.entry.Load(false)
 	if s := known.State(a.Received); !known.Due(a.Received) && s.Access != policy.Unreachable {
-		f.rec = e.remember(f, known)
+		f.rec = known
 		return
 	}
-	rec := e.learn(f, known, &a)
-	if merged := e.storage.save(f, rec); merged != rec {
-		rec = e.remember(f, merged)
-	}
-	if !f.invalidated.Load() {
+	rec := f.entry.Save(e.learn(f, known, &a))
+	if !f.entry.Invalidated() {
 		f.rec = rec
 	}
 }

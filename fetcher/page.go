@@ -287,9 +287,9 @@ func (t *Transport) Usage(resp *http.Response) usage.Set {
 	if p, ok := resp.Body.(*page); ok && p.rec != nil && p.caller == resp.Request {
 		rec = p.rec
 	} else {
-		rec, _ = t.engine.memory.records.Get(key)
+		rec = t.engine.records.Get(key)
 		if resp.Body != nil { // no client returns a nil Body: such a resp asks what the site says now
-			changed, _ = t.engine.memory.changes.Get(key)
+			changed = t.engine.records.LastChange(key)
 		}
 	}
 	said = usage.Combine(usage.OfFile(rec.File(), t.token, target.RequestURI()), said)

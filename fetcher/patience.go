@@ -99,13 +99,13 @@ func (r *waitingRoom) wake(authority string) {
 func (e *engine) waitForRobots(ctx context.Context, v *visit, at time.Time) bool {
 	old := v.rec
 	if !e.waiting.wait(ctx, v.key, at, func() bool {
-		rec, ok := e.memory.records.Get(v.key)
-		return ok && rec != old && !rec.Due(time.Now())
+		rec := e.records.Get(v.key)
+		return rec != old && !rec.Due(time.Now())
 	}) {
 		return false
 	}
 	v.rec = nil
-	if rec, _ := e.memory.records.Get(v.key); ctx.Err() == nil && !rec.Due(time.Now()) {
+	if rec := e.records.Get(v.key); ctx.Err() == nil && !rec.Due(time.Now()) {
 		v.rec = rec
 	}
 	return true

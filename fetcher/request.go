@@ -173,8 +173,8 @@ func (t *Transport) send(req, sent *http.Request, key string) (*http.Response, e
 	case resp.Request == sent:
 		resp.Request = req
 	}
-	if e.storage.fleet != nil && key != "" { // the answer to a page, too, shows that the process has a network
-		e.storage.witness.noteFetch(key, true, time.Now())
+	if key != "" {
+		e.records.NoteAnswer(key)
 	}
 	return resp, nil
 }

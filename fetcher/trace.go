@@ -104,7 +104,7 @@ type observer struct {
 type counts struct {
 	allowed, disallowed, deferred                     atomic.Int64
 	retrievals, requests, renewed, unreachable, waits atomic.Int64
-	storeHits, storeFailures                          atomic.Int64
+	storeFailures                                     atomic.Int64
 }
 
 // newObserver returns an observer; both arguments may be nil.
@@ -233,7 +233,7 @@ func (o *observer) delay(authority string, asked, obeyed time.Duration) {
 
 // callBounded is bounded.Call for a function that returns only an error.
 func callBounded(ctx context.Context, log *slog.Logger, f func() error) error {
-	_, err := bounded.Call(ctx, log, func(context.Context) (none, error) { return none{}, f() }, nil)
+	_, err := bounded.Call(ctx, log, func(context.Context) (struct{}, error) { return struct{}{}, f() }, nil)
 	return err
 }
 
@@ -257,9 +257,6 @@ func (w *rareWarning) warnNow(now time.Time) int {
 	w.next, w.events = now.Add(time.Minute), 0
 	return n
 }
-
-// none is the result of a function that returns only an error.
-type none struct{}
 
 // addressRule returns Options.Egress as a function that never panics; nil if it is not set.
 // net/http may call the rule on a goroutine of its own, where a panic would end the program.

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
-	"github.com/rfc9309/polite/cache"
+	"github.com/rfc9309/polite/internal/records"
 	"github.com/rfc9309/polite/internal/retrieve"
 	"github.com/rfc9309/polite/pace"
 	"github.com/rfc9309/polite/policy"
@@ -48,7 +48,7 @@ func (t *Transport) As(token string) (*Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.engine.memory.registerToken(tokens)
+	t.engine.records.Register(tokens)
 	return &Transport{engine: t.engine, route: t.route, token: tokens}, nil
 }
 
@@ -89,19 +89,18 @@ func (t *Transport) Invalidate(ctx context.Context, target *url.URL) error {
 	}
 	drop := func() {
 		if f, ok := t.engine.inFlight.Load(key); ok {
-			f.(*flight).invalidated.Store(true)
+			f.(*flight).entry.Invalidate()
 		}
-		t.engine.memory.records.Delete(key)
-		t.engine.waiting.wake(key)
+		t.engine.records.Evict(key)
 	}
 	drop()
 	defer drop() // a flight that began meanwhile may have read the store too early
-	return t.engine.storage.forget(ctx, key)
+	return t.engine.records.Forget(ctx, key)
 }
 
 // Records yields what the memory holds, by authority, in no order. Records may come
 // and go meanwhile; the loop may call the Transport.
-func (t *Transport) Records() iter.Seq2[string, *policy.Record] { return t.engine.memory.records.All() }
+func (t *Transport) Records() iter.Seq2[string, *policy.Record] { return t.engine.records.All() }
 
 // Stats counts what a Transport and its siblings by As and Over have done since New.
 // [Transport.Hosts] says which hosts keep requests waiting.
@@ -132,8 +131,8 @@ func (t *Transport) Stats() Stats {
 	return Stats{
 		Allowed: c.allowed.Load(), Disallowed: c.disallowed.Load(), Deferred: c.deferred.Load(),
 		Retrievals: c.retrievals.Load(), Requests: c.requests.Load(), Renewed: c.renewed.Load(), Unreachable: c.unreachable.Load(), Waits: c.waits.Load(),
-		StoreHits: c.storeHits.Load(), StoreFailures: c.storeFailures.Load(),
-		Authorities: t.engine.memory.records.Len(), Bytes: t.engine.memory.records.Bytes(),
+		StoreHits: t.engine.records.Hits(), StoreFailures: c.storeFailures.Load(),
+		Authorities: t.engine.records.Len(), Bytes: t.engine.records.Bytes(),
 		Pace: t.engine.pacer.Stats(),
 	}
 }
@@ -143,14 +142,13 @@ func (t *Transport) Stats() Stats {
 // [pace.Pacer.Hosts].
 func (t *Transport) Hosts() iter.Seq[pace.HostStatus] { return t.engine.pacer.Hosts() }
 
-// engine is what the Transports of one New share, whatever their token. It owns the memory,
-// the calls of the store, the pacer and the flights.
+// engine is what the Transports of one New share, whatever their token. It owns the records,
+// the pacer and the flights.
 type engine struct {
 	agent     string
 	agentLine []string // the User-Agent of pages that have none; never changed
 	opts      Options  // with the defaults filled in
-	memory    *memory
-	storage   *storage
+	records   *records.Cache
 	retrieve  *retrieve.Settings
 	route     *route // of the base of New
 	pacer     *pace.Pacer
@@ -191,12 +189,10 @@ func newEngine(agent string, o Options) (*engine, error) {
 	}
 	e.unclosed.idle = e.opts.Timeout
 	e.pageTimedOut = &waitError{fmt.Sprintf("a page for longer than Options.PageTimeout (%v)", o.PageTimeout), context.DeadlineExceeded}
-	e.memory = newMemory(e.opts.MaxBytes)
-	fleet, _ := o.Store.(cache.Leaser)
-	e.storage = &storage{
-		store: o.Store, fleet: fleet, profile: e.opts.Profile, watch: e.watch, fetchTime: e.opts.Timeout,
-		reads: newBreaker(), writes: newBreaker(), leases: newBreaker(), releases: newBreaker(),
-	}
+	e.records = records.New(records.Settings{
+		MaxBytes: e.opts.MaxBytes, Store: o.Store, Profile: e.opts.Profile, FetchTime: e.opts.Timeout,
+		Changed: e.waiting.wake, Failed: e.watch.store, Log: e.watch.log,
+	})
 	e.retrieve = &retrieve.Settings{
 		Profile: e.opts.Profile, Timeout: e.opts.Timeout, Attempts: e.opts.Attempts, PageEgress: o.PageEgress,
 		Header: http.Header{"User-Agent": {agent}, "Accept": {"text/plain,*/*;q=0.5"}, "Accept-Encoding": {"gzip"}},

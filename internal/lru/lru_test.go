@@ -64,7 +64,7 @@ func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
 func TestEntryLargerThanTheBound(t *testing.T) {
 	c := New[int, int](10_000)
 	c.Put("a", 1, 100, nil)
-	part := c.Share(1, 1, 20_000)
+	part := share(c, "1", 1, 20_000)
 	c.Put("b", 1, 5_000, nil)
 	c.Put("c", 1, 10_000, nil)
 	c.Put("a", 1, 10_000, nil) // keeps nothing, and removes the earlier value
@@ -121,7 +121,7 @@ func TestAgainstAPlainMap(t *testing.T) {
 		key := fmt.Sprint(rnd.IntN(700 + i/30))
 		switch rnd.IntN(6) {
 		case 0, 1, 2:
-			c.Put(key, i, int64(rnd.IntN(300)), c.Share(uint64(byte(i)), 0, 50))
+			c.Put(key, i, int64(rnd.IntN(300)), share(c, fmt.Sprint(byte(i)), 0, 50))
 			want[key] = i
 		case 3, 4:
 			_, there := want[key]
@@ -205,8 +205,7 @@ func checkShard[V, S any](t *testing.T, s *shard[V, S]) {
 
 func TestPartIsHeldAndChargedOnce(t *testing.T) {
 	c := New[int, string](room)
-	hash := c.Hash("file")
-	share := func(content string) *Part[string] { return c.Share(hash, content, 1<<20) }
+	share := func(value string) *Part[string] { return share(c, "file", value, 1<<20) }
 	first := share("file")
 	c.Put("a", 1, 10, first)
 	alone := c.Bytes()
@@ -253,14 +252,28 @@ func TestPutKeepsTheNewKey(t *testing.T) {
 	}
 }
 
-func TestHashIsOfEachCache(t *testing.T) {
-	one, two := New[int, int](room), New[int, int](room)
-	if a, b := one.Hash("file"), one.Hash("file"); a != b {
-		t.Errorf("one content has two hashes, %x and %x", a, b)
+// TestPartsOfOneHash checks that two contents with one hash, which nobody can make on purpose, stay two parts.
+func TestPartsOfOneHash(t *testing.T) {
+	c := New[int, string](room)
+	c.Put("a", 1, 10, share(c, "file", "other", 100))
+	c.Put("b", 2, 10, c.Share("file", "own", func(kept string) bool { return kept == "own" }, func(string) int64 { return 100 }))
+	for key, want := range map[string]string{"a": "other", "b": "own"} {
+		hash, s := c.home(key)
+		if got := s.find(hash, key).part.Value(); got != want {
+			t.Errorf("%s has the part %q, want %q", key, got, want)
+		}
 	}
-	if one.Hash("file") == two.Hash("file") {
-		t.Errorf("two caches have the same hash of a content, want different hashes")
+	before := c.Bytes()
+	c.Delete("b")
+	c.Delete("a")
+	if after := c.Bytes(); before-after < 200 || len(c.parts) != 0 {
+		t.Errorf("%d bytes are freed, and %d parts left; want both parts freed", before-after, len(c.parts))
 	}
+}
+
+// share is Share for values that are the same if their contents are.
+func share[V, S any](c *Cache[V, S], content string, value S, cost int64) *Part[S] {
+	return c.Share(content, value, func(S) bool { return true }, func(S) int64 { return cost })
 }
 
 func TestBoundIsThatOfAllShards(t *testing.T) {
@@ -291,7 +304,7 @@ func TestManyGoroutines(t *testing.T) {
 				key := fmt.Sprint(rnd.IntN(3000))
 				switch rnd.IntN(5) {
 				case 0, 1:
-					c.Put(key, key, int64(rnd.IntN(500)), c.Share(uint64(byte(rnd.IntN(40))), 0, 500))
+					c.Put(key, key, int64(rnd.IntN(500)), share(c, fmt.Sprint(rnd.IntN(40)), 0, 500))
 				case 2:
 					c.Delete(key)
 				default:

@@ -30,7 +30,7 @@ func heap() uint64 {
 // fill puts n authorities, which share a few files.
 func fill(c *Cache[*record, *[2000]byte], n int) {
 	for i := range n {
-		part := c.Share(uint64(i%10), nil, 2048)
+		part := share(c, fmt.Sprint(i%10), nil, 2048)
 		if part.value == nil {
 			part.value = new([2000]byte)
 		}

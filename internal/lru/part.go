@@ -21,34 +21,36 @@ type Part[S any] struct {
 // Value returns the content.
 func (p *Part[S]) Value() S { return p.value }
 
-// Hash returns the hash by which parts are found. Its key is random, so no host can choose content with a
-// given hash.
-func (c *Cache[V, S]) Hash(content string) uint64 { return maphash.String(c.seed, content) }
+// Share returns a part with value, and a hold on it for the caller. It is the part in use whose
+// content is the same, if there is one, and otherwise a new one, whose content retains cost(value)
+// bytes. Parts are found by a hash of content, which is the same for values that are the same. same
+// compares a part's value with value, since two contents may have one hash.
+func (c *Cache[V, S]) Share(content string, value S, same func(S) bool, cost func(S) int64) *Part[S] {
+	hash := maphash.String(c.seed, content) // its key is random: no host can choose content with a given hash
+	p := c.hold(hash, nil)
+	if p == nil {
+		p = c.hold(hash, &Part[S]{value: value, hash: hash, cost: max(cost(value), 0) + partCost[S]()})
+	}
+	if same(p.value) {
+		return p
+	}
+	c.Drop(p)
+	return &Part[S]{value: value, hash: hash, cost: max(cost(value), 0) + partCost[S](), holds: 1}
+}
 
-// Find returns the part with that hash, and a hold on it, or nil if there is none.
-func (c *Cache[V, S]) Find(hash uint64) *Part[S] {
+// hold returns the part with a hash, and a hold on it. If there is none, unused becomes it, unless
+// that is nil.
+func (c *Cache[V, S]) hold(hash uint64, unused *Part[S]) *Part[S] {
 	c.partsMu.Lock()
 	defer c.partsMu.Unlock()
 	p := c.parts[hash]
+	if p == nil && unused != nil {
+		p = unused
+		c.parts[hash] = p
+	}
 	if p != nil {
 		p.holds++
 	}
-	return p
-}
-
-// Share is Find. If there is no part it makes one of value, which retains cost bytes.
-//
-// Two contents may have one hash. The caller must compare the Value of the part with its own value, and Drop
-// a part that differs.
-func (c *Cache[V, S]) Share(hash uint64, value S, cost int64) *Part[S] {
-	c.partsMu.Lock()
-	defer c.partsMu.Unlock()
-	p := c.parts[hash]
-	if p == nil {
-		p = &Part[S]{value: value, hash: hash, cost: max(cost, 0) + partCost[S]()}
-		c.parts[hash] = p
-	}
-	p.holds++
 	return p
 }
 
@@ -74,7 +76,9 @@ func (c *Cache[V, S]) Drop(p *Part[S]) {
 	c.partsMu.Lock()
 	defer c.partsMu.Unlock()
 	if p.holds--; p.holds == 0 {
-		delete(c.parts, p.hash)
+		if c.parts[p.hash] == p {
+			delete(c.parts, p.hash)
+		}
 		if p.charged {
 			c.bytes.Add(-p.cost)
 		}

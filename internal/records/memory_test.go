@@ -1,4 +1,4 @@
-package fetcher
+package records
 
 import (
 	"fmt"
@@ -45,7 +45,7 @@ var crowds = []crowd{
 // own.
 func (c crowd) learn(p *policy.Profile, i int, body []byte) *policy.Record {
 	now := time.Now()
-	a := policy.Attempt{Robots: authority(i) + robotsPath, Status: 404, Header: http.Header{}, Sent: now, Received: now}
+	a := policy.Attempt{Robots: authority(i) + RobotsPath, Status: 404, Header: http.Header{}, Sent: now, Received: now}
 	if i%3 == 0 {
 		return p.Learn(nil, a)
 	}
@@ -142,21 +142,6 @@ func collection(times int) (clock time.Duration, work float64) {
 		work = min(work, sample[0].Value.Float64()-spent)
 	}
 	return clock, work
-}
-
-// TestTextsOfOneHash checks that two texts with the same hash, which nobody can
-// make on purpose, stay two texts.
-func TestTextsOfOneHash(t *testing.T) {
-	m := newMemory(1 << 20)
-	c := crowd{shares: 1}
-	first := c.learn(policy.RFC9309(), 1, []byte("User-agent: *\nDisallow: /first\n"))
-	second := c.learn(policy.RFC9309(), 2, []byte("User-agent: *\nDisallow: /second\n"))
-	m.records.Put(authority(1), first, 1, m.records.Share(m.records.Hash(second.Text().Digest()), first.Text(), 1)) // the hash is the second's
-
-	got := m.remember(second)
-	if kept, ok := m.records.Get(authority(2)); !ok || kept != got || got.Text() != second.Text() {
-		t.Errorf("the second authority has the text %v, want its own", got.Text())
-	}
 }
 
 // TestEveryTokenCounts checks that the size of a text with many rules grows with

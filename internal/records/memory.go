@@ -1,0 +1,83 @@
+package records
+
+import (
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rfc9309/polite/internal/lru"
+	"github.com/rfc9309/polite/policy"
+)
+
+// This file keeps records in memory.
+
+// memory has the records of the authorities in use, bounded in bytes. A text that several authorities serve is
+// kept once.
+type memory struct {
+	records *lru.Cache[*policy.Record, *policy.Text]
+	changes *lru.Cache[time.Time, struct{}] // when the robots.txt of an authority last changed, for Usage
+
+	mu     sync.Mutex
+	tokens []string // given to registerToken; a list is replaced and never changed
+}
+
+// maxTokens bounds the product tokens whose groups are compiled before the size of
+// a text is taken. A program has one, or one for each of its crawlers.
+const maxTokens = 8
+
+// changesBytes bounds the memory for changes, in bytes. About 1,800 fit, enough for Usage of
+// an answer that arrived not long ago.
+const changesBytes = 256 << 10
+
+// newMemory returns an empty memory of at most maxBytes bytes.
+func newMemory(maxBytes int64) *memory {
+	return &memory{records: lru.New[*policy.Record, *policy.Text](maxBytes), changes: lru.New[time.Time, struct{}](changesBytes)}
+}
+
+// registerToken adds a product token whose groups will be needed.
+func (m *memory) registerToken(token string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.tokens) < maxTokens && !slices.Contains(m.tokens, token) {
+		m.tokens = append(slices.Clip(m.tokens), token)
+	}
+}
+
+// size returns how many bytes a text retains, with the groups of all tokens given to
+// registerToken.
+func (m *memory) size(text *policy.Text) int64 {
+	m.mu.Lock()
+	tokens := m.tokens
+	m.mu.Unlock()
+	return int64(text.Size(tokens...))
+}
+
+// usualAuthority is longer than nearly every authority, in bytes.
+const usualAuthority = 128
+
+// find returns the record of a URL whose authority is written in canonical form, as nearly all
+// are: an authority in memory is its own canonical form. Otherwise it returns nil.
+func (m *memory) find(target *url.URL) *policy.Record {
+	if target == nil || target.Opaque != "" {
+		return nil
+	}
+	var buf [usualAuthority]byte
+	rec, _ := m.records.GetBytes(append(append(append(buf[:0], target.Scheme...), "://"...), target.Host...))
+	return rec
+}
+
+// remember keeps the record and returns it. If another authority has the same text,
+// the record returned shares it.
+func (m *memory) remember(rec *policy.Record) *policy.Record {
+	key := authorityOf(rec) // a part of the record's own URL, which takes no further memory
+	var part *lru.Part[*policy.Text]
+	if text := rec.Text(); text != nil {
+		part = m.records.Share(text.Digest(), text, func(kept *policy.Text) bool { return rec.Share(kept).Text() == kept }, m.size)
+		rec = rec.Share(part.Value())
+	}
+	if old := m.records.Put(key, rec, int64(rec.Size()), part); old != nil && old.Text() != rec.Text() {
+		m.changes.Put(key, time.Now(), int64(len(key)), nil)
+	}
+	return rec
+}
