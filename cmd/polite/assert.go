@@ -86,7 +86,7 @@ func (a *asserting) run(ctx context.Context, robots, file string) error {
 			a.code = exitDisallowed
 		}
 	}
-	p := display.New(a.out)
+	p := a.output()
 	switch a.format {
 	case "tap":
 		err = assertions.WriteTAP(p, results)

@@ -79,6 +79,9 @@ func (k *checking) run(ctx context.Context, args []string) error {
 	if len(args) == 0 && k.from == "" {
 		return usageErrorf("want a URL, or --from and a list of URLs")
 	}
+	if err := noFiles(args); err != nil {
+		return err
+	}
 	if k.parallel < 1 {
 		return usageErrorf("--parallel is %d; want 1 or more", k.parallel)
 	}
@@ -108,7 +111,7 @@ func (k *checking) checkList(ctx context.Context, l *list) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	k.crawler, k.results, k.start = crawler, display.New(k.out), k.now()
+	k.crawler, k.results, k.start = crawler, k.output(), k.now()
 	if k.log != nil {
 		k.log.Begin(evidence.Run{Profile: k.profile, Token: k.decidesFor(crawler)})
 		if k.log.Err() != nil {

@@ -55,7 +55,7 @@ func (c *cli) demo(ctx context.Context, asJSON bool) error {
 		return err
 	}
 	defer crawler.CloseIdleConnections()
-	p := display.New(c.out)
+	p := c.output()
 	if !asJSON {
 		p.WriteString("Each site below runs on this machine. Fetching their robots.txt ...\n\n")
 		p.Flush()

@@ -66,7 +66,7 @@ func (d *comparing) run(ctx context.Context, from, to string) error {
 		files = append(files, matcher.Parse(text, profile.Dialect))
 	}
 	changes, skipped := compare.Files(files[0], files[1], d.token, targets)
-	p := display.New(d.out)
+	p := d.output()
 	paths := shownPaths
 	if d.urls != "" {
 		paths = len(targets)

@@ -229,6 +229,19 @@ func completeURL(text string) (full string, added bool) {
 	return text, false
 }
 
+// noFiles refuses arguments that name a file where a URL is wanted.
+func noFiles(args []string) error {
+	for _, a := range args {
+		if a == "-" {
+			return usageErrorf("- is no URL; want --from - to read URLs from standard input")
+		}
+		if fi, err := os.Stat(a); err == nil && fi.Mode().IsRegular() {
+			return usageErrorf("%s is a file; for a robots.txt use polite lint or polite match, for a list of URLs --from %[1]s", a)
+		}
+	}
+	return nil
+}
+
 // assume returns the URL that is meant by text, and reports the first one that was typed
 // without a scheme.
 func (c *cli) assume(text string) string {

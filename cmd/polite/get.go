@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -26,14 +28,18 @@ import (
 type getting struct {
 	siteFlags
 	*cli
+	from    string        // --from
+	dir     string        // --dir
 	file    string        // --output
 	gap     time.Duration // --gap
 	fail    bool          // --fail
 	usage   bool          // --usage
 	crawler *fetcher.Transport
-	page    io.Writer       // gets the pages
+	page    io.Writer       // gets the pages, without --dir
 	results *display.Writer // gets the --json objects
 	tally   tally
+	size    int64       // bytes of the list, 0 if unknown
+	limit   *time.Timer // ends the current request for a page
 }
 
 func (c *cli) getCommand() *cobra.Command {
@@ -41,15 +47,19 @@ func (c *cli) getCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get [flags] URL...",
 		Short: "Fetch pages, if robots.txt allows it",
-		Long: `Get fetches pages one after another and writes them to standard output or a
-file. It follows a redirect only if the robots.txt of the new site allows it.
-Between two requests to one site it waits --gap, or the site's Crawl-delay up to
-a minute. After a 429 or 503 it waits as long as Retry-After says, up to 15
+		Long: `Get fetches pages one after another and writes them to standard output, to the
+file of -o, or each to a file of its own in the folder of --dir. The name of
+such a file is the URL. With --from it reads URLs from a file, one per line.
+
+Get follows a redirect only if the robots.txt of the new site allows it. Between
+two requests to one site it waits --gap, or the site's Crawl-delay up to a
+minute. After a 429 or 503 it waits as long as Retry-After says, up to 15
 minutes.
 
 The reason for a refused page is printed on standard error. With --json,
-standard output gets one object for each URL, and pages are written only to the
-file of -o.
+standard output gets one object for each URL, and pages are written only with -o
+or --dir. A request for a page may take --timeout, without the wait for its
+turn.
 
 A page with an error status, such as 404 or 429, is written like any other page.
 Its status is printed on standard error, and the exit code stays 0. With --fail
@@ -65,35 +75,54 @@ without --usage, too.
   polite get --fail -o page.html https://example.com/
   polite get --agent "ExampleBot/1.0 (+https://example.com/bot)" \
       https://example.com/
-  polite get --json -o pages.html https://example.com/1 https://example.com/2
+  polite get --json --dir pages --from urls.txt > pages.jsonl
   polite get --usage -o page.html https://example.com/`,
-		Args:              between(1, math.MaxInt, "one or more URLs"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return g.run(cmd.Context(), args) },
 	}
 	g.flags(cmd, "the product `token` of the crawler, a part of the agent (default: first word of the agent)")
 	g.storeFlag(cmd)
 	f := cmd.Flags()
+	f.StringVar(&g.from, "from", "", "read URLs from this `file`; - is standard input")
+	f.StringVar(&g.dir, "dir", "", "write each page to a file in this `folder`")
 	f.StringVarP(&g.file, "output", "o", "", "write the pages to this `file`")
 	f.BoolVarP(&g.fail, "fail", "f", false, "do not write a page with a status of 400 or more, and exit with 2")
 	f.BoolVar(&g.usage, "usage", false, "print what the site says about the use of each page")
+	f.Lookup("timeout").Usage = "longest `duration` of fetching one robots.txt, redirects and retries included, or of one request for a page"
 	f.DurationVar(&g.gap, "gap", time.Second, "shortest `duration` between two requests to a site")
 	return cmd
 }
 
 func (g *getting) run(ctx context.Context, args []string) (err error) {
-	if g.gap < 0 {
+	switch {
+	case len(args) == 0 && g.from == "":
+		return usageErrorf("want one or more URLs, or --from and a list of URLs")
+	case g.dir != "" && g.file != "":
+		return usageErrorf("want --output or --dir, not both")
+	case g.from != "" && g.dir == "" && !g.json:
+		return usageErrorf("want --dir with --from, for one file a page")
+	case g.gap < 0:
 		return usageErrorf("--gap is %v; want zero or more", g.gap)
+	}
+	if err := noFiles(args); err != nil {
+		return err
 	}
 	if !g.inAgent() {
 		return g.unnamed()
 	}
 	var stop func() error
-	g.crawler, stop, err = g.transport(g.cli, nil, &pace.Limits{Gap: g.gap, Parallel: 1})
+	// The decision comes after the wait for a turn, so the time of the page begins there.
+	started := func(context.Context, policy.Decision) { g.limit.Reset(g.timeout) }
+	g.crawler, stop, err = g.transport(g.cli, &fetcher.Trace{Decided: started}, &pace.Limits{Gap: g.gap, Parallel: 1})
 	if err != nil {
 		return err
 	}
-	g.results = display.New(g.out)
+	if g.dir != "" {
+		if err := os.MkdirAll(g.dir, 0o755); err != nil {
+			return errors.Join(err, stop())
+		}
+	}
+	g.results = g.output()
 	g.page = g.results
 	if g.json {
 		g.page = io.Discard
@@ -103,14 +132,19 @@ func (g *getting) run(ctx context.Context, args []string) (err error) {
 		g.page = output
 	}
 	defer func() { err = errors.Join(err, g.results.Flush(), output.Close(), stop()) }()
-	client := &http.Client{Transport: g.crawler}
-	for _, a := range args {
-		if g.getPage(ctx, client, g.assume(a)); ctx.Err() != nil {
-			return ctx.Err()
-		}
+	list, closeList, err := openList(args, g.from, g.in)
+	if err != nil {
+		return err
 	}
+	defer closeList()
+	g.size = list.size
+	client := &http.Client{Transport: g.crawler, CheckRedirect: g.redirect}
+	err = list.entries(func(e entry) bool {
+		g.getPage(ctx, client, e)
+		return ctx.Err() == nil
+	})
 	g.code = g.tally.code()
-	return nil
+	return cmp.Or(ctx.Err(), err)
 }
 
 // pageResult is the --json output for one page.
@@ -120,14 +154,21 @@ type pageResult struct {
 	Status   int              `json:"status,omitempty"`   // status of the page
 	Type     string           `json:"type,omitempty"`     // Content-Type
 	Bytes    int64            `json:"bytes"`              // length of the page's body
+	File     string           `json:"file,omitempty"`     // the page's file, with --dir
 	Usage    usage.Set        `json:"usage,omitzero"`     // what the site says about the use of the page
 	Decision *policy.Decision `json:"decision,omitempty"` // why the page was refused
 	Error    string           `json:"error,omitempty"`
 }
 
 // getPage fetches one page and reports the result.
-func (g *getting) getPage(ctx context.Context, client *http.Client, target string) {
-	r, err := g.fetch(ctx, client, target)
+func (g *getting) getPage(ctx context.Context, client *http.Client, e entry) {
+	target := e.text
+	r := pageResult{URL: display.URL(target, longText)}
+	err := e.err // the line is too long
+	if err == nil {
+		target = g.assume(target)
+		r, err = g.fetch(ctx, client, target)
+	}
 	var denied *fetcher.DeniedError
 	switch {
 	case errors.As(err, &denied):
@@ -147,12 +188,22 @@ func (g *getting) getPage(ctx context.Context, client *http.Client, target strin
 		g.warn("%s %s%s: %s", display.Word(d.Verdict), d.URL, redirectedFrom(display.Mask(target), d.URL), display.Reason(d, g.now()))
 	case err != nil:
 		g.warn("%s: %v", target, err)
+	case r.File != "":
+		g.warn("%s%s: status %d, %s in %s", g.share(e), r.Final, r.Status, display.Count(r.Bytes, "byte", "bytes"), r.File)
 	case g.file != "" || r.Status >= 300:
 		g.warn("%s: status %d, %s", r.Final, r.Status, display.Count(r.Bytes, "byte", "bytes"))
 	}
 	if g.usage && !g.json {
 		g.warnUsage(r)
 	}
+}
+
+// share returns how much of a list is done, for the beginning of a message.
+func (g *getting) share(e entry) string {
+	if g.size == 0 || e.line == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%3d%%  ", 100*e.end/g.size)
 }
 
 // maxUsage is how many lines about the use of a page are printed.
@@ -182,9 +233,45 @@ func redirectedFrom(asked, refused string) string {
 	return " (from " + asked + ")"
 }
 
-// fetch copies one page to g.page.
+// redirect ends the time of a request that was redirected: the next one waits for its turn.
+func (g *getting) redirect(_ *http.Request, via []*http.Request) error {
+	g.limit.Stop()
+	if len(via) >= 10 {
+		return errors.New("stopped after 10 redirects")
+	}
+	return nil
+}
+
+// fetch fetches one page within its time.
 func (g *getting) fetch(ctx context.Context, client *http.Client, target string) (pageResult, error) {
-	r := pageResult{URL: display.URL(target, longText)}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	late := fmt.Errorf("the page took longer than %v; see --timeout", g.timeout)
+	g.limit = time.AfterFunc(math.MaxInt64, func() { cancel(late) })
+	defer g.limit.Stop()
+	r, err := g.copyPage(ctx, client, target)
+	if err != nil && context.Cause(ctx) == late {
+		err = late
+	}
+	return r, err
+}
+
+// longName is the longest name of a page's file, in bytes.
+const longName = 200
+
+// pageFile returns the file of a page in --dir. Its name is the URL without the scheme, with
+// triplets in place of slashes. The end of a long one is a hash.
+func (g *getting) pageFile(target string) *lateFile {
+	_, name, _ := strings.Cut(display.Mask(target), "://")
+	if name = url.QueryEscape(name); len(name) > longName {
+		name = fmt.Sprintf("%s-%x", name[:longName], sha256.Sum256([]byte(target)))[:longName+17]
+	}
+	return &lateFile{name: strings.TrimSuffix(g.dir, "/") + "/" + name}
+}
+
+// copyPage copies one page to g.page, or to its file.
+func (g *getting) copyPage(ctx context.Context, client *http.Client, target string) (r pageResult, err error) {
+	r = pageResult{URL: display.URL(target, longText)}
 	if _, err := parseURL(target); err != nil {
 		return r, err
 	}
@@ -205,6 +292,19 @@ func (g *getting) fetch(ctx context.Context, client *http.Client, target string)
 	page := g.page
 	if page == g.results && g.results.Width > 0 {
 		page = display.NewPageWriter(g.results)
+	}
+	if g.dir != "" {
+		file := g.pageFile(target)
+		r.File, page = file.name, file
+		if _, err := file.Write(nil); err != nil { // an empty page has a file, too
+			return r, err
+		}
+		defer func() {
+			if err = cmp.Or(err, file.Close()); err != nil {
+				os.Remove(file.name)
+				r.File = ""
+			}
+		}()
 	}
 	// Hide ReadFrom: a bufio.Writer would keep the body's error as its own.
 	r.Bytes, err = io.Copy(struct{ io.Writer }{page}, &pageBody{r: resp.Body})

@@ -133,7 +133,7 @@ func (l *linting) run(ctx context.Context, what string) error {
 	}) {
 		l.code = exitDisallowed
 	}
-	p := display.New(l.out)
+	p := l.output()
 	switch {
 	case l.format == "sarif":
 		if u, err := url.Parse(what); err == nil && strings.Contains(what, "://") {

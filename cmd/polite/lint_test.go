@@ -24,7 +24,7 @@ func FuzzLint(f *testing.F) {
 		profile, _ := policy.ByName(profiles[int(n)%len(profiles)])
 		var out, errs bytes.Buffer
 		l := &linting{reading: reading{cli: &cli{out: &out, err: &errs}}}
-		p := display.New(&out)
+		p := display.New(&out, display.Auto)
 		used := []*policy.Profile{profile}
 		if n%2 == 1 {
 			used = append(used, policy.RFC9309(), policy.Google(), policy.Koster1996())

@@ -32,7 +32,7 @@
 // not a terminal, each result is one line. Everything else goes to standard error.
 // With --json each line is an object: for check and match a policy.Decision, its
 // fields in snake_case. Check adds the token that it decided for, and the agent of its
-// requests. Terminals get colours, unless NO_COLOR is set. Control
+// requests. Terminals get colours, unless NO_COLOR is set; --color overrides both. Control
 // characters in a server's text are replaced, and the text is cut to a bound.
 //
 // # Lists
@@ -93,6 +93,7 @@ type cli struct {
 	demoTimeout time.Duration     // longest retrieval of robots.txt in the demo
 	started     bool              // the command line was parsed and a command runs
 	assumed     bool              // a URL without a scheme was reported
+	colour      string            // --color
 	code        int               // exit code
 }
 
@@ -153,15 +154,17 @@ is no decision, for instance because what was typed is no URL.
   polite check https://example.com/private
   polite check --from urls.txt --json > decisions.jsonl
   polite match --token ExampleBot robots.txt /private /public`,
-		Version:          build(),
-		SilenceErrors:    true,
-		SilenceUsage:     true,
-		PersistentPreRun: func(*cobra.Command, []string) { c.started = true },
-		RunE:             func(*cobra.Command, []string) error { return usageErrorf("want a command, such as polite demo") },
-		Args:             unknownCommand,
+		Version:           build(),
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		PersistentPreRunE: c.start,
+		RunE:              func(*cobra.Command, []string) error { return usageErrorf("want a command, such as polite demo") },
+		Args:              unknownCommand,
 
 		SuggestionsMinimumDistance: 2,
 	}
+	root.PersistentFlags().StringVar(&c.colour, "color", string(display.Auto), "`when` to use colours: auto, always or never")
+	root.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp))
 	root.SetFlagErrorFunc(wantValue)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(c.helpCommand())
@@ -173,6 +176,19 @@ is no decision, for instance because what was typed is no URL.
 	root.AddCommand(c.demoCommand(), c.completionCommand(), c.manCommand())
 	return root
 }
+
+// start runs before each command.
+func (c *cli) start(*cobra.Command, []string) error {
+	switch display.When(c.colour) {
+	case display.Auto, display.Always, display.Never:
+		c.started = true
+		return nil
+	}
+	return usageErrorf("--color is %q; want auto, always or never", c.colour)
+}
+
+// output returns a writer to standard output.
+func (c *cli) output() *display.Writer { return display.New(c.out, display.When(c.colour)) }
 
 // addGroup adds commands under a title of their own.
 func addGroup(root *cobra.Command, title string, commands ...*cobra.Command) {

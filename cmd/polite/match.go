@@ -14,6 +14,7 @@ import (
 
 	"github.com/rfc9309/polite/cmd/polite/internal/cases"
 	"github.com/rfc9309/polite/cmd/polite/internal/display"
+	"github.com/rfc9309/polite/cmd/polite/internal/lint"
 	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/internal/token"
 	"github.com/rfc9309/polite/matcher"
@@ -113,10 +114,13 @@ func (m *matching) run(name string, targets []string) error {
 	if err != nil {
 		return err
 	}
+	if kind := lint.NotText(string(text)); kind != "" {
+		m.warn("%s: %s", name, kind)
+	}
 	f := matcher.Parse(text, m.profile.Dialect)
 	g, lines := f.Group(m.token), maps.Collect(f.Lines())
 	m.disallowAll = matcher.Parse([]byte("User-agent: *\nDisallow: /\n"), m.profile.Dialect)
-	p := display.New(m.out)
+	p := m.output()
 	p.Fit(targets...)
 	if list.r != nil {
 		p.Widen(listColumn)

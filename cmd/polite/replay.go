@@ -50,7 +50,7 @@ func (c *cli) replay(name string) error {
 	case errors.As(err, &differs):
 		c.code = exitDisallowed
 		c.warn("line %d differs", differs.Line)
-		p := display.New(c.out)
+		p := c.output()
 		fmt.Fprintf(p, "logged   %s\nderived  %s\n", clean.Text(differs.Logged, longDecision), clean.Text(differs.Again, longDecision))
 		return p.Flush()
 	case err != nil:

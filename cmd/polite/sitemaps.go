@@ -82,7 +82,7 @@ func (c *cli) sitemaps(ctx context.Context, o *siteFlags, what string) error {
 		c.code = t.code()
 		return nil
 	}
-	p := display.New(c.out)
+	p := c.output()
 	for _, written := range f.Sitemaps() {
 		if written == "" {
 			continue

@@ -196,6 +196,7 @@ func (p *player) polite(args []string) string {
 	if code != 0 {
 		output += fmt.Sprintf("(exit %d)\n", code)
 	}
+	output = strings.ReplaceAll(output, strings.ReplaceAll(p.folder, `\`, `\\`), "$TMP") // in JSON
 	return missingFile.Replace(strings.ReplaceAll(output, p.folder, "$TMP"))
 }
 

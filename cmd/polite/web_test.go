@@ -77,6 +77,8 @@ func newWeb(t *testing.T) *httptest.Web {
 		Path("/public", httptest.Text("Welcome.\n")).
 		Path("/moved", httptest.Redirect(302, "/private")).
 		Path("/round", httptest.Redirect(302, "/round")).
+		Path("/slow", httptest.Hang()).
+		Path("/late", httptest.Redirect(302, "/slow")).
 		Path("/gone", httptest.Text("Gone.\n").Status(410)).
 		Path("/controls", httptest.Text("\x1b[2Jpage\x9b\u009b1m\n")).
 		Path("/broken", httptest.Text(strings.Repeat("page ", 99)).Cut(100))

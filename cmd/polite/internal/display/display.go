@@ -26,14 +26,24 @@ type Writer struct {
 	column int  // width of the column of URLs, up to widestColumn
 }
 
-// New returns a Writer to w. It uses colours if w is a terminal that has them,
-// unless NO_COLOR is set in the environment.
-func New(w io.Writer) *Writer {
+// When says when colours are used.
+type When string
+
+const (
+	Auto   When = "auto"
+	Always When = "always"
+	Never  When = "never"
+)
+
+// New returns a Writer to w. It uses colours if when is Always. If it is Auto, it uses them if
+// w is a terminal that has them, unless NO_COLOR is set in the environment.
+func New(w io.Writer, when When) *Writer {
 	p := &Writer{Writer: bufio.NewWriterSize(w, 64<<10)}
 	if width, ok := Terminal(w); ok {
 		p.Width = width
-		p.colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+		p.colour = when == Auto && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	}
+	p.colour = p.colour || when == Always
 	return p
 }
 
