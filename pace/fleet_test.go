@@ -698,7 +698,7 @@ func (b bad) Count(context.Context, string, time.Duration) (int, error) {
 // A crowd is a store that fails, and counts more processes than there can be.
 type crowd struct{ bad }
 
-func (crowd) Count(context.Context, string, time.Duration) (int, error) { return 1 << 62, nil }
+func (crowd) Count(context.Context, string, time.Duration) (int, error) { return math.MaxInt, nil }
 
 // However many processes divide a limit, each keeps its part of it.
 func TestFleetOfACrowd(t *testing.T) {
