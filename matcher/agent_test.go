@@ -64,7 +64,7 @@ func TestChoice(t *testing.T) {
 func TestEqualFold(t *testing.T) {
 	for i := range 1 << 16 {
 		a, b := string([]byte{byte(i >> 8)}), string([]byte{byte(i)})
-		if got, want := equalFold("bot"+a, "bot"+b), refLower(a) == refLower(b); got != want {
+		if got, want := equalFold("bot"+a, "bot"+b), a == b || otherCase(a) == b; got != want {
 			t.Errorf("2.2.1/%q_%q\ngot  %v\nwant %v", a, b, got, want)
 		}
 	}

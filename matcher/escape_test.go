@@ -9,7 +9,7 @@ import (
 // TestEveryByte compares with the reference on each byte and its triplets, in a path, in a
 // query and at the end, in a pattern and in a target.
 func TestEveryByte(t *testing.T) {
-	for _, d := range []Dialect{{}, Google(), Koster1996()} {
+	for _, d := range dialects {
 		for c := range 256 {
 			spellings := []string{string([]byte{byte(c)}), fmt.Sprintf("%%%02X", c), fmt.Sprintf("%%%02x", c)}
 			for _, place := range []string{"/a_b?c_d", "/a_"} {

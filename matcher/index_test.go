@@ -1,33 +1,34 @@
 package matcher
 
 import (
-	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/rfc9309/polite/internal/reference"
 )
 
 // TestIndex compares rules that are sorted, most of them with many stars, with the
 // same rules tried one after another.
 func TestIndex(t *testing.T) {
-	r := random{rand.New(rand.NewPCG(7, 8))}
+	r := reference.NewRandom(7)
 	hits := 0
 	for range 200 {
-		of, long := r.pick("a", "ab", "abcd?/", "abcdefgh%/"), 8
+		of, long := r.Pick("a", "ab", "abcd?/", "abcdefgh%/"), 8
 		if of == "a" {
 			long = 100 // longer than the steps in which literals are compared
 		}
 		robots := "user-agent: bot\n"
 		for range 1 + r.IntN(300) {
-			robots += r.pick("allow: ", "disallow: ") + r.pick("/", "/", "/"+r.text(r.IntN(long), of), "*")
+			robots += r.Pick("allow: ", "disallow: ") + r.Pick("/", "/", "/"+r.Text(r.IntN(long), of), "*")
 			for range max(0, r.IntN(8)-1) {
-				robots += "*" + r.text(1+r.IntN(long), of) + r.pick("", "", "b")
+				robots += "*" + r.Text(1+r.IntN(long), of) + r.Pick("", "", "b")
 			}
-			robots += r.pick("", "", "b", "$", "*", "*$") + "\n"
+			robots += r.Pick("", "", "b", "$", "*", "*$") + "\n"
 		}
 		f := Parse([]byte(robots), Dialect{})
 		unsorted, sorted := f.choose("bot"), indexedGroup(f, "bot")
 		for range 40 {
-			target := "/" + r.text(r.IntN(200), of) + r.pick("", "b"+r.text(r.IntN(200), of)) + r.pick("", "", "?%2F"+r.text(r.IntN(80), of))
+			target := "/" + r.Text(r.IntN(200), of) + r.Pick("", "b"+r.Text(r.IntN(200), of)) + r.Pick("", "", "?%2F"+r.Text(r.IntN(80), of))
 			unsorted.asked.Store(false) // the rules are not sorted for the first question
 			want := unsorted.Match(target)
 			if len(want.Rule.Pattern) > 4 {
@@ -41,15 +42,6 @@ func TestIndex(t *testing.T) {
 	if t.Logf("%d of 8000 targets matched a rule of more than 4 bytes", hits); hits < 1000 || hits > 7900 {
 		t.Error("too few or too many to test anything")
 	}
-}
-
-// text returns n bytes of a set.
-func (r random) text(n int, of string) string {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = of[r.IntN(len(of))]
-	}
-	return string(b)
 }
 
 // TestIndexIsMade checks for which match a group gets an index. Without one, many matches in

@@ -123,7 +123,7 @@ func TestCorpusReference(t *testing.T) {
 		for _, d := range dialects {
 			for _, target := range s.urls[:3] {
 				_, path, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(target, "https://"), "http://"), "/")
-				compare(t, d.dialect, string(s.body), "NobodyNamesThisOne", "/"+path)
+				compare(t, d, string(s.body), "NobodyNamesThisOne", "/"+path)
 			}
 		}
 	}

@@ -100,5 +100,6 @@ func (v *vector) check(t *testing.T, name string, d Dialect) {
 		if m.Allowed != v.Allowed {
 			t.Errorf("robots %q\nagent %q url %q\ngot %+v\nwant allowed %v\n%s: %s", v.file(), v.Agent, v.URL, m, v.Allowed, v.ID, v.Why)
 		}
+		compare(t, testDialect{name, d}, string(v.file()), v.Agent, v.URL)
 	})
 }

@@ -396,7 +396,7 @@ func (c *crawl) RoundTrip(req *http.Request) (*http.Response, error) {
 		o.redirects++
 	}
 	o.fault, o.done, o.file, o.lifetime = f, c.now(), s.serves(now), s.lifetime
-	o.page = c.world.files[o.file].plain.page
+	o.page = c.world.files[o.file].page
 	if o.lifetime.expires > 0 {
 		o.date = time.Until(time.Now().Add(o.lifetime.expires).Truncate(time.Second))
 	}

@@ -8,12 +8,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/rfc9309/polite/bench/internal/vectors"
+	"github.com/rfc9309/polite/internal/reference"
 )
 
 // agent and token name the crawler.
@@ -26,7 +28,8 @@ const (
 type file struct {
 	body    []byte
 	sitemap bool // it names a sitemap, so each host has a file of its own
-	plain   *plainFile
+	plain   *reference.Rules
+	page    bool // an HTML page or binary data, without one rule
 	targets []target
 }
 
@@ -42,7 +45,12 @@ const targetsMost = 8
 
 // newFile returns a file with the answers of the second reading.
 func newFile(body []byte, urls []string) *file {
-	f := &file{body: body, plain: readPlainly(body, token)}
+	whole := body
+	if limit := 500 << 10; len(body) > limit {
+		whole = body[:bytes.LastIndexAny(body[:limit], "\r\n")+1]
+	}
+	plain := reference.Parse(reference.RFC9309, string(whole))
+	f := &file{body: body, plain: plain.Group(token), page: !plain.HasRule() && looksBinary(body)}
 	f.sitemap = bytes.Contains(bytes.ToLower(body), []byte("sitemap:"))
 	for _, raw := range append(urls, "https://example.com/") {
 		u, err := url.Parse(raw)
@@ -54,9 +62,15 @@ func newFile(body []byte, urls []string) *file {
 		if u.Path == "/robots.txt" {
 			continue // needs no robots.txt
 		}
-		f.targets = append(f.targets, target{*u, text, f.plain.allows(text)})
+		f.targets = append(f.targets, target{*u, text, f.plain.Match(text).Allow})
 	}
 	return f
+}
+
+// looksBinary reports whether a file looks like an HTML page or like binary data.
+func looksBinary(body []byte) bool {
+	head := strings.TrimLeft(strings.TrimPrefix(string(body), "\uFEFF"), " \t\r\n\f\v\x00")
+	return strings.HasPrefix(head, "<") || !strings.HasPrefix(http.DetectContentType(body), "text/plain")
 }
 
 // readFiles returns the real files of the folder that POLITE_CORPUS names. Without it

@@ -219,7 +219,7 @@ func (h *host) verdict(files []*file, asked int, t *target) policy.Verdict {
 	}
 	allowed := t.allowed
 	if int(h.file) != asked {
-		allowed = files[h.file].plain.allows(t.text)
+		allowed = files[h.file].plain.Match(t.text).Allow
 	}
 	if allowed {
 		return policy.Allow
@@ -240,5 +240,5 @@ func (h *host) delay(files []*file) moment {
 	if h.file < 0 {
 		return 0
 	}
-	return max(files[h.file].plain.delay, 0)
+	return max(files[h.file].plain.Delay, 0)
 }

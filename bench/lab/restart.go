@@ -118,7 +118,7 @@ func (w *world) firstPages(hosts int) (list []page) {
 		f := w.files[s.file[0]]
 		t := f.targets[max(slices.IndexFunc(f.targets, func(t target) bool { return t.allowed }), 0)]
 		t.url.Host = nameOf(n)
-		list = append(list, page{&t.url, s.fault == gone || t.allowed && f.plain.delay <= 0})
+		list = append(list, page{&t.url, s.fault == gone || t.allowed && f.plain.Delay <= 0})
 	}
 	return list
 }

@@ -202,7 +202,7 @@ func (w *world) steady(s site) bool {
 	case gone, removed:
 		return s.down == none
 	case none:
-		return !s.lifetime.short() && s.down == none && !w.files[s.file[0]].plain.page && !w.files[s.file[1]].plain.page
+		return !s.lifetime.short() && s.down == none && !w.files[s.file[0]].page && !w.files[s.file[1]].page
 	}
 	return false
 }
