@@ -29,18 +29,21 @@ type visit struct {
 // is due.
 func (e *engine) visit(target *url.URL, now time.Time) (v visit, err error) {
 	v.target = target
-	if v.key, v.rec = e.records.Find(target); v.rec == nil {
-		if v.key, err = e.authority(target); err != nil {
-			return v, err
-		}
-		if v.key != target.Scheme+"://"+target.Host { // Find has looked for that
-			v.rec = e.records.Get(v.key)
-		}
-	}
-	if v.rec.Due(now) {
+	if v.rec, v.key, err = e.cached(target); v.rec.Due(now) {
 		v.rec = nil
 	}
-	return v, nil
+	return v, err
+}
+
+// cached returns the record of a URL in memory, nil if there is none, and its authority.
+func (e *engine) cached(target *url.URL) (rec *policy.Record, key string, err error) {
+	if key, rec = e.records.Find(target); rec != nil {
+		return rec, key, nil
+	}
+	if key, err = e.authority(target); err == nil && key != target.Scheme+"://"+target.Host { // Find has looked for that
+		rec = e.records.Get(key)
+	}
+	return rec, key, err
 }
 
 // Check decides on a URL and fetches its robots.txt first if that is due. It

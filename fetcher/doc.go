@@ -17,6 +17,23 @@
 // allows, at most 24 hours, then revalidated, and kept in use while the site is
 // down.
 //
+// # Names
+//
+// Most crawlers need these forty names and no other:
+//
+//   - [New] with [Options]: Token, Profile, Store, Base, Pace, Timeout, Patience, Override, Audit
+//     and Logger.
+//   - [Transport], its Check, Stats and CloseIdleConnections, and [Stats].
+//   - [DeniedError] with its Decision, [ErrDisallowed] and [ErrDeferred].
+//   - [policy.Decision] with URL, Verdict, RetryAt and DownSince; [policy.Allow], [policy.Disallow]
+//     and [policy.Defer]; [policy.RFC9309], [policy.Strict] and [policy.Google].
+//   - [pace.Limits] with Gap, Parallel and MaxWait; [pace.Default] and [pace.Unlimited].
+//   - Open of cache/disk or cache/redis.
+//
+// In the code, one journey has four words. A visit is one URL on its way to a decision and to
+// its turn. A flight is one fetch of a robots.txt for all visits that wait for it. An attempt is
+// what the fetch produced, a [policy.Attempt]. A hop is one redirect of it, a [policy.Hop].
+//
 // # What you need to think about
 //
 // There are two kinds of refusal. [ErrDisallowed] is the site's answer: drop the

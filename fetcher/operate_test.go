@@ -273,11 +273,14 @@ func TestRecords(t *testing.T) {
 			t.Errorf("got  %v\nwant %v", got, want)
 		}
 		for origin, rec := range tr.Records() {
-			if rec.Robots() != origin+"/robots.txt" {
-				t.Errorf("%s: got the record of %s", origin, rec.Robots())
+			if at := strings.ToUpper(origin) + "/page"; rec.Robots() != origin+"/robots.txt" || tr.Cached(must(at)) != rec {
+				t.Errorf("%s: got the record of %s, and that of %s for %s", origin, rec.Robots(), tr.Cached(must(at)).Robots(), at)
 			}
 			if err := tr.Invalidate(t.Context(), must(origin)); err != nil {
 				t.Fatal(err)
+			}
+			if rec = tr.Cached(must(origin)); rec != nil {
+				t.Errorf("%s: got a record after Invalidate", origin)
 			}
 		}
 		if s := tr.Stats(); s.Authorities != 0 {

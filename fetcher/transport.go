@@ -98,6 +98,13 @@ func (t *Transport) Invalidate(ctx context.Context, target *url.URL) error {
 	return t.engine.records.Forget(ctx, key)
 }
 
+// Cached returns the record of the target's authority in memory, due or not, without any I/O. It
+// is nil if there is none.
+func (t *Transport) Cached(target *url.URL) *policy.Record {
+	rec, _, _ := t.engine.cached(target)
+	return rec
+}
+
 // Records yields what the memory holds, by authority, in no order. Records may come
 // and go meanwhile; the loop may call the Transport.
 func (t *Transport) Records() iter.Seq2[string, *policy.Record] { return t.engine.records.All() }

@@ -99,11 +99,11 @@ func readTokens(list string) (tokens, problem string) {
 
 // ask answers from memory alone. It never fetches, because anybody can make a link
 // to this page.
-func (k *handler) ask(ctx context.Context, q url.Values) reply {
+func (k *handler) ask(q url.Values) reply {
 	asked := k.readQuestion(q)
 	if asked.view.Problem == "" {
 		if d, ok := k.t.Peek(asked.target); ok {
-			k.explain(ctx, &asked, d)
+			k.explain(&asked, d)
 		}
 	}
 	return asked.view.reply()
@@ -125,14 +125,10 @@ const shownUsage = 50
 // robots.txt says about the use of the page. d is the decision for this crawler. If the
 // question names another one, the view gets the decision for that, or none if the file
 // is not in memory.
-func (k *handler) explain(ctx context.Context, q *question, d policy.Decision) {
+func (k *handler) explain(q *question, d policy.Decision) {
 	v := &q.view
 	authority := strings.TrimSuffix(d.Robots, robotsPath)
-	rec, err := k.find(ctx, authority)
-	if err != nil {
-		return
-	}
-	f := copyFile(rec.File())
+	f := copyFile(k.cached(authority).File())
 	if q.as != "" && d.Digest != "" {
 		if f == nil {
 			return
@@ -208,7 +204,7 @@ func (k *handler) askSite(ctx context.Context, asked question) reply {
 	if err != nil {
 		return unanswered(err)
 	}
-	k.explain(ctx, &asked, d)
+	k.explain(&asked, d)
 	return asked.view.reply()
 }
 
@@ -221,7 +217,7 @@ func (k *handler) refresh(ctx context.Context, asked question) reply {
 	case err != nil:
 		return unanswered(err)
 	case d.Robots == "":
-		k.explain(ctx, &asked, d)
+		k.explain(&asked, d)
 		return asked.view.reply()
 	}
 	q := url.Values{"authority": {strings.TrimSuffix(d.Robots, robotsPath)}, "did": {"refreshed"}}

@@ -115,9 +115,9 @@ func (k *handler) show(r *http.Request) reply {
 	q := r.URL.Query()
 	switch {
 	case q.Has("authority"):
-		return k.authority(r.Context(), q)
+		return k.authority(q)
 	case q.Has("url"):
-		return k.ask(r.Context(), q)
+		return k.ask(q)
 	}
 	switch q.Get("view") {
 	case "":

@@ -264,13 +264,10 @@ type authorityView struct {
 const shownSitemaps = 20
 
 // authority shows a record in memory. It reads neither the site nor the store.
-func (k *handler) authority(ctx context.Context, q url.Values) reply {
+func (k *handler) authority(q url.Values) reply {
 	name := q.Get("authority")
-	rec, err := k.find(ctx, name)
-	switch {
-	case err != nil:
-		return failed(http.StatusServiceUnavailable, err.Error())
-	case rec == nil:
+	rec := k.cached(name)
+	if rec == nil {
 		return failed(http.StatusNotFound, text(name)+" is not in memory.")
 	}
 	as, problem := readTokens(q.Get("as"))
@@ -289,6 +286,19 @@ func (k *handler) authority(ctx context.Context, q url.Values) reply {
 		v.rules(k.t, copyFile(rec.File()), first)
 	}
 	return reply{view: "authority", title: name, body: v}
+}
+
+// cached returns the record of an authority in memory, or nil. Unlike Transport.Record it
+// reads neither the site nor the store.
+func (k *handler) cached(authority string) *policy.Record {
+	target, err := url.Parse(authority)
+	if err != nil {
+		return nil
+	}
+	if key, err := fetcher.Authority(target); err != nil || key != authority {
+		return nil
+	}
+	return k.t.Cached(target)
 }
 
 // rules adds the lines of the copy and marks the group that the crawler obeys. Peek says

@@ -251,21 +251,6 @@ func (k *handler) walk(ctx context.Context, s *search) (searchResult, error) {
 	return s.walk(ctx, k.t.Records(), time.Now())
 }
 
-// find returns the record of one authority, or nil. Unlike Transport.Record it
-// reads neither the site nor the store.
-func (k *handler) find(ctx context.Context, authority string) (*policy.Record, error) {
-	if err := k.acquireWalk(ctx); err != nil {
-		return nil, err
-	}
-	defer k.releaseWalk()
-	for key, rec := range k.t.Records() {
-		if key == authority {
-			return rec, nil
-		}
-	}
-	return nil, nil
-}
-
 // acquireWalk waits until no other walk runs, so that pages take at most one core
 // from the crawler.
 func (p *Page) acquireWalk(ctx context.Context) error {

@@ -261,9 +261,6 @@ func TestWalkEnds(t *testing.T) {
 	if _, err := k.walk(ctx, &s); !errors.Is(err, context.Canceled) {
 		t.Errorf("before its walking: got %v, want the end of the request", err)
 	}
-	if _, err := k.find(ctx, shop); !errors.Is(err, context.Canceled) {
-		t.Errorf("find before its walking: got %v, want the end of the request", err)
-	}
 }
 
 // millionSites returns a crawler with a million authorities in memory.
