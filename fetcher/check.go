@@ -152,7 +152,7 @@ func (t *Transport) decisionFor(ctx context.Context, target *url.URL, err error)
 		return d, err
 	case errors.As(err, &late):
 		d = t.houseDecision(policy.Defer, target)
-		d.RetryAt, d.Pacing = late.RetryAt, refusalInWords(ctx, late)
+		d.RetryAt, d.DownSince, d.Pacing = late.RetryAt, late.Since, refusalInWords(ctx, late)
 	case errors.As(err, &forbidden):
 		d = t.houseDecision(policy.Disallow, target)
 		d.Cause = forbidden.Error()

@@ -46,9 +46,10 @@
 // another host. So requeue Decision.URL, not the URL that you asked for. The host that must wait
 // is the [Authority] of Decision.URL.
 //
-// Decision.DownSince says since when a site is down. Give the site up, with all its URLs, after
-// 15 minutes: Polite has fetched its robots.txt five or six times by then. Otherwise a program
-// that ends when its queue is empty ends when the last dead site has come back.
+// Decision.DownSince says since when a site is down: its robots.txt, or its pages. Give the site
+// up, with all its URLs, after 15 minutes: Polite has fetched its robots.txt five or six times by
+// then. Otherwise a program that ends when its queue is empty ends when the last dead site has come
+// back.
 //
 // A program that has no place for deferred URLs can set Options.Patience to a few minutes:
 // while robots.txt is unreachable, each request then waits for it in place of a Defer, and all

@@ -282,3 +282,42 @@ func TestAdmissionsThatFail(t *testing.T) {
 		})
 	}
 }
+
+// TestACrawlOfADeadHostEnds crawls a hundred pages of a host that dies after the third one. The
+// crawl gives a host up 15 minutes after Decision.DownSince, as the documentation says.
+func TestACrawlOfADeadHostEnds(t *testing.T) {
+	for name, maxWait := range map[string]time.Duration{"waits": 0, "max_wait": 100 * time.Millisecond} {
+		t.Run("4.7/"+name, func(t *testing.T) {
+			l := pace.Default()
+			l.MaxWait = maxWait
+			inPace(t, *l, fetcher.Options{}, func(p *paced) {
+				s := p.web.Site(site).Robots(text).Path("/*", page, page, page, httptest.Reset())
+				client := &http.Client{Transport: p.tr, Timeout: 3 * time.Minute}
+				queue := make([]string, 100)
+				for i := range queue {
+					queue[i] = fmt.Sprintf("%s/%d", site, i)
+				}
+				for len(queue) > 0 {
+					resp, err := client.Get(queue[0])
+					queue = queue[1:]
+					var denied *fetcher.DeniedError
+					switch {
+					case err == nil:
+						resp.Body.Close()
+					case errors.As(err, &denied):
+						d := denied.Decision
+						if !d.DownSince.IsZero() && time.Since(d.DownSince) >= 15*time.Minute {
+							queue = nil
+							break
+						}
+						queue = append(queue, d.URL)
+						time.Sleep(time.Until(d.RetryAt))
+					}
+				}
+				if took, n := time.Since(p.start), len(s.Requests()); took > time.Hour || n > 20 {
+					t.Errorf("the crawl took %v and %d requests, want an hour and 20 at most", took, n)
+				}
+			})
+		})
+	}
+}

@@ -141,7 +141,7 @@ func (t *Transport) leave(ctx context.Context, v *visit, delay time.Duration, sc
 	d.RetryAt, d.Pacing = time.Now().Round(0), "no turn in time"
 	left := &waitError{"a turn at " + v.key, contextError(ctx)}
 	if o, waits := t.engine.pacer.Obstacle(v.key, delay, scopes...); waits {
-		d.RetryAt, d.Pacing = o.RetryAt, "no turn in time because of "+obstacleInWords(&o)
+		d.RetryAt, d.DownSince, d.Pacing = o.RetryAt, o.Since, "no turn in time because of "+obstacleInWords(&o)
 		left.thing += " (because of " + obstacleInWords(&o) + ")"
 	}
 	return d, left

@@ -259,6 +259,9 @@ func (h *host) learn(a Lease, now instant) {
 			h.breaker = &breaker{opened: never, cause: "a failure of another process"}
 		}
 		b := h.breaker
+		if b.failures == 0 {
+			b.since = now
+		}
 		b.failures, b.open, b.rest = max(s.Failures, 0), s.Open, span(s.Rest, l.RestMax)
 		if s.Cause != "" {
 			b.cause = clean.Text(s.Cause, 150)

@@ -61,6 +61,7 @@ func (l *Limits) health(code int) Health {
 // that rest is for.
 type breaker struct {
 	failures int           // number of failures in a row
+	since    instant       // when the first of them was, or when this process learnt of them
 	cause    string        // what the last failure was
 	took     time.Duration // how long the last failed request took
 	open     bool          // only a probe may start
@@ -77,6 +78,9 @@ func (h *host) fail(f *flight, cause string, now instant) {
 	b, l := h.breaker, h.limits
 	if f.started <= b.opened {
 		return
+	}
+	if b.failures == 0 {
+		b.since = now
 	}
 	b.failures++
 	b.cause, b.took = cause, now-f.started

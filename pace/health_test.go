@@ -137,7 +137,7 @@ func TestDeadHost(t *testing.T) {
 // rest. A caller that comes while the probe is under way waits for it.
 func TestBreakerRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := pacer(t, Limits{MaxWait: 5 * time.Second}, nil)
+		p, began := pacer(t, Limits{MaxWait: 5 * time.Second}, nil), time.Now()
 		for _, o := range []int{-1, 500, 502} {
 			outcome(take(t, p, host1, 0), o)
 		}
@@ -145,8 +145,8 @@ func TestBreakerRefusal(t *testing.T) {
 			t.Helper()
 			_, err := p.Wait(t.Context(), host1, 0)
 			var got *RefusedError
-			if !errors.As(err, &got) || got.Reason != ReasonBreaker || got.Trouble != trouble || time.Until(got.RetryAt) != at {
-				t.Fatalf("6/refusal: %+v, in %v\nwant %q and in %v", err, time.Until(got.RetryAt), trouble, at)
+			if !errors.As(err, &got) || got.Reason != ReasonBreaker || got.Trouble != trouble || time.Until(got.RetryAt) != at || !got.Since.Equal(began) {
+				t.Fatalf("6/refusal: %+v, in %v, since %v\nwant %q, in %v, since %v", err, time.Until(got.RetryAt), got.Since, trouble, at, began)
 			}
 		}
 		refused(10*time.Second, "3 failed requests in a row, the last with status 502; one request tries again at 00:00:10Z")

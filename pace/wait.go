@@ -44,6 +44,9 @@ type RefusedError struct {
 	// Trouble says with ReasonBreaker what failed, how often, and when the next
 	// request tries, in words fit for a log.
 	Trouble string
+	// Since is with ReasonBreaker when the first of the failures in a row was, as far as this
+	// process knows.
+	Since time.Time
 }
 
 func (e *RefusedError) Error() string {
@@ -286,7 +289,7 @@ func (h *host) refusedError(o obstacle, now instant) *RefusedError {
 	case o.why == ReasonScope:
 		e.Scope = o.in.authority
 	case o.why == ReasonBreaker && h.breaker.troubled():
-		e.Trouble = h.trouble(now)
+		e.Trouble, e.Since = h.trouble(now), time.Now().Add(h.breaker.since-now).Round(0)
 	}
 	return e
 }

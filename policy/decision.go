@@ -35,7 +35,7 @@ type Decision struct {
 	Fetched   time.Time     `json:"fetched,omitzero"`    // when the copy in use was received or last confirmed
 	Expires   time.Time     `json:"expires,omitzero"`    // when the next fetch is due
 	Stale     bool          `json:"stale"`               // an expired copy is in use because the file is unreachable
-	DownSince time.Time     `json:"down_since,omitzero"` // the first failed fetch of the present outage
+	DownSince time.Time     `json:"down_since,omitzero"` // the first failed fetch of the present outage; if Pacing defers because requests fail, the first of those
 	RetryAt   time.Time     `json:"retry_at,omitzero"`   // when to ask again for a URL that is deferred
 	Turn      time.Time     `json:"turn,omitzero"`       // when a paced request would have its turn, as foreseen before it waits; set by package fetcher
 	Cause     string        `json:"cause,omitempty"`     // why the last fetch failed, in words safe for a log
