@@ -3,13 +3,17 @@ package fetcher_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/rfc9309/polite/cache"
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/httptest"
 	"github.com/rfc9309/polite/pace"
+	"github.com/rfc9309/polite/pace/pacetest"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -148,4 +152,48 @@ func TestAdmit(t *testing.T) {
 		a.Fail(nil)
 		a.Done()
 	})
+}
+
+// An Admission keeps its host from the other processes of a fleet until it ends, or its process is lost.
+func TestAdmitInAFleet(t *testing.T) {
+	for name, test := range map[string]struct {
+		end  func(p *paced, a *fetcher.Admission, store *fleetStore) // a second after Admit
+		want []time.Duration                                         // when another process may visit a.test and then b.test
+	}{
+		"done":   {func(_ *paced, a *fetcher.Admission, _ *fleetStore) { a.Done() }, []time.Duration{1050 * time.Millisecond, 1050 * time.Millisecond}},
+		"failed": {func(_ *paced, a *fetcher.Admission, _ *fleetStore) { a.Fail(io.EOF) }, []time.Duration{1050 * time.Millisecond, 1050 * time.Millisecond}},
+		"redirected": {func(p *paced, a *fetcher.Admission, _ *fleetStore) {
+			a.Answer(http.StatusFound, nil)
+			next, d, err := a.Redirect(context.Background(), parse("http://b.test/1"))
+			if err != nil || next == nil {
+				p.t.Errorf("Redirect: %v, %v", d, err)
+			}
+			time.AfterFunc(9*time.Second, next.Done)
+		}, []time.Duration{1050 * time.Millisecond, 10050 * time.Millisecond}},
+		"never_ended":  {func(*paced, *fetcher.Admission, *fleetStore) {}, []time.Duration{30 * time.Second, 30 * time.Second}},
+		"process_lost": {func(_ *paced, _ *fetcher.Admission, store *fleetStore) { store.down.Store(true) }, []time.Duration{5100 * time.Millisecond, 5100 * time.Millisecond}},
+	} {
+		t.Run("6.1/"+name, func(t *testing.T) {
+			store, memory := &pacetest.Memory{}, cache.NewMemory(1<<20)
+			first, second := &fleetStore{Store: memory, Memory: store}, &fleetStore{Store: memory, Memory: store}
+			inPace(t, pace.Limits{}, fetcher.Options{Store: first}, func(p *paced) {
+				other := &paced{t: t, tr: newTransport(t, &fetcher.Options{Base: p.web.Transport(), Store: second, Pace: &pace.Limits{}})}
+				for _, site := range []string{"http://a.test", "http://b.test"} {
+					p.web.Site(site).Robots(open)
+				}
+				a, _ := p.admit(context.Background(), "http://a.test/1")
+				time.AfterFunc(time.Second, func() { test.end(p, a, first) })
+				var got []time.Duration
+				for _, page := range []string{"http://a.test/2", "http://b.test/2"} {
+					b, _ := other.admit(context.Background(), page)
+					got = append(got, time.Since(p.start).Round(time.Millisecond))
+					b.Done()
+				}
+				if !slices.Equal(got, test.want) {
+					t.Errorf("another process may visit the sites after %v, want %v", got, test.want)
+				}
+				time.Sleep(time.Hour)
+			})
+		})
+	}
 }

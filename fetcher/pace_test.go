@@ -607,7 +607,7 @@ func TestPaceOfAnUpgrade(t *testing.T) {
 // A fleetStore is a store by which processes share hosts, too, or fail to.
 type fleetStore struct {
 	cache.Store
-	pacetest.Memory
+	*pacetest.Memory
 	down atomic.Bool
 }
 
@@ -620,6 +620,13 @@ func (s *fleetStore) Lease(ctx context.Context, c pace.Claim, life time.Duration
 	return s.Memory.Lease(ctx, c, life)
 }
 
+func (s *fleetStore) Keep(ctx context.Context, c pace.Claim, life time.Duration, state pace.State, tell bool) (pace.Lease, error) {
+	if s.down.Load() {
+		return pace.Lease{}, errors.New("down")
+	}
+	return s.Memory.Keep(ctx, c, life, state, tell)
+}
+
 // Count knows of one process, so that the share of the limits does not depend on which call
 // is answered first.
 func (s *fleetStore) Count(context.Context, string, time.Duration) (int, error) { return 1, nil }
@@ -627,7 +634,7 @@ func (s *fleetStore) Count(context.Context, string, time.Duration) (int, error) 
 // A Transport shares hosts by the store of its options. Without the store it keeps its limits, and
 // reports that.
 func TestPaceOfAFleet(t *testing.T) {
-	store := &fleetStore{}
+	store := &fleetStore{Memory: &pacetest.Memory{}}
 	var mu sync.Mutex
 	var reported []string
 	inPace(t, pace.Limits{Gap: time.Second}, fetcher.Options{Store: store, Trace: &fetcher.Trace{

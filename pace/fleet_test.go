@@ -355,13 +355,13 @@ func TestFleetScenes(t *testing.T) {
 			time.Sleep(1900 * ms) // the first Keep has saved it
 			s.all[0].way.set(func(w *way) { w.stuck = true })
 			s.turn(1, 0)
-		}, []string{"16.666666666s 1"}},
+		}, []string{"16.666666665s 1"}},
 		{"a_lost_lease_counts_as_a_start", pace.Limits{Gap: time.Second}, func(s scene) {
 			s.turn(0, 0)
 			s.all[0].way.set(func(w *way) { w.stuck = true })
 			time.Sleep(100 * ms)
 			s.turn(1, 0)
-		}, []string{"0s 0", "6s 1"}},
+		}, []string{"0s 0", "5.999999999s 1"}},
 		{"a_frozen_holder_asks_again", pace.Limits{}, func(s scene) {
 			s.turn(0, 0)
 			s.all[0].way.set(func(w *way) { w.there = 100 * ms })

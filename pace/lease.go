@@ -16,8 +16,8 @@ import (
 //
 //	returned  this process is not in the store's queue. If a request waits for the
 //	          lease, the next call is Lease.
-//	queued    Lease is called three times in a life. An answer grants the lease, or a
-//	          message. If no request needs the lease any more, Return leaves the queue.
+//	queued    Lease is called three times in a life, and when the lease of the holder
+//	          ends. An answer grants the lease, or a message. If no request needs the lease any more, Return leaves the queue.
 //	held      requests may start until the end of the lease. Keep is called three
 //	          times in a life, and Return when givesBack says so.
 //
@@ -28,6 +28,9 @@ import (
 const (
 	leaseLife = 5 * time.Second
 	callEvery = leaseLife / 3
+
+	// minCallEvery is the shortest time to the next call for a lease that is about to end.
+	minCallEvery = 100 * time.Millisecond
 
 	// leaseMargin is how long before the end of its lease, by its own clock, a holder starts
 	// its last request.
@@ -375,6 +378,7 @@ func (p *Pacer) answered(h *host, a Lease, away bool, now instant) {
 	l.wanted, l.turn = a.Wanted, h.expect(a, now)
 	if !a.Granted {
 		l.theirs = now + min(max(a.Free, 0), leaseLife)
+		l.next = min(l.next, max(l.theirs, now+minCallEvery))
 		return
 	}
 	if unknown { // others may have started requests until now
