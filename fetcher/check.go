@@ -22,6 +22,7 @@ type visit struct {
 	patientUntil time.Time      // the end of Options.Patience; zero if the visit does not wait
 	beganFlight  bool           // this visit began the flight that found rec, and did not join another one
 	redirected   bool           // a redirect led to target
+	brief        bool           // nobody sees why target is allowed
 	from         string         // the authority that redirected to target, "" if unknown
 }
 
@@ -90,6 +91,9 @@ func (t *Transport) decide(ctx context.Context, v *visit) (policy.Decision, erro
 
 // decideBy decides on a URL by v.rec.
 func (t *Transport) decideBy(v *visit) policy.Decision {
+	if v.brief && v.rec.Allows(t.token, v.target, time.Now()) {
+		return policy.Decision{Verdict: policy.Allow}
+	}
 	return t.withTurn(v.rec.Decide(t.token, v.target, time.Now()), v)
 }
 

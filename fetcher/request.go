@@ -53,10 +53,11 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	ctx, stop := waitContext(req)
 	defer stop()
+	v.brief = t.engine.fastPath
 	var turn pace.Turn
 	var d policy.Decision
-	if t.engine.fastPath && v.rec != nil && v.rec.Allows(t.token, v.target, now) {
-		d.Verdict = policy.Allow // nobody sees the reasons
+	if v.brief && v.rec != nil && v.rec.Allows(t.token, v.target, now) {
+		d.Verdict = policy.Allow
 		turn, err = t.takeTurn(ctx, &v, &d)
 	} else {
 		turn, d, err = t.admit(ctx, &v)

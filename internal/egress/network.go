@@ -371,8 +371,8 @@ func (n *Network) Page(req *http.Request) (*http.Response, error) {
 // watchedPage requests a page by way of a base whose connections are only reported.
 func (n *Network) watchedPage(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
-	trip := &Trip{network: n, bound: true}
-	sent := req.WithContext(httptrace.WithClientTrace(ctx, trip.Trace(ctx, req.URL, cancel)))
+	w := (&Trip{network: n, bound: true}).Watch(ctx, req.URL, cancel)
+	sent := req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GetConn: w.GetConn, GotConn: w.GotConn}))
 	resp, err := n.base.RoundTrip(sent)
 	var refused *RefusedError
 	if errors.As(context.Cause(ctx), &refused) {

@@ -24,25 +24,25 @@ import (
 // or from one that could not be seen, the rule binds all further requests.
 type Trip struct {
 	network *Network
-	trusted *url.URL                        // of the first request; nil if the rule binds that request
-	bound   bool                            // the next request is bound by the rule
-	dialled bool                            // the next request is bound, and its connection is checked when it is made
-	inside  bool                            // every answer so far came from a special address
-	peer    *atomic.Pointer[netip.AddrPort] // end of the connection that was reported last for the last request; nil if none was
-	relay   netip.AddrPort                  // special address that answered for a public host, and so is a relay
+	trusted *url.URL       // of the first request; nil if the rule binds that request
+	bound   bool           // the next request is bound by the rule
+	dialled bool           // the next request is bound, and its connection is checked when it is made
+	inside  bool           // every answer so far came from a special address
+	watch   *Watch         // of the last request
+	relay   netip.AddrPort // special address that answered for a public host, and so is a relay
 }
 
 // Trip begins a fetch of a URL. With Options.Pages the error is a *RefusedError if the
 // host is refused, as far as that is known without a connection.
-func (n *Network) Trip(ctx context.Context, first *url.URL) (*Trip, error) {
+func (n *Network) Trip(ctx context.Context, first *url.URL) (Trip, error) {
 	if !n.strict {
-		return &Trip{network: n, inside: true, trusted: first}, nil
+		return Trip{network: n, inside: true, trusted: first}, nil
 	}
-	t := &Trip{network: n, bound: true, dialled: n.dialsTo(first)}
+	t := Trip{network: n, bound: true, dialled: n.dialsTo(first)}
 	return t, n.checkHost(ctx, first, t.dialled, nil)
 }
 
-// RoundTrip makes the next request. Its context has the hooks that Trace has returned.
+// RoundTrip makes the next request, whose context has the hooks of its Watch.
 func (t *Trip) RoundTrip(req *http.Request) (*http.Response, error) {
 	if t.dialled {
 		if t.network.mixed {
@@ -53,43 +53,51 @@ func (t *Trip) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.network.base.RoundTrip(req)
 }
 
-// Trace returns hooks for the next request, to which the caller may add. They receive what
-// net/http reports of the connections for it, also from below a base that is not known. They
-// call cancel, which must end the context of the request, with a *RefusedError if a connection
-// to a refused address is reported. A connection to a proxy is ignored. One to
-// a refused address is closed before the request is written to it; an HTTP/2
-// connection is left open, since others use it too, and the request is canceled. A
-// base that makes a request twice may report a connection after the answer, while the
-// trip goes on.
-func (t *Trip) Trace(ctx context.Context, target *url.URL, cancel context.CancelCauseFunc) *httptrace.ClientTrace {
-	if t.dialled && !t.network.mixed { // each connection is checked when it is made
-		t.peer = new(atomic.Pointer[netip.AddrPort])
-		return new(httptrace.ClientTrace)
+// A Watch receives what net/http reports of the connections for one request, also from below a
+// base that is not known. A connection to a proxy is ignored.
+type Watch struct {
+	network *Network
+	ctx     context.Context
+	target  *url.URL
+	cancel  context.CancelCauseFunc
+	guarded bool                           // each connection is checked when it is made
+	bound   bool                           // the rule binds the request
+	relay   netip.AddrPort                 // Trip.relay
+	direct  atomic.Bool                    // the connection asked for last leads to the site itself
+	peer    atomic.Pointer[netip.AddrPort] // end of the connection that was reported last; nil if none was
+}
+
+// Watch returns the Watch of the next request. If a connection to a refused address is reported, it
+// calls cancel, which must end the context of the request, with a *RefusedError.
+func (t *Trip) Watch(ctx context.Context, target *url.URL, cancel context.CancelCauseFunc) *Watch {
+	t.watch = &Watch{
+		network: t.network, ctx: ctx, target: target, cancel: cancel,
+		guarded: t.dialled && !t.network.mixed, bound: t.bound, relay: t.relay,
 	}
-	bound, relay := t.bound, t.relay
-	seen := new(struct {
-		peer   atomic.Pointer[netip.AddrPort]
-		direct atomic.Bool
-	})
-	t.peer = &seen.peer
-	return &httptrace.ClientTrace{
-		GetConn: func(to string) { seen.direct.Store(isSite(to, target)) },
-		GotConn: func(info httptrace.GotConnInfo) {
-			peer, ok := addrOf(info.Conn.RemoteAddr())
-			if !ok || !seen.direct.Load() {
-				return
-			}
-			seen.peer.Store(&peer)
-			if !bound || peer == relay || isChecked(info.Conn) {
-				return
-			}
-			if err := t.network.check(ctx, peer.Addr()); err != nil {
-				cancel(err)
-				if !IsHTTP2(info.Conn) {
-					info.Conn.Close()
-				}
-			}
-		},
+	return t.watch
+}
+
+// GetConn is for httptrace.ClientTrace.GetConn.
+func (w *Watch) GetConn(to string) { w.direct.Store(!w.guarded && isSite(to, w.target)) }
+
+// GotConn is for httptrace.ClientTrace.GotConn. A connection to a refused address is closed before
+// the request is written to it; an HTTP/2 connection is left open, since others use it too, and the
+// request is canceled. A base that makes a request twice may report a connection after the answer,
+// while the trip goes on.
+func (w *Watch) GotConn(info httptrace.GotConnInfo) {
+	peer, ok := addrOf(info.Conn.RemoteAddr())
+	if !ok || !w.direct.Load() {
+		return
+	}
+	w.peer.Store(&peer)
+	if !w.bound || peer == w.relay || isChecked(info.Conn) {
+		return
+	}
+	if err := w.network.check(w.ctx, peer.Addr()); err != nil {
+		w.cancel(err)
+		if !IsHTTP2(info.Conn) {
+			info.Conn.Close()
+		}
 	}
 }
 
@@ -114,7 +122,7 @@ func (t *Trip) Follow(ctx context.Context, from, to *url.URL) error {
 // public unless it is special-use. It does not make the address a relay: the site may
 // be a private one whose name only the base resolves.
 func (t *Trip) answeredInside(ctx context.Context, host string) bool {
-	peer := t.peer.Load()
+	peer := t.watch.peer.Load()
 	if peer == nil {
 		addr, known := literal(host)
 		return known && !public(addr)

@@ -65,7 +65,7 @@ type Fetch struct {
 	*Settings
 	network *egress.Network
 	robots  *url.URL
-	trip    *egress.Trip    // sends the requests, and applies the address rule to redirects
+	trip    egress.Trip     // sends the requests, and applies the address rule to redirects
 	failed  error           // why there is no trip
 	ctx     context.Context // ends with the time for all requests
 	old     *policy.Record  // gives the validators; may be nil
@@ -85,7 +85,7 @@ func (s *Settings) Begin(n *egress.Network, robots *url.URL) (*Fetch, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.Timeout)
 	defer cancel()
-	f.trip, f.failed = bounded.Call(ctx, s.Log, func(ctx context.Context) (*egress.Trip, error) { return n.Trip(ctx, robots) }, nil)
+	f.trip, f.failed = bounded.Call(ctx, s.Log, func(ctx context.Context) (egress.Trip, error) { return n.Trip(ctx, robots) }, nil)
 	var refused *egress.RefusedError
 	if errors.As(f.failed, &refused) {
 		return nil, refused

@@ -261,27 +261,23 @@ var errRefusing error = &policy.Failure{Class: policy.Protocol, Err: fmt.Errorf(
 // request on them. Another base may have retries of its own. A kept connection that turns
 // out to be closed does not count: net/http tries the next one.
 func (t *tries) trace(ctx context.Context, x *exchange, cancel context.CancelCauseFunc) *httptrace.ClientTrace {
-	trace := t.fetch.trip.Trace(ctx, t.request.URL, cancel)
-	getConn, gotConn := trace.GetConn, trace.GotConn
-	trace.GetConn = func(to string) {
-		if x.conns.Add(1) > maxConns && t.fetch.network.IsTransport() {
-			cancel(errRefusing)
-		}
-		if getConn != nil {
-			getConn(to)
-		}
+	w := t.fetch.trip.Watch(ctx, t.request.URL, cancel)
+	return &httptrace.ClientTrace{
+		GetConn: func(to string) {
+			if x.conns.Add(1) > maxConns && t.fetch.network.IsTransport() {
+				cancel(errRefusing)
+			}
+			w.GetConn(to)
+		},
+		GotConn: func(info httptrace.GotConnInfo) {
+			if info.Reused {
+				x.conns.Add(-1)
+			}
+			w.GotConn(info)
+		},
+		WroteRequest:         func(httptrace.WroteRequestInfo) { x.turn.Sent() },
+		GotFirstResponseByte: func() { x.heard.Store(true) },
 	}
-	trace.GotConn = func(info httptrace.GotConnInfo) {
-		if info.Reused {
-			x.conns.Add(-1)
-		}
-		if gotConn != nil {
-			gotConn(info)
-		}
-	}
-	trace.WroteRequest = func(httptrace.WroteRequestInfo) { x.turn.Sent() }
-	trace.GotFirstResponseByte = func() { x.heard.Store(true) }
-	return trace
 }
 
 // headerSize is about the number of bytes a header took on the wire.
