@@ -63,12 +63,33 @@ func (t *Transport) joinFlight(ctx context.Context, v *visit, force bool) error 
 	}
 }
 
+// flightOf returns the flight of an authority that has not ended, nil if there is none.
+func (e *engine) flightOf(key string) *flight {
+	e.flightsMu.Lock()
+	defer e.flightsMu.Unlock()
+	return e.inFlight[key]
+}
+
+// enter makes f the flight of its authority.
+func (e *engine) enter(f *flight) {
+	e.flightsMu.Lock()
+	defer e.flightsMu.Unlock()
+	e.inFlight[f.key] = f
+}
+
+// leave ends f.
+func (e *engine) leave(f *flight) {
+	e.flightsMu.Lock()
+	defer e.flightsMu.Unlock()
+	delete(e.inFlight, f.key)
+}
+
 // runFlight runs one flight. If the authority is invalidated meanwhile, its file is fetched
 // again as if nothing was known. After two restarts the last result is returned even if it was
 // invalidated again.
 func (e *engine) runFlight(f *flight) (err error) {
-	e.inFlight.Store(f.key, f)
-	defer e.inFlight.Delete(f.key)
+	e.enter(f)
+	defer e.leave(f)
 	f.rec, err = e.findOrFetch(f)
 	for range 2 {
 		if err != nil || !f.entry.Restart() {
@@ -117,9 +138,11 @@ func (e *engine) fetchFile(f *flight, rec *policy.Record) (*policy.Record, error
 			break
 		}
 		a, target := fetch.Get(rec, turn)
-		var refused *egress.RefusedError
-		if e.opts.PageEgress && len(a.Hops) == 0 && errors.As(a.Err, &refused) {
-			return nil, refused
+		if e.opts.PageEgress && len(a.Hops) == 0 {
+			var refused *egress.RefusedError
+			if errors.As(a.Err, &refused) {
+				return nil, refused
+			}
 		}
 		rec = e.learn(f, rec, &a)
 		if rec.Due(a.Received) {
@@ -156,14 +179,14 @@ func (e *engine) learn(f *flight, old *policy.Record, a *policy.Attempt) *policy
 // inFlight, and so after the flight of the caller.
 func (e *engine) learnTarget(a policy.Attempt) {
 	key := strings.TrimSuffix(a.Robots, records.RobotsPath)
-	if _, busy := e.inFlight.Load(key); busy {
+	if e.flightOf(key) != nil {
 		return
 	}
 	e.flights.Do(key, func() (any, error) {
 		f := &flight{key: key, entry: e.records.Entry(key)}
 		f.hasTurn.Store(true) // whoever joins it waits for no turn
-		e.inFlight.Store(key, f)
-		defer e.inFlight.Delete(key)
+		e.enter(f)
+		defer e.leave(f)
 		return f, bounded.Do(e.watch.log, func() error { e.keepTarget(f, a); return nil })
 	})
 }

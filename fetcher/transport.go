@@ -88,8 +88,8 @@ func (t *Transport) Invalidate(ctx context.Context, target *url.URL) error {
 		return err
 	}
 	drop := func() {
-		if f, ok := t.engine.inFlight.Load(key); ok {
-			f.(*flight).entry.Invalidate()
+		if f := t.engine.flightOf(key); f != nil {
+			f.entry.Invalidate()
 		}
 		t.engine.records.Evict(key)
 	}
@@ -164,10 +164,11 @@ type engine struct {
 
 	pageTimedOut *waitError // the error of Options.PageTimeout
 
-	waiting  waitingRoom
-	flights  singleflight.Group
-	inFlight sync.Map // of *flight by authority: the flights that have not ended
-	fastPath bool     // nobody sees why RoundTrip allows a request
+	waiting   waitingRoom
+	flights   singleflight.Group
+	flightsMu sync.Mutex
+	inFlight  map[string]*flight // the flights that have not ended, by authority; guarded by flightsMu
+	fastPath  bool               // nobody sees why RoundTrip allows a request
 }
 
 // newEngine returns an engine with the defaults of the options filled in.
@@ -175,6 +176,7 @@ func newEngine(agent string, o Options) (*engine, error) {
 	e := &engine{
 		agent: agent, agentLine: []string{agent}, opts: o,
 		watch:    newObserver(o.Trace, o.Logger),
+		inFlight: map[string]*flight{},
 		fastPath: o.Override == nil && !o.PageEgress && (o.Trace == nil || o.Trace.Decided == nil),
 	}
 	if o.Scopes == nil {

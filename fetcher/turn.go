@@ -53,7 +53,7 @@ func (e *engine) turnInTime(ctx context.Context, key string) error {
 	if !ok {
 		return nil
 	}
-	if f, ok := e.inFlight.Load(key); ok && f.(*flight).hasTurn.Load() {
+	if f := e.flightOf(key); f != nil && f.hasTurn.Load() {
 		return nil
 	}
 	u := robotsURL(key)

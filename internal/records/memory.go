@@ -73,8 +73,8 @@ func (m *memory) remember(rec *policy.Record) *policy.Record {
 	key := authorityOf(rec) // a part of the record's own URL, which takes no further memory
 	var part *lru.Part[*policy.Text]
 	if text := rec.Text(); text != nil {
-		part = m.records.Share(text.Digest(), text, func(kept *policy.Text) bool { return rec.Share(kept).Text() == kept }, m.size)
-		rec = rec.Share(part.Value())
+		own := rec
+		part = m.records.Share(text.Digest(), text, func(kept *policy.Text) bool { rec = own.Share(kept); return rec.Text() == kept }, m.size)
 	}
 	if old := m.records.Put(key, rec, int64(rec.Size()), part); old != nil && old.Text() != rec.Text() {
 		m.changes.Put(key, time.Now(), int64(len(key)), nil)

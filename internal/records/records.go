@@ -13,7 +13,6 @@ package records
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"log/slog"
 	"net/url"
@@ -179,8 +178,8 @@ func (e *Entry) LearntSince(began time.Time, old *policy.Record) *policy.Record 
 func (e *Entry) Learn(rec *policy.Record, a *policy.Attempt) *policy.Record {
 	answered := a.Status != 0 || len(a.Hops) > 0
 	e.answered = e.answered || answered
-	var failure *policy.Failure
-	e.unsigned = errors.As(a.Err, &failure) && failure.Class == policy.Sign
+	failure, failed := a.Err.(*policy.Failure)
+	e.unsigned = failed && failure.Class == policy.Sign
 	e.cache.answers.note(e.authority, answered, a.Received)
 	return e.remember(rec)
 }
