@@ -5,11 +5,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/rfc9309/polite/cmd/polite/internal/manual"
 )
 
-// This file has the commands that packages of the program use: help, completion and man.
+// This file has the commands that packages of the program use: help and completion.
 
 // shells are the arguments of polite completion.
 var shells = []string{"bash", "zsh", "fish", "powershell"}
@@ -41,17 +39,6 @@ the package bash-completion.`,
 			}
 			return usageErrorf("no shell %q; want one of %s", args[0], strings.Join(shells, ", "))
 		},
-	}
-}
-
-func (c *cli) manCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "man",
-		Short:   "Print the manual page",
-		Long:    `Man prints the manual page of this program, in the language of man.`,
-		Example: "  polite man | man -l -\n  polite man > /usr/local/share/man/man1/polite.1",
-		Args:    between(0, 0, "no arguments"),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return manual.Write(c.out, cmd.Root()) },
 	}
 }
 

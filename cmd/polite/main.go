@@ -7,11 +7,11 @@
 //	polite lint https://example.com       list every line of a robots.txt that has no effect, and why
 //	polite test robots.txt expected       check that a robots.txt does what its owner expects
 //	polite diff old.txt new.txt           show which rules and decisions differ between two files
+//	polite robots https://example.com     print a robots.txt, and say which group is obeyed
 //	polite sitemaps https://example.com   list the sitemaps that robots.txt names
 //	polite replay log.jsonl               derive logged decisions again, without any network
 //
 //	polite completion bash                print the completion script of a shell
-//	polite man                            print the manual page
 //
 // A URL begins with http://, https:// or ftp://. Without a scheme https is assumed, or
 // http for a host of this machine. POLITE_AGENT is the default of --agent.
@@ -171,9 +171,9 @@ is no decision, for instance because what was typed is no URL.
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	// The help texts and the lists of flags are 80 columns wide.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", ".FlagUsagesWrapped 80 "))
-	addGroup(root, "For crawlers:", c.checkCommand(), c.getCommand(), c.matchCommand(), c.sitemapsCommand(), c.replayCommand())
+	addGroup(root, "For crawlers:", c.checkCommand(), c.getCommand(), c.matchCommand(), c.robotsCommand(), c.sitemapsCommand(), c.replayCommand())
 	addGroup(root, "For owners of sites:", c.lintCommand(), c.testCommand(), c.diffCommand())
-	root.AddCommand(c.demoCommand(), c.completionCommand(), c.manCommand())
+	root.AddCommand(c.demoCommand(), c.completionCommand())
 	return root
 }
 

@@ -39,7 +39,7 @@ func TestUsage(t *testing.T) {
 		"get --token OtherBot http://127.0.0.1/", "check --store ftp://127.0.0.1/ http://127.0.0.1/",
 		"match", "match file", "match --profile x file /", "match --jsonl file", "match --token 9.9 file /", "match --token a, file /", "get", "get --gap -1s http://127.0.0.1/",
 		"lint", "lint a b", "lint --profile x -", "sitemaps", "demo now",
-		"match --cases file", "match --from - -", "completion", "completion nope", "man now",
+		"match --cases file", "match --from - -", "completion", "completion nope",
 	} {
 		t.Run(args, func(t *testing.T) {
 			code, out, errs := polite(t, "", strings.Fields(args)...)

@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 
 	"github.com/spf13/cobra"
 
-	"github.com/rfc9309/polite/cmd/polite/internal/display"
 	"github.com/rfc9309/polite/internal/clean"
 )
 
@@ -58,30 +56,11 @@ func newSitemap(written, robots string) sitemap {
 }
 
 func (c *cli) sitemaps(ctx context.Context, o *siteFlags, what string) error {
-	target, err := parseURL(c.assume(what))
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	crawler, stop, err := o.transport(c, nil, nil)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	rec, err := crawler.Record(ctx, target)
-	if err != nil {
+	rec, _, err := c.fetchRecord(ctx, o, what)
+	if err != nil || rec.File() == nil {
 		return err
 	}
 	f := rec.File()
-	if f == nil {
-		top := *target
-		top.Path, top.RawPath, top.RawQuery = "/", "", ""
-		d := rec.Decide("", &top, c.now())
-		c.warn("no sitemaps: %s", display.Reason(d, c.now()))
-		var t tally
-		t.add(d.Verdict, nil)
-		c.code = t.code()
-		return nil
-	}
 	p := c.output()
 	for _, written := range f.Sitemaps() {
 		if written == "" {

@@ -100,6 +100,7 @@ func newWeb(t *testing.T) *httptest.Web {
 	robots("https://inside.example", httptest.Text(simpleRobots)).At("10.0.0.7")
 	robots("https://relative.example", httptest.Text("Sitemap: /map.xml\nSitemap: relative.example/news map.xml\nSitemap:\nSitemap: \x1b[2J.xml\n"))
 	robots("https://foreign.example", httptest.Text("User-agent: *\nDisallow: /x\nSitemap: https://other.example/map.xml\n"))
+	robots("https://www.foreign.example", httptest.Redirect(301, "https://foreign.example/robots.txt"))
 	robots("https://large.example", httptest.Text("User-agent: *\n"+strings.Repeat("# "+strings.Repeat("x", 1000)+"\n", 600)+"Disallow: /\n"))
 	robots("http://localhost:8080", httptest.Text("User-agent: *\nDisallow: /x\n"))
 	for _, name := range []string{"dead", "tired"} {
