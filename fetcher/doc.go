@@ -49,7 +49,8 @@
 // Decision.DownSince says since when a site is down: its robots.txt, or its pages. Give the site
 // up, with all its URLs, after 15 minutes: Polite has fetched its robots.txt five or six times by
 // then. Otherwise a program that ends when its queue is empty ends when the last dead site has come
-// back.
+// back. A site that answers its pages with 429 or 503 pauses and is not down: your program gets
+// these answers, and may count them.
 //
 // A program that has no place for deferred URLs can set Options.Patience to a few minutes:
 // while robots.txt is unreachable, each request then waits for it in place of a Defer, and all

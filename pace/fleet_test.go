@@ -523,7 +523,8 @@ func TestFleetPauseAfterTheStoreDied(t *testing.T) {
 	})
 }
 
-// A fleet sends a dead host as few requests as one process does: twelve in the first hour.
+// A fleet sends a dead host as few requests as one process does: twelve in the first hour. Each
+// process remembers since when it has known of the failures.
 func TestFleetOfADeadHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
@@ -531,7 +532,8 @@ func TestFleetOfADeadHost(t *testing.T) {
 		var mu sync.Mutex
 		requests, who := 0, map[int]bool{}
 		var wg sync.WaitGroup
-		for i, p := range fleet(t, 4, *pace.Default(), pace.Options{}) {
+		all := fleet(t, 4, *pace.Default(), pace.Options{})
+		for i, p := range all {
 			wg.Go(func() {
 				for {
 					turn, err := p.Wait(ctx, host, 0)
@@ -551,6 +553,11 @@ func TestFleetOfADeadHost(t *testing.T) {
 		wg.Wait()
 		if requests > 12 || len(who) < 4 {
 			t.Errorf("6.1/dead_host: %d requests of %d processes, want at most 12, of 4", requests, len(who))
+		}
+		for i, p := range all {
+			if o, _ := p.Obstacle(host, 0); o.Reason == pace.ReasonBreaker && time.Since(o.Since) < 45*time.Minute {
+				t.Errorf("6.1/dead_host: process %d knows of failures for %v, want 45m or more", i, time.Since(o.Since))
+			}
 		}
 	})
 }
