@@ -3,7 +3,6 @@ package fetcher
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -47,14 +46,6 @@ func (t *Transport) Over(base http.RoundTripper) *Transport {
 		r = t.engine.newRoute(base, false, false)
 	}
 	return &Transport{engine: t.engine, route: r, token: t.token}
-}
-
-// visit is engine.visit for a request that may be sent through the base.
-func (t *Transport) visit(target *url.URL, now time.Time) (visit, error) {
-	if t.route.err != nil {
-		return visit{}, t.route.err
-	}
-	return t.engine.visit(target, now)
 }
 
 // returnTime bounds how long CloseIdleConnections waits for the store of a fleet.

@@ -24,13 +24,17 @@ type visit struct {
 	redirected   bool           // a redirect led to target
 	brief        bool           // nobody sees why target is allowed
 	from         string         // the authority that redirected to target, "" if unknown
+	scopes       scopes         // of target
 }
 
 // visit begins a visit of a URL: it fills in the authority, and the record in memory unless that
-// is due.
-func (e *engine) visit(target *url.URL, now time.Time) (v visit, err error) {
+// is due. An error is the error of the base, or that of authority.
+func (t *Transport) visit(target *url.URL, now time.Time) (v visit, err error) {
+	if t.route.err != nil {
+		return v, t.route.err
+	}
 	v.target = target
-	if v.rec, v.key, err = e.cached(target); v.rec.Due(now) {
+	if v.rec, v.key, err = t.engine.cached(target); v.rec.Due(now) {
 		v.rec = nil
 	}
 	return v, err
@@ -211,14 +215,15 @@ func obstacleInWords(e *pace.RefusedError) string {
 // Peek decides on a URL from memory alone, without any I/O. It reports false if
 // the memory has no record of the authority, or one that is due.
 func (t *Transport) Peek(target *url.URL) (policy.Decision, bool) {
-	v, err := t.engine.visit(target, time.Now())
-	if err != nil {
+	v := visit{target: target}
+	var err error
+	if v.rec, v.key, err = t.engine.cached(target); err != nil {
 		return policy.Decision{}, false
 	}
 	if d, ok := t.withoutRecord(&v); ok {
 		return d, true
 	}
-	if v.rec == nil {
+	if v.rec.Due(time.Now()) {
 		return policy.Decision{}, false
 	}
 	return t.decideBy(&v), true

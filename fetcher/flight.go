@@ -27,6 +27,7 @@ type flight struct {
 	force   bool           // a record from memory or from the store is not enough
 	entry   *records.Entry // the record of the authority
 	hasTurn atomic.Bool    // the host's turn for the first request of the present fetch has come
+	scopes  scopes         // of url
 
 	rec     *policy.Record // for the callers, when the flight has ended
 	fetched bool           // the file was fetched during the flight, by this process or another of the fleet
@@ -39,10 +40,10 @@ type flight struct {
 func (t *Transport) joinFlight(ctx context.Context, v *visit, force bool) error {
 	e, key := t.engine, v.key
 	for {
-		if err := e.turnInTime(ctx, key); err != nil {
+		mine := &flight{key: key, route: t.route, url: robotsURL(key), force: force, entry: e.records.Entry(key)}
+		if err := e.turnInTime(ctx, mine); err != nil {
 			return err
 		}
-		mine := &flight{key: key, route: t.route, url: robotsURL(key), force: force, entry: e.records.Entry(key)}
 		// DoChan crashes the program if its function panics, and never delivers
 		// if it ends by Goexit: bounded.Call turns both into an error.
 		done := e.flights.DoChan(key, func() (any, error) {

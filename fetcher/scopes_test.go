@@ -3,6 +3,7 @@ package fetcher_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -165,4 +166,33 @@ func TestScopesWithoutAMeaning(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Options.Scopes is called once for each URL of a call, whatever the call waits for.
+func TestScopesAreFoundOnce(t *testing.T) {
+	var asked []string
+	o := fetcher.Options{Scopes: func(u *url.URL) []pace.Scope {
+		asked = append(asked, u.Path)
+		return byDomain(u)
+	}}
+	inPace(t, pace.Limits{Gap: time.Second}, o, func(p *paced) {
+		p.web.Site(site).Robots(text).Path("/*", page)
+		ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)
+		defer cancel()
+		for _, call := range []struct {
+			name string
+			do   func()
+			want string
+		}{
+			{"cold_request", func() { p.get(ctx, public) }, "[/robots.txt /public]"},
+			{"warm_request", func() { p.get(ctx, public) }, "[/public]"},
+			{"check", func() { p.tr.Check(ctx, must(public)) }, "[/public]"},
+			{"admit", func() { p.admit(ctx, public) }, "[/public]"},
+		} {
+			asked = nil
+			if call.do(); fmt.Sprint(asked) != call.want {
+				t.Errorf("6/scopes/%s: got %v, want %s", call.name, asked, call.want)
+			}
+		}
+	})
 }

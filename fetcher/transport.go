@@ -179,9 +179,6 @@ func newEngine(agent string, o Options) (*engine, error) {
 		inFlight: map[string]*flight{},
 		fastPath: o.Override == nil && !o.PageEgress && (o.Trace == nil || o.Trace.Decided == nil),
 	}
-	if o.Scopes == nil {
-		e.opts.Scopes = func(*url.URL) []pace.Scope { return nil }
-	}
 	e.opts.MaxBytes = cmp.Or(o.MaxBytes, 64<<20)
 	e.opts.Attempts = cmp.Or(o.Attempts, 2)
 	e.opts.Schemes = slices.Clone(o.Schemes)

@@ -16,6 +16,21 @@ import (
 
 // This file takes turns from package pace, for RoundTrip and for callers that make their own requests.
 
+// scopes are the scopes of one URL, which one call of Options.Scopes finds.
+type scopes struct {
+	found bool
+	list  []pace.Scope
+}
+
+// of returns the scopes of u. find is Options.Scopes, which may be nil.
+func (s *scopes) of(u *url.URL, find func(*url.URL) []pace.Scope) []pace.Scope {
+	if !s.found && find != nil {
+		s.list = find(u)
+	}
+	s.found = true
+	return s.list
+}
+
 // newPacer returns the pacer of this process. It shares the hosts with the fleet if the store
 // has a method that returns the pace.Store for that.
 func (e *engine) newPacer() (*pace.Pacer, error) {
@@ -31,7 +46,7 @@ func (e *engine) newPacer() (*pace.Pacer, error) {
 // requests is not down. A caller may give up earlier; see turnInTime.
 func (e *engine) firstTurn(f *flight) (turn pace.Turn, err error) {
 	f.hasTurn.Store(false)
-	turn, err = e.pacer.Wait(context.Background(), f.key, 0, e.opts.Scopes(&f.url)...)
+	turn, err = e.pacer.Wait(context.Background(), f.key, 0, f.scopes.of(&f.url, e.opts.Scopes)...)
 	f.hasTurn.Store(err == nil)
 	return turn, err
 }
@@ -39,13 +54,15 @@ func (e *engine) firstTurn(f *flight) (turn pace.Turn, err error) {
 // redirectTurn waits for the turn of a redirect of robots.txt, or of a further try, as long as
 // ctx permits. The host of u is in canonical form.
 func (e *engine) redirectTurn(ctx context.Context, u *url.URL) (pace.Turn, error) {
-	return e.pacer.Follow(ctx, u.Scheme+"://"+u.Host, 0, e.opts.Scopes(u)...)
+	return e.pacer.Follow(ctx, u.Scheme+"://"+u.Host, 0, new(scopes).of(u, e.opts.Scopes)...)
 }
 
-// turnInTime checks that waiting for a flight makes sense. It returns a *waitError if ctx has
-// ended, and a *pace.RefusedError if the flight cannot have its turn before ctx ends. A flight
-// that has its turn already can be joined in any case.
-func (e *engine) turnInTime(ctx context.Context, key string) error {
+// turnInTime checks that waiting for the flight of an authority makes sense, which is mine unless
+// there is one. It returns a *waitError if ctx has ended, and a *pace.RefusedError if the flight
+// cannot have its turn before ctx ends. A flight that has its turn already can be joined in any
+// case.
+func (e *engine) turnInTime(ctx context.Context, mine *flight) error {
+	key := mine.key
 	if ctx.Err() != nil {
 		return &waitError{"robots.txt of " + key, contextError(ctx)}
 	}
@@ -56,8 +73,7 @@ func (e *engine) turnInTime(ctx context.Context, key string) error {
 	if f := e.flightOf(key); f != nil && f.hasTurn.Load() {
 		return nil
 	}
-	u := robotsURL(key)
-	late, waits := e.pacer.Obstacle(key, 0, e.opts.Scopes(&u)...)
+	late, waits := e.pacer.Obstacle(key, 0, mine.scopes.of(&mine.url, e.opts.Scopes)...)
 	if !waits || late.RetryAt.Before(deadline) {
 		return nil
 	}
@@ -74,11 +90,10 @@ const returnDelay = time.Minute
 //
 // The package comment says when Limits.MaxWait does not apply, and why.
 func (t *Transport) takeTurn(ctx context.Context, v *visit, d *policy.Decision) (turn pace.Turn, err error) {
-	scopes := t.engine.opts.Scopes(v.target)
-	if t.engine.isFree(scopes) {
+	if !t.engine.needsTurn(v) {
 		return turn, nil
 	}
-	delay := t.crawlDelay(v)
+	delay, scopes := t.crawlDelay(v), v.scopes.of(v.target, t.engine.opts.Scopes)
 	for follow := v.redirected; ; follow = true {
 		if follow {
 			turn, err = t.engine.pacer.Follow(ctx, v.key, delay, scopes...)
@@ -96,9 +111,9 @@ func (t *Transport) takeTurn(ctx context.Context, v *visit, d *policy.Decision) 
 	late, err := t.decisionFor(ctx, v.target, fmt.Errorf("fetcher: %w", err))
 	left := err != nil && ctx.Err() != nil
 	if left {
-		late, err = t.leave(ctx, v, delay, scopes)
+		late, err = t.leave(ctx, v, delay)
 	} else if err == nil {
-		err = t.chainTooLong(ctx, v, scopes, &late)
+		err = t.chainTooLong(ctx, v, delay, &late)
 	}
 	if d.Allowed() {
 		*d = late
@@ -112,22 +127,23 @@ func (t *Transport) takeTurn(ctx context.Context, v *visit, d *policy.Decision) 
 // chainTooLong returns an error if a redirect within an authority was deferred by late because the
 // time from one request to the next there is longer than the caller's deadline. The caller
 // would begin again with the request that was redirected, and would never get further.
-func (t *Transport) chainTooLong(ctx context.Context, v *visit, scopes []pace.Scope, late *policy.Decision) error {
+func (t *Transport) chainTooLong(ctx context.Context, v *visit, delay time.Duration, late *policy.Decision) error {
 	deadline, ok := ctx.Deadline()
 	if !ok || v.from != v.key || t.engine.opts.Audit || late.RetryAt.Before(deadline) {
 		return nil
 	}
-	limits := t.engine.limitsOf(v.key, scopes)
-	if max(limits.Gap, limits.Obeyed(t.crawlDelay(v))) < time.Until(deadline) {
+	limits := t.engine.limitsOf(v)
+	if max(limits.Gap, limits.Obeyed(delay)) < time.Until(deadline) {
 		return nil
 	}
 	return &waitError{"the turn of a redirect at " + v.key, fmt.Errorf("%s: %w", late.Pacing, context.DeadlineExceeded)}
 }
 
-// limitsOf returns the limits of an authority: a scope may replace them.
-func (e *engine) limitsOf(authority string, scopes []pace.Scope) *pace.Limits {
+// limitsOf returns the limits of the authority of v: a scope may replace them.
+func (e *engine) limitsOf(v *visit) *pace.Limits {
+	scopes := v.scopes.of(v.target, e.opts.Scopes)
 	for i := range scopes {
-		if scopes[i].Key == authority {
+		if scopes[i].Key == v.key {
 			return &scopes[i].Limits
 		}
 	}
@@ -136,19 +152,21 @@ func (e *engine) limitsOf(authority string, scopes []pace.Scope) *pace.Limits {
 
 // leave returns the decision and the error for a caller whose context has ended in its wait for a
 // turn. They name what a request would still wait for, if anything.
-func (t *Transport) leave(ctx context.Context, v *visit, delay time.Duration, scopes []pace.Scope) (policy.Decision, error) {
+func (t *Transport) leave(ctx context.Context, v *visit, delay time.Duration) (policy.Decision, error) {
 	d := t.houseDecision(policy.Defer, v.target)
 	d.RetryAt, d.Pacing = time.Now().Round(0), "no turn in time"
 	left := &waitError{"a turn at " + v.key, contextError(ctx)}
-	if o, waits := t.engine.pacer.Obstacle(v.key, delay, scopes...); waits {
+	if o, waits := t.engine.pacer.Obstacle(v.key, delay, v.scopes.of(v.target, t.engine.opts.Scopes)...); waits {
 		d.RetryAt, d.DownSince, d.Pacing = o.RetryAt, o.Since, "no turn in time because of "+obstacleInWords(&o)
 		left.thing += " (because of " + obstacleInWords(&o) + ")"
 	}
 	return d, left
 }
 
-// isFree reports whether a request with these scopes needs no turn.
-func (e *engine) isFree(scopes []pace.Scope) bool { return e.opts.Pace.Off && len(scopes) == 0 }
+// needsTurn reports whether the request of a visit waits for a turn.
+func (e *engine) needsTurn(v *visit) bool {
+	return !e.opts.Pace.Off || e.opts.Scopes != nil && len(v.scopes.of(v.target, e.opts.Scopes)) > 0
+}
 
 // crawlDelay returns the Crawl-delay of the group that the crawler obeys, 0 if there is none. A
 // request for robots.txt itself has none, whoever makes it.
@@ -166,15 +184,14 @@ func (t *Transport) withTurn(d policy.Decision, v *visit) policy.Decision {
 	if d.Verdict != policy.Allow {
 		return d
 	}
-	scopes := t.engine.opts.Scopes(v.target)
-	if t.engine.isFree(scopes) {
+	if !t.engine.needsTurn(v) {
 		return d
 	}
 	delay := d.CrawlDelay
-	if o, waits := t.engine.pacer.Obstacle(v.key, delay, scopes...); waits {
+	if o, waits := t.engine.pacer.Obstacle(v.key, delay, v.scopes.of(v.target, t.engine.opts.Scopes)...); waits {
 		d.Turn, d.Pacing = o.RetryAt, "waits for "+obstacleInWords(&o)
 	}
-	limits := t.engine.limitsOf(v.key, scopes)
+	limits := t.engine.limitsOf(v)
 	if obeyed := limits.Obeyed(delay); obeyed < delay && !limits.Off {
 		if d.Pacing != "" {
 			d.Pacing += ", "
