@@ -237,7 +237,7 @@ func TestStoreReturnsTooMuch(t *testing.T) {
 	const flights, size = 16, 20 << 20
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
-		store := &hoard{Memory: cache.NewMemory(1 << 20), size: size}
+		store := &longValues{Memory: cache.NewMemory(1 << 20), size: size}
 		for i := range flights {
 			web.Site(fmt.Sprintf("http://s%d.test", i)).Robots(text.After(10 * time.Second))
 		}
@@ -262,21 +262,21 @@ func TestStoreReturnsTooMuch(t *testing.T) {
 	})
 }
 
-// A hoard is a store that has a long value under every key until that is deleted.
-type hoard struct {
+// longValues is a store that has a long value under every key until that is deleted.
+type longValues struct {
 	*cache.Memory
 	size    int
 	deleted sync.Map
 }
 
-func (h *hoard) Get(ctx context.Context, key string) ([]byte, error) {
+func (h *longValues) Get(ctx context.Context, key string) ([]byte, error) {
 	if _, gone := h.deleted.Load(key); !gone {
 		return make([]byte, h.size), nil
 	}
 	return h.Memory.Get(ctx, key)
 }
 
-func (h *hoard) Delete(ctx context.Context, key string) error {
+func (h *longValues) Delete(ctx context.Context, key string) error {
 	h.deleted.Store(key, true)
 	return h.Memory.Delete(ctx, key)
 }

@@ -20,14 +20,14 @@ import (
 	"github.com/rfc9309/polite/policy"
 )
 
-// A tardy base answers with an error at once, and reads and closes the body of the request
+// A lateReader is a base that answers with an error at once, and reads and closes the body of the request
 // later: http.RoundTripper permits that.
-type tardy struct {
+type lateReader struct {
 	http.RoundTripper
 	read chan string // what it has read
 }
 
-func (b tardy) RoundTrip(req *http.Request) (*http.Response, error) {
+func (b lateReader) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body == nil {
 		return b.RoundTripper.RoundTrip(req)
 	}
@@ -46,7 +46,7 @@ func TestBodyOfAnEarlierTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := httptest.New(t)
 		web.Site(site).Robots(text)
-		base := tardy{web.Transport(), make(chan string, 1)}
+		base := lateReader{web.Transport(), make(chan string, 1)}
 		tr := newTransport(t, &fetcher.Options{Base: base, Pace: &pace.Limits{Gap: time.Second}})
 		first, second := &closing{Reader: strings.NewReader("first")}, &closing{Reader: strings.NewReader("second")}
 		req, err := http.NewRequest(http.MethodPost, public, first)

@@ -184,14 +184,14 @@ func attempt(t testing.TB, s string, now time.Time) policy.Attempt {
 			}
 			i += 2
 		default:
-			word(t, &a, w)
+			addWord(t, &a, w)
 		}
 	}
 	return a
 }
 
-// word parses one word of an ANSWER: a status, a body or a failure.
-func word(t testing.TB, a *policy.Attempt, w string) {
+// addWord parses one word of an ANSWER: a status, a body or a failure.
+func addWord(t testing.TB, a *policy.Attempt, w string) {
 	t.Helper()
 	if body, ok := bodies[w]; ok {
 		a.Body = []byte(body)

@@ -11,8 +11,8 @@ const aDay = 24 * time.Hour
 // house returns the cases that no text describes.
 func house() []section {
 	return []section{{"", "", []requirement{
-		says("", "", "202 with rules is a file", accepts202WithRules, "policy/house/202_with_rules_is_a_file", "fetcher/2.3.1.1/202_with_rules_is_a_file"),
-		says("", "", "202 without rules", decision(202), "policy/house/202_without_rules_is_no_answer", "fetcher/2.3.1.4/202_without_rules_is_not"),
+		says("", "", "202 with rules is a file", accepts202WithRules, "policy/house/202_with_rules_is_a_file"),
+		says("", "", "202 without rules", decision(202), "policy/house/202_without_rules_is_no_answer"),
 		says("", "", "204", decision(204), "policy/house/204_is_an_empty_file"),
 		says("", "", "206", decision(206), "policy/2.3.1.4/206_is_a_broken_body"),
 		says("", "", "304 to a request that was not conditional", decision(304), "policy/house/304_unasked_is_no_answer", "policy/house/304_from_another_place_confirms_nothing"),

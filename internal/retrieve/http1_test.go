@@ -44,6 +44,7 @@ func TestWire(t *testing.T) {
 		raw("2.3.1.4/a_head_without_end", ok+"\r\nContent-Type: text/plain\r\n", down, 2),
 		raw("2.3.1.4/a_head_alone", ok+"\r\nContent-Length: 50\r\n\r\n", down, 2),
 		raw("2.3.1.4/70_KiB_in_one_field", whole(ok, "X-Long: "+strings.Repeat("x", 70<<10)), down, 1),
+		raw("2.3.1.4/70_KiB_in_many", whole(ok, strings.Repeat("A: b\r\n", 12_000)+"A: c"), down, 1),
 		raw("2.3.1.4/a_line_without_a_colon", whole(ok, "rubbish"), down, 1),
 		{name: "2.3.1.4/a_head_that_drips_for_ever", answer: drip, want: down, requests: 1},
 		{name: "2.3.1.4/100_without_end", answer: text.Early(100, -1), want: down, requests: 1},
