@@ -151,8 +151,8 @@
 // of the authority that it leads to.
 //
 // Colly sends its own User-Agent unless colly.UserAgent is the agent. Its timeout of 10 seconds
-// counts the wait for a turn: call SetRequestTimeout with more than Limits.DelayCap. A proxy belongs
-// into Options.Base, as &http.Transport{Proxy: ...}. SetProxy and SetProxyFunc after WithTransport
+// counts the wait for a turn: call SetRequestTimeout with more than Limits.DelayCap and
+// Options.Patience together. A proxy belongs into Options.Base, as &http.Transport{Proxy: ...}. SetProxy and SetProxyFunc after WithTransport
 // replace Polite without a word, so that a forbidden page is fetched. Before it, WithTransport
 // drops the proxy.
 //
