@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -38,13 +39,13 @@ var (
 	spacings = []time.Duration{0, planned, 13 * time.Hour, 31 * days, -29 * time.Second, -2 * time.Hour}
 )
 
-// TestEveryHistory plays every history of up to three events under every profile:
-// 1,490,000 records. After each event it compares the decisions now, about the time of
+// TestEveryHistory plays every history of two events, and with POLITE_NIGHTLY of three, under
+// every profile: 1,490,000 records. After each event it compares the decisions now, about the time of
 // the next fetch and a month later with the reference, and checks all invariants.
 func TestEveryHistory(t *testing.T) {
-	depth := 3
-	if testing.Short() || raceDetector { // there is one goroutine, so that a race cannot be
-		depth = 2
+	depth := 2
+	if os.Getenv("POLITE_NIGHTLY") != "" {
+		depth = 3
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {

@@ -25,8 +25,8 @@ var netHTTPReasons = map[string]string{
 // version in use, over a Transport that lets every request through. A test that needs
 // what only net/http itself can import is left out.
 func TestNetHTTP(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds and runs the tests of net/http")
+	if os.Getenv("POLITE_NIGHTLY") == "" {
+		t.Skip("builds and runs the tests of net/http: POLITE_NIGHTLY is not set")
 	}
 	binary := buildNetHTTP(t)
 	plain, over := runTests(t, binary, ".", "POLITE_OFF=1"), runTests(t, binary, ".")

@@ -30,7 +30,15 @@ func readRan(output io.Reader, module string) (ran, error) {
 			}
 		} else if m := packageLine.FindStringSubmatch(lines.Text()); m != nil {
 			folder := strings.TrimPrefix(strings.TrimPrefix(m[1], module), "/")
-			all[folder], results = results, map[string]string{}
+			if all[folder] == nil {
+				all[folder] = map[string]string{}
+			}
+			for name, result := range results { // of a second run, too
+				if old := all[folder][name]; old == "" || old == "SKIP" || result == "FAIL" {
+					all[folder][name] = result
+				}
+			}
+			results = map[string]string{}
 		}
 	}
 	return all, lines.Err()
