@@ -224,7 +224,7 @@ func (p *page) Close() error {
 	return p.body.Close()
 }
 
-// fail reports to the turn that the request failed. It counts for the host whatever the error of
+// fail reports to the turn that the request failed, which ends it. It counts for the host whatever the error of
 // the base is, unless the caller is the reason: it left, the body of the request could not be
 // read, or nobody could send the request. If the deadline of the caller or Options.PageTimeout has
 // passed, the host has timed out, however little time the wait for the turn had left.
@@ -234,7 +234,7 @@ func (p *page) fail(err error) {
 	switch {
 	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded), p.unreadable.Load(), p.unsendable():
 	case hasDeadline && !time.Now().Before(deadline): // http.Client may close Request.Cancel before the context ends
-		p.turn.Fail(policy.Timeout.String())
+		p.turn.Fail(errors.New(policy.Timeout.String()))
 	case !canceled(p.caller):
 		retrieve.FailTurn(p.turn, err)
 	}

@@ -149,6 +149,11 @@ func (t *Transport) Stats() Stats {
 // [pace.Pacer.Hosts].
 func (t *Transport) Hosts() iter.Seq[pace.HostStatus] { return t.engine.pacer.Hosts() }
 
+// Host returns the status of one authority or scope. It returns false for those that Hosts leaves out.
+func (t *Transport) Host(authority string) (s pace.HostStatus, listed bool) {
+	return t.engine.pacer.Host(authority)
+}
+
 // engine is what the Transports of one New share, whatever their token. It owns the records,
 // the pacer and the flights.
 type engine struct {

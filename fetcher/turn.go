@@ -279,11 +279,10 @@ func (a *Admission) Answer(status int, h http.Header) {
 	}
 }
 
-// Fail reports, as [pace.Turn.Fail] does, that the request got no answer, or no complete one,
-// for a reason that lies with the host or with the way to it, and ends the admission. What
-// kind of error err is does not matter, except for a [policy.Failure] of class Sign, Egress or
-// Other, which is no failure of the host. If the caller itself gave up, it calls Done alone.
-// A nil error is Done.
+// Fail ends the admission and reports, as [pace.Turn.Fail] does, that the request got no answer, or
+// no complete one, for a reason that lies with the host or with the way to it. A
+// [policy.Failure] of class Sign, Egress or Other is no failure of the host. If the caller itself
+// gave up, call Done alone. A nil error is Done.
 func (a *Admission) Fail(err error) {
 	if a != nil && err != nil {
 		retrieve.FailTurn(a.turn, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/rfc9309/polite/fetcher"
 	"github.com/rfc9309/polite/internal/httptest"
 	"github.com/rfc9309/polite/pace"
+	"github.com/rfc9309/polite/pace/pacetest"
 )
 
 // open requests a page and leaves its body open until the test is over.
@@ -149,7 +150,7 @@ func TestUnclosedBodyIsReadLater(t *testing.T) {
 
 // In a fleet the host of a forgotten body goes to the next process, too.
 func TestUnclosedBodiesInAFleet(t *testing.T) {
-	store := &fleetStore{}
+	store := &fleetStore{Memory: &pacetest.Memory{}}
 	limits := pace.Limits{Parallel: 1}
 	inPace(t, limits, fetcher.Options{Store: store, Timeout: 10 * time.Second}, func(p *paced) {
 		store.Store = cache.NewMemory(1 << 20)

@@ -130,12 +130,11 @@ func (v *pacingView) controls() (known bool) {
 	return known
 }
 
-// paceOf returns what requests to an authority wait for, or nil if nothing is known of it.
+// paceOf returns what requests to an authority wait for, or nil if the next may start now and none
+// is in flight.
 func (k *handler) paceOf(authority string) *hostRow {
-	for s := range k.t.Hosts() {
-		if s.Authority == authority {
-			return &hostRow{s}
-		}
+	if s, listed := k.t.Host(authority); listed {
+		return &hostRow{s}
 	}
 	return nil
 }

@@ -545,7 +545,7 @@ func TestFleetOfADeadHost(t *testing.T) {
 					who[i] = true
 					mu.Unlock()
 					time.Sleep(100 * ms)
-					turn.Fail("timeout")
+					turn.Fail(errors.New("timeout"))
 					turn.Done()
 				}
 			})

@@ -164,23 +164,21 @@ func (h *host) trouble(now instant) string {
 // clockTime returns the time of day d from now.
 func clockTime(d time.Duration) string { return time.Now().Add(d).UTC().Format("15:04:05Z") }
 
-// Fail reports that the request got no answer, or no complete one, for a reason that
-// lies with the host or with the way to it: a timeout, a refused connection. cause names
-// the reason, in a word or two. A request that its own caller gave up is no such
-// failure. Fail does not end the turn, and does not wait for Options.Shared. Only the first
-// Fail counts.
-func (t Turn) Fail(cause string) {
+// Fail ends the turn and reports that the request got no answer, or no complete one, for a reason
+// that lies with the host or with the way to it: a timeout, a refused connection. The text of err is
+// part of [RefusedError.Trouble]. If the caller itself gave up, call Done alone. A nil error is Done.
+func (t Turn) Fail(err error) {
 	p, f := t.lockFlight()
 	if f == nil {
 		return
 	}
 	defer p.mu.Unlock()
-	if f.health == Failing || f.host.limits.Off {
-		return
-	}
 	h, before := f.host, f.host.pause.until
-	f.health = Failing
-	h.fail(f, "no complete answer ("+clean.Text(cause, 100)+")", p.now())
+	if err != nil && f.health != Failing && !h.limits.Off {
+		f.health = Failing
+		h.fail(f, "no complete answer ("+clean.Text(err.Error(), 100)+")", p.now())
+	}
+	p.endTurn(f)
 	if h.pause.until > before {
 		p.tellFleet(h)
 	}

@@ -45,7 +45,7 @@ func outcome(turn Turn, status int) {
 	case status > 0:
 		turn.Answer(status, nil)
 	case status < 0:
-		turn.Fail("timeout")
+		turn.Fail(errors.New("timeout"))
 	}
 	turn.Done()
 }
@@ -158,7 +158,7 @@ func TestBreakerRefusal(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		// The probe may end at any time, so this caller waits all of its MaxWait.
 		refused(20*time.Second, "3 failed requests in a row, the last with status 502; one request has been testing the host since 00:00:10Z")
-		probe.Fail("tls")
+		probe.Fail(errors.New("tls"))
 		probe.Done()
 		refused(20*time.Second, "4 failed requests in a row, the last with no complete answer (tls); one request tries again at 00:00:50Z")
 		time.Sleep(20 * time.Second)
@@ -221,8 +221,8 @@ func TestBodiesThatBreakOff(t *testing.T) {
 		for range 3 {
 			turn := take(t, p, host1, 0)
 			turn.Answer(200, nil)
-			turn.Fail("body")
-			turn.Fail("body")
+			turn.Fail(errors.New("body"))
+			turn.Fail(errors.New("body"))
 			turn.Done()
 		}
 		if _, why := peek(p, host1, 0); why != ReasonBreaker {
@@ -298,7 +298,7 @@ func TestProbeWithoutBody(t *testing.T) {
 		for range 3 {
 			turn := take(t, p, host1, 0)
 			turn.Answer(200, nil)
-			turn.Fail("body")
+			turn.Fail(errors.New("body"))
 			turn.Done()
 		}
 		for _, rest := range []time.Duration{10, 20, 40} {
@@ -313,7 +313,7 @@ func TestProbeWithoutBody(t *testing.T) {
 				t.Errorf("6: while the second request has no answer a third waits for %q, want %q", why, ReasonBreaker)
 			}
 			second.Done()
-			probe.Fail("body")
+			probe.Fail(errors.New("body"))
 			probe.Done()
 		}
 	})
@@ -431,7 +431,7 @@ func ExampleTurn_Fail() {
 		panic(err)
 	}
 	turn, _ := p.Wait(context.Background(), "https://example.com", 0)
-	turn.Fail("connect")
+	turn.Fail(errors.New("connect"))
 	turn.Done()
 	_, err = p.Wait(context.Background(), "https://example.com", 0)
 	var refused *RefusedError

@@ -57,6 +57,18 @@ func (p *Pacer) Hosts() iter.Seq[HostStatus] {
 	}
 }
 
+// Host returns the status of one authority or scope. It returns false for those that Hosts leaves
+// out.
+func (p *Pacer) Host(authority string) (s HostStatus, listed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h, now := p.hosts.byName[authority], p.now()
+	if h == nil || !h.listed(now) {
+		return HostStatus{}, false
+	}
+	return h.status(now, time.Now()), true
+}
+
 // allHosts returns a copy of the list of hosts. A host that is forgotten later keeps
 // nobody waiting.
 func (p *Pacer) allHosts() []*host {
@@ -75,12 +87,16 @@ func (p *Pacer) appendStatuses(found []HostStatus, hosts []*host) []HostStatus {
 	defer p.mu.Unlock()
 	now, wall := p.now(), time.Now()
 	for _, h := range hosts {
-		resting := h.breaker != nil && h.breaker.open && !h.lapsed(now)
-		if h.busy() || h.pause.until > now || resting {
+		if h.listed(now) {
 			found = append(found, h.status(now, wall))
 		}
 	}
 	return found
+}
+
+// listed reports whether h has a status to show.
+func (h *host) listed(now instant) bool {
+	return h.busy() || h.pause.until > now || h.breaker != nil && h.breaker.open && !h.lapsed(now)
 }
 
 // status returns the status of h. now and wall are the same moment, by the two clocks.

@@ -74,6 +74,14 @@ func TestHosts(t *testing.T) {
 				var got []string
 				for s := range p.Hosts() {
 					got = append(got, describe(s))
+					if one, listed := p.Host(s.Authority); one != s || !listed {
+						t.Errorf("Host(%q) = %+v, %t; want %+v", s.Authority, one, listed, s)
+					}
+				}
+				for _, left := range []string{idle, "https://unknown.example"} {
+					if s, listed := p.Host(left); listed {
+						t.Errorf("Host(%q) = %+v; want nothing", left, s)
+					}
 				}
 				if got := fmt.Sprint(got); got != test.want {
 					t.Errorf("\ngot  %s\nwant %s", got, test.want)

@@ -4,7 +4,7 @@
 // # Use
 //
 // A [Pacer] hands out turns. Wait for one before each request, report the answer
-// to the request, and end the turn when the body has been read or closed:
+// to the request, and end the turn with Fail or, when the body has been read or closed, with Done:
 //
 //	p, err := pace.New(&pace.Limits{Gap: time.Second, Parallel: 2}, nil)
 //	...
@@ -15,7 +15,7 @@
 //	defer turn.Done()
 //	resp, err := client.Do(req)
 //	if err != nil {
-//		turn.Fail("network error") // unless the program itself gave up
+//		turn.Fail(err) // unless the program itself gave up
 //		return err
 //	}
 //	turn.Answer(resp.StatusCode, resp.Header)
@@ -173,6 +173,16 @@ const (
 	Ignore             // do not obey it
 	Honour             // obey it however long: a day means one request a day
 )
+
+var modeNames = [...]string{"cap", "ignore", "honour"}
+
+// String returns the name of m in lower case.
+func (m Mode) String() string {
+	if int(m) < len(modeNames) {
+		return modeNames[m]
+	}
+	return fmt.Sprintf("mode(%d)", uint8(m))
+}
 
 // Options are the parts of a Pacer that are not plain data. Hooks are called with no
 // lock held, on the goroutine of the caller they concern, and may call the Pacer;

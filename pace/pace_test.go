@@ -20,7 +20,7 @@ func TestNew(t *testing.T) {
 		{"zero", Limits{}, ""},
 		{"greatest", Limits{Gap: math.MaxInt64, Delay: Honour, DelayCap: math.MaxInt64, Parallel: math.MaxInt, Pause: math.MaxInt64, MaxWait: math.MaxInt64}, ""},
 		{"gap", Limits{Gap: -1}, "pace: Limits.Gap is -1ns; want a positive duration, or 0 for none"},
-		{"mode", Limits{Delay: 3}, "pace: Limits.Delay is 3; want Cap, Ignore or Honour"},
+		{"mode", Limits{Delay: 3}, "pace: Limits.Delay is mode(3); want Cap, Ignore or Honour"},
 		{"delay_cap", Limits{DelayCap: -time.Second}, "pace: Limits.DelayCap is -1s; want a positive duration, or 0 for 60s"},
 		{"parallel", Limits{Parallel: -2}, "pace: Limits.Parallel is -2; want a positive number, or 0 for no bound"},
 		{"pause", Limits{Pause: -1}, "pace: Limits.Pause is -1ns; want a positive duration, or 0 for 15m"},
@@ -47,6 +47,22 @@ func TestNew(t *testing.T) {
 				t.Errorf("New(%+v) = %v, %q; want error %q", test.limits, p, got, test.want)
 			}
 		})
+	}
+}
+
+// Nil limits are Default, and each Pacer has a copy.
+func TestNewOfNil(t *testing.T) {
+	p, err := New(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := Default().filled(); !p.limits.equal(&want) {
+		t.Errorf("house/nil: limits %+v, want %+v", p.limits, want)
+	}
+	for m, want := range map[Mode]string{Cap: "cap", Ignore: "ignore", Honour: "honour"} {
+		if got := m.String(); got != want {
+			t.Errorf("house/mode: Mode %d is %q, want %q", m, got, want)
+		}
 	}
 }
 

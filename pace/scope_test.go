@@ -217,7 +217,7 @@ func TestScopesArePausedByNoHost(t *testing.T) {
 			if authority == "a" {
 				turn.Answer(429, http.Header{"Retry-After": {"600"}})
 			} else {
-				turn.Fail("test")
+				turn.Fail(errors.New("test"))
 			}
 			turn.Done()
 		}
@@ -232,7 +232,7 @@ func TestScopesArePausedByNoHost(t *testing.T) {
 			t.Fatal(err)
 		}
 		turn.Answer(429, http.Header{"Retry-After": {"600"}})
-		turn.Fail("test")
+		turn.Fail(errors.New("test"))
 		turn.Done()
 		if _, why := peek(p, "d", 0, off); why != ReasonNone {
 			t.Errorf("peek of a host without pacing = %q after a 429, want %q", why, ReasonNone)

@@ -93,8 +93,8 @@ func (t Turn) Sent() {
 
 // Answer reports the head of the answer as soon as it has arrived: a status that shows
 // overload, an error with a Retry-After, or a quota with nothing left pauses the authority from
-// this moment on. Only the first Answer counts. A request without an answer has none: report why
-// with Fail, or end it with Done alone, which neither sets nor lifts anything.
+// this moment on. Only the first Answer counts. A request without an answer has none: end its turn
+// with Fail, or with Done, which neither sets nor lifts anything.
 func (t Turn) Answer(status int, header http.Header) {
 	if t.flight == nil {
 		return
@@ -135,13 +135,16 @@ func (t Turn) Answer(status int, header http.Header) {
 }
 
 // Done ends the turn: the request is no longer in flight. Call it when the body
-// has been closed or read to its end, or when the request failed. Further calls do nothing.
+// has been closed or read to its end. Further calls do nothing.
 func (t Turn) Done() {
-	p, f := t.lockFlight()
-	if f == nil {
-		return
+	if p, f := t.lockFlight(); f != nil {
+		p.endTurn(f)
+		p.mu.Unlock()
 	}
-	defer p.mu.Unlock()
+}
+
+// endTurn ends the turn of f. All turns end here.
+func (p *Pacer) endTurn(f *flight) {
 	h, now := f.host, p.now()
 	f.ended = true
 	if f.health == Healthy {

@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -96,11 +95,15 @@ func writeState(s pace.State) string {
 	if s == (pace.State{}) {
 		return ""
 	}
-	open := 0
+	n := [9]time.Duration{s.SinceStart, s.Delay, s.Pause, s.Level, s.Rest, s.Took, s.Keep, time.Duration(s.Failures)}
 	if s.Open {
-		open = 1
+		n[8] = 1
 	}
-	return fmt.Sprintf("%d %d %d %d %d %d %d %d %d\n%s\n%s", s.SinceStart, s.Delay, s.Pause, s.Level, s.Rest, s.Took, s.Keep, s.Failures, open, s.Why, s.Cause)
+	var b []byte
+	for _, d := range n {
+		b = append(strconv.AppendInt(b, int64(d), 10), ' ')
+	}
+	return string(b) + "\n" + string(s.Why) + "\n" + s.Cause
 }
 
 // readState reads what writeState has written. Other text is the zero State.

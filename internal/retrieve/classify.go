@@ -87,12 +87,13 @@ func isTransient(f *policy.Failure) bool {
 	return false
 }
 
-// FailTurn reports to a turn that its request failed, unless the request was not made, or a
+// FailTurn ends a turn and reports that its request failed, unless the request was not made, or a
 // function of the options is the reason.
 func FailTurn(turn pace.Turn, err error) {
 	switch f := classify(context.Background(), err); f.Class {
 	case policy.Sign, policy.Egress, policy.Other:
+		turn.Done()
 	default:
-		turn.Fail(f.Class.String())
+		turn.Fail(errors.New(f.Class.String()))
 	}
 }
