@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 func TestQuick(t *testing.T) {
 	var text strings.Builder
 	s := settings{hosts: 4, rounds: 1, quick: true, only: regexp.MustCompile(""), redis: cmp.Or(os.Getenv("POLITE_REDIS_SERVER"), "redis-server")}
-	results, err := s.run(&text)
+	results, err := s.run(t.Context(), &text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,11 +49,17 @@ func TestQuick(t *testing.T) {
 	}
 }
 
-// TestMissingRedis runs the scenario with the Redis store where there is no Redis server.
+// TestMissingRedis runs the scenario with the Redis store where there is no Redis server. No folder
+// is left behind.
 func TestMissingRedis(t *testing.T) {
+	folder := t.TempDir()
+	t.Setenv("TMPDIR", folder)
 	var text strings.Builder
 	s := settings{hosts: 4, rounds: 1, quick: true, only: regexp.MustCompile("options"), redis: "no-such-server"}
-	if _, err := s.run(&text); err != nil || !strings.Contains(text.String(), "skipped: there is no no-such-server on this machine") {
+	if _, err := s.run(t.Context(), &text); err != nil || !strings.Contains(text.String(), "skipped: there is no no-such-server on this machine") {
 		t.Errorf("run: %v\n%s\nwant a line that says that the store was skipped", err, &text)
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("%v left in the folder for temporary files, %v; want nothing", left, err)
 	}
 }

@@ -18,8 +18,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"regexp"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/rfc9309/polite/bench/internal/child"
@@ -86,7 +88,9 @@ func main() {
 	flag.TextVar(s.only, "only", regexp.MustCompile(""), "run only the scenarios whose name matches the `regexp`")
 	flag.StringVar(&s.redis, "redis-server", cmp.Or(os.Getenv("POLITE_REDIS_SERVER"), "redis-server"), "`program` of the server")
 	flag.Parse()
-	_, err := s.run(os.Stdout)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) // so that the folders are removed
+	defer stop()
+	_, err := s.run(ctx, os.Stdout)
 	exitOn(err)
 }
 
@@ -114,7 +118,7 @@ func exitOn(err error) {
 }
 
 // run measures the scenarios and prints the results.
-func (s settings) run(w io.Writer) (results []result, err error) {
+func (s settings) run(ctx context.Context, w io.Writer) (results []result, err error) {
 	if s.hosts < 1 || s.rounds < 1 {
 		return nil, errors.New("-hosts and -rounds must be positive")
 	}
@@ -122,7 +126,7 @@ func (s settings) run(w io.Writer) (results []result, err error) {
 		if !s.only.MatchString(sc.name) {
 			continue
 		}
-		r, err := s.adapt(sc).measure(s.redis)
+		r, err := s.adapt(sc).measure(ctx, s.redis)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", sc.name, err)
 		}
@@ -172,7 +176,7 @@ type row struct {
 const longest = 5 * time.Minute
 
 // measure starts the server and runs the clients, one after another, several times.
-func (sc scenario) measure(program string) (result, error) {
+func (sc scenario) measure(ctx context.Context, program string) (result, error) {
 	r := result{Scenario: sc.name, Hosts: sc.hosts, Workers: sc.workers, Rounds: sc.rounds, beside: slices.Index(sc.clients, sc.beside), rtt: sc.server.RTT}
 	var redis redisd.Servers
 	if slices.Contains(sc.clients, redisStore) && exists(program) {
@@ -186,7 +190,7 @@ func (sc scenario) measure(program string) (result, error) {
 	j := visitJob{Scheme: sc.scheme, RTT: sc.server.RTT, Redis: redis.URL(), Hosts: sc.hosts, Pages: sc.pages, Workers: sc.workers}
 	if !sc.memory {
 		var err error
-		if web, err = child.Start(context.Background(), job{Server: &sc.server}); err != nil {
+		if web, err = child.Start(ctx, job{Server: &sc.server}); err != nil {
 			return r, err
 		}
 		defer web.Stop()
@@ -204,7 +208,7 @@ func (sc scenario) measure(program string) (result, error) {
 				continue
 			}
 			j.Client = name
-			rep, err := j.run(web)
+			rep, err := j.run(ctx, web)
 			if err != nil {
 				return r, fmt.Errorf("%s: %w", name, err)
 			}
@@ -234,9 +238,13 @@ func exists(program string) bool {
 }
 
 // run runs a client. The server is nil if the base is in memory.
-func (j visitJob) run(web *child.Process) (r report, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), longest)
+func (j visitJob) run(ctx context.Context, web *child.Process) (r report, err error) {
+	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
+	if j.Folder, err = os.MkdirTemp("", "polite-broad"); err != nil {
+		return r, err
+	}
+	defer os.RemoveAll(j.Folder)
 	client, err := child.Start(ctx, job{Visit: &j})
 	if err != nil {
 		return r, err

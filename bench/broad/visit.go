@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -27,6 +26,7 @@ type visitJob struct {
 	Scheme  string        // of the pages
 	Server  addresses     // empty: a base in memory
 	RTT     time.Duration // round trip time
+	Folder  string        // empty; its maker removes it
 	Redis   string        // URL of a Redis server, if there is one
 	Hosts   int           // visited
 	Pages   int           // of each host, fetched one after another
@@ -51,13 +51,9 @@ type report struct {
 // work visits a few hosts, says that it is ready, and then visits the hosts that are
 // measured. So what is set up at the first use is not measured.
 func (j visitJob) work() error {
-	folder, err := os.MkdirTemp("", "polite-broad")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(folder)
 	var dials atomic.Int64
-	e := &env{redis: j.Redis, folder: folder}
+	var err error
+	e := &env{redis: j.Redis, folder: j.Folder}
 	if j.Server.CA == nil {
 		e.base = inMemory{}
 	} else if e.transport, err = j.connect(&dials); err != nil {
