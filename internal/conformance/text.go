@@ -119,3 +119,27 @@ func texts() []text {
 		},
 	}
 }
+
+// Sentence returns the sentence of RFC 9309 that begins with these words in a section, and
+// its level: "MUST", "SHOULD", another key word, or "" for a plain statement. It returns ""
+// if the section has no such sentence. The exam quotes the RFC through it.
+func Sentence(number, beginning string) (level, quote string) {
+	for _, s := range rfc9309() {
+		for _, r := range s.requirements {
+			if s.number == number && r.quote != "" && strings.HasPrefix(r.quote, beginning) {
+				return r.level, r.quote
+			}
+		}
+	}
+	return "", ""
+}
+
+// Title returns the title of a section of RFC 9309.
+func Title(number string) string {
+	for _, s := range rfc9309() {
+		if s.number == number {
+			return s.title
+		}
+	}
+	return ""
+}

@@ -101,6 +101,11 @@ func (w *Web) connect(ctx context.Context, name string, to netip.AddrPort) (*con
 		return nil, ctx.Err()
 	}
 	site, line := w.lineTo(canonicalHost(name), to)
+	return w.connectTo(ctx, site, line, to)
+}
+
+// connectTo connects to a site with this outcome.
+func (w *Web) connectTo(ctx context.Context, site *Site, line Line, to netip.AddrPort) (*conn, error) {
 	switch line {
 	case Refused:
 		return nil, os.NewSyscallError("connect", syscall.ECONNREFUSED)
@@ -145,11 +150,16 @@ func (w *Web) lineTo(name string, to netip.AddrPort) (*Site, Line) {
 	if at == nil {
 		return nil, line
 	}
-	if at.down {
-		return at, Refused
+	return at, at.lineLocked()
+}
+
+// lineLocked returns the outcome of the next attempt to connect.
+func (s *Site) lineLocked() Line {
+	if s.down {
+		return Refused
 	}
-	line, _ = at.lines.next()
-	return at, line
+	line, _ := s.lines.next()
+	return line
 }
 
 // lost waits for an answer that never comes.

@@ -7,15 +7,19 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 )
 
-// The default resolver does not use a name server, so that a name fails at once if it is not in the hosts file. A test
+// In a test the default resolver does not use a name server, so that a name fails at once if it is not in the hosts file. A test
 // that needs a resolver gives [Web.LookupNetIP] to its client.
 //
 // The first lookup of a process makes channels that package net keeps. It is made here, because a channel of one synctest
 // bubble ends the program when the next bubble uses it.
 func init() {
+	if !testing.Testing() {
+		return
+	}
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("httptest: no name server")
 	}}

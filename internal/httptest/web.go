@@ -1,5 +1,6 @@
 // Package httptest is a web in memory, scripted by a test: a real [http.Transport] at one end, a real [http.Server] at the
-// other, and between them connections that live in buffers. Nothing in it touches a socket or a name server.
+// other, and between them connections that live in buffers. Nothing in it touches a name server, and only [Web.Serve] touches
+// a socket.
 //
 // # A site is a script
 //
@@ -30,7 +31,7 @@
 //	})
 //
 // Everything the web holds is closed by t.Cleanup, which runs inside the bubble; so [New] must be called inside it too.
-// The web works outside a bubble as well, where waiting takes real time. The web cannot close a body that the client leaves
+// The web works outside a bubble as well, where waiting takes real time, and [Web.Serve] serves its sites on a real listener. The web cannot close a body that the client leaves
 // open: over HTTP/1.1 a goroutine of net/http stays, and the bubble fails the test.
 //
 // # Sites, names and addresses
@@ -74,13 +75,21 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
-	"testing"
 	"time"
 )
 
+// T is the part of [testing.TB] that a web needs. A program that is no test can give its own.
+type T interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+	Skip(args ...any)
+	Cleanup(func())
+}
+
 // A Web is a set of sites and the network between them and one client.
 type Web struct {
-	t       testing.TB
+	t       T
 	ctx     context.Context // ends with the test
 	accept  chan net.Conn
 	crawler netip.Addr // address of the client
@@ -103,7 +112,7 @@ type Web struct {
 }
 
 // New returns an empty web, which ends with the test.
-func New(t testing.TB) *Web {
+func New(t T) *Web {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &Web{
 		t: t, ctx: ctx, accept: make(chan net.Conn), start: time.Now(),
