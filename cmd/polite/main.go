@@ -10,6 +10,7 @@
 //	polite robots https://example.com     print a robots.txt, and say which group is obeyed
 //	polite sitemaps https://example.com   list the sitemaps that robots.txt names
 //	polite replay log.jsonl               derive logged decisions again, without any network
+//	polite exam -- ./crawler {urls}       test whether a crawler obeys RFC 9309
 //
 //	polite completion bash                print the completion script of a shell
 //
@@ -171,7 +172,7 @@ is no decision, for instance because what was typed is no URL.
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	// The help texts and the lists of flags are 80 columns wide.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", ".FlagUsagesWrapped 80 "))
-	addGroup(root, "For crawlers:", c.checkCommand(), c.getCommand(), c.matchCommand(), c.robotsCommand(), c.sitemapsCommand(), c.replayCommand())
+	addGroup(root, "For crawlers:", c.checkCommand(), c.getCommand(), c.matchCommand(), c.robotsCommand(), c.sitemapsCommand(), c.replayCommand(), c.examCommand())
 	addGroup(root, "For owners of sites:", c.lintCommand(), c.testCommand(), c.diffCommand())
 	root.AddCommand(c.demoCommand(), c.completionCommand())
 	return root

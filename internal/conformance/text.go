@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/rfc9309/polite/policy"
 )
@@ -120,11 +121,22 @@ func texts() []text {
 	}
 }
 
+// sentences returns the sections of RFC 9309 without the probes, which hold long files.
+var sentences = sync.OnceValue(func() []section {
+	all := rfc9309()
+	for _, s := range all {
+		for i := range s.requirements {
+			s.requirements[i].probe = nil
+		}
+	}
+	return all
+})
+
 // Sentence returns the sentence of RFC 9309 that begins with these words in a section, and
 // its level: "MUST", "SHOULD", another key word, or "" for a plain statement. It returns ""
 // if the section has no such sentence. The exam quotes the RFC through it.
 func Sentence(number, beginning string) (level, quote string) {
-	for _, s := range rfc9309() {
+	for _, s := range sentences() {
 		for _, r := range s.requirements {
 			if s.number == number && r.quote != "" && strings.HasPrefix(r.quote, beginning) {
 				return r.level, r.quote
@@ -136,7 +148,7 @@ func Sentence(number, beginning string) (level, quote string) {
 
 // Title returns the title of a section of RFC 9309.
 func Title(number string) string {
-	for _, s := range rfc9309() {
+	for _, s := range sentences() {
 		if s.number == number {
 			return s.title
 		}

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
 	"errors"
 	"math/big"
 	"net"
@@ -159,4 +160,9 @@ func must(err error) {
 	if err != nil {
 		panic(err)
 	}
+}
+
+// Authority returns the certificate of the web's authority in PEM.
+func (w *Web) Authority() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.ca().root.Raw})
 }

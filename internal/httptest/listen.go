@@ -40,7 +40,12 @@ func (w *Web) bridge(outside *net.TCPConn, sites []*Site) {
 	w.mu.Lock()
 	line, to := site.lineLocked(), netip.AddrPortFrom(site.host.home[0], site.port)
 	w.mu.Unlock()
+	dial := Dial{Time: time.Now(), Address: outside.LocalAddr().String(), Remote: to}
 	inside, err := w.connectTo(w.ctx, site, line, to)
+	if dial.Err = err; err == nil {
+		dial.Conn = inside.id
+	}
+	w.record(dial)
 	if err != nil {
 		outside.SetLinger(0)
 		return
