@@ -25,20 +25,22 @@ type Decision struct {
 	At time.Time `json:"at,omitzero"`
 	// Clause is the section of RFC 9309 the decision rests on, or "house" for a
 	// choice of ours where the RFC is silent.
-	Clause    string        `json:"clause"`
-	Access    Access        `json:"access"`              // the result of the last fetch
-	Match     matcher.Match `json:"match"`               // the group and the rule, if rules decided
-	Profile   string        `json:"profile"`             // the name of the profile
-	Robots    string        `json:"robots"`              // the URL of robots.txt at the initial authority
-	Served    string        `json:"served"`              // the URL that answered, after redirects
-	Status    int           `json:"status"`              // the status of the last fetch, 0 without an answer
-	Fetched   time.Time     `json:"fetched,omitzero"`    // when the copy in use was received or last confirmed
-	Expires   time.Time     `json:"expires,omitzero"`    // when the next fetch is due
-	Stale     bool          `json:"stale"`               // an expired copy is in use because the file is unreachable
-	DownSince time.Time     `json:"down_since,omitzero"` // the first failed fetch of the present outage; if Pacing defers because requests fail, the first of those
-	RetryAt   time.Time     `json:"retry_at,omitzero"`   // when to ask again for a URL that is deferred
-	Turn      time.Time     `json:"turn,omitzero"`       // when a paced request would have its turn, as foreseen before it waits; set by package fetcher
-	Cause     string        `json:"cause,omitempty"`     // why the last fetch failed, in words safe for a log
+	Clause  string        `json:"clause"`
+	Access  Access        `json:"access"`           // the result of the last fetch
+	Match   matcher.Match `json:"match"`            // the group and the rule, if rules decided
+	Profile string        `json:"profile"`          // the name of the profile
+	Robots  string        `json:"robots"`           // the URL of robots.txt at the initial authority
+	Served  string        `json:"served"`           // the URL that answered, after redirects
+	Status  int           `json:"status"`           // the status of the last fetch, 0 without an answer
+	Fetched time.Time     `json:"fetched,omitzero"` // when the copy in use was received or last confirmed
+	Expires time.Time     `json:"expires,omitzero"` // when the next fetch is due
+	Stale   bool          `json:"stale"`            // an expired copy is in use because the file is unreachable
+	// DownSince is the first failed fetch of the present outage. If Pacing defers because requests
+	// for pages fail, it is the first of their failures.
+	DownSince time.Time `json:"down_since,omitzero"`
+	RetryAt   time.Time `json:"retry_at,omitzero"` // when to ask again for a URL that is deferred
+	Turn      time.Time `json:"turn,omitzero"`     // when a paced request would have its turn, as foreseen before it waits; set by package fetcher
+	Cause     string    `json:"cause,omitempty"`   // why the last fetch failed, in words safe for a log
 	// Pacing is set by package fetcher. If the verdict is Defer it says why an
 	// allowed URL gets no turn in time. Otherwise it says what Turn waits for, and
 	// how far a Crawl-delay is obeyed.
