@@ -63,7 +63,7 @@ func (t *Transport) Check(ctx context.Context, target *url.URL) (d policy.Decisi
 		d, err = t.decide(ctx, &v)
 	}
 	if err == nil {
-		t.engine.watch.decided(ctx, &d)
+		t.engine.watch.decided(ctx, &d, nil)
 	}
 	return d, err
 }
@@ -146,9 +146,8 @@ func (t *Transport) houseDecision(v policy.Verdict, target *url.URL) policy.Deci
 	return policy.Decision{Verdict: v, URL: target.Redacted(), Clause: "house", Profile: t.engine.opts.Profile.Name}
 }
 
-// decisionFor returns the decision that an error stands for: a turn comes too late, or
-// Options.PageEgress refuses an address. Any other error is returned. If ctx has ended, its
-// cause is the error, even if that says that another URL has no turn in time.
+// decisionFor turns a refusal into a Decision: the turn comes too late, or Options.PageEgress
+// refuses the address. Any other error is returned. If ctx has ended, its cause is returned instead.
 func (t *Transport) decisionFor(ctx context.Context, target *url.URL, err error) (d policy.Decision, other error) {
 	var late *pace.RefusedError
 	var forbidden *egress.RefusedError

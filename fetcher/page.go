@@ -28,7 +28,7 @@ import (
 func (t *Transport) sendPage(req *http.Request, v *visit, turn pace.Turn, d *policy.Decision) (*http.Response, error) {
 	ctx := req.Context()
 	if !t.engine.opts.PageEgress {
-		t.decidedOr(ctx, d, func() { turn.Done(); closeBody(req) })
+		t.engine.watch.decided(ctx, d, func() { turn.Done(); closeBody(req) })
 		return t.sendInTurn(req, v, turn)
 	}
 	resp, err := t.sendInTurn(req, v, turn)
@@ -37,20 +37,8 @@ func (t *Transport) sendPage(req *http.Request, v *visit, turn pace.Turn, d *pol
 			return t.refuse(req, refused)
 		}
 	}
-	t.decidedOr(ctx, d, func() { closeAnswer(resp) })
+	t.engine.watch.decided(ctx, d, func() { closeAnswer(resp) })
 	return resp, err
-}
-
-// decidedOr reports a decision. It calls cleanUp if the hook Decided ends the goroutine.
-func (t *Transport) decidedOr(ctx context.Context, d *policy.Decision, cleanUp func()) {
-	returned := false
-	defer func() {
-		if !returned {
-			cleanUp()
-		}
-	}()
-	t.engine.watch.decided(ctx, d)
-	returned = true
 }
 
 // sendInTurn is send with a turn, which is zero if requests are not paced. The turn ends with

@@ -51,8 +51,13 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if v.redirected = req.Response != nil; v.redirected && req.Response.Request != nil {
 		v.from, _ = t.engine.authority(targetOf(req.Response.Request))
 	}
-	ctx, stop := waitContext(req)
-	defer stop()
+	ctx := req.Context()
+	//lint:ignore SA1019 net/http honours it as well
+	if gaveUp := req.Cancel; gaveUp != nil {
+		var stop context.CancelCauseFunc
+		ctx, stop = waitContext(ctx, gaveUp)
+		defer stop(nil)
+	}
 	v.brief = t.engine.fastPath
 	var turn pace.Turn
 	var d policy.Decision
@@ -99,23 +104,18 @@ func targetOf(req *http.Request) *url.URL {
 // errCancel is why a wait ended when Request.Cancel was closed.
 var errCancel = fmt.Errorf("%w: Request.Cancel is closed", context.Canceled)
 
-// waitContext returns the context of a request while it waits. It also ends when the
-// deprecated Request.Cancel is closed.
-func waitContext(req *http.Request) (_ context.Context, stop func()) {
-	//lint:ignore SA1019 net/http honours it as well
-	gaveUp := req.Cancel
-	if gaveUp == nil {
-		return req.Context(), func() {}
-	}
-	ctx, cancel := context.WithCancelCause(req.Context())
+// waitContext returns a context that also ends when gaveUp is closed, the deprecated
+// Request.Cancel, until stop is called.
+func waitContext(ctx context.Context, gaveUp <-chan struct{}) (_ context.Context, stop context.CancelCauseFunc) {
+	ctx, stop = context.WithCancelCause(ctx)
 	go func() { // ends with the wait, by stop
 		select {
 		case <-gaveUp:
-			cancel(errCancel)
+			stop(errCancel)
 		case <-ctx.Done():
 		}
 	}()
-	return ctx, func() { cancel(nil) }
+	return ctx, stop
 }
 
 // contextError returns why ctx ended: its cause, wrapped together with ctx.Err() if that is
@@ -159,10 +159,12 @@ func (t *Transport) send(req, sent *http.Request, key string) (*http.Response, e
 	} else if len(agent) > 0 && agent[0] != e.agent {
 		t.checkAgent(agent[0])
 	}
-	sent, err := e.signed(sent)
-	if err != nil {
-		closeBody(req)
-		return nil, err
+	if e.opts.Sign != nil {
+		var err error
+		if sent, err = e.signed(sent); err != nil {
+			closeBody(req)
+			return nil, err
+		}
 	}
 	resp, err := t.route.network.Page(sent)
 	switch {
@@ -180,13 +182,9 @@ func (t *Transport) send(req, sent *http.Request, key string) (*http.Response, e
 	return resp, nil
 }
 
-// signed returns a copy of a request with the header that Options.Sign has given it, or the
-// request itself if Options.Sign is nil. It waits no longer than the context of the
-// request. The error is a *policy.Failure.
+// signed returns a copy of a request with the header that Options.Sign has given it. It waits no
+// longer than the context of the request. The error is a *policy.Failure.
 func (e *engine) signed(req *http.Request) (*http.Request, error) {
-	if e.opts.Sign == nil {
-		return req, nil
-	}
 	toSign := req.Clone(req.Context())
 	toSign.Body, toSign.GetBody = nil, nil // if Sign read the body, the server would not get it
 	err := callBounded(req.Context(), e.watch.log, func() error { return e.opts.Sign(toSign) })
@@ -296,7 +294,7 @@ const verdictHeader = "Polite-Verdict"
 // refuse reports the decision on a request that does not go out, and answers it: with a
 // *DeniedError, or with AsResponse a response with the Decision.
 func (t *Transport) refuse(req *http.Request, d policy.Decision) (*http.Response, error) {
-	t.engine.watch.decided(req.Context(), &d)
+	t.engine.watch.decided(req.Context(), &d, nil)
 	if !t.engine.opts.AsResponse {
 		return nil, &DeniedError{Decision: d}
 	}

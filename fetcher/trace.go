@@ -127,9 +127,9 @@ func (o *observer) runHook(hook string, f func()) {
 	}
 }
 
-// decided counts a decision, and calls the hook on the goroutine of the caller, which the hook
-// may end. A panic is caught.
-func (o *observer) decided(ctx context.Context, d *policy.Decision) {
+// decided counts a decision, and calls the hook on the goroutine of the caller. A panic is caught.
+// If the hook ends the goroutine, decided calls cleanUp, which may be nil.
+func (o *observer) decided(ctx context.Context, d *policy.Decision, cleanUp func()) {
 	switch d.Verdict {
 	case policy.Allow:
 		o.counts.allowed.Add(1)
@@ -141,12 +141,16 @@ func (o *observer) decided(ctx context.Context, d *policy.Decision) {
 	if o.trace.Decided == nil {
 		return
 	}
+	returned := false
 	defer func() {
 		if x := recover(); x != nil {
 			o.log.Warn("a hook did not return", "hook", "Decided", "error", clean.Text(fmt.Sprint(x), maxLog))
+		} else if !returned && cleanUp != nil {
+			cleanUp()
 		}
 	}()
 	o.trace.Decided(ctx, *d)
+	returned = true
 }
 
 func (o *observer) agent(sent, token string) {

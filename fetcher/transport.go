@@ -207,7 +207,10 @@ func newEngine(agent string, o Options) (*engine, error) {
 	e.retrieve = &retrieve.Settings{
 		Profile: e.opts.Profile, Timeout: e.opts.Timeout, Attempts: e.opts.Attempts, PageEgress: o.PageEgress,
 		Header: http.Header{"User-Agent": {agent}, "Accept": {"text/plain,*/*;q=0.5"}, "Accept-Encoding": {"gzip"}},
-		Turn:   e.redirectTurn, Redirect: o.Redirect, Sign: e.signed, Tried: e.watch.try, Log: e.watch.log,
+		Turn:   e.redirectTurn, Redirect: o.Redirect, Tried: e.watch.try, Log: e.watch.log,
+	}
+	if o.Sign != nil {
+		e.retrieve.Sign = e.signed
 	}
 	e.route = e.newRoute(e.opts.Base, o.Base == nil, owned)
 	var err error

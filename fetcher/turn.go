@@ -119,7 +119,7 @@ func (t *Transport) takeTurn(ctx context.Context, v *visit, d *policy.Decision) 
 		*d = late
 	}
 	if left || late.Verdict == policy.Defer && err != nil { // nobody else reports the decision of a call that returns an error
-		t.engine.watch.decided(ctx, d)
+		t.engine.watch.decided(ctx, d, nil)
 	}
 	return turn, err
 }
@@ -245,7 +245,7 @@ func (t *Transport) admission(ctx context.Context, v *visit) (*Admission, policy
 	if t.mayGoOut(d.Verdict) {
 		a = &Admission{transport: t, authority: v.key, turn: turn, timeout: time.AfterFunc(t.engine.opts.Timeout, turn.Done)}
 	}
-	t.engine.watch.decided(ctx, &d)
+	t.engine.watch.decided(ctx, &d, nil)
 	turn.Sent() // nobody else can say when
 	return a, d, nil
 }

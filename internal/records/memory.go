@@ -3,6 +3,7 @@ package records
 import (
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -53,18 +54,25 @@ func (m *memory) size(text *policy.Text) int64 {
 	return int64(text.Size(tokens...))
 }
 
+// authorityOf returns the authority of a record.
+func authorityOf(rec *policy.Record) string { return strings.TrimSuffix(rec.Robots(), RobotsPath) }
+
 // usualAuthority is longer than nearly every authority, in bytes.
 const usualAuthority = 128
 
-// find returns the record of a URL whose authority is written in canonical form, as nearly all
-// are: an authority in memory is its own canonical form. Otherwise it returns nil.
-func (m *memory) find(target *url.URL) *policy.Record {
+// Find returns the record in memory that governs a URL, and its authority, if the URL writes the
+// authority in canonical form, as nearly all do: an authority in memory is its own canonical form.
+// Otherwise, and if there is no such record, it returns nil.
+func (c *Cache) Find(target *url.URL) (authority string, rec *policy.Record) {
 	if target == nil || target.Opaque != "" {
-		return nil
+		return "", nil
 	}
 	var buf [usualAuthority]byte
-	rec, _ := m.records.GetBytes(append(append(append(buf[:0], target.Scheme...), "://"...), target.Host...))
-	return rec
+	rec, ok := c.memory.records.GetBytes(append(append(append(buf[:0], target.Scheme...), "://"...), target.Host...))
+	if ok {
+		authority = authorityOf(rec)
+	}
+	return authority, rec
 }
 
 // remember keeps the record and returns it. If another authority has the same text,

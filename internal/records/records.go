@@ -15,8 +15,6 @@ import (
 	"context"
 	"iter"
 	"log/slog"
-	"net/url"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -64,19 +62,6 @@ func New(s Settings) *Cache {
 
 // RobotsPath follows the authority in the URL of its robots.txt.
 const RobotsPath = "/robots.txt"
-
-// authorityOf returns the authority of a record.
-func authorityOf(rec *policy.Record) string { return strings.TrimSuffix(rec.Robots(), RobotsPath) }
-
-// Find returns the record in memory that governs a URL, and its authority, if the URL writes that
-// in canonical form, as nearly all do: then no canonical form is made. Otherwise, and if there is
-// no such record, it returns nil.
-func (c *Cache) Find(target *url.URL) (authority string, rec *policy.Record) {
-	if rec = c.memory.find(target); rec != nil {
-		authority = authorityOf(rec)
-	}
-	return authority, rec
-}
 
 // Get returns the record of an authority in memory, nil if there is none.
 func (c *Cache) Get(authority string) *policy.Record {
