@@ -38,7 +38,7 @@ func TestUsage(t *testing.T) {
 		"check --timeout 0s http://127.0.0.1/", "check --parallel 0 http://127.0.0.1/", "check --token 9.9 http://127.0.0.1/",
 		"get --token OtherBot http://127.0.0.1/", "check --store ftp://127.0.0.1/ http://127.0.0.1/",
 		"match", "match file", "match --profile x file /", "match --jsonl file", "match --token 9.9 file /", "match --token a, file /", "get", "get --gap -1s http://127.0.0.1/",
-		"lint", "lint a b", "lint --profile x -", "sitemaps", "demo now",
+		"lint", "lint a b", "lint --profile x -", "sitemaps", "robots", "demo now",
 		"match --cases file", "match --from - -", "completion", "completion nope", "exam", "exam --format x --list", "exam --limit 0s --list", "exam --only nope --list",
 	} {
 		t.Run(args, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestUsage(t *testing.T) {
 
 // TestHelpWidth checks that the help of every command fits 80 columns.
 func TestHelpWidth(t *testing.T) {
-	for _, command := range []string{"", "check", "match", "get", "lint", "sitemaps", "test", "diff", "agent", "replay", "exam", "demo", "completion", "man", "help"} {
+	for _, command := range []string{"", "check", "match", "get", "lint", "sitemaps", "test", "diff", "replay", "robots", "exam", "demo", "completion", "help"} {
 		_, out, _ := polite(t, "", append(strings.Fields(command), "--help")...)
 		for line := range strings.Lines(out) {
 			if len(line) > 81 {

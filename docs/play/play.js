@@ -22,15 +22,45 @@ function tryOut() {
   })));
   if (r.error) return say(r.error);
   at("rows").replaceChildren(...r.rows.map(row));
-  at("remarks").replaceChildren(...r.remarks.map(m => {
-    const item = element("li");
-    item.append(lineButton(m.line), " " + m.text);
-    return item;
-  }));
-  at("remarked").hidden = r.remarks.length === 0;
+  clearTimeout(later);
+  later = setTimeout(remark, 200);
   const count = {allow: 0, disallow: 0, defer: 0};
   for (const x of r.rows) if (x.verdict) count[x.verdict]++;
   say(`${count.allow} allowed, ${count.disallow} disallowed, ${count.defer} deferred`);
+}
+
+let later; // the timer of remark
+
+// remark shows what polite lint says about the file, and puts the fields into the link. It runs
+// when the visitor stops typing.
+function remark() {
+  const found = at("answer").value === "file" ? JSON.parse(politeLint(at("robots").value, at("profile").value)) : [];
+  at("remarks").replaceChildren(...(found.error ? [] : found).map(m => {
+    const item = element("li");
+    item.append(lineButton(m.line), " ", element("b", m.level, m.level), ": " + m.remark);
+    return item;
+  }));
+  at("remarked").hidden = at("remarks").children.length === 0;
+  link("try", fields);
+}
+
+// fields are the fields of the first page. They are in its link, up to maxLink characters.
+const fields = ["robots", "answer", "profile", "tokens", "urls"];
+const maxLink = 8000;
+
+// link puts the text of fields into the fragment of the URL.
+function link(page, ids) {
+  if (location.hash.slice(1).split("?")[0] !== page && !(page === "try" && location.hash === "")) return;
+  const text = new URLSearchParams(ids.map(id => [id, at(id).value])).toString();
+  history.replaceState(null, "", "#" + page + (text.length > maxLink ? "" : "?" + text));
+}
+
+// fill writes the fields from the fragment of the URL.
+function fill() {
+  const text = location.hash.split("?")[1];
+  for (const [id, value] of new URLSearchParams(text || "")) {
+    if (fields.includes(id) || id === "decision") at(id).value = value;
+  }
 }
 
 function row(x) {
@@ -61,6 +91,7 @@ function lineButton(n) {
 
 function explain() {
   const written = at("decision").value;
+  link("why", written ? ["decision"] : []);
   at("explained").hidden = true;
   if (written.trim() === "") return say("");
   const r = JSON.parse(politeExplain(written, blocked));
@@ -98,8 +129,9 @@ function inline(into, text) {
 
 // turn shows the page that the fragment of the URL names.
 function turn() {
-  const why = location.hash === "#why";
+  const why = location.hash.split("?")[0] === "#why";
   if (location.hash === "#main") return;
+  fill();
   at("page-try").hidden = why;
   at("page-why").hidden = !why;
   for (const a of document.querySelectorAll("nav a")) {

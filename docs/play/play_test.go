@@ -1,11 +1,8 @@
-//go:build !js
-
 package main
 
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -23,7 +20,7 @@ func openPlay(t *testing.T) (*browsertest.Browser, string) {
 	if err := build(dir); err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
+	server := httptest.NewServer(handler(dir))
 	t.Cleanup(server.Close)
 	b.SetWindow(1280, 900, "light")
 	b.Visit(server.URL + "/")
@@ -59,9 +56,11 @@ func TestBrowserPlay(t *testing.T) {
 	if got, want := b.Text(`document.getElementById("state").innerText`), "1 allowed, 1 disallowed, 0 deferred"; got != want {
 		t.Errorf("summary: got %q, want %q", got, want)
 	}
-	if got := b.Text(`document.getElementById("remarks").innerText`); !strings.Contains(got, "line 4") {
-		t.Errorf("lines without effect: got %q, want line 4 in it", got)
+	b.Wait(`document.getElementById("remarks").innerText.includes("line 3")`)
+	if got, want := b.Text(`document.getElementById("remarks").innerText`), "line 3 warning: misspelled: some crawlers ignore it; did you mean Disallow?"; !strings.Contains(got, want) {
+		t.Errorf("remarks: got %q, want %q in it", got, want)
 	}
+	fragment := b.Text(`location.hash`)
 	b.Eval(`document.querySelector("#rows button").click()`, nil)
 	if got := b.Text(`(e => e.value.slice(e.selectionStart, e.selectionEnd))(document.activeElement)`); got != "Disallow: /*.pdf$" {
 		t.Errorf("line button: got the selection %q", got)
@@ -72,6 +71,12 @@ func TestBrowserPlay(t *testing.T) {
 	}
 	look(t, b, "try")
 
+	b.Visit(at + "/?linked" + fragment)
+	b.Wait(`document.getElementById("rows").children.length > 0`)
+	if got := b.Text(table); got != typed {
+		t.Errorf("the link %s: got\n%s\nwant\n%s", fragment, got, typed)
+	}
+
 	b.Eval(`location.hash = "#why"`, nil)
 	b.Wait(`document.querySelector("nav a[aria-current]")?.hash === "#why"`)
 	line := `DEFER https://example.com/: https://example.com/robots.txt is unreachable (status 429 Too Many Requests) [house rule; profile rfc9309]; unreachable since 2026-05-01T00:00:00Z; not before 2026-05-01T00:01:00Z`
@@ -79,6 +84,7 @@ func TestBrowserPlay(t *testing.T) {
 		"robots": "https://example.com/robots.txt", "match": map[string]any{"agent": "*", "rule": map[string]any{"line": 3, "pattern": "/x"}}})
 	for _, paste := range []struct{ text, title, anchor, also string }{
 		{line, "The server says that you are too fast", "the-server-says-that-you-are-too-fast", "Not before"},
+		{"DEFER     https://example.com/  robots.txt is unreachable: connect: dial tcp 203.0.113.7:443: connect: connection refused; next fetch in 1 min", "Nobody listens", "nobody-listens", "nothing listens at this port"},
 		{string(asJSON), "A rule for all crawlers", "a-rule-for-all-crawlers", `line 3 "Disallow: /x" in group "*"`},
 		{strings.Replace(line, "https://example.com/robots.txt is unreachable (status 429 Too Many Requests)", "no turn within MaxWait: the next one is in 1m0s, because of the gap between requests", 1), "It is not your turn", "it-is-not-your-turn", "your own Limits.Gap"},
 	} {
@@ -106,6 +112,17 @@ func TestBrowserPlay(t *testing.T) {
 			if got := b.Axe(); got != "" {
 				t.Errorf("%s, %s: got violations, want none:\n%s", page, scheme, got)
 			}
+		}
+	}
+}
+
+// TestLoopback checks which addresses the page may be served at.
+func TestLoopback(t *testing.T) {
+	for address, want := range map[string]bool{
+		"localhost:8080": true, "127.0.0.1:0": true, "[::1]:80": true, "0.0.0.0:8080": false, ":8080": false, "example.com:80": false, "8080": false,
+	} {
+		if got := loopback(address); got != want {
+			t.Errorf("%s: got %v, want %v", address, got, want)
 		}
 	}
 }

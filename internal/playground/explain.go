@@ -28,9 +28,9 @@ type Part struct {
 }
 
 // ErrNoDecision is the error of a text without a decision.
-var ErrNoDecision = errors.New("this is no decision: paste the line that begins with ALLOW, DISALLOW or DEFER, or the JSON of a decision")
+var ErrNoDecision = errors.New("this is no decision: paste the line that begins with ALLOW, DISALLOW or DEFER, what polite check prints, or the JSON of a decision")
 
-// Explain reads a decision, as a line or as JSON, and finds its section in the text of
+// Explain reads a decision, as a line, as JSON or as polite check prints it, and finds its section in the text of
 // docs/blocked.md. A line may have other words before it, as in a log.
 func Explain(written, blocked string) (Page, error) {
 	f, err := read(written)
@@ -70,12 +70,52 @@ func read(written string) (facts, error) {
 	}
 	m := whole.FindStringSubmatch(strings.ReplaceAll(written, "\n", " "))
 	if m == nil {
-		return facts{}, ErrNoDecision
+		return readPrinted(strings.Join(strings.Fields(written), " "))
 	}
 	f := facts{line: m[0], verdict: m[1], url: m[2], reason: m[3], clause: m[4], profile: m[5], tail: map[string]string{}}
 	for _, t := range tails.FindAllStringSubmatch(m[6], -1) {
 		f.tail[t[1]] = t[2]
 	}
+	return f, nil
+}
+
+// What polite check prints has other words, and gives times from now.
+var (
+	explained = regexp.MustCompile(`(ALLOW|DISALLOW|DEFER) ([a-z]+://\S+) why (.*?) (RFC 9309, section [0-9.]+|house rule)(?:; profile (\S+))?`)
+	printed   = regexp.MustCompile(`(ALLOW|DISALLOW|DEFER) ([a-z]+://\S+?):? ((?:line|no|robots\.txt|there|by|must) .*)`)
+	state     = regexp.MustCompile(`^robots\.txt (is \w+|counts as missing): (.*)$`)
+	inGroup   = regexp.MustCompile(` in group "?(.*?)"?$`)
+)
+
+// readPrinted reads what polite check and get print, with single spaces.
+func readPrinted(written string) (facts, error) {
+	f := facts{tail: map[string]string{}}
+	rest := ""
+	if m := explained.FindStringSubmatch(written); m != nil {
+		f.line, f.verdict, f.url, f.reason, f.clause, f.profile = m[0], m[1], m[2], m[3], m[4], m[5]
+	} else if m := printed.FindStringSubmatch(written); m != nil {
+		f.line, f.verdict, f.url = m[0], m[1], m[2]
+		f.reason, rest, _ = strings.Cut(m[3], "; ")
+	} else {
+		return facts{}, ErrNoDecision
+	}
+	file := "robots.txt"
+	for _, part := range strings.FieldsFunc(rest, func(r rune) bool { return r == ';' || r == ',' }) {
+		part = strings.TrimSpace(part)
+		for _, name := range []string{"fetched", "next fetch", "served by"} {
+			if text, ok := strings.CutPrefix(part, name+" "); ok {
+				f.tail[name] = text
+			}
+		}
+		if part == "expired" {
+			file = "an expired cached copy of " + file
+		}
+	}
+	if by := f.tail["served by"]; by != "" {
+		file += " (served by " + by + ")"
+	}
+	f.reason = state.ReplaceAllString(f.reason, "robots.txt $1 ($2)")
+	f.reason = inGroup.ReplaceAllString(f.reason, ` in group "$1" of `+file)
 	return f, nil
 }
 
@@ -110,7 +150,10 @@ func (f facts) parts() []Part {
 		"DISALLOW": "the site says no: drop the URL",
 		"DEFER":    "not now: keep the URL until the time after “not before”",
 	}
-	parts := []Part{{f.verdict, meaning[f.verdict]}, {"URL", f.url}, {"Reason", f.reason}, {"Rests on", f.clause}}
+	parts := []Part{{f.verdict, meaning[f.verdict]}, {"URL", f.url}, {"Reason", f.reason}}
+	if f.clause != "" {
+		parts = append(parts, Part{"Rests on", f.clause})
+	}
 	if f.profile != "" {
 		parts = append(parts, Part{"Profile", f.profile})
 	}

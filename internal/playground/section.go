@@ -53,12 +53,21 @@ var rules = []rule{
 	{"ALLOW", re(`^robots.txt itself`), "", "robotstxt-itself", nil},
 	{"ALLOW", re(`^no rule of group`), "", "the-rule-does-not-match", nil},
 	{"ALLOW", re(`^line \d+ `), "", "a-longer-rule-allows-it", nil},
-	{"ALLOW", re(`^no group applies`), "", "a-page-in-place-of-a-file", func(f facts) bool { d := f.between("fetched", "next fetch"); return 0 < d && d <= time.Hour }},
+	{"ALLOW", re(`^no group applies`), "", "a-page-in-place-of-a-file", facts.soon},
 	{"ALLOW", re(`^no group applies`), "", "the-file-is-for-other-crawlers", nil},
 	{"ALLOW", re(` counts as missing \((redirects|more than \d+ redirects)`), "", "redirects-without-end", nil},
 	{"ALLOW", re(`^there is no robots.txt| counts as missing `), "", "there-is-no-file", nil},
 	{"ALLOW", re(` is unreachable \(status`), "", "down-for-30-days-and-answering", nil},
 	{"", re(``), "", "why-was-i-not-blocked", nil},
+}
+
+var shortTime = re(`^(now|in \d+ (min|s)( \d+ s)?)$`)
+
+// soon reports whether the next fetch is due within an hour of the last one.
+func (f facts) soon() bool {
+	d := f.between("fetched", "next fetch")
+	next := f.tail["next fetch"] // of a decision as printed, it is a time from now
+	return 0 < d && d <= time.Hour || next == "in 1 h" || shortTime.MatchString(next)
 }
 
 // section returns the anchor of the section.

@@ -25,9 +25,8 @@ type Question struct {
 
 // A Result has the decisions on each URL for each token.
 type Result struct {
-	Rows    []Row     `json:"rows"`
-	Remarks []Remark  `json:"remarks"` // the lines of robots.txt that have no effect
-	At      time.Time `json:"at"`
+	Rows []Row     `json:"rows"`
+	At   time.Time `json:"at"`
 }
 
 // A Row is one decision.
@@ -40,17 +39,10 @@ type Row struct {
 	Why     string `json:"why"`     // the reason, or what is wrong with the URL
 }
 
-// A Remark says why a line has no effect.
-type Remark struct {
-	Line int    `json:"line"`
-	Text string `json:"text"`
-}
-
 // Bounds on a Question, so that a page that is updated with each key stays quick.
 const (
-	maxTokens  = 10
-	maxURLs    = 100
-	maxRemarks = 100
+	maxTokens = 10
+	maxURLs   = 100
 )
 
 // answers are what a site may answer, by name.
@@ -76,7 +68,7 @@ func Try(q Question, now time.Time) (Result, error) {
 	}
 	a.Body, a.Sent, a.Received = []byte(q.Robots), now, now
 	a.Cut = len(a.Body) > p.Limit
-	res := Result{Rows: []Row{}, Remarks: []Remark{}, At: now}
+	res := Result{Rows: []Row{}, At: now}
 	for _, written := range firstOf(q.URLs, maxURLs) {
 		target, err := parseURL(written)
 		if err != nil {
@@ -86,15 +78,6 @@ func Try(q Question, now time.Time) (Result, error) {
 		rec := p.Learn(nil, attemptAt(p, a, target))
 		for _, token := range firstOf(q.Tokens, maxTokens) {
 			res.Rows = append(res.Rows, newRow(rec.Decide(token, target, now), token))
-		}
-	}
-	if q.Answer == "file" {
-		f := p.Learn(nil, attemptAt(p, a, &url.URL{Scheme: "https", Host: "example.com"})).File()
-		for line, why := range f.Skipped() {
-			if len(res.Remarks) == maxRemarks {
-				break
-			}
-			res.Remarks = append(res.Remarks, Remark{line, why})
 		}
 	}
 	return res, nil
