@@ -4,6 +4,7 @@ package fleettest
 
 import (
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -26,12 +27,15 @@ func twoPages(from, to int) (all []string) {
 	return all
 }
 
-// size returns the number of processes of the fleet and the number of sites.
+// size returns the number of processes of the fleet and the number of sites: more with POLITE_NIGHTLY.
 func size() (processes, sites int) {
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		return 3, 150
+	case os.Getenv("POLITE_NIGHTLY") != "":
+		return 8, 1000
 	}
-	return 8, 1000
+	return 4, 300
 }
 
 // decided fails the test unless each process has fetched one page of each site, and not the other. It
@@ -130,6 +134,7 @@ func TestFetcherLost(t *testing.T) {
 		"cut_off": func(_ *Process, x *Proxy) { x.Cut() },
 	} {
 		t.Run("4.2/"+name, func(t *testing.T) {
+			beside(t)
 			w := StartWeb(t)
 			w.Robots, w.Hold = ownRules, make(chan struct{})
 			srv := redistest.Start(t)

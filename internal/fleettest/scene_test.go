@@ -3,6 +3,7 @@
 package fleettest
 
 import (
+	"flag"
 	"fmt"
 	"net/http"
 	"os"
@@ -15,14 +16,20 @@ import (
 	"github.com/rfc9309/polite/pace"
 )
 
+// These tests run by the clock of a machine that may be busy. Without the variable below they
+// require only that no more requests arrive than the limits permit, and that the crawl goes on, and
+// several run at once: they wait most of the time.
+const (
+	measureAll = "POLITE_TEST_SHARE"
+	atOnce     = "6"
+)
+
 func TestMain(m *testing.M) {
 	RunWorker()
+	flag.Parse()
+	flag.Set("test.parallel", atOnce)
 	os.Exit(m.Run())
 }
-
-// These tests run by the clock of a machine that may be busy. Without the variable below they
-// require only that no more requests arrive than the limits permit, and that the crawl goes on.
-const measureAll = "POLITE_TEST_SHARE"
 
 const (
 	site = "http://a.test"
@@ -165,11 +172,19 @@ func holder(w *Web, fleet ...*Process) (p *Process) {
 	return p
 }
 
-// long skips a test of some seconds.
+// long skips a test of some seconds, or lets it run beside others.
 func long(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("takes some seconds")
+	}
+	beside(t)
+}
+
+// beside lets a test run beside others, unless it measures.
+func beside(t *testing.T) {
+	if os.Getenv(measureAll) == "" {
+		t.Parallel()
 	}
 }
 
@@ -251,6 +266,7 @@ func TestHolderLost(t *testing.T) {
 	for name, frozen := range map[string]bool{"killed": false, "frozen": true} {
 		for _, robots := range []string{"", "User-agent: *\nCrawl-delay: 1\n"} {
 			t.Run(fmt.Sprintf("6/%s_crawl_delay_%v", name, robots != ""), func(t *testing.T) {
+				beside(t)
 				w := StartWeb(t)
 				w.Robots = robots
 				least := gap
