@@ -129,11 +129,7 @@ func (w *world) event(l life, kind int) life {
 // ask compares the decision at a moment with the reference, and checks the invariants.
 func (w *world) ask(l life, now time.Time) {
 	d := l.rec.Decide("ExampleBot", private, now)
-	got := d.Verdict.String() + " " + d.Clause
-	if d.Stale {
-		got = d.Verdict.String() + " stale " + d.Clause
-	}
-	if want := l.ref.ask(now, l.rec.NextTry()); got != want {
+	if got, want := outcomeOf(d), l.ref.ask(now, l.rec.NextTry()); got != want {
 		w.fail(l, now, "got  %s\nwant %s", got, want)
 	}
 	for _, rule := range invariants {

@@ -60,26 +60,36 @@ const (
 	asRefusedCondition                // our condition is refused
 )
 
-// meanings are the meanings of statuses in most profiles. A missing status is broken.
+// meanings are the meanings of statuses in most profiles, by the status or by its class.
 var meanings = map[int]meaning{
-	101: asFailing, 200: asFile, 202: asMaybe, 204: asNothing, 301: asFailing, 302: asFailing, 304: asFailing, 400: asDenied, 401: asDenied, 403: asDenied,
-	407: asProxy, 408: asNotNow, 412: asDenied, 404: asGone, 410: asGone, 429: asPatience, 500: asFailing, 503: asFailing, 599: asFailing, 600: asFailing, 999: asFailing,
+	200: asFile, 202: asMaybe, 204: asNothing, 206: asBroken, 404: asGone, 407: asProxy, 408: asNotNow, 410: asGone, 421: asNotNow, 425: asNotNow, 429: asPatience,
+	1: asFailing, 2: asFile, 3: asFailing, 4: asDenied, 5: asFailing, 6: asFailing, 7: asFailing, 8: asFailing, 9: asFailing,
 }
 
-// exceptions are the meanings of statuses that differ in one profile.
+// exceptions are the meanings that differ in one profile.
 var exceptions = map[string]map[int]meaning{
 	"strict":     {400: asPatience, 401: asPatience, 403: asPatience},
-	"google":     {407: asDenied, 408: asDenied, 429: asBusy},
-	"google2019": {407: asDenied, 408: asDenied, 429: asDenied},
-	"koster1996": {407: asPatience, 408: asPatience, 412: asPatience, 410: asPatience, 400: asPatience, 401: asClosed, 403: asClosed},
+	"google":     {407: asDenied, 408: asDenied, 421: asDenied, 425: asDenied, 429: asBusy},
+	"google2019": {407: asDenied, 408: asDenied, 421: asDenied, 425: asDenied, 429: asDenied},
+	"koster1996": {401: asClosed, 403: asClosed, 404: asGone, 4: asPatience},
 }
 
-// own returns the meaning of a status in the profile.
+// own returns the meaning of a status in the profile. Numbers that are no status are broken.
 func (r *reference) own(status int) meaning {
-	if m, ok := exceptions[r.profile][status]; ok {
+	if status < 100 || status > 999 {
+		return asBroken
+	}
+	special := exceptions[r.profile]
+	if m, ok := special[status]; ok {
 		return m
 	}
-	return meanings[status]
+	if m, ok := special[status/100]; ok {
+		return m
+	}
+	if m, ok := meanings[status]; ok {
+		return m
+	}
+	return meanings[status/100]
 }
 
 // means returns the meaning of an attempt.
@@ -342,6 +352,14 @@ func (r *reference) rules(stale, clause string) string {
 	return "allow" + stale + " " + clause
 }
 
+// outcomeOf returns a decision as ask does.
+func outcomeOf(d policy.Decision) string {
+	if d.Stale {
+		return d.Verdict.String() + " stale " + d.Clause
+	}
+	return d.Verdict.String() + " " + d.Clause
+}
+
 // ask returns the decision at a moment. The next fetch is due at next.
 func (r *reference) ask(now, next time.Time) string {
 	future := now.Before(r.asked.Add(-time.Minute))
@@ -428,11 +446,7 @@ func agree(t *testing.T, name string, draw func(n int) int) {
 		rec = reload(t, p, p.Learn(rec, a))
 		for _, after := range append([]time.Duration{12*time.Hour - 2*time.Millisecond, 12*time.Hour + time.Millisecond, 30*days - time.Hour, 30*days + time.Hour}, delays...) {
 			after += time.Millisecond // fetches of one moment are learnt a nanosecond apart
-			d := rec.Decide("ExampleBot", private, now.Add(after))
-			got := d.Verdict.String() + " " + d.Clause
-			if d.Stale {
-				got = d.Verdict.String() + " stale " + d.Clause
-			}
+			got := outcomeOf(rec.Decide("ExampleBot", private, now.Add(after)))
 			if want := r.ask(now.Add(after), rec.NextTry()); got != want {
 				t.Errorf("%s, %v after\n%sgot  %s\nwant %s", name, after, &log, got, want)
 			}
@@ -450,6 +464,35 @@ func agree(t *testing.T, name string, draw func(n int) int) {
 		}
 		if now = now.Add(delays[draw(len(delays))]); draw(3) == 0 && next.After(now) {
 			now = next
+		}
+	}
+}
+
+// TestEveryStatus compares the decision right after each status with the reference: without a copy, with a
+// current one and with an expired one.
+func TestEveryStatus(t *testing.T) {
+	const header = " + Cache-Control: max-age=3600"
+	for _, name := range names {
+		p := profile(t, name)
+		for status := 99; status <= 1000; status++ {
+			for _, age := range []time.Duration{0, 30 * time.Minute, 2 * time.Hour} {
+				r, now := &reference{profile: name}, start.Add(age)
+				var rec *policy.Record
+				if age > 0 {
+					a := attempt(t, "200 shut"+header, start)
+					r.learn(a, header, start)
+					rec = p.Learn(nil, a)
+					r.planned = rec.NextTry()
+				}
+				a := attempt(t, fmt.Sprint(status), now)
+				r.learn(a, "", now)
+				rec = p.Learn(rec, a)
+				now = now.Add(time.Millisecond) // fetches of one moment are learnt a nanosecond apart
+				got, want := outcomeOf(rec.Decide("ExampleBot", private, now)), r.ask(now, rec.NextTry())
+				if next := rec.NextTry(); got != want || next.Before(r.first) || next.After(r.last) {
+					t.Errorf("2.3.1/status %d, %s, a copy of %v:\ngot  %s, next try at %v\nwant %s, next try from %v to %v", status, name, age, got, next, want, r.first, r.last)
+				}
+			}
 		}
 	}
 }

@@ -69,7 +69,7 @@ func successful() []requirement {
 	const follow = "If the crawler successfully downloads the robots.txt file, the crawler MUST follow the parseable rules."
 	return []requirement{
 		says("MUST", follow, "the rules of a 200 count", disallows("User-agent: *\nDisallow: /x", "/x"),
-			"policy/2.3.1.1/200", "fetcher/2.3.1.1/rules_are_followed_without_asking_again"),
+			"policy/2.3.1.1/a_new_file_replaces_the_copy", "fetcher/2.3.1.1/rules_are_followed_without_asking_again"),
 		says("MUST", follow, "the rules of every other 2xx count", every2xxIsFile, "policy/2.3.1.1/other_2xx_carry_a_file",
 			"policy/house/204_is_an_empty_file", "policy/2.3.1.4/206_is_a_broken_body").but(7),
 	}
@@ -110,7 +110,7 @@ func unavailable() []requirement {
 		says("", "For example, in the context of HTTP, such status codes are in the 400-499 range.", "each of 400 to 499 counts as unavailable",
 			every4xxIsUnavailable, "policy/2.3.1.3/another_4xx_allows_for_an_hour", "policy/house/429_defers").but(5),
 		says("MAY", may, "404", decision(404), "policy/2.3.1.3/404_allows", "policy/2.3.1.3/404_drops_the_copy"),
-		says("MAY", may, "410", decision(410), "policy/2.3.1.3/410"),
+		says("MAY", may, "410", decision(410), "policy/2.3.1.3/404_drops_the_copy"),
 		says("MAY", may, "401 and 403", decision(403),
 			"policy/2.3.1.3/another_4xx_allows_for_an_hour", "policy/house/401_and_403_defer", "policy/house/401_and_403_close_the_site"),
 		says("MAY", may, "400", decision(400), "policy/2.3.1.3/another_4xx_allows_for_an_hour"),

@@ -159,7 +159,7 @@ func koster1996() []section {
 				}), "policy/2.4/no_copy_past_its_time"),
 			says("should", "a robot should follow the redirects until a resource can be found.", "there is no limit", yesOrNo(func(p *policy.Profile) bool {
 				return atLeastFive(p) == "yes: all"
-			}), "policy/2.3.1.2/eleventh_redirect", "fetcher/house/koster1996_and_no_eleventh").but(15),
+			}), "policy/2.3.1.2/ten_redirects", "fetcher/house/koster1996_and_no_eleventh").but(15),
 		}},
 		{"3.2", "File Format Description", []requirement{
 			says("", "The name comparisons are case-insensitive.", "`eXAMPLEbOT` names ExampleBot", disallows("User-agent: eXAMPLEbOT\nDisallow: /x", "/x"), "vectors/2.2.1/case"),
