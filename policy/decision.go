@@ -60,11 +60,11 @@ func (d Decision) Allowed() bool { return d.Verdict == Allow }
 
 // String returns the decision and its reasons in one line that may be mailed to a
 // webmaster as it stands. Text of the server is quoted and bounded. A Decision without a URL,
-// such as [Record.State] returns, has no verdict to print.
+// such as [Record.State] returns, has no verdict to show, here and in a log or as JSON.
 func (d Decision) String() string {
 	var b strings.Builder
 	if d.URL != "" {
-		fmt.Fprintf(&b, "%s %s: ", strings.ToUpper(d.Verdict.String()), clean.Link(d.URL, maxURL))
+		fmt.Fprintf(&b, "%s %s: ", strings.ToUpper(d.verdict()), clean.Link(d.URL, maxURL))
 	}
 	b.WriteString(d.reason())
 	if d.Clause != "" {
@@ -86,6 +86,14 @@ func (d Decision) String() string {
 		fmt.Fprintf(&b, "; pacing: %s", clean.Text(d.Pacing, maxWords))
 	}
 	return b.String()
+}
+
+// verdict returns the name of the verdict, "" if the Decision has none.
+func (d Decision) verdict() string {
+	if d.URL == "" {
+		return ""
+	}
+	return d.Verdict.String()
 }
 
 // paced reports whether pacing alone defers the URL.
@@ -187,7 +195,7 @@ func (d Decision) LogValue() slog.Value {
 		served = ""
 	}
 	attrs := []slog.Attr{
-		slog.String("verdict", d.Verdict.String()), slog.String("url", clean.Link(d.URL, maxURL)),
+		slog.String("verdict", d.verdict()), slog.String("url", clean.Link(d.URL, maxURL)),
 		text("clause", d.Clause), slog.String("access", d.Access.String()), text("profile", d.Profile),
 		text("rule", d.Rule()), text("robots", d.Robots), text("served", served),
 		slog.Int("status", d.Status), slog.Bool("stale", d.Stale),
@@ -218,7 +226,8 @@ func (d Decision) MarshalJSON() ([]byte, error) {
 		delay = d.CrawlDelay.String()
 	}
 	return json.Marshal(struct {
+		Verdict string `json:"verdict,omitempty"`
 		fields
 		CrawlDelay string `json:"crawl_delay,omitempty"`
-	}{fields(d), delay})
+	}{d.verdict(), fields(d), delay})
 }

@@ -85,7 +85,7 @@ func TestStringOfOverride(t *testing.T) {
 	}
 }
 
-// TestStringOfState checks that the state of a site prints no verdict: it has none.
+// TestStringOfState checks that the state of a site shows no verdict: it has none.
 func TestStringOfState(t *testing.T) {
 	p := policy.RFC9309()
 	for _, tt := range []struct {
@@ -100,8 +100,13 @@ func TestStringOfState(t *testing.T) {
 			"https://example.com/robots.txt is successful (status 200); fetched 2026-05-01T00:00:00Z; next fetch 2026-05-02T00:00:00Z"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := tt.rec.State(start).String(); got != tt.want {
+			d := tt.rec.State(start)
+			if got := d.String(); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+			text, err := json.Marshal(d)
+			if attrs := d.LogValue().String(); err != nil || strings.Contains(attrs+string(text), "verdict") {
+				t.Errorf("got  %s\n%s, %v\nwant no verdict in them", attrs, text, err)
 			}
 		})
 	}
@@ -232,12 +237,12 @@ func TestJSON(t *testing.T) {
 				`"robots":"https://example.com/robots.txt","served":"https://example.com/robots.txt","status":503,` +
 				`"expires":"2026-05-01T01:00:00Z","stale":false,"down_since":"2026-05-01T00:00:00Z","retry_at":"2026-05-01T01:00:00Z",` +
 				`"cause":"status 503 Service Unavailable"}`},
-		{"house/turn", policy.Decision{Verdict: policy.Allow, Turn: day, Pacing: "waits for the gap between requests"},
-			`{"verdict":"allow","url":"","clause":"","access":"unreachable",` +
+		{"house/turn", policy.Decision{Verdict: policy.Allow, URL: "https://example.com/", Turn: day, Pacing: "waits for the gap between requests"},
+			`{"verdict":"allow","url":"https://example.com/","clause":"","access":"unreachable",` +
 				`"match":{"allowed":false,"agent":"","rule":{"line":0,"allow":false,"pattern":""}},"profile":"",` +
 				`"robots":"","served":"","status":0,"stale":false,"turn":"2026-05-02T00:00:00Z","pacing":"waits for the gap between requests"}`},
-		{"house/override", policy.Decision{Verdict: policy.Allow, Override: "ours"},
-			`{"verdict":"allow","url":"","clause":"","access":"unreachable",` +
+		{"house/override", policy.Decision{Verdict: policy.Allow, URL: "https://example.com/", Override: "ours"},
+			`{"verdict":"allow","url":"https://example.com/","clause":"","access":"unreachable",` +
 				`"match":{"allowed":false,"agent":"","rule":{"line":0,"allow":false,"pattern":""}},"profile":"",` +
 				`"robots":"","served":"","status":0,"stale":false,"override":"ours"}`},
 	} {
