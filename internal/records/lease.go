@@ -17,10 +17,10 @@ const (
 	// leaseTTL is the longest time that a process which has died, or is cut
 	// off, keeps the rest of its fleet from a site.
 	leaseTTL = 3 * time.Second
-	// leaseLook is how long a process waits before it looks again for the record
-	// that another process fetches. The wait doubles up to leaseMost.
-	leaseLook = 50 * time.Millisecond
-	leaseMost = time.Second
+	// minLook is how long a process waits before it looks again for the record
+	// that another process fetches. The wait doubles up to maxLook.
+	minLook = 50 * time.Millisecond
+	maxLook = time.Second
 )
 
 // Lease returns the record in force, and makes this process the only one of its fleet that fetches
@@ -42,7 +42,7 @@ func (e *Entry) Lease(force bool) (known *policy.Record, learnt bool, release fu
 		return old, false, alone
 	}
 	until := time.Now().Add(2 * (c.FetchTime + storeTime))
-	for wait := leaseLook; ; wait = min(2*wait, leaseMost) {
+	for wait := minLook; ; wait = min(2*wait, maxLook) {
 		held, err := c.tryLease(e.authority)
 		if err != nil && !errors.Is(err, cache.ErrHeld) {
 			c.Failed("lease", e.authority, err)

@@ -4,7 +4,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/rfc9309/polite/internal/lru"
@@ -12,16 +11,6 @@ import (
 )
 
 // This file keeps records in memory.
-
-// memory has the records of the authorities in use, bounded in bytes. A text that several authorities serve is
-// kept once.
-type memory struct {
-	records *lru.Cache[*policy.Record, *policy.Text]
-	changes *lru.Cache[time.Time, struct{}] // when the robots.txt of an authority last changed, for Usage
-
-	mu     sync.Mutex
-	tokens []string // given to registerToken; a list is replaced and never changed
-}
 
 // maxTokens bounds the product tokens whose groups are compiled before the size of
 // a text is taken. A program has one, or one for each of its crawlers.
@@ -31,26 +20,21 @@ const maxTokens = 8
 // an answer that arrived not long ago.
 const changesBytes = 256 << 10
 
-// newMemory returns an empty memory of at most maxBytes bytes.
-func newMemory(maxBytes int64) *memory {
-	return &memory{records: lru.New[*policy.Record, *policy.Text](maxBytes), changes: lru.New[time.Time, struct{}](changesBytes)}
-}
-
-// registerToken adds a product token whose groups will be needed.
-func (m *memory) registerToken(token string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.tokens) < maxTokens && !slices.Contains(m.tokens, token) {
-		m.tokens = append(slices.Clip(m.tokens), token)
+// Register adds a product token whose groups will be needed: their size counts as memory.
+func (c *Cache) Register(token string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.tokens) < maxTokens && !slices.Contains(c.tokens, token) {
+		c.tokens = append(slices.Clip(c.tokens), token)
 	}
 }
 
 // size returns how many bytes a text retains, with the groups of all tokens given to
-// registerToken.
-func (m *memory) size(text *policy.Text) int64 {
-	m.mu.Lock()
-	tokens := m.tokens
-	m.mu.Unlock()
+// Register.
+func (c *Cache) size(text *policy.Text) int64 {
+	c.mu.Lock()
+	tokens := c.tokens
+	c.mu.Unlock()
 	return int64(text.Size(tokens...))
 }
 
@@ -68,7 +52,7 @@ func (c *Cache) Find(target *url.URL) (authority string, rec *policy.Record) {
 		return "", nil
 	}
 	var buf [usualAuthority]byte
-	rec, ok := c.memory.records.GetBytes(append(append(append(buf[:0], target.Scheme...), "://"...), target.Host...))
+	rec, ok := c.records.GetBytes(append(append(append(buf[:0], target.Scheme...), "://"...), target.Host...))
 	if ok {
 		authority = authorityOf(rec)
 	}
@@ -77,15 +61,15 @@ func (c *Cache) Find(target *url.URL) (authority string, rec *policy.Record) {
 
 // remember keeps the record and returns it. If another authority has the same text,
 // the record returned shares it.
-func (m *memory) remember(rec *policy.Record) *policy.Record {
+func (c *Cache) remember(rec *policy.Record) *policy.Record {
 	key := authorityOf(rec) // a part of the record's own URL, which takes no further memory
 	var part *lru.Part[*policy.Text]
 	if text := rec.Text(); text != nil {
 		own := rec
-		part = m.records.Share(text.Digest(), text, func(kept *policy.Text) bool { rec = own.Share(kept); return rec.Text() == kept }, m.size)
+		part = c.records.Share(text.Digest(), text, func(kept *policy.Text) bool { rec = own.Share(kept); return rec.Text() == kept }, c.size)
 	}
-	if old := m.records.Put(key, rec, int64(rec.Size()), part); old != nil && old.Text() != rec.Text() {
-		m.changes.Put(key, time.Now(), int64(len(key)), nil)
+	if old := c.records.Put(key, rec, int64(rec.Size()), part); old != nil && old.Text() != rec.Text() {
+		c.changes.Put(key, time.Now(), int64(len(key)), nil)
 	}
 	return rec
 }

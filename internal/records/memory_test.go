@@ -59,10 +59,10 @@ func (c crowd) learn(p *policy.Profile, i int, body []byte) *policy.Record {
 }
 
 // fill returns a memory with n authorities.
-func (c crowd) fill(n int, bodies [][]byte) *memory {
-	m := newMemory(1 << 40)
+func (c crowd) fill(n int, bodies [][]byte) *Cache {
+	m := New(Settings{MaxBytes: 1 << 40})
 	if c.asked {
-		m.registerToken("ExampleBot")
+		m.Register("ExampleBot")
 	}
 	p := policy.RFC9309()
 	target, _ := url.Parse("https://www.example.com/articles/2025/index.html?page=2")
@@ -152,10 +152,10 @@ func TestEveryTokenCounts(t *testing.T) {
 		fmt.Fprintf(&robots, "User-agent: bot%c\n%s", 'a'+i, strings.Repeat("Disallow: /\n", 100))
 	}
 	size := func(tokens int) int64 {
-		m := newMemory(1 << 20)
+		m := New(Settings{MaxBytes: 1 << 20})
 		for i := range tokens {
-			m.registerToken(fmt.Sprintf("bot%c", 'a'+i))
-			m.registerToken("bota") // registered before
+			m.Register(fmt.Sprintf("bot%c", 'a'+i))
+			m.Register("bota") // registered before
 		}
 		m.remember(crowd{shares: 1}.learn(policy.RFC9309(), 1, []byte(robots.String())))
 		return m.records.Bytes()

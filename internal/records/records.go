@@ -15,11 +15,13 @@ import (
 	"context"
 	"iter"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/rfc9309/polite/cache"
 	"github.com/rfc9309/polite/internal/bounded"
+	"github.com/rfc9309/polite/internal/lru"
 	"github.com/rfc9309/polite/policy"
 )
 
@@ -42,10 +44,15 @@ type Settings struct {
 // A Cache keeps records. It is safe for concurrent use.
 type Cache struct {
 	Settings
-	memory  *memory
 	fleet   cache.Leaser // the store if a fleet shares it, else nil
 	answers lastAnswers
 	hits    atomic.Int64
+
+	// The memory. Authorities that serve one text share it.
+	records *lru.Cache[*policy.Record, *policy.Text]
+	changes *lru.Cache[time.Time, struct{}] // when the text of an authority last changed, for LastChange
+	mu      sync.Mutex
+	tokens  []string // given to Register; a list is replaced and never changed
 
 	// A breaker for each kind of call of the store.
 	reads, writes, leases, releases bounded.Breaker
@@ -55,7 +62,8 @@ type Cache struct {
 func New(s Settings) *Cache {
 	fleet, _ := s.Store.(cache.Leaser)
 	return &Cache{
-		Settings: s, memory: newMemory(s.MaxBytes), fleet: fleet,
+		Settings: s, fleet: fleet,
+		records: lru.New[*policy.Record, *policy.Text](s.MaxBytes), changes: lru.New[time.Time, struct{}](changesBytes),
 		reads: newBreaker(), writes: newBreaker(), leases: newBreaker(), releases: newBreaker(),
 	}
 }
@@ -65,27 +73,24 @@ const RobotsPath = "/robots.txt"
 
 // Get returns the record of an authority in memory, nil if there is none.
 func (c *Cache) Get(authority string) *policy.Record {
-	rec, _ := c.memory.records.Get(authority)
+	rec, _ := c.records.Get(authority)
 	return rec
 }
 
 // Evict removes an authority from memory.
 func (c *Cache) Evict(authority string) {
-	c.memory.records.Delete(authority)
+	c.records.Delete(authority)
 	c.Changed(authority)
 }
 
-// Register adds a product token whose groups will be needed: their size counts as memory.
-func (c *Cache) Register(token string) { c.memory.registerToken(token) }
-
 // All iterates over the records in memory, by authority, in no order.
-func (c *Cache) All() iter.Seq2[string, *policy.Record] { return c.memory.records.All() }
+func (c *Cache) All() iter.Seq2[string, *policy.Record] { return c.records.All() }
 
 // Len returns the number of records in memory.
-func (c *Cache) Len() int { return c.memory.records.Len() }
+func (c *Cache) Len() int { return c.records.Len() }
 
 // Bytes returns the bytes of memory in use.
-func (c *Cache) Bytes() int64 { return c.memory.records.Bytes() }
+func (c *Cache) Bytes() int64 { return c.records.Bytes() }
 
 // Hits returns how many records were taken from the store.
 func (c *Cache) Hits() int64 { return c.hits.Load() }
@@ -93,7 +98,7 @@ func (c *Cache) Hits() int64 { return c.hits.Load() }
 // LastChange returns when the text of an authority was last replaced by another one, if that is
 // among the last 1,800 changes or so. Otherwise it returns the zero time.
 func (c *Cache) LastChange(authority string) time.Time {
-	at, _ := c.memory.changes.Get(authority)
+	at, _ := c.changes.Get(authority)
 	return at
 }
 
@@ -172,9 +177,9 @@ func (e *Entry) Learn(rec *policy.Record, a *policy.Attempt) *policy.Record {
 // remember keeps a record in memory and returns it. The record of an authority that was invalidated
 // meanwhile governs no further URL.
 func (e *Entry) remember(rec *policy.Record) *policy.Record {
-	rec = e.cache.memory.remember(rec)
+	rec = e.cache.remember(rec)
 	if e.invalidated.Load() {
-		e.cache.memory.records.Delete(e.authority)
+		e.cache.records.Delete(e.authority)
 	}
 	e.cache.Changed(e.authority)
 	return rec
