@@ -152,9 +152,9 @@
 //
 // Colly sends its own User-Agent unless colly.UserAgent is the agent. Its timeout of 10 seconds
 // counts the wait for a turn: call SetRequestTimeout with more than Limits.DelayCap and
-// Options.Patience together. A proxy belongs into Options.Base, as &http.Transport{Proxy: ...}. SetProxy and SetProxyFunc after WithTransport
-// replace Polite without a word, so that a forbidden page is fetched. Before it, WithTransport
-// drops the proxy.
+// Options.Patience together. A proxy belongs into Options.Base, as &http.Transport{Proxy: ...}.
+// SetProxy and SetProxyFunc after WithTransport replace Polite without a word, so that a forbidden
+// page is fetched. Before it, WithTransport drops the proxy.
 //
 // With fetchbot, HttpClient is &http.Client{Transport: t}, UserAgent is the agent,
 // DisablePoliteness is true and CrawlDelay is 0. It has a goroutine for each host, which may wait:
@@ -175,8 +175,8 @@
 // wait. Set Limits.MaxWait, leave Options.Patience zero, and requeue what is deferred.
 //
 // Under go-retryablehttp, let CheckRetry treat a refusal as final, or it tries again,
-// which costs time, and after a redirect the request for its first page. Options.AsResponse is for clients that have no
-// such function:
+// which costs time, and after a redirect the request for its first page. Options.AsResponse is for
+// clients that have no such function:
 //
 //	rc.CheckRetry = func(ctx context.Context, resp *http.Response, err error) (bool, error) {
 //		if errors.Is(err, fetcher.ErrDisallowed) || errors.Is(err, fetcher.ErrDeferred) {

@@ -34,9 +34,9 @@ type flight struct {
 }
 
 // joinFlight joins the flight of v's authority, or begins one over the base of t, and waits for
-// it no longer than ctx. It fills in v.rec and v.beganFlight. The flight goes on when a caller leaves. With
-// force, joinFlight waits until a flight has fetched the file: a record from memory or from
-// the store is not enough.
+// it no longer than ctx. It fills in v.rec and v.beganFlight. The flight goes on when a caller
+// leaves. With force, joinFlight waits until a flight has fetched the file: a record from memory
+// or from the store is not enough.
 func (t *Transport) joinFlight(ctx context.Context, v *visit, force bool) error {
 	e, key := t.engine, v.key
 	for {

@@ -108,9 +108,9 @@ func (p *page) timeoutOr(err error) error {
 	return err
 }
 
-// A page is a request for a page in its turn, and the body of the answer. The end of the body,
-// or Close, ends the turn, and the end of the request's context ends it, too. The page has the copy of
-// the request that goes out, and reports when that is written.
+// A page is a request for a page in its turn, and the body of the answer. The turn ends with the
+// body, with Close, or with the context of the request. The page has the copy of the request that
+// goes out, and reports when that is written.
 type page struct {
 	engine  *engine
 	turn    pace.Turn
@@ -212,10 +212,11 @@ func (p *page) Close() error {
 	return p.body.Close()
 }
 
-// fail reports to the turn that the request failed, which ends it. It counts for the host whatever the error of
-// the base is, unless the caller is the reason: it left, the body of the request could not be
-// read, or nobody could send the request. If the deadline of the caller or Options.PageTimeout has
-// passed, the host has timed out, however little time the wait for the turn had left.
+// fail reports to the turn that the request failed, which ends it. It counts for the host whatever
+// the error of the base is, unless the caller is the reason: it left, the body of the request could
+// not be read, or nobody could send the request. If the deadline of the caller or
+// Options.PageTimeout has passed, the host has timed out, however little time the wait for the turn
+// had left.
 func (p *page) fail(err error) {
 	ctx := p.ctx
 	deadline, hasDeadline := ctx.Deadline()

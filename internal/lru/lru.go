@@ -115,7 +115,7 @@ func (c *Cache[V, S]) GetBytes(key []byte) (V, bool) {
 func (c *Cache[V, S]) Put(key string, value V, cost int64, part *Part[S]) (replaced V) {
 	if !c.fits(cost, part) {
 		c.Delete(key)
-		c.Drop(part)
+		c.drop(part)
 		return replaced
 	}
 	c.charge(part)
@@ -131,7 +131,7 @@ func (c *Cache[V, S]) Put(key string, value V, cost int64, part *Part[S]) (repla
 	e.key, e.value, e.part, e.cost, e.stamp = key, value, part, uint32(cost), c.clock.Add(2)
 	c.bytes.Add(s.size - size)
 	s.mu.Unlock()
-	c.Drop(old)
+	c.drop(old)
 	c.evict()
 	return replaced
 }
@@ -155,7 +155,7 @@ func (c *Cache[V, S]) Delete(key string) bool {
 	part, ok := s.remove(hash, key)
 	c.bytes.Add(s.size - size)
 	s.mu.Unlock()
-	c.Drop(part)
+	c.drop(part)
 	return ok
 }
 

@@ -224,16 +224,16 @@ func TestPartIsHeldAndChargedOnce(t *testing.T) {
 	if last := share("new"); last != first {
 		t.Errorf("the part was removed while c holds it")
 	} else {
-		c.Drop(last)
+		c.drop(last)
 	}
 	c.Delete("c")
 	if len(c.parts) != 0 {
 		t.Errorf("the part is still there, and nobody holds it")
 	}
 	if again := share("new"); again.Value() != "new" {
-		t.Errorf("Share after the last Drop = %q, want its own content", again.Value())
+		t.Errorf("Share after the last drop = %q, want its own content", again.Value())
 	} else {
-		c.Drop(again)
+		c.drop(again)
 	}
 	check(t, c)
 }

@@ -6,8 +6,7 @@ import (
 )
 
 // A Part is content that several values share. It is kept as long as somebody holds it. An entry that was put
-// with a part holds the part. A caller of [Cache.Share] holds the part until the caller passes its hold to Put
-// or gives it up with Drop.
+// with a part holds the part. A caller of [Cache.Share] holds the part, too, and passes its hold to Put.
 type Part[S any] struct {
 	value S
 	hash  uint64
@@ -34,7 +33,7 @@ func (c *Cache[V, S]) Share(content string, value S, same func(S) bool, cost fun
 	if same(p.value) {
 		return p
 	}
-	c.Drop(p)
+	c.drop(p)
 	return &Part[S]{value: value, hash: hash, cost: max(cost(value), 0) + partCost[S](), holds: 1}
 }
 
@@ -68,8 +67,8 @@ func (c *Cache[V, S]) charge(p *Part[S]) {
 	}
 }
 
-// Drop gives up one hold on a part, and removes the part with the last hold. It does nothing for nil.
-func (c *Cache[V, S]) Drop(p *Part[S]) {
+// drop gives up one hold on a part, and removes the part with the last hold. It does nothing for nil.
+func (c *Cache[V, S]) drop(p *Part[S]) {
 	if p == nil {
 		return
 	}
