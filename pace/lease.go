@@ -299,9 +299,9 @@ func (p *Pacer) noteStart(h *host, now instant) {
 }
 
 // noteEnd notes that a request has ended at h, or has left its line.
-func (p *Pacer) noteEnd(h *host, now instant) {
+func (p *Pacer) noteEnd(h *host) {
 	if l := h.lease; l != nil {
-		l.used = now
+		l.used = p.now()
 		if l.wanted && h.starts.flying == 0 {
 			p.tend(h)
 		}

@@ -110,22 +110,22 @@ func (t Turn) Answer(status int, header http.Header) {
 		return
 	}
 	f.answered, f.health = true, health
-	h, now := f.host, p.now()
+	h := f.host // without a look at the clock, which few answers need
 	h.starts.unanswered--
 	before := h.pause.until
 	if health == Overloaded || wait > 0 {
-		h.pause.begin(f.started, now, wait, h.limits.Pause)
+		h.pause.begin(f.started, p.now(), wait, h.limits.Pause)
 		p.stats.Pauses++
 	}
 	switch health {
 	case Failing:
-		h.fail(f, "status "+strconv.Itoa(status), now)
+		h.fail(f, "status "+strconv.Itoa(status), p.now())
 	case Healthy:
 		h.pause.recover(f.started)
 		h.breaker.answerBegan(f)
 	}
 	if quota > 0 {
-		h.pause.restUntil(now+quota, ReasonQuota)
+		h.pause.restUntil(p.now()+quota, ReasonQuota)
 	}
 	if h.pause.until > before {
 		p.tellFleet(h)
@@ -145,7 +145,7 @@ func (t Turn) Done() {
 
 // endTurn ends the turn of f. All turns end here.
 func (p *Pacer) endTurn(f *flight) {
-	h, now := f.host, p.now()
+	h := f.host
 	f.ended = true
 	if f.health == Healthy {
 		h.succeed(f)
@@ -163,8 +163,10 @@ func (p *Pacer) endTurn(f *flight) {
 		if s != h {
 			s.starts.flying--
 		}
-		s.starts.measure(now - f.started)
+		if p.opts.Shared != nil { // otherwise nobody asks
+			s.starts.measure(p.now() - f.started)
+		}
 		s.wake()
-		p.noteEnd(s, now)
+		p.noteEnd(s)
 	}
 }

@@ -336,11 +336,11 @@ func (p *Pacer) leaveLine(w *waiter) {
 	w.host.line.leave(w)
 	for _, s := range w.scopes {
 		s.guests.pending--
-		p.noteEnd(s, p.now())
+		p.noteEnd(s)
 	}
 	p.stats.Waiting--
 	w.host.wake()
-	p.noteEnd(w.host, p.now())
+	p.noteEnd(w.host)
 }
 
 // Obstacle returns what a new request with this Crawl-delay would have to wait for, after all
