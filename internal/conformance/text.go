@@ -104,7 +104,7 @@ func texts() []text {
 		},
 		{
 			title: "Google's documentation of 2019", source: "google-robots-spec-2020-nl.txt", follow: one(all[3]), columns: one(all[3]), sections: google2019(),
-			about: "Profile `google2019` follows it. The quotations are from a Dutch translation of 2020.",
+			about: "Profile `google2019` follows it. The quotations are from a Dutch translation of 2020, \"Robots.txt Specificaties\", because the English page has changed since. They are the words of the translation, not Google's.",
 		},
 		{
 			title: "draft-koster-rep-00", source: "draft-koster-rep-00-en-ja.txt", follow: one(all[4]), columns: one(all[4]), sections: draft2019(),
