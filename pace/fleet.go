@@ -30,7 +30,7 @@ type fleet struct {
 	listening bool            // Store.Notify has been called
 	callEnded chan struct{}   // closed when the next call for a host has ended; nil if nobody waits for that
 	claims    uint64          // number of claims so far
-	members   int             // number of processes when the store last said it; 0: never
+	members   int             // number of processes by the latest count of the store; 0: none yet
 	counted   instant         // when this process last registered
 
 	outage    outage // by the calls for all hosts
@@ -97,7 +97,7 @@ func (p *Pacer) call(h *host, f func(context.Context, Claim) (Lease, error), don
 				l.asked = asked
 				done(a, now)
 				if l.message != nil {
-					p.heard(h, *l.message, now)
+					p.handleMessage(h, *l.message, now)
 				}
 			}
 			p.tend(h)
@@ -156,15 +156,15 @@ func (p *Pacer) notified(c Claim, a Lease) {
 	case h.lease.calling:
 		h.lease.message = &a
 	default:
-		p.heard(h, a, p.now())
+		p.handleMessage(h, a, p.now())
 		p.tend(h)
 		p.reschedule(h)
 	}
 }
 
-// heard takes over what a message says: this process has the lease now, others want it, or there is
+// handleMessage acts on a message about h: this process has the lease now, others want it, or there is
 // news of the host.
-func (p *Pacer) heard(h *host, a Lease, now instant) {
+func (p *Pacer) handleMessage(h *host, a Lease, now instant) {
 	switch h.lease.phase {
 	case queued:
 		p.answered(h, a, false, now)
@@ -244,7 +244,7 @@ func (h *host) state(now instant) State {
 // The last start and the pause can only move on. All else is taken over if nothing has started
 // here since it was saved.
 func (h *host) learn(a Lease, now instant) {
-	span := func(d, most time.Duration) time.Duration { return min(max(d, 0), most) }
+	span := func(d, limit time.Duration) time.Duration { return min(max(d, 0), limit) }
 	s, l := a.State, h.limits
 	saved := now - span(a.Age, maxSpan)
 	newer := s != State{} && saved >= h.starts.last

@@ -70,20 +70,20 @@ func (h *host) places() int {
 // afterLast returns when a start may follow the last one in a gap. If n processes divide the
 // limits, each keeps n times the gap.
 func (h *host) afterLast(gap time.Duration) instant {
-	n, most := h.share(), h.limits.Parallel
+	n, parallel := h.share(), h.limits.Parallel
 	if n == 1 {
 		return h.starts.last + gap
 	}
 	wait := times(gap, n)
-	if most > 0 && most < n {
+	if parallel > 0 && parallel < n {
 		// Less than one request in flight: this gap keeps to it on average.
-		wait = max(wait, times(h.starts.took, n)/time.Duration(most))
+		wait = max(wait, times(h.starts.took, n)/time.Duration(parallel))
 	}
 	if h.divided {
 		return h.starts.last + wait
 	}
 	// Others may have started until the store was lost.
-	return max(h.starts.last, h.lease.theirs, min(h.lease.outage.lost, h.pacer.fleet.outage.lost)) + wait
+	return max(h.starts.last, h.lease.othersUntil, min(h.lease.outage.lost, h.pacer.fleet.outage.lost)) + wait
 }
 
 // dueAfter returns when a start with this gap to the last one may happen, as far as this
@@ -159,7 +159,7 @@ func (h *host) obstacleToNewcomer(scopes []*host, delay time.Duration, now insta
 			o = obstacle{s, ReasonScope, other.at}
 		}
 	}
-	if k := lacking(h, scopes, now); k != nil && k.turn(now) > max(o.at, now) {
+	if k := missingLease(h, scopes, now); k != nil && k.turn(now) > max(o.at, now) {
 		o = obstacle{k, ReasonFleet, k.turn(now)}
 	}
 	return o

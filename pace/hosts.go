@@ -32,8 +32,7 @@ type HostStatus struct {
 	Trouble string `json:"trouble,omitempty"`
 }
 
-// hostsAtOnce is how many hosts are looked at under one lock, which takes about ten
-// microseconds.
+// hostsAtOnce is the number of hosts that are looked at under one lock, for about ten microseconds.
 const hostsAtOnce = 256
 
 // Hosts iterates over the authorities and scopes that have callers in line or requests

@@ -10,9 +10,9 @@ import (
 // This file decides when this process calls the store for a host: a machine with one timer and at
 // most one call at a time. The file fleet.go makes the calls.
 //
-// A lease is a kind of room. A request that lacks one waits in line like a request that lacks a
-// place, and the line wakes when the lease arrives. So the machine knows nothing of requests: it
-// looks at the host, and tend chooses the next call.
+// A request without a lease waits in line like a request without a place, and the line wakes when
+// the lease arrives. So this machine knows nothing of requests: tend looks at the host and chooses
+// the next call.
 //
 //	returned  this process is not in the store's queue. If a request waits for the
 //	          lease, the next call is Lease.
@@ -75,9 +75,9 @@ type lease struct {
 	leaving bool        // ReturnIdle was called, and no request has come since
 
 	// If queued:
-	turn   instant // when the turn of this process is expected
-	theirs instant // until when another process may work on the host, by the latest answer
-	stay   instant // a caller was told to come back before this
+	turn        instant // when the turn of this process is expected
+	othersUntil instant // until when another process may work on the host, by the latest answer
+	stayUntil   instant // this process stays in the queue, since a refused caller may come back
 
 	// If held:
 	until    instant       // no start from this moment on
@@ -103,15 +103,15 @@ func (h *host) mayStart(now instant) bool {
 	case l.phase == held:
 		return now < l.until && !h.drains(now)
 	}
-	return l.outage.away && now >= l.theirs
+	return l.outage.away && now >= l.othersUntil
 }
 
-// lacking returns the host whose lease a request at h with these scopes has to ask for next, nil
-// if it has all. All processes ask for leases in this order, from the last scope to the first
+// missingLease returns the host whose lease a request at h with these scopes has to ask for next, nil
+// if it has all leases. All processes ask for leases in this order, from the last scope to the first
 // and then for the authority, and nobody asks for one without those before it. So nobody
 // waits in a circle. If processes list scopes in different orders, patience breaks the circle.
-func lacking(h *host, scopes []*host, now instant) *host {
-	if s := lackingScope(scopes, now); s != nil {
+func missingLease(h *host, scopes []*host, now instant) *host {
+	if s := missingScopeLease(scopes, now); s != nil {
 		return s
 	}
 	if !h.mayStart(now) {
@@ -120,8 +120,8 @@ func lacking(h *host, scopes []*host, now instant) *host {
 	return nil
 }
 
-// lackingScope is lacking for scopes alone.
-func lackingScope(scopes []*host, now instant) *host {
+// missingScopeLease is missingLease for the scopes alone.
+func missingScopeLease(scopes []*host, now instant) *host {
 	for _, s := range slices.Backward(scopes) {
 		if !s.mayStart(now) {
 			return s
@@ -130,15 +130,15 @@ func lackingScope(scopes []*host, now instant) *host {
 	return nil
 }
 
-// turn returns when this process expects the lease of h, or else may work without it, as far as it
-// knows.
+// turn returns when this process expects the lease of h. While the store is away, it returns when
+// this process may work without the lease.
 func (h *host) turn(now instant) instant {
 	l := h.lease
 	switch {
 	case l == nil || l.phase != queued:
 		return now
 	case l.outage.away:
-		return l.theirs
+		return l.othersUntil
 	}
 	return l.turn
 }
@@ -147,7 +147,7 @@ func (h *host) turn(now instant) instant {
 func (p *Pacer) want(h *host, w *waiter, now instant) {
 	l := h.lease
 	if l == nil {
-		l = &lease{next: now, used: now, began: never, first: never, theirs: never, outage: outage{lost: never, back: never}}
+		l = &lease{next: now, used: now, began: never, first: never, othersUntil: never, outage: outage{lost: never, back: never}}
 		l.timer = time.AfterFunc(maxSpan, func() {
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -200,18 +200,18 @@ func (h *host) setWanted(wanted bool, now instant) {
 	l.wanted = wanted
 }
 
-// needsLease reports whether this process stays in the queue for h. It does so for the requests in
-// flight that a lost lease has left, too: their answers may begin a pause.
+// needsLease reports whether this process stays in the queue for h. Requests that were in flight when
+// a lease was lost count, too: their answers may begin a pause.
 func (h *host) needsLease(now instant) bool {
 	l := h.lease
 	if l.outage.away {
 		return h.busy() || now < l.used+idleTime
 	}
-	if h.starts.flying > 0 || h.guests.first() != nil || now < l.stay && !l.leaving {
+	if h.starts.flying > 0 || h.guests.first() != nil || now < l.stayUntil && !l.leaving {
 		return true
 	}
 	w := h.line.first()
-	return w != nil && lackingScope(w.scopes, now) == nil
+	return w != nil && missingScopeLease(w.scopes, now) == nil
 }
 
 // givesBack reports whether a holder returns the lease now, and otherwise when to look again.
@@ -232,7 +232,7 @@ func (h *host) givesBack(now instant) (yes bool, again instant) {
 		return false, l.next
 	case idle && l.leaving:
 		return true, now
-	case h.starts.flying == 0 && l.wanted && (h.hasHadItsQuantum(now) || lackingScope(l.behind, now) != nil):
+	case h.starts.flying == 0 && l.wanted && (h.hasHadItsQuantum(now) || missingScopeLease(l.behind, now) != nil):
 		return true, now
 	case idle && l.wanted:
 		at = l.used + idleGrace
@@ -377,17 +377,17 @@ func (p *Pacer) answered(h *host, a Lease, away bool, now instant) {
 	h.learn(a, now)
 	l.wanted, l.turn = a.Wanted, h.expect(a, now)
 	if !a.Granted {
-		l.theirs = now + min(max(a.Free, 0), leaseLife)
-		l.next = min(l.next, max(l.theirs, now+minCallEvery))
+		l.othersUntil = now + min(max(a.Free, 0), leaseLife)
+		l.next = min(l.next, max(l.othersUntil, now+minCallEvery))
 		return
 	}
 	if unknown { // others may have started requests until now
 		h.starts.last, h.starts.lastNumber = now, 0
 	}
 	if away { // others go on until they ask, and a store that has lost its memory does not know the holder
-		h.starts.last = max(now+callEvery, l.theirs)
+		h.starts.last = max(now+callEvery, l.othersUntil)
 	}
-	l.theirs = never
+	l.othersUntil = never
 	l.phase, l.until, l.began, l.first, l.used = held, l.asked+leaseLife-leaseMargin, now, never, now
 	if l.patience == 0 {
 		l.patience = h.quantum() + rand.N(h.quantum())

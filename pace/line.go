@@ -8,28 +8,28 @@ import (
 // A line is the waiters of one authority, in order of arrival.
 type line struct {
 	waiters list.List
-	gaps    time.Duration // sum of the gaps of the waiters, so that nobody need walk the line
+	gaps    time.Duration // sum of the gaps of the waiters, so that no caller walks the line
 }
 
 // A waiter is one caller in line.
 type waiter struct {
 	host      *host
 	number    uint64        // by arrival
-	scopes    []*host       // beside host
+	scopes    []*host       // without host
 	class     *class        // nil unless it waits for a scope
 	inClass   *list.Element // in class.waiters
-	overtaken bool          // a younger request has started where it waits, and took what it waited for
+	overtaken bool          // a younger request has taken the place that it waited for
 
 	inLine   *list.Element // in host.line
 	delay    time.Duration // Crawl-delay, as obeyed
 	gap      time.Duration // from the start before to its own
 	came     instant
 	deadline instant  // the last moment at which a turn is of use
-	late     instant  // when MaxWait is over
+	giveUp   instant  // when MaxWait is over
 	waitsFor obstacle // by its last look
 
 	wake  chan struct{} // has room for one signal
-	timer *time.Timer   // for the next step, at late at the latest
+	timer *time.Timer   // for the next step, at giveUp at the latest
 	turn  Turn
 	err   error
 }
@@ -85,8 +85,8 @@ func (l *line) updateGaps() {
 	}
 }
 
-// obstacle returns what w, the first in line at its authority, waits for: room there, or in the
-// first of its scopes that has none, or the first lease that is lacking.
+// obstacle returns what w, the first in line at its authority, waits for: room at the authority, or in
+// the first of its scopes without room, or the first missing lease.
 func (w *waiter) obstacle(now instant) obstacle {
 	o := w.host.obstacleTo(w.number, w.gap, now)
 	for _, s := range w.scopes {
@@ -97,14 +97,14 @@ func (w *waiter) obstacle(now instant) obstacle {
 			o = obstacle{s, ReasonScope, other.at}
 		}
 	}
-	if k := w.lacking(now); k != nil && (o.in == nil || k.turn(now) > max(o.at, now)) {
+	if k := w.missingLease(now); k != nil && (o.in == nil || k.turn(now) > max(o.at, now)) {
 		o = obstacle{k, ReasonFleet, max(k.turn(now), now)}
 	}
 	return o
 }
 
-// lacking returns the host whose lease w has to ask for next, nil if it has all.
-func (w *waiter) lacking(now instant) *host { return lacking(w.host, w.scopes, now) }
+// missingLease returns the host whose lease w has to ask for next, nil if it has all leases.
+func (w *waiter) missingLease(now instant) *host { return missingLease(w.host, w.scopes, now) }
 
 // signal makes w take a step soon.
 func (w *waiter) signal() {

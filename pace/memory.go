@@ -22,8 +22,8 @@ const never instant = math.MinInt64 / 2
 
 // memory holds the hosts that still matter. There is no sweeper: each use looks at
 // the next host, and at two more for each host added since the last use, and drops
-// those whose limits have lapsed. So what has lapsed cannot pile up. A host that is used
-// again and again is not dropped early when there are too many.
+// the hosts whose limits have lapsed. So lapsed hosts cannot pile up. If there are too many hosts,
+// one that was used since the last look is kept.
 type memory struct {
 	byName    map[string]*host
 	all       []*host // the hosts of byName, in no order
@@ -107,8 +107,7 @@ func (m *memory) sweep(now instant) {
 	}
 }
 
-// busy reports whether a request is in flight or waits for a turn at h, wherever it
-// stands.
+// busy reports whether a request is in flight at h, or needs a turn there and waits in any line.
 func (h *host) busy() bool { return h.starts.flying > 0 || h.guests.pending > 0 || h.line.len() > 0 }
 
 // lapsed reports whether forgetting h changes nothing for later callers.

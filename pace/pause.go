@@ -17,23 +17,22 @@ type pause struct {
 	level time.Duration // length that the next pause starts from; 0 without trouble
 }
 
-// begin begins a pause of at most most after an answer to a request that started at started. wait
-// is the Retry-After, 0 if there is none.
+// begin begins a pause after an answer to a request that started at started. wait is the
+// Retry-After, 0 if there is none. The pause is no longer than limit.
 //
-// Requests that were already out when a pause began bring more such answers of
-// the same moment; only an answer to a later request doubles the pause again. The
-// level never falls here and until never moves back, so an error answer makes
-// no pause shorter.
-func (p *pause) begin(started, now instant, wait, most time.Duration) {
+// Requests that were in flight when a pause began may bring the same answer. Only an answer to a
+// later request doubles the pause again. The level never falls here and until never moves back, so
+// no error answer makes a pause shorter.
+func (p *pause) begin(started, now instant, wait, limit time.Duration) {
 	switch {
 	case wait > 0:
 		p.level = max(p.level, wait)
 		wait = p.level
 	case p.level == 0 || started > p.set:
-		p.level = min(max(2*p.level, firstPause), most)
+		p.level = min(max(2*p.level, firstPause), limit)
 		fallthrough
 	default:
-		wait = min(p.level+rand.N(p.level/4+1), most)
+		wait = min(p.level+rand.N(p.level/4+1), limit)
 	}
 	p.set = now
 	p.restUntil(now+wait, ReasonPause)
@@ -47,7 +46,7 @@ func (p *pause) restUntil(until instant, why Reason) {
 }
 
 // recover halves what the next pause starts from. A success of a request that
-// was already out when the pause began says nothing about the time since.
+// was in flight when the pause began says nothing about the time since.
 func (p *pause) recover(started instant) {
 	if p.level == 0 || started <= p.set {
 		return
@@ -64,11 +63,11 @@ func (l *Limits) waits(status int, health Health, header http.Header) (wait, quo
 	if l.Off {
 		return 0, 0
 	}
-	told := false
+	found := false
 	if health == Overloaded || status >= 400 {
-		wait, told = retry.After(header, time.Now(), l.Pause)
+		wait, found = retry.After(header, time.Now(), l.Pause)
 	}
-	if !told {
+	if !found {
 		quota, _ = retry.Quota(header, time.Now, l.Pause)
 	}
 	return wait, quota

@@ -30,19 +30,19 @@ import (
 // The requests behind it do not wait for its other scopes.
 //
 // So a request with two busy scopes could lose for ever: whenever one has room, a
-// younger request has just taken the other. A request that has lost once in this way
-// therefore keeps the scopes that precede the one it waits for free of younger requests,
-// as soon as it is first in line there. See Scope for the order that keeps little free.
+// younger request has just taken the other. Therefore a request that has been overtaken once
+// in this way holds younger requests back from the scopes before the one that it waits for, as
+// soon as it is first in line there. See Scope for the order in which this costs least.
 //
 // There is no deadlock and no starvation, because only a younger request ever waits for
 // an older one that has not started. The oldest of all waits for nothing but gaps and
 // requests in flight, and both end. It is first in each line it joins, and after at most
 // one loss it passes from scope to scope and starts. Then the next is the oldest.
 //
-// In a fleet a request also needs the leases of its scopes and of its authority. It looks at them
-// when all have room, from the last scope to the first, and then at its authority. It waits in the
-// line of the first whose lease this process lacks, and so asks for a lease only when it has those
-// before it. The file lease.go says how a lease is given back.
+// In a fleet a request also needs the leases of its scopes and of its authority. When all have room,
+// it looks for their leases, from the last scope to the first, and then at its authority. It waits in
+// the line of the first one whose lease is missing. So it asks for a lease only when it has the leases
+// before it. The file lease.go says when a lease is returned.
 
 // A Scope is a further limit that a request keeps, together with all other requests
 // that name its Key: all requests to a domain, to an address, or of the whole crawler.
@@ -54,9 +54,9 @@ import (
 // authority, all of them, until a call gives others. All who use one Key should give the
 // same Limits; if they differ, the last ones count for all.
 //
-// List the Scope with the fewest requests first, such as a domain before the whole crawler.
-// If a younger request has overtaken a request that waits for a Scope, no younger request
-// may use the scopes listed before that one.
+// List the narrowest Scope first, such as a domain before the whole crawler. If a later request
+// overtakes one that waits for a Scope, the scopes listed before that one are reserved for the
+// request that waits, so that it does not starve.
 type Scope struct {
 	// Key names the scope. It must not be empty, and a request names each Key
 	// once. Keys and authorities are the same set of names: with the Key
@@ -76,10 +76,10 @@ type Scope struct {
 
 // guests is what a host knows of requests of other authorities, for which it is a scope.
 type guests struct {
-	waiters list.List // those that wait for room here, by number; of each class the first
-	count   int       // number of waiters, with all of their classes
-	pending int       // number of requests in line elsewhere that need a turn here, guests or not
-	keptFor *waiter   // room is kept for it, from younger ones; nil if for none
+	waiters list.List // the oldest waiter of each class that waits for room here, by number
+	count   int       // number of waiters of all these classes
+	pending int       // number of requests in the lines of other authorities that need a turn here
+	keptFor *waiter   // the waiter for which younger ones are held back; nil if there is none
 }
 
 // first returns the oldest guest, or nil.
@@ -197,8 +197,8 @@ func (h *host) oldest() *waiter {
 	return own
 }
 
-// keptFrom reports whether the room of h is kept for an older request than the one with this
-// number. Without a gap there may be a further place, which is not kept.
+// keptFrom reports whether the request with this number is held back from h for an older one. If h has
+// no gap and more than one free place, only the last place is kept.
 func (h *host) keptFrom(number uint64) bool {
 	if h.guests.keptFor == nil || h.guests.keptFor.number >= number {
 		return false
@@ -336,8 +336,8 @@ func insertByNumber(line *list.List, w *waiter) *list.Element {
 	return line.PushFront(w)
 }
 
-// keepRoom keeps the scopes before the one that the class waits for free of requests younger
-// than its oldest, if that has been overtaken and is first in line.
+// keepRoom holds requests that are younger than the oldest of the class back from the scopes before the
+// one that it waits for, if it has been overtaken and is first in line.
 func (c *class) keepRoom() {
 	w := c.oldest()
 	if !w.overtaken || c.in.guests.waiters.Front() != c.inGuests {

@@ -103,14 +103,14 @@ func (p *Pacer) wait(ctx context.Context, authority string, delay time.Duration,
 		h, others, _ = p.hostsOf(authority, scopes, now) // the host may have been forgotten
 		h.reported = true
 	}
-	most := h.limits.MaxWait
+	maxWait := h.limits.MaxWait
 	for _, s := range others {
-		most = min(most, s.limits.MaxWait)
+		maxWait = min(maxWait, s.limits.MaxWait)
 	}
 	if follow {
-		most = maxSpan
+		maxWait = maxSpan
 	}
-	t, w, err := p.enter(ctx, h, others, obeyed, most, now)
+	t, w, err := p.enter(ctx, h, others, obeyed, maxWait, now)
 	p.mu.Unlock()
 	if w != nil {
 		return p.await(ctx, w)
@@ -143,17 +143,17 @@ func (l *Limits) Obeyed(delay time.Duration) time.Duration {
 
 // enter gives the turn at once if it is free, refuses it if it cannot come in
 // time, and puts the caller in line otherwise: one of its results is not zero.
-func (p *Pacer) enter(ctx context.Context, h *host, scopes []*host, delay, most time.Duration, now instant) (Turn, *waiter, error) {
+func (p *Pacer) enter(ctx context.Context, h *host, scopes []*host, delay, maxWait time.Duration, now instant) (Turn, *waiter, error) {
 	p.arrivals++
 	o := h.obstacleToNewcomer(scopes, delay, now)
 	if o.in == nil {
-		k := lacking(h, scopes, now)
+		k := missingLease(h, scopes, now)
 		if k == nil {
 			return p.startTurn(h, scopes, delay, p.arrivals, now), nil, nil
 		}
 		o = obstacle{k, ReasonFleet, now}
 	}
-	deadline := now + most
+	deadline := now + maxWait
 	if d, ok := ctx.Deadline(); ok {
 		// A turn exactly at the deadline is of no use.
 		deadline = min(deadline, now+min(time.Until(d), maxSpan)-1)
@@ -163,7 +163,7 @@ func (p *Pacer) enter(ctx context.Context, h *host, scopes []*host, delay, most 
 	}
 	w := &waiter{
 		host: h, number: p.arrivals, scopes: slices.Clone(scopes), delay: delay,
-		came: now, deadline: deadline, late: now + most, waitsFor: o, wake: make(chan struct{}, 1), timer: time.NewTimer(most),
+		came: now, deadline: deadline, giveUp: now + maxWait, waitsFor: o, wake: make(chan struct{}, 1), timer: time.NewTimer(maxWait),
 	}
 	p.joinLine(w)
 	if p.findRoom(w) {
@@ -172,12 +172,12 @@ func (p *Pacer) enter(ctx context.Context, h *host, scopes []*host, delay, most 
 	return Turn{}, w, nil
 }
 
-// A caller in line starts its turn itself: nobody starts a turn for another, and nobody takes one
-// back. Its goroutine takes a step when it is woken, when its timer fires, and when its context
-// ends. In a step it starts, leaves or is refused, or it waits in the line that has no room for
-// it, with its timer set if only time is in the way. Whoever makes room at a host, or gives a line
-// another first, wakes the first in line there and the first guest, and nobody else. A caller that is
-// due stays in line until its step, so that nobody overtakes it.
+// A caller in line starts its own turn: no goroutine starts a turn for another, and no turn is taken
+// back. The goroutine of a caller takes a step when it is woken, when its timer fires, and when its
+// context ends. In a step it starts, leaves or is refused. Otherwise it waits in the line of the host
+// or scope without room, with its timer set if only time is in the way. A change that makes room at a
+// host, or makes another waiter the first in line, wakes the first in line and the first guest there.
+// A caller that is due stays in line until its step, so that no other overtakes it.
 
 // await blocks until w has a turn, is refused, or its caller leaves.
 func (p *Pacer) await(ctx context.Context, w *waiter) (Turn, error) {
@@ -218,7 +218,7 @@ func (p *Pacer) step(w *waiter, left error) (done bool) {
 		// First start, then leave: the next in line takes its gap from this start.
 		w.turn = p.startTurn(w.host, w.scopes, w.delay, w.number, p.now())
 		p.leaveLine(w)
-	case now >= w.late, w == w.host.line.first() && w.waitsFor.at > w.deadline:
+	case now >= w.giveUp, w == w.host.line.first() && w.waitsFor.at > w.deadline:
 		w.waitsFor = w.host.obstacleToFirst(now)
 		p.leaveLine(w)
 		w.waitsFor.at = w.host.obstacleToNewcomer(w.scopes, w.delay, now).at
@@ -229,15 +229,15 @@ func (p *Pacer) step(w *waiter, left error) (done bool) {
 	return true
 }
 
-// findRoom reports whether w is the first in line, all that it needs have room, and this process
-// has their leases. If w is the first and may not start, it then waits where room or a lease is
-// missing, and the lease is asked for. w may be nil.
+// findRoom reports whether w is the first in line, its authority and scopes have room, and this process
+// has their leases. If w is the first and may not start, it joins the line of the first of them without
+// room or lease, and the lease is asked for. w may be nil.
 func (p *Pacer) findRoom(w *waiter) bool {
 	if w == nil || w != w.host.line.first() {
 		return false
 	}
 	now := p.now()
-	o, k := w.obstacle(now), w.lacking(now)
+	o, k := w.obstacle(now), w.missingLease(now)
 	if o.in == nil {
 		return true
 	}
@@ -248,7 +248,7 @@ func (p *Pacer) findRoom(w *waiter) bool {
 	if k != nil && (k == w.host || o.why == ReasonFleet) {
 		p.want(k, w, now)
 	}
-	again := w.late
+	again := w.giveUp
 	if o.at > now && w == o.in.oldest() { // all others are woken
 		again = min(again, o.at)
 	}
@@ -257,7 +257,7 @@ func (p *Pacer) findRoom(w *waiter) bool {
 }
 
 // wake makes the first in h's line and the first of its guests take a step. It must be called
-// after every change that could make one of them due, or give a line another first.
+// after every change that could make one of them due, or make another waiter the first.
 func (h *host) wake() {
 	if w := h.line.first(); w != nil {
 		w.signal()
@@ -277,7 +277,7 @@ func (p *Pacer) refuse(h *host, o obstacle, now instant) error {
 		}
 	}
 	if o.why == ReasonFleet && o.in != nil && o.in.lease != nil {
-		o.in.lease.stay = o.at + idleTime // so that the caller finds its place when it comes back
+		o.in.lease.stayUntil = o.at + idleTime // so that the caller finds its place when it comes back
 	}
 	return h.refusedError(o, now)
 }
