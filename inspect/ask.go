@@ -27,6 +27,7 @@ type askView struct {
 	Why      string           `json:"why,omitempty"` // the Decision as one line
 	Lines    []line           `json:"lines,omitempty"`
 	Usage    usage.Set        `json:"usage,omitzero"` // what robots.txt says about the use of the page
+	Last     *row             `json:"last,omitempty"` // the last answer, if robots.txt is due
 	Problem  string           `json:"error,omitempty"`
 
 	Authority string   `json:"-"`
@@ -104,6 +105,9 @@ func (k *handler) ask(q url.Values) reply {
 	if asked.view.Problem == "" {
 		if d, ok := k.t.Peek(asked.target); ok {
 			k.explain(&asked, d)
+		} else if rec := k.t.Cached(asked.target); rec != nil {
+			last := newRow(strings.TrimSuffix(rec.Robots(), robotsPath), rec, time.Now())
+			asked.view.Last = &last
 		}
 	}
 	return asked.view.reply()

@@ -126,9 +126,9 @@ func TestBrowserActs(t *testing.T) {
 		{"ask_again", "?authority=" + siteOne, "button[value=refresh]", "robots.txt was fetched again just now.", 2},
 		{"look_as_another", "?authority=" + siteOne, ".inline button", "Group obeyed\n*", 2},
 		{"search", "?view=authorities", ".search button", siteOne, 2},
-		{"forget", "?authority=" + siteOne, "a.danger", "Forget this authority?", 2},
+		{"forget", "?authority=" + siteOne, "a.danger", "Forget this site?", 2},
 		{"cancel", "?authority=" + siteOne + "&confirm=forget", ".confirm a", "Group obeyed\n*", 2},
-		{"forget_indeed", "?authority=" + siteOne + "&confirm=forget", ".confirm button", "The authority was forgotten.", 2},
+		{"forget_indeed", "?authority=" + siteOne + "&confirm=forget", ".confirm button", "The site was forgotten.", 2},
 		{"forgotten", "?url=" + siteOne, ".ask button", "Nothing in memory decides about this URL", 2},
 	}
 	for _, step := range steps {

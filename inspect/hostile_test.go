@@ -93,9 +93,9 @@ func hostilePages() []string {
 var knownMarkup = func() map[string]bool {
 	m := make(map[string]bool)
 	for _, name := range strings.Fields(`html head meta title style body a svg path header nav span time main p h1 h2 small form label div input button section
-		figure figcaption ul ol li i b g rect table thead tbody tr th td code dl dt dd
+		figure figcaption ul ol li i b g rect table caption thead tbody tr th td code dl dt dd
 		@lang @charset @name @content @http-equiv @class @href @viewbox @viewBox @width @height @aria-hidden @aria-label @aria-labelledby @aria-current @aria-sort @d @datetime @title @id @role
-		@preserveAspectRatio @x @y @for @type @value @placeholder @autocomplete @autocapitalize @spellcheck @maxlength @inputmode @method @action @colspan @rel @data-name`) {
+		@preserveAspectRatio @x @y @for @type @value @placeholder @autocomplete @autocapitalize @spellcheck @maxlength @inputmode @method @action @colspan @scope @rel @data-name`) {
 		m[name] = true
 	}
 	return m

@@ -120,7 +120,7 @@ func TestForgetAsks(t *testing.T) {
 			t.Errorf("%s: want a link to a question and no button", at)
 		}
 		second := readBody(t, sendRequest(page.Handler(ft), "GET", at+"&confirm=forget", ""))
-		if !strings.Contains(second, button) || !strings.Contains(visibleWords(t, second), "Forget this authority?") {
+		if !strings.Contains(second, button) || !strings.Contains(visibleWords(t, second), "Forget this site?") {
 			t.Errorf("%s: want a question and a button", at+"&confirm=forget")
 		}
 		quiet, ft := demoPage(t, nil, 2)

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"golang.org/x/net/html"
 
@@ -65,18 +66,18 @@ var pageTests = []struct {
 	status               int
 	want                 []string // words in this order
 }{
-	{"overview", "GET", "/debug/polite", 200, []string{"May I fetch this URL?", "Authorities", "22", "Decisions since start 93", "13 % disallowed", "Retrievals since start", "unreachable", "Over the last hour", "allowed 7 8", "/w/ line 3 2.2.2", "Recent retrievals", "dns: no such host", "301 to https://www.shop.example.com/robots.txt", "after 1 d"}},
+	{"overview", "GET", "/debug/polite", 200, []string{"May I fetch this URL?", "Sites", "22", "Decisions since start 93", "13 % disallowed", "Retrievals since start", "unreachable", "Over the last hour", "allowed 7 8", "/w/ line 3 2.2.2", "Recent retrievals", "dns: no such host", "301 to https://www.shop.example.com/robots.txt", "after 1 d"}},
 	{"overview_by_the_week", "GET", "/?span=week", 200, []string{"Over the last week", "Sat 25 Dec 02:00 UTC: 14", "Sat 25 Dec Sun 26 Dec", "now"}},
 	{"overview_of_an_unknown_span", "GET", "/?span=aeon", 200, []string{"Over the last hour"}},
 	{"overview_reloaded", "GET", "/?live=1", 200, []string{"Stop reloading"}},
 	{"authorities", "GET", "/debug/polite/?view=authorities", 200, []string{"all 22", "successful 15", "unavailable 3", "unreachable 4", "stale 1", "http://old.example.edu unreachable stale copy 7 d 1 h ago in", "6 d 5 h ago", "https://api.example.com:8443 unavailable –", "site-0009", "1–22 of 22"}},
 	{"authorities_found_by_part_of_the_name", "GET", "/?view=authorities&q=EXAMPLE.NET", 200, []string{"all 2", "https://blog.example.net", "https://maps.example.net", "1–2 of 2"}},
-	{"authorities_not_found", "GET", "/?view=authorities&q=zzz", 200, []string{"No authority that matches in memory."}},
+	{"authorities_not_found", "GET", "/?view=authorities&q=zzz", 200, []string{"No site that matches in memory."}},
 	{"authorities_of_no_such_order", "GET", "/?view=authorities&sort=luck", 400, []string{"There is no such list."}},
 	{"authorities_in_no_such_state", "GET", "/?view=authorities&state=bliss", 400, []string{"There is no such list."}},
 	{"authorities_after_no_such_place", "GET", "/?view=authorities&after=!", 400, []string{"There is no such place in the list."}},
 	{"authorities_searched_at_length", "GET", "/?view=authorities&q=" + strings.Repeat("x", 301), 400, []string{"There is no such list."}},
-	{"authority", "GET", "/?authority=" + shop, 200, []string{shop, "successful", "Copy served by https://www.shop.example.com/robots.txt", "Last answer 200", "Copy fetched 3 h ago", "Next fetch in 20 h 59 min", "Group obeyed ExampleBot", "Crawl-delay 5 s", "Profile rfc9309", `If-None-Match "5f3c-61a"`, "Last retrievals", "Rules 11", "The rules that this crawler obeys are marked.", "3 Disallow: /cart", "9 Dissalow: /internal/ misspelling accepted", "10 Noindex: /search unknown record", "17 Disallow: admin/ rule that can never match", "27 this line is no record not a record", "Sitemaps https://shop.example.com/sitemap.xml"}},
+	{"authority", "GET", "/?authority=" + shop, 200, []string{"Site " + shop, "successful", "Copy served by https://www.shop.example.com/robots.txt", "Last answer 200", "Copy fetched 3 h ago", "Next fetch in 20 h 59 min", "Group obeyed ExampleBot", "Crawl-delay 5 s", "Profile rfc9309", `If-None-Match "5f3c-61a"`, "Last retrievals", "Rules 11", "The rules that this crawler obeys are marked.", "3 Disallow: /cart", "9 Dissalow: /internal/ misspelling accepted", "10 Noindex: /search unknown record", "17 Disallow: admin/ rule that can never match", "27 this line is no record not a record", "Sitemaps https://shop.example.com/sitemap.xml"}},
 	{"authority_as_another_crawler", "GET", "/?as=greedybot&authority=" + shop, 200, []string{"Group obeyed GreedyBot", "The rules that greedybot obeys are marked."}},
 	{"authority_as_a_crawler_of_the_default_group", "GET", "/?as=nobody&authority=" + shop, 200, []string{"Group obeyed *", "Crawl-delay 2 s"}},
 	{"authority_as_no_crawler", "GET", "/?as=a+b&authority=" + shop, 400, []string{`"a b" is no product token`}},
@@ -106,6 +107,20 @@ var pageTests = []struct {
 	{"head", "HEAD", "/?view=recent", 200, nil},
 	{"put", "PUT", "/", 405, []string{"Only GET: actions are not enabled."}},
 	{"post_not_enabled", "POST", "/", 405, []string{"Only GET: actions are not enabled."}},
+}
+
+// TestAskDue checks that a URL whose robots.txt is due leads to its last answer and its site.
+func TestAskDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page, ft := demoPage(t, nil, 10)
+		time.Sleep(25 * time.Hour)
+		body := readBody(t, sendRequest(page.Handler(ft), "GET", "/?url=https://forum.example.com/t/1", ""))
+		got, link := visibleWords(t, body), `href="?authority=https%3a%2f%2fforum.example.com"`
+		want := "due https://forum.example.com/t/1 The robots.txt of https://forum.example.com must be fetched again first. Its last answer: 503 Service Unavailable , down since 1 d 5 h ago ."
+		if !strings.Contains(got, want) || !strings.Contains(body, link) {
+			t.Errorf("got  %s\nwant %s, and the link %s", got, want, link)
+		}
+	})
 }
 
 func TestPages(t *testing.T) {

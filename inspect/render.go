@@ -32,7 +32,7 @@ type reply struct {
 // keys, because anybody can write the query of a link.
 var notices = map[string]string{
 	"refreshed": "robots.txt was fetched again just now.",
-	"forgotten": "The authority was forgotten. Its robots.txt is fetched when it is needed.",
+	"forgotten": "The site was forgotten. Its robots.txt is fetched when it is needed.",
 }
 
 // problem is the body of a reply that is an error.

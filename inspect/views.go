@@ -203,7 +203,7 @@ func (k *handler) authorities(ctx context.Context, q url.Values) reply {
 	v.Seconds = now.Sub(start).Seconds()
 	v.neighbours(s, f)
 	v.controls(s)
-	return reply{view: "authorities", title: "Authorities", body: v}
+	return reply{view: "authorities", title: "Sites", body: v}
 }
 
 // neighbours adds the links to the previous and the next page.
@@ -225,7 +225,7 @@ func (v *authoritiesView) neighbours(s search, f searchResult) {
 // authority are left out.
 func (v *authoritiesView) controls(s search) {
 	for _, h := range []struct{ name, order, class string }{
-		{"Authority", "authority", ""}, {"Copy", "age", ""}, {"Next fetch", "next", ""},
+		{"Site", "authority", ""}, {"Copy", "age", ""}, {"Next fetch", "next", ""},
 		{"Down since", "down", ""}, {"Size", "size", "num wide"},
 	} {
 		sorted := s.order == h.order
