@@ -55,14 +55,10 @@ func TestHerd(t *testing.T) {
 		want     string
 	}{
 		{"rules", text.After(time.Second), 1, "disallow 2.2.2"},
-		{"rules_at_once", text, 1, "disallow 2.2.2"},
 		{"no_store", text.After(time.Second).Header("Cache-Control", "no-store"), 1, "disallow 2.2.2"},
-		{"missing", httptest.Status(404).After(time.Second), 1, "allow 2.3.1.3"},
 		{"down", httptest.Status(503).After(time.Second), 1, "defer 2.3.1.4"},
-		{"busy", httptest.Status(429).After(time.Second), 1, "defer house"},
 		{"loop", httptest.Redirect(302, "/robots.txt").After(time.Second), 6, "allow 2.3.1.2"},
 		{"hang", httptest.Hang(), 1, "defer 2.3.1.4"},
-		{"reset", httptest.Reset(), 2, "defer 2.3.1.4"},
 	} {
 		t.Run("2.4/"+tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -186,52 +182,6 @@ func TestHerdThatLeaves(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestThousandAuthorities checks a thousand sites at once with three callers each.
-// Every fifth site fails in some way. No site waits for another, and the rules of
-// one are never applied to another.
-func TestThousandAuthorities(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const many = 1000
-		web := httptest.New(t)
-		answers := []httptest.Step{httptest.Hang(), httptest.Status(500), httptest.Reset(), httptest.Redirect(302, "http://s1.test/robots.txt")}
-		want := make([]string, many)
-		for i := range many {
-			rules := httptest.Text(fmt.Sprintf("User-agent: *\nDisallow: /%d$\n", i)).After(time.Second)
-			want[i] = "disallow 2.2.2"
-			if i%5 == 0 {
-				rules = answers[i/5%len(answers)]
-				want[i] = []string{"defer 2.3.1.4", "defer 2.3.1.4", "defer 2.3.1.4", "allow 2.2.2"}[i/5%len(answers)]
-			}
-			web.Site(fmt.Sprintf("http://s%d.test", i)).Robots(rules)
-		}
-		tr := newTransport(t, &fetcher.Options{Base: web.Transport()})
-		began := time.Now()
-		var callers sync.WaitGroup
-		for i := range 3 * many {
-			callers.Go(func() {
-				n := i % many
-				d, err := tr.Check(t.Context(), must(fmt.Sprintf("http://s%d.test/%d", n, n)))
-				if err != nil || short(d) != want[n] {
-					t.Errorf("s%d.test/%d: got  %v, %v\nwant %s", n, n, d, err, want[n])
-				}
-				if took := time.Since(began); took > 2*time.Second && want[n] == "disallow 2.2.2" {
-					t.Errorf("s%d.test: got  a decision after %v\nwant one after a second", n, took)
-				}
-			})
-		}
-		callers.Wait()
-		asked := map[string]int{}
-		for _, r := range web.Requests() {
-			asked[r.Origin]++
-		}
-		for origin, n := range asked {
-			if n > 2 && origin != "http://s1.test" {
-				t.Errorf("%s got %d requests", origin, n)
-			}
-		}
-	})
 }
 
 // TestEvictedInFlight fills the memory with other authorities while an expired copy
