@@ -109,8 +109,9 @@ func (s *stage) big(text string, size int) httptest.Step {
 // sites link to /private and /secret, and to each other.
 func twoFiles(s *stage, other *site) {
 	main := s.main()
-	main.Path("/", links(first, private, "/secret", other.base+"/", last))
-	other.Path("/", links(first, private, "/secret", main.base+"/", last)).Robots(s.file(forAll("Disallow: /secret\n")))
+	main.start(first, private, "/secret", other.base+"/", last)
+	other.start(first, private, "/secret", main.base+"/", last)
+	other.Robots(s.file(forAll("Disallow: /secret\n")))
 }
 
 // judgeTwo judges two sites, whose files disallow /private and /secret.
@@ -136,8 +137,8 @@ func pageRedirects(otherHost bool) func(*stage) {
 			other.Robots(s.file(forAll("Disallow: /private\n")))
 			base = other.base
 		}
-		s.main().Path("/moved", httptest.Redirect(302, base+private)).Path("/moved-too", httptest.Redirect(302, base+"/landed")).
-			Path("/", links(first, "/moved", "/moved-too", last))
+		s.main().Path("/moved", httptest.Redirect(302, base+private)).Path("/moved-too", httptest.Redirect(302, base+"/landed"))
+		s.main().start(first, "/moved", "/moved-too", last)
 	}
 }
 
@@ -216,7 +217,9 @@ func newFile(s *stage) {
 // links to more pages.
 func slowChain(main *site, more ...string) {
 	const slow = 700 * time.Millisecond
-	main.Path("/", links("/slow-1"))
+	main.start("/slow-1")
+	main.link("/slow-2", "/slow-3", "/slow-4")
+	main.link(append(more, last)...)
 	for i := 1; i < 4; i++ {
 		main.Path(fmt.Sprintf("/slow-%d", i), links(fmt.Sprintf("/slow-%d", i+1)).After(slow))
 	}

@@ -34,6 +34,7 @@ type faults struct {
 
 	idle, ignores, pageFirst, everyPage, keepsOld, keepsForTarget, unconditional, jar, noDelay, noPause, noRest, partial bool
 
+	proxy    string // URL of a proxy
 	missing  string // rules in place of a missing file
 	parallel int    // requests at a time to a host
 }
@@ -80,6 +81,9 @@ func (f faults) crawl(urls []string) {
 	}
 	f.parallel = max(f.parallel, 1)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, MaxIdleConnsPerHost: 1}
+	if u, err := url.Parse(f.proxy); err == nil && f.proxy != "" {
+		transport.Proxy = http.ProxyURL(u)
+	}
 	c := &crawler{faults: f, client: &http.Client{Transport: transport, Timeout: 5 * time.Second}, seen: map[string]bool{}, hosts: map[string]*crawledHost{}, files: map[string]*robotsFile{}}
 	c.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if f.jar {

@@ -3,6 +3,7 @@ package exam
 import (
 	"errors"
 	"io"
+	"net"
 	"net/url"
 	"regexp"
 	"slices"
@@ -167,6 +168,33 @@ func TestObedientCrawler(t *testing.T) {
 		t.Errorf("not exercised %v; want only the sitemap", got)
 	}
 	t.Logf("%d requests in %v", r.Requests, time.Since(start))
+}
+
+// TestPlaces lets the crawler sit a part of the exam at the ports of one host, and behind a
+// proxy, where http and https have the same name and their usual ports.
+func TestPlaces(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	for _, o := range []Options{{Listen: l.Addr().String()}, {Proxy: "127.0.0.1:0"}} {
+		o.Only = []string{"2.2.1", "2.2.2", "2.3", "2.3.1.2", "2.3.1.4/no_connection", "2.3.1.4/body_cut_short"}
+		e, err := Open(o)
+		if err != nil {
+			t.Skip("the ports after the first one are taken: ", err)
+		}
+		faults{proxy: e.Proxy()}.crawl([]string{e.Seed()})
+		if r := e.Report("ended", false); r.Failed() || len(r.named(NotExercised)) > 0 {
+			explain(t, r, Failed)
+			explain(t, r, NotExercised)
+			t.Errorf("%+v: %s", o, r.Summary())
+		}
+		e.Close()
+	}
+	if _, err := Open(Options{Listen: ":8000"}); err == nil {
+		t.Error("an address without a host: no error")
+	}
 }
 
 // TestIdleCrawler checks that a crawler that requests nothing passes nothing.

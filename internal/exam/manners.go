@@ -65,7 +65,7 @@ func manyLinks(s *stage, n int) {
 	for i := range n {
 		all = append(all, fmt.Sprintf("/many-%d", i+1))
 	}
-	s.main().Path("/", links(append(all, last)...))
+	s.main().start(append(all, last)...)
 }
 
 // busy makes the second page answer with a status and Retry-After. The next pages are slow, so

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/internal/conformance"
+	"github.com/rfc9309/polite/internal/httptest"
 )
 
 // A Report is the outcome of an exam.
@@ -25,6 +27,9 @@ type Report struct {
 // Report judges what arrived so far. cut says that the crawler was ended before it was done.
 func (e *Exam) Report(ended string, cut bool) *Report {
 	all, dials := e.web.Requests(), e.web.Dials()
+	if e.proxy != nil { // requests to the proxy arrive at a site, too
+		all = slices.DeleteFunc(all, func(r httptest.Request) bool { return r.Origin == e.proxy.Origin() })
+	}
 	r := &Report{Start: e.Start.UTC(), Took: time.Since(e.Start), Requests: len(all), Ended: ended, Token: e.token}
 	if len(all) > 0 {
 		r.Took = all[len(all)-1].Time.Sub(e.Start)
@@ -38,7 +43,7 @@ func (e *Exam) Report(ended string, cut bool) *Report {
 		for _, at := range s.sites {
 			v.sites = append(v.sites, visitsTo(at, all, dials))
 		}
-		if main := v.sites[0]; s.c.judge == nil && main.asked >= 0 {
+		if main := v.sites[0]; s.c.robots != "" && main.asked >= 0 {
 			asked++
 			entered += min(len(main.pages()), 1)
 		}

@@ -23,7 +23,7 @@ type Run struct {
 }
 
 // Words are what the command may contain, and what is put in their place.
-const Words = "{urls} (the start pages, one argument each), {file} (a file of the start pages, one a line) or {seed} (a page that links to all start pages)"
+const Words = "{urls} (the start pages, one argument each), {file} (a file of them, one a line), {seed} (a page that links to them) or {pages} (these and all pages that they link to)"
 
 // maxRequests ends a crawler that requests without an end.
 const maxRequests = 50_000
@@ -48,9 +48,16 @@ func (e *Exam) Run(ctx context.Context, r Run) (*Report, error) {
 	}
 	cmd.WaitDelay = time.Second // a child that left the group may hold the output
 	cmd.Env = os.Environ()
-	if pem := filepath.Join(dir, authorityFile); e.writeAuthority(pem) == nil {
-		for _, name := range []string{"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"} {
-			cmd.Env = append(cmd.Env, name+"="+pem)
+	pem := filepath.Join(dir, authorityFile)
+	if err := os.WriteFile(pem, e.Authority(), 0o600); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"} {
+		cmd.Env = append(cmd.Env, name+"="+pem)
+	}
+	if e.proxy != nil {
+		for _, name := range []string{"http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"} {
+			cmd.Env = append(cmd.Env, name+"="+e.Proxy())
 		}
 	}
 	ownGroup(cmd)
@@ -121,25 +128,25 @@ func (e *Exam) arguments(command []string, dir string) ([]string, error) {
 	if err := os.WriteFile(list, []byte(strings.Join(e.URLs(), "\n")+"\n"), 0o600); err != nil {
 		return nil, err
 	}
-	words := strings.NewReplacer("{file}", list, "{seed}", e.Seed(), "{ca}", filepath.Join(dir, authorityFile))
+	words := strings.NewReplacer("{file}", list, "{seed}", e.Seed(), "{ca}", filepath.Join(dir, authorityFile), "{proxy}", e.Proxy())
 	var args []string
 	starts := false
 	for _, arg := range command {
-		starts = starts || arg == "{urls}" || strings.Contains(arg, "{file}") || strings.Contains(arg, "{seed}")
-		if arg == "{urls}" {
+		starts = starts || arg == "{urls}" || arg == "{pages}" || strings.Contains(arg, "{file}") || strings.Contains(arg, "{seed}")
+		switch arg {
+		case "{urls}":
 			args = append(args, e.URLs()...)
-			continue
+		case "{pages}":
+			args = append(args, e.Pages()...)
+		default:
+			args = append(args, words.Replace(arg))
 		}
-		args = append(args, words.Replace(arg))
 	}
 	if !starts {
 		return nil, errors.New("the command does not say where the crawler starts; want one of " + Words)
 	}
 	return args, nil
 }
-
-// writeAuthority writes the certificate of the authority.
-func (e *Exam) writeAuthority(name string) error { return os.WriteFile(name, e.web.Authority(), 0o600) }
 
 // A tail keeps the end of what a crawler prints.
 type tail struct{ b []byte }

@@ -24,6 +24,7 @@ type Options struct {
 	Only   []string // patterns of names, see Select; none means all cases
 	Token  string   // product token of the crawler; "" means the one in its User-Agent
 	Listen string   // host:port for the list of sites, which are at the next ports; "" means loopback
+	Proxy  string   // host:port of an HTTP proxy, behind which the sites have names; "" means none
 }
 
 // An Exam serves the sites of its cases until Close.
@@ -37,6 +38,7 @@ type Exam struct {
 	hosts   int    // hosts on loopback so far
 	web     *httptest.Web
 	stages  []*stage
+	proxy   *site // nil without a proxy
 	seed    *site
 	err     error // first port that could not be taken
 	harness harness
@@ -52,10 +54,11 @@ type stage struct {
 // A site is one site of a case.
 type site struct {
 	*httptest.Site
-	base     string // scheme://host:port
-	address  string // host:port
-	listed   bool   // the list of start pages has the start page of the site
-	robots   []string
+	base     string       // scheme://host:port
+	address  string       // host:port
+	listed   bool         // the list of start pages has the start page of the site
+	robots   []string     // robots.txt and the URLs that it redirects to
+	linked   []string     // pages that the pages of the site link to
 	listener net.Listener // nil for a site that shares the listener of another one
 	secure   *site        // https site at the same listener, or nil
 }
@@ -78,6 +81,12 @@ func Open(o Options) (*Exam, error) {
 		e.host = host
 	}
 	e.web = httptest.New(&e.harness)
+	if o.Proxy != "" {
+		if err := e.openProxy(o.Proxy); err != nil {
+			e.Close()
+			return nil, err
+		}
+	}
 	if err := e.build(); err != nil {
 		e.Close()
 		return nil, fmt.Errorf("starting the sites: %w", err)
@@ -88,13 +97,16 @@ func Open(o Options) (*Exam, error) {
 // build makes all sites and then serves them.
 func (e *Exam) build() error {
 	list := &stage{e: e}
+	if e.proxy != nil {
+		list.sites = append(list.sites, e.proxy)
+	}
 	e.seed = list.newSite(false)
 	for _, c := range e.cases {
 		s := &stage{e: e, c: c}
 		main := s.newSite(true)
 		main.Robots(s.file(c.robots)).Path("/*", links())
 		paths := slices.Concat([]string{first}, c.closed, c.open, []string{last})
-		main.Path("/", links(paths...))
+		main.start(paths...)
 		if c.build != nil {
 			c.build(s)
 		}
@@ -137,6 +149,20 @@ func (e *Exam) URLs() []string {
 	return urls
 }
 
+// Pages returns the start pages and all pages that they link to, for a client that does not
+// follow links.
+func (e *Exam) Pages() []string {
+	var urls []string
+	for _, s := range e.stages {
+		for _, at := range s.sites {
+			if at.listed {
+				urls = append(append(urls, at.base+"/"), at.linked...)
+			}
+		}
+	}
+	return urls
+}
+
 // Seed returns the URL of a page that links to all start pages.
 func (e *Exam) Seed() string { return e.seed.base + "/" }
 
@@ -147,12 +173,39 @@ func (e *Exam) Close() {
 	}
 }
 
+// openProxy makes the proxy.
+func (e *Exam) openProxy(address string) error {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("starting the proxy: %w", err)
+	}
+	e.harness.Cleanup(func() { l.Close() })
+	e.proxy = (&stage{e: e}).at("http", l.Addr().String(), false)
+	e.proxy.listener = l
+	e.proxy.Site.Proxy()
+	return nil
+}
+
+// Proxy returns the URL of the proxy, or "".
+func (e *Exam) Proxy() string {
+	if e.proxy == nil {
+		return ""
+	}
+	return e.proxy.base
+}
+
+// Authority returns the certificate that signs those of https sites, in PEM.
+func (e *Exam) Authority() []byte { return e.web.Authority() }
+
 func (s *stage) main() *site { return s.sites[0] }
 
 // newSite adds a site on a host of its own. On loopback each site has an address of its
 // own, so that a crawler that limits the requests to a host can visit all sites at once.
 func (s *stage) newSite(listed bool) *site {
 	e := s.e
+	if e.proxy != nil {
+		return s.at("http", s.name()+":80", listed)
+	}
 	host := e.host
 	if host == "" {
 		e.hosts++
@@ -164,7 +217,22 @@ func (s *stage) newSite(listed bool) *site {
 // sameHost adds a site at another port of the main site's host.
 func (s *stage) sameHost() *site {
 	host, _, _ := net.SplitHostPort(s.main().address)
+	if s.e.proxy != nil {
+		return s.at("http", host+":8080", true)
+	}
 	return s.add(host, true)
+}
+
+// name returns the host name of the next site of a case, for a crawler that uses the proxy.
+func (s *stage) name() string {
+	if s.c == nil {
+		return "exam.example"
+	}
+	host := strings.NewReplacer("_", "-", ".", "-", "/", "-").Replace(s.c.Name) + ".example"
+	if len(s.sites) > 0 {
+		host = "other." + host
+	}
+	return host
 }
 
 // add adds a site at a free port, or at the next one if the ports are given.
@@ -191,16 +259,38 @@ func (s *stage) add(host string, listed bool) *site {
 
 // secure adds the https site at the main site's address.
 func (s *stage) secure() *site {
-	at := s.at("https", s.main().address, true)
+	host := s.main().address
+	if s.e.proxy != nil {
+		host = strings.TrimSuffix(host, ":80") + ":443"
+	}
+	at := s.at("https", host, true)
 	s.main().secure = at
 	return at
 }
 
 func (s *stage) at(scheme, address string, listed bool) *site {
-	at := &site{Site: s.e.web.Site(scheme + "://" + address), base: scheme + "://" + address, address: address, listed: listed, robots: []string{"/robots.txt"}}
+	made := s.e.web.Site(scheme + "://" + address)
+	at := &site{Site: made, base: made.Origin(), address: address, listed: listed, robots: []string{"/robots.txt"}}
 	at.Path("/*", links())
 	s.sites = append(s.sites, at)
 	return at
+}
+
+// start makes the start page link to other pages.
+func (at *site) start(urls ...string) {
+	at.Path("/", links(urls...))
+	at.linked = nil
+	at.link(urls...)
+}
+
+// link adds to the pages that the site links to.
+func (at *site) link(urls ...string) {
+	for _, u := range urls {
+		if strings.HasPrefix(u, "/") {
+			u = at.base + u
+		}
+		at.linked = append(at.linked, u)
+	}
 }
 
 // links returns a page that links to others.

@@ -2,6 +2,7 @@ package httptest
 
 import (
 	"io"
+	"log"
 	"net/http"
 	"net/http/httputil"
 	"slices"
@@ -23,6 +24,7 @@ func (s *Site) Proxy(steps ...Step) *Site {
 	p := &proxy{web: s.web, origin: s.origin, forward: &httputil.ReverseProxy{
 		Rewrite:      func(*httputil.ProxyRequest) {}, // the target is the URL already
 		Transport:    s.web.transport(s.origin),
+		ErrorLog:     log.New(io.Discard, "", 0),
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}}
 	s.web.mu.Lock()

@@ -7,13 +7,13 @@ package assertions
 
 import (
 	"bufio"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/rfc9309/polite/cmd/polite/internal/display"
+	"github.com/rfc9309/polite/cmd/polite/internal/junit"
 	"github.com/rfc9309/polite/internal/clean"
 	"github.com/rfc9309/polite/matcher"
 )
@@ -138,40 +138,15 @@ func WriteTAP(w io.Writer, results []Result) error {
 	return b.Flush()
 }
 
-// suite, testCase and failure are the elements of JUnit's format that all readers know.
-type suite struct {
-	XMLName  xml.Name   `xml:"testsuite"`
-	Name     string     `xml:"name,attr"`
-	Tests    int        `xml:"tests,attr"`
-	Failures int        `xml:"failures,attr"`
-	Cases    []testCase `xml:"testcase"`
-}
-
-type testCase struct {
-	Class   string   `xml:"classname,attr"`
-	Name    string   `xml:"name,attr"`
-	Failure *failure `xml:"failure"`
-}
-
-type failure struct {
-	Message string `xml:"message,attr"`
-}
-
 // WriteJUnit writes JUnit's XML. name names the robots.txt.
 func WriteJUnit(w io.Writer, name string, results []Result) error {
-	s := suite{Name: clean.Text(name, 600), Tests: len(results)}
+	s := junit.Suite{Name: clean.Text(name, 600)}
 	for _, r := range results {
-		c := testCase{Class: clean.Text(name, 600), Name: clean.Text(r.String(), 600)}
+		why := ""
 		if !r.OK() {
-			s.Failures++
-			c.Failure = &failure{fmt.Sprintf("got %s: %s (line %d of the assertions)", word(r.Match.Allowed), r.Why(), r.Line)}
+			why = fmt.Sprintf("got %s: %s (line %d of the assertions)", word(r.Match.Allowed), r.Why(), r.Line)
 		}
-		s.Cases = append(s.Cases, c)
+		s.Add(s.Name, clean.Text(r.String(), 600), why)
 	}
-	text, err := xml.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "%s%s\n", xml.Header, text)
-	return err
+	return s.Write(w)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rfc9309/polite/cmd/polite/internal/junit"
 	"github.com/rfc9309/polite/matcher"
 )
 
@@ -30,8 +31,8 @@ func FuzzReports(f *testing.F) {
 				failed++
 			}
 		}
-		var plain, tap, junit bytes.Buffer
-		if WriteText(&plain, results) != nil || WriteTAP(&tap, results) != nil || WriteJUnit(&junit, "robots.txt", results) != nil {
+		var plain, tap, report bytes.Buffer
+		if WriteText(&plain, results) != nil || WriteTAP(&tap, results) != nil || WriteJUnit(&report, "robots.txt", results) != nil {
 			t.Fatal("a report cannot be written")
 		}
 		if n := strings.Count(plain.String(), "\n"); n != failed {
@@ -40,9 +41,9 @@ func FuzzReports(f *testing.F) {
 		if n, want := strings.Count(tap.String(), "\n"), 2+len(all)+5*failed; n != want || !strings.Contains(tap.String(), fmt.Sprintf("\n1..%d\n", len(all))) {
 			t.Errorf("%d lines of TAP, want %d\n%s", n, want, &tap)
 		}
-		var s suite
-		if err := xml.Unmarshal(junit.Bytes(), &s); err != nil || len(s.Cases) != len(all) || s.Failures != failed {
-			t.Errorf("%v: %d cases, %d failures; want %d and %d\n%s", err, len(s.Cases), s.Failures, len(all), failed, &junit)
+		var s junit.Suite
+		if err := xml.Unmarshal(report.Bytes(), &s); err != nil || len(s.Cases) != len(all) || s.Failures != failed {
+			t.Errorf("%v: %d cases, %d failures; want %d and %d\n%s", err, len(s.Cases), s.Failures, len(all), failed, &report)
 		}
 	})
 }
