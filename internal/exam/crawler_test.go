@@ -55,6 +55,7 @@ type crawler struct {
 type crawledHost struct {
 	queue    []string // URLs as they were linked
 	running  bool
+	mu       sync.Mutex
 	until    time.Time // no request before
 	failures atomic.Int32
 	waited   int // how often robots.txt was waited for
@@ -158,15 +159,28 @@ func (c *crawler) page(h *crawledHost, link string) {
 	if !c.ignores && !c.allowed(h, f, u, link) {
 		return
 	}
-	if !c.noPause || !c.noDelay {
-		time.Sleep(time.Until(h.until))
-	}
+	var delay time.Duration
 	if f.rules != nil && !c.noDelay {
-		if d, ok := f.rules.Group("ExampleBot").CrawlDelay(); ok {
-			h.until = time.Now().Add(d)
-		}
+		delay, _ = f.rules.Group("ExampleBot").CrawlDelay()
 	}
+	time.Sleep(h.turn(delay))
 	c.get(h, u)
+}
+
+// turn reserves the next request to the host, and returns the wait until then.
+func (h *crawledHost) turn(delay time.Duration) time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	wait := max(time.Until(h.until), 0)
+	h.until = time.Now().Add(wait + delay)
+	return wait
+}
+
+// pause leaves the host alone.
+func (h *crawledHost) pause(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.until = time.Now().Add(d)
 }
 
 // get requests a page and queues what it links to.
@@ -179,7 +193,7 @@ func (c *crawler) get(h *crawledHost, u *url.URL) {
 		h.failures.Add(1)
 	}
 	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && !c.noPause {
-		h.until = time.Now().Add(time.Duration(s) * time.Second)
+		h.pause(time.Duration(s) * time.Second)
 	}
 	if to, err := resp.Location(); err == nil {
 		if c.blind != nil && c.blind(u, to) {

@@ -211,7 +211,7 @@ func TestFaults(t *testing.T) {
 	}
 	reports := make([]*Report, len(faulty))
 	var all sync.WaitGroup
-	places := make(chan bool, 12)
+	places := make(chan bool, 20)
 	for i, tt := range faulty {
 		all.Go(func() {
 			places <- true
