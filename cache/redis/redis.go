@@ -82,8 +82,8 @@ const (
 	maxRead = 2 << 20
 )
 
-// Store is a cache.Store and cache.Leaser on a server, and Pace returns it as a store of package pace. Its methods may be called from any number of
-// goroutines.
+// Store is a cache.Store and cache.Leaser on a server. Pace returns a store of package pace on the same server. Its
+// methods may be called from any number of goroutines.
 type Store struct {
 	link   *link
 	prefix string
