@@ -267,7 +267,8 @@ func parseURL(text string) (*url.URL, error) {
 	var bad *url.Error
 	switch {
 	case strings.Index(text, "://") > 0 && !strings.Contains(text, "@") && errors.As(err, &bad):
-		return nil, bad.Err // without the URL, which the message has already, and with no part of a password
+		// Without the URL, which the message has already, and with no part of a password.
+		return nil, fmt.Errorf("%w; want a URL such as https://example.com/", bad.Err)
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "ftp":
 		return nil, errors.New("want a URL with http://, https:// or ftp:// and a host, such as https://example.com/")
 	}
