@@ -599,7 +599,7 @@ func ExampleOptions_logger() {
 	}
 	t.Check(context.Background(), parse("https://example.com/"))
 	// Output:
-	// level=DEBUG msg="robots.txt retrieved" robots=https://example.com/robots.txt served=https://example.com/robots.txt status=200 hops=0
+	// level=DEBUG msg="robots.txt fetched" robots=https://example.com/robots.txt served=https://example.com/robots.txt status=200 hops=0
 }
 
 // The hooks have the values that metrics and traces need.

@@ -180,7 +180,7 @@ type Options struct {
 	// Trace has hooks for what happens. Nil fields cost nothing.
 	Trace *Trace
 
-	// Logger gets every fetch (debug, "robots.txt retrieved"), a Crawl-delay cut
+	// Logger gets every fetch (debug, "robots.txt fetched"), a Crawl-delay cut
 	// short (info), and store failures (at most one a minute, with their number), caught panics, a User-Agent without the product
 	// token and the first body of an authority that is not closed (warn). Messages and keys are stable. Nil logs nothing.
 	Logger *slog.Logger

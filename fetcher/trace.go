@@ -180,7 +180,7 @@ func (o *observer) fetched(a *policy.Attempt, r *policy.Record) {
 		if a.Err != nil {
 			attrs = append(attrs, "error", clean.Text(a.Err.Error(), maxLog))
 		}
-		o.log.Debug("robots.txt retrieved", attrs...)
+		o.log.Debug("robots.txt fetched", attrs...)
 	}
 	if o.trace.Fetched != nil {
 		o.runHook("Fetched", func() { o.trace.Fetched(*a, r) })

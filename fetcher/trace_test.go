@@ -85,8 +85,8 @@ func TestLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, want := range []string{
-			`level=DEBUG msg="robots.txt retrieved" robots=http://a.test/robots.txt served=http://a.test/robots.txt status=200 hops=0 took=0s next=2000-01-02T00:00:00.000Z` + "\n",
-			`level=DEBUG msg="robots.txt retrieved" robots=http://lost.test/robots.txt served=http://lost.test/robots.txt status=0 hops=0 took=`,
+			`level=DEBUG msg="robots.txt fetched" robots=http://a.test/robots.txt served=http://a.test/robots.txt status=200 hops=0 took=0s next=2000-01-02T00:00:00.000Z` + "\n",
+			`level=DEBUG msg="robots.txt fetched" robots=http://lost.test/robots.txt served=http://lost.test/robots.txt status=0 hops=0 took=`,
 			` error="dns: `,
 			`level=WARN msg="error of the robots.txt store" op=get authority=http://a.test error="no?level=ERROR msg=forged?[31m" failures=1` + "\n",
 			`level=INFO msg="crawl-delay not obeyed in full" authority=http://a.test asked=1m30s obeyed=1s` + "\n",

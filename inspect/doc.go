@@ -24,7 +24,7 @@
 //   - The hosts with requests in line or in flight, and the hosts at rest: how many
 //     requests wait and since when, the next turn, and what it waits for. The host
 //     with the longest wait is first.
-//   - Recent decisions and retrievals, and their rates over an hour, a day and a
+//   - Recent decisions and fetches, and their rates over an hour, a day and a
 //     week.
 //   - The answer to "may I fetch this URL?" with its reasons, from memory alone.
 //
@@ -45,7 +45,7 @@
 // Check passwords and host names in front of the page.
 //
 // Whether to install the hooks of [Page.Trace]. Without them recent decisions,
-// retrievals, redirects and rates are missing. With them every request of the
+// fetches, redirects and rates are missing. With them every request of the
 // crawler makes a full Decision and records it under a lock, which takes about a
 // microsecond instead of a tenth of one.
 //
@@ -66,7 +66,7 @@
 // number of records.
 //
 // The history takes at most about 5 KiB for each of the [Options.Recent] decisions
-// and 23 KiB for each of the retrievals. Nearly all of this is URLs of redirects, so
+// and 23 KiB for each of the fetches. Nearly all of this is URLs of redirects, so
 // usually the history takes a tenth of that.
 //
 // # Bad input

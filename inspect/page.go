@@ -17,7 +17,7 @@ type Options struct {
 	// If false, the page changes nothing and sends no request.
 	Actions bool
 
-	// Recent is how many decisions and how many retrievals the page remembers.
+	// Recent is how many decisions and how many fetches the page remembers.
 	// Zero means 200, a negative number means none.
 	Recent int
 }
@@ -51,7 +51,7 @@ func New(o *Options) *Page {
 }
 
 // Trace returns hooks for fetcher.Options.Trace. They record decisions and
-// retrievals for the page and then call the hooks of next. next may be nil and is
+// fetches for the page and then call the hooks of next. next may be nil and is
 // not changed. Transports that share the hooks share the history.
 func (p *Page) Trace(next *fetcher.Trace) *fetcher.Trace {
 	var t fetcher.Trace

@@ -66,7 +66,7 @@ var pageTests = []struct {
 	status               int
 	want                 []string // words in this order
 }{
-	{"overview", "GET", "/debug/polite", 200, []string{"May I fetch this URL?", "Sites", "22", "Decisions since start 93", "13 % disallowed", "Retrievals since start", "unreachable", "Over the last hour", "allowed 7 8", "/w/ line 3 2.2.2", "Recent retrievals", "dns: no such host", "301 to https://www.shop.example.com/robots.txt", "after 1 d"}},
+	{"overview", "GET", "/debug/polite", 200, []string{"May I fetch this URL?", "Sites", "22", "Decisions since start 93", "13 % disallowed", "Fetches since start", "unreachable", "Over the last hour", "allowed 7 8", "/w/ line 3 2.2.2", "Recent fetches", "dns: no such host", "301 to https://www.shop.example.com/robots.txt", "after 1 d"}},
 	{"overview_by_the_week", "GET", "/?span=week", 200, []string{"Over the last week", "Sat 25 Dec 02:00 UTC: 14", "Sat 25 Dec Sun 26 Dec", "now"}},
 	{"overview_of_an_unknown_span", "GET", "/?span=aeon", 200, []string{"Over the last hour"}},
 	{"overview_reloaded", "GET", "/?live=1", 200, []string{"Stop reloading"}},
@@ -77,15 +77,15 @@ var pageTests = []struct {
 	{"authorities_in_no_such_state", "GET", "/?view=authorities&state=bliss", 400, []string{"There is no such list."}},
 	{"authorities_after_no_such_place", "GET", "/?view=authorities&after=!", 400, []string{"There is no such place in the list."}},
 	{"authorities_searched_at_length", "GET", "/?view=authorities&q=" + strings.Repeat("x", 301), 400, []string{"There is no such list."}},
-	{"authority", "GET", "/?authority=" + shop, 200, []string{"Site " + shop, "successful", "Copy served by https://www.shop.example.com/robots.txt", "Last answer 200", "Copy fetched 3 h ago", "Next fetch in 20 h 59 min", "Group obeyed ExampleBot", "Crawl-delay 5 s", "Profile rfc9309", `If-None-Match "5f3c-61a"`, "Last retrievals", "Rules 11", "The rules that this crawler obeys are marked.", "3 Disallow: /cart", "9 Dissalow: /internal/ misspelling accepted", "10 Noindex: /search unknown record", "17 Disallow: admin/ rule that can never match", "27 this line is no record not a record", "Sitemaps https://shop.example.com/sitemap.xml"}},
+	{"authority", "GET", "/?authority=" + shop, 200, []string{"Site " + shop, "successful", "Copy served by https://www.shop.example.com/robots.txt", "Last answer 200", "Copy fetched 3 h ago", "Next fetch in 20 h 59 min", "Group obeyed ExampleBot", "Crawl-delay 5 s", "Profile rfc9309", `If-None-Match "5f3c-61a"`, "Last fetches", "Rules 11", "The rules that this crawler obeys are marked.", "3 Disallow: /cart", "9 Dissalow: /internal/ misspelling accepted", "10 Noindex: /search unknown record", "17 Disallow: admin/ rule that can never match", "27 this line is no record not a record", "Sitemaps https://shop.example.com/sitemap.xml"}},
 	{"authority_as_another_crawler", "GET", "/?as=greedybot&authority=" + shop, 200, []string{"Group obeyed GreedyBot", "The rules that greedybot obeys are marked."}},
 	{"authority_as_a_crawler_of_the_default_group", "GET", "/?as=nobody&authority=" + shop, 200, []string{"Group obeyed *", "Crawl-delay 2 s"}},
 	{"authority_as_no_crawler", "GET", "/?as=a+b&authority=" + shop, 400, []string{`"a b" is no product token`}},
 	{"authority_down", "GET", "/?authority=http://old.example.edu", 200, []string{"unreachable stale copy", "Last answer none connect: connection refused", "Copy fetched 7 d 1 h ago", "Down since 6 d 5 h ago", "2 Disallow: /cgi-bin/"}},
 	{"authority_without_a_copy", "GET", "/?authority=https://blog.example.net", 200, []string{"unavailable", "Last answer 404 Not Found", "In memory"}},
 	{"authority_not_in_memory", "GET", "/?authority=https://nobody.example", 404, []string{"https://nobody.example is not in memory."}},
-	{"recent", "GET", "/?view=recent", 200, []string{"Decisions", "https://wiki.example.org/w/index.php?title=Robots", "https://museum.example.org/", "Retrievals", "https://maps.example.net"}},
-	{"recent_of_one_verdict", "GET", "/?view=recent&verdict=defer", 200, []string{"https://forum.example.com/t/1234 status 503", "Retrievals"}},
+	{"recent", "GET", "/?view=recent", 200, []string{"Decisions", "https://wiki.example.org/w/index.php?title=Robots", "https://museum.example.org/", "Fetches", "https://maps.example.net"}},
+	{"recent_of_one_verdict", "GET", "/?view=recent&verdict=defer", 200, []string{"https://forum.example.com/t/1234 status 503", "Fetches"}},
 	{"recent_of_no_such_verdict", "GET", "/?view=recent&verdict=maybe", 400, []string{"There is no such verdict."}},
 	{"no_such_view", "GET", "/?view=secrets", 404, []string{"There is no such page."}},
 	{"ask_nothing", "GET", "/?url=", 200, []string{"May I fetch this URL?"}},

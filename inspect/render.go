@@ -154,7 +154,7 @@ func parse() *template.Template {
 		},
 		"add":        func(a, b int) int { return a + b },
 		"decisions":  func(s []bucket) chart { return draw("Decisions", verdictKinds, s) },
-		"retrievals": func(s []bucket) chart { return draw("Retrievals of robots.txt", retrievalKinds, s) },
+		"retrievals": func(s []bucket) chart { return draw("Fetches of robots.txt", retrievalKinds, s) },
 		"blank":      func() askView { return askView{} },
 		"site":       func(robots string) string { return strings.TrimSuffix(robots, "/robots.txt") },
 		"spans":      func() any { return spans },
