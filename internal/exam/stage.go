@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
@@ -354,11 +353,7 @@ func Token(agent string) string {
 }
 
 // A harness is what a web needs where there is no test.
-type harness struct {
-	mu     sync.Mutex
-	done   []func()
-	errors []string
-}
+type harness struct{ done []func() }
 
 func (h *harness) Helper()          {}
 func (h *harness) Skip(args ...any) { panic(fmt.Sprint(args...)) }
