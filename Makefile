@@ -1,6 +1,6 @@
 # The usual commands. .ci/run has the steps, and is what runs on every change.
 
-.PHONY: all build test check ci fuzz demo docs api bench numbers mutate clean
+.PHONY: all build test check ci fuzz demo docs api bench exam-peers numbers mutate clean
 
 all: check test
 
@@ -30,6 +30,10 @@ api: # how the exported names differ from the last release, or from the commit b
 
 bench:
 	cd bench && go run ./broad && go run .
+
+exam-peers: # the table of real crawlers in docs/exam.md
+	bench/exam/install /tmp/polite-npm
+	cd bench && go run ./exam -npm /tmp/polite-npm -write
 
 numbers: # docs/numbers.md
 	.ci/numbers

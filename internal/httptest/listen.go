@@ -14,6 +14,7 @@ import (
 // http site: the first byte of a connection tells which one the client wants. Serve returns when l is closed; the
 // connections end with the web.
 func (w *Web) Serve(l net.Listener, sites ...*Site) {
+	w.served.Store(true)
 	for {
 		c, err := l.Accept()
 		if err != nil {

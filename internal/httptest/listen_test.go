@@ -50,7 +50,18 @@ func TestServe(t *testing.T) {
 			t.Errorf("%s\ngot  %q, %v\nwant %q, fails: %v", tt.url, got, err, tt.want, tt.fails)
 		}
 	}
-	if got, want := fmt.Sprint(site.Requests("/"), secure.Requests()), fmt.Sprintf("[GET http://%s/] [GET https://%s/]", addr, addr); got != want {
+	// Some clients send the Host without its port.
+	req, err := http.NewRequest("GET", "http://"+addr+"/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Host = "127.0.0.1"
+	if resp, err := client.Do(req); err != nil || resp.StatusCode != 200 {
+		t.Errorf("Host without a port: got %v, %v, want 200", resp, err)
+	} else {
+		resp.Body.Close()
+	}
+	if got, want := fmt.Sprint(site.Requests("/"), secure.Requests()), fmt.Sprintf("[GET http://%s/ GET http://%[1]s/] [GET https://%[1]s/]", addr); got != want {
 		t.Errorf("\ngot  %s\nwant %s", got, want)
 	}
 }

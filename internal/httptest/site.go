@@ -237,6 +237,10 @@ func (w *Web) newRequest(r *http.Request) Request {
 		scheme = "https"
 	}
 	origin := scheme + "://" + r.Host
+	if w.served.Load() && !strings.Contains(r.Host, ":") {
+		// Some clients leave the port out. A server that has a port of its own answers them.
+		origin = fmt.Sprintf("%s:%d", origin, c.local.(*net.TCPAddr).Port)
+	}
 	if s, name, port, err := splitOrigin(origin); err == nil {
 		origin = joinOrigin(s, name, port)
 	}

@@ -75,6 +75,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -94,6 +95,7 @@ type Web struct {
 	accept  chan net.Conn
 	crawler netip.Addr // address of the client
 	start   time.Time
+	served  atomic.Bool // Serve was called
 
 	ca func() *authority // creates the certificate authority at the first call
 
