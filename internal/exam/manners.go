@@ -191,11 +191,12 @@ func judgeSitemap(v *view) Mark {
 }
 
 func judgeAgent(v *view) Mark {
-	for _, r := range v.sites[0].all {
-		if strings.Contains(r.Agent, "://") || strings.Contains(r.Agent, "@") || strings.Contains(r.Agent, "www.") {
-			return passed(r, "named a page or an address")
-		}
-		return failed(r, "sent the User-Agent %s, which names no page and no address", clean.Quote(r.Agent, longAgent))
+	if len(v.sites[0].all) == 0 {
+		return v.missing()
 	}
-	return v.missing()
+	r := v.sites[0].all[0]
+	if strings.Contains(r.Agent, "://") || strings.Contains(r.Agent, "@") || strings.Contains(r.Agent, "www.") {
+		return passed(r, "named a page or an address")
+	}
+	return failed(r, "sent the User-Agent %s, which names no page and no address", clean.Quote(r.Agent, longAgent))
 }
