@@ -3,8 +3,6 @@ import { CheerioCrawler } from '@crawlee/cheerio';
 
 const crawler = new CheerioCrawler({
     respectRobotsTxtFile: { userAgent: 'Crawlee' },
-    preNavigationHooks: [(_, options) => { options.headers = { 'User-Agent': 'Crawlee/3 (+https://crawlee.dev)' }; }],
-    useSessionPool: false,
     maxCrawlDepth: 3,
     async requestHandler({ enqueueLinks }) {
         await enqueueLinks({ strategy: 'all' });

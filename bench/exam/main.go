@@ -10,6 +10,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -26,26 +27,27 @@ type crawler struct {
 	name    string
 	version []string // the command that prints the version
 	command []string
-	note    string // how it is started
+	note    string // which program or switch is meant
+	token   string // its product token, "" if the User-Agent begins with it
 }
 
 var crawlers = []crawler{
 	{"GNU Wget", []string{"wget", "--version"},
-		[]string{"wget", "--recursive", "--level", "2", "--span-hosts", "--quiet", "{urls}"}, ""},
+		[]string{"wget", "--recursive", "--level", "2", "--span-hosts", "--quiet", "{urls}"}, "", ""},
 	{"GNU Wget2", []string{"wget2", "--version"},
-		[]string{"wget2", "--recursive", "--level=2", "--span-hosts", "--quiet", "{urls}"}, ""},
+		[]string{"wget2", "--recursive", "--level=2", "--span-hosts", "--quiet", "{urls}"}, "", ""},
 	{"HTTrack", []string{"httrack", "--version"},
-		[]string{"httrack", "{urls}", "-r3", "-e", "-q", "--disable-security-limits", "-%c50", "-c16", "-A100000000", "-T8", "-R0"}, ""},
+		[]string{"httrack", "{urls}", "-r3", "-e", "-q", "--disable-security-limits", "-%c50", "-c16", "-A100000000", "-T8", "-R0"}, "", ""},
 	{"Scrapy", []string{"scrapy", "version"},
-		[]string{"scrapy", "runspider", "--nolog", "-s", "ROBOTSTXT_OBEY=True", "-s", "DEPTH_LIMIT=3", "-a", "file={file}", "NPM/crawl.py"}, "bench/exam/crawl.py"},
+		[]string{"scrapy", "runspider", "--nolog", "-s", "ROBOTSTXT_OBEY=True", "-s", "DEPTH_LIMIT=3", "-a", "file={file}", "NPM/crawl.py"}, "bench/exam/crawl.py", ""},
 	{"Colly", []string{"go", "list", "-m", "github.com/gocolly/colly/v2"},
-		[]string{"BIN/colly", "{urls}"}, "bench/exam/colly, with IgnoreRobotsTxt = false"},
+		[]string{"BIN/colly", "{urls}"}, "bench/exam/colly, with IgnoreRobotsTxt = false", ""},
 	{"Crawlee", []string{"npm", "ls", "--prefix", "NPM", "@crawlee/cheerio"},
-		[]string{"node", "NPM/crawlee.mjs", "{urls}"}, "bench/exam/crawlee.mjs, with respectRobotsTxtFile"},
+		[]string{"node", "NPM/crawlee.mjs", "{urls}"}, "bench/exam/crawlee.mjs, with respectRobotsTxtFile", "Crawlee"},
 	{"simplecrawler", []string{"npm", "ls", "--prefix", "NPM", "simplecrawler"},
-		[]string{"node", "NPM/simplecrawler.cjs", "{urls}"}, "bench/exam/simplecrawler.cjs"},
+		[]string{"node", "NPM/simplecrawler.cjs", "{urls}"}, "bench/exam/simplecrawler.cjs", ""},
 	{"Polite", []string{"git", "describe", "--always"},
-		[]string{"BIN/workers", "{urls}"}, "examples/workers"},
+		[]string{"BIN/workers", "{urls}"}, "examples/workers", ""},
 }
 
 // sheet is what is read of a report.
@@ -125,20 +127,28 @@ func hold(npm string, wanted *regexp.Regexp) (string, error) {
 			continue
 		}
 		log.Printf("%s %s", c.name, v)
-		report, err := run(bin, folders, append([]string{"BIN/polite", "exam", "--json", "--limit", "6m", "--quiet", "20s", "--"}, c.command...))
+		exam := []string{"BIN/polite", "exam", "--json", "--limit", "6m", "--quiet", "20s"}
+		if c.token != "" {
+			exam = append(exam, "--token", c.token)
+		}
+		report, err := run(bin, folders, append(append(exam, "--"), c.command...))
 		var s sheet
 		if jsonErr := json.Unmarshal(report, &s); jsonErr != nil {
 			return "", fmt.Errorf("%s: %v: %w", c.name, err, jsonErr)
 		}
-		rows.WriteString(s.row(c.name + " " + v))
-		fmt.Fprintf(&lines, "- %s: `%s`", c.name, strings.NewReplacer("NPM/", "", "BIN/", "").Replace(strings.Join(c.command, " ")))
+		row, failed := s.row(c.name + " " + v)
+		rows.WriteString(row)
+		fmt.Fprintf(&lines, "- **%s**: `%s`", c.name, strings.NewReplacer("NPM/", "", "BIN/", "").Replace(strings.Join(c.command, " ")))
 		if c.note != "" {
 			fmt.Fprintf(&lines, " (%s)", c.note)
 		}
-		fmt.Fprintf(&lines, ". %d requests; the crawler %s\n", s.Requests, s.Ended)
+		if c.token != "" {
+			fmt.Fprintf(&lines, ", examined with `--token %s`", c.token)
+		}
+		fmt.Fprintf(&lines, ". %d requests; the crawler %s. Failed: %s.\n", s.Requests, s.Ended, cmp.Or(failed, "nothing"))
 	}
-	text := "| crawler | RFC 9309: passed | failed | not exercised | manners: passed | failed | not exercised | failed cases |\n" +
-		"|---|---|---|---|---|---|---|---|\n" + rows.String() + "\n" + lines.String()
+	text := "| crawler | RFC 9309: passed | failed | not exercised | manners: passed | failed | not exercised |\n" +
+		"|---|---|---|---|---|---|---|\n" + rows.String() + "\n" + lines.String()
 	if len(absent) > 0 {
 		text += "\nNot to be had where this was measured: " + strings.Join(absent, ", ") + ".\n"
 	}
@@ -165,8 +175,8 @@ func run(bin string, folders *strings.Replacer, words []string) ([]byte, error) 
 	return c.Output()
 }
 
-// row returns the line of the table for a report.
-func (s *sheet) row(name string) string {
+// row returns the line of the table for a report, and the names of the failed cases.
+func (s *sheet) row(name string) (row, failures string) {
 	count := map[bool]map[string]int{true: {}, false: {}}
 	var failed []string
 	for _, r := range s.Results {
@@ -177,8 +187,8 @@ func (s *sheet) row(name string) string {
 	}
 	rfc, manners := count[false], count[true]
 	const rest = "not exercised"
-	return fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d | %s |\n", name, rfc["pass"], rfc["FAIL"], rfc[rest],
-		manners["pass"], manners["FAIL"], manners[rest], strings.Join(failed, ", "))
+	return fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d |\n", name, rfc["pass"], rfc["FAIL"], rfc[rest],
+		manners["pass"], manners["FAIL"], manners[rest]), strings.Join(failed, ", ")
 }
 
 // insert puts the table in its place on a page.

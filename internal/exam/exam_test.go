@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/url"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -118,11 +119,15 @@ func replace(pattern, with string) func(string) string {
 	return func(s string) string { return p.ReplaceAllString(s, with) }
 }
 
-// sit lets a crawler sit the whole exam.
+// waits reports whether the fault shows in cases that take time. A fault in reading robots.txt
+// or a link does not.
+func (f faults) waits() bool { return f.read == nil && f.target == nil }
+
+// sit lets a crawler sit the exam, but for the cases that take time if its fault does not show there.
 func sit(t *testing.T, f faults) *Report {
 	t.Helper()
 	o := Options{}
-	if f.read != nil || f.target != nil { // such a fault has nothing to do with the cases that wait
+	if !f.waits() {
 		o.Only = []string{"2.1", "2.2", "2.2.1", "2.2.2", "2.2.3", "2.2.4", "2.3", "2.3.1.2", "2.3.1.3", "2.3.1.5", "2.5"}
 	}
 	e, err := Open(o)
@@ -209,14 +214,19 @@ func TestIdleCrawler(t *testing.T) {
 }
 
 // TestFaults checks that a crawler with one fault fails the case of its fault and no other.
+// Where time is part of the fault, the crawlers need a machine that does nothing else.
 func TestFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
 	}
+	quiet := os.Getenv("POLITE_QUIET") != ""
 	reports := make([]*Report, len(faulty))
 	var all sync.WaitGroup
-	places := make(chan bool, 20)
+	places := make(chan bool, 8)
 	for i, tt := range faulty {
+		if tt.faults.waits() && !quiet {
+			continue
+		}
 		all.Go(func() {
 			places <- true
 			defer func() { <-places }()
@@ -227,6 +237,9 @@ func TestFaults(t *testing.T) {
 	found := map[string]bool{}
 	for i, tt := range faulty {
 		t.Run(tt.fails, func(t *testing.T) {
+			if reports[i] == nil {
+				t.Skip("POLITE_QUIET is not set: the machine may be busy")
+			}
 			got := reports[i].named(Failed)
 			if want := strings.Fields(tt.fails); !slices.Equal(got, want) {
 				explain(t, reports[i], Failed)
@@ -236,6 +249,9 @@ func TestFaults(t *testing.T) {
 				found[name] = true
 			}
 		})
+	}
+	if !quiet {
+		return
 	}
 	for _, c := range Cases() {
 		if mayFail := !strings.HasPrefix(c.Name, "2.3.1.3/") && !slices.Contains([]string{"2.3.1.2/six_redirects", "house/comes_back", "house/sitemap"}, c.Name); mayFail && !found[c.Name] {
