@@ -43,6 +43,7 @@ func run(out io.Writer, server string, ro *redis.Options, o *fetcher.Options, pa
 	if err != nil {
 		return err
 	}
+	defer t.CloseIdleConnections() // also returns the leases of hosts, or the other processes wait for five seconds
 	client := &http.Client{Transport: t, Timeout: 3 * time.Minute}
 	var fetched, dropped, later, failed int
 	for _, page := range pages {
