@@ -3,6 +3,7 @@ module github.com/rfc9309/polite/bench
 go 1.25.0
 
 require (
+	github.com/PuerkitoBio/gocrawl v1.0.1
 	github.com/benjaminestes/robots/v2 v2.0.5
 	github.com/gocolly/colly/v2 v2.3.0
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
@@ -16,6 +17,7 @@ require (
 
 require (
 	github.com/PuerkitoBio/goquery v1.11.0 // indirect
+	github.com/PuerkitoBio/purell v1.2.1 // indirect
 	github.com/andybalholm/cascadia v1.3.3 // indirect
 	github.com/antchfx/htmlquery v1.3.5 // indirect
 	github.com/antchfx/xmlquery v1.5.0 // indirect

@@ -42,6 +42,8 @@ var crawlers = []crawler{
 		[]string{"scrapy", "runspider", "--nolog", "-s", "ROBOTSTXT_OBEY=True", "-s", "DEPTH_LIMIT=3", "-a", "file={file}", "NPM/crawl.py"}, "bench/exam/crawl.py", ""},
 	{"Colly", []string{"go", "list", "-m", "github.com/gocolly/colly/v2"},
 		[]string{"BIN/colly", "{urls}"}, "bench/exam/colly, with IgnoreRobotsTxt = false", ""},
+	{"gocrawl", []string{"go", "list", "-m", "github.com/PuerkitoBio/gocrawl"},
+		[]string{"BIN/gocrawl", "{urls}"}, "bench/exam/gocrawl", ""},
 	{"Crawlee", []string{"npm", "ls", "--prefix", "NPM", "@crawlee/cheerio"},
 		[]string{"node", "NPM/crawlee.mjs", "{urls}"}, "bench/exam/crawlee.mjs, with respectRobotsTxtFile", "Crawlee"},
 	{"simplecrawler", []string{"npm", "ls", "--prefix", "NPM", "simplecrawler"},
@@ -93,7 +95,7 @@ func hold(npm string, wanted *regexp.Regexp) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(bin)
-	for _, build := range [][]string{{"..", "polite", "./cmd/polite"}, {".", "colly", "./exam/colly"}, {"../examples", "workers", "./workers"}} {
+	for _, build := range [][]string{{"..", "polite", "./cmd/polite"}, {".", "colly", "./exam/colly"}, {".", "gocrawl", "./exam/gocrawl"}, {"../examples", "workers", "./workers"}} {
 		c := exec.Command("go", "build", "-o", filepath.Join(bin, build[1]), build[2])
 		c.Dir, c.Stderr = build[0], os.Stderr
 		if err := c.Run(); err != nil {
