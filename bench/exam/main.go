@@ -95,25 +95,11 @@ func hold(npm string, wanted *regexp.Regexp) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(bin)
-	for _, build := range [][]string{{"..", "polite", "./cmd/polite"}, {".", "colly", "./exam/colly"}, {".", "gocrawl", "./exam/gocrawl"}, {"../examples", "workers", "./workers"}} {
-		c := exec.Command("go", "build", "-o", filepath.Join(bin, build[1]), build[2])
-		c.Dir, c.Stderr = build[0], os.Stderr
-		if err := c.Run(); err != nil {
-			return "", fmt.Errorf("%v: %w", c, err)
-		}
-	}
 	if npm == "" {
 		npm = bin
 	}
-	// A script finds its packages in the folder that it is in.
-	for _, script := range []string{"crawl.py", "crawlee.mjs", "simplecrawler.cjs"} {
-		text, err := os.ReadFile(filepath.Join("exam", script))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(npm, script), text, 0o600)
-		}
-		if err != nil {
-			return "", err
-		}
+	if err := prepare(bin, npm); err != nil {
+		return "", err
 	}
 	folders := strings.NewReplacer("NPM", npm, "BIN", bin)
 	var rows, lines strings.Builder
@@ -155,6 +141,28 @@ func hold(npm string, wanted *regexp.Regexp) (string, error) {
 		text += "\nNot to be had where this was measured: " + strings.Join(absent, ", ") + ".\n"
 	}
 	return text, nil
+}
+
+// prepare builds the programs in the folder bin and copies the scripts to the folder npm.
+func prepare(bin, npm string) error {
+	for _, build := range [][]string{{"..", "polite", "./cmd/polite"}, {".", "colly", "./exam/colly"}, {".", "gocrawl", "./exam/gocrawl"}, {"../examples", "workers", "./workers"}} {
+		c := exec.Command("go", "build", "-o", filepath.Join(bin, build[1]), build[2])
+		c.Dir, c.Stderr = build[0], os.Stderr
+		if err := c.Run(); err != nil {
+			return fmt.Errorf("%v: %w", c, err)
+		}
+	}
+	// A script finds its packages in the folder that it is in.
+	for _, script := range []string{"crawl.py", "crawlee.mjs", "simplecrawler.cjs"} {
+		text, err := os.ReadFile(filepath.Join("exam", script))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(npm, script), text, 0o600)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // number finds a version.

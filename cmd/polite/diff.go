@@ -112,9 +112,8 @@ func headline(c compare.Change) string {
 	return strings.Join(parts, "; ")
 }
 
-// writeChange writes what differs for one crawler. If its own group is new or gone, the rules
-// that it lost or got with that are those of another group, and are not listed. paths is how
-// many paths are shown.
+// writeChange writes what differs for one crawler. If its own group is new or gone, it
+// now obeys another group, and the rules are not listed. paths is the number of paths shown.
 func writeChange(p *display.Writer, c compare.Change, paths int) {
 	title := p.Paint(display.Bold, c.Token)
 	if h := headline(c); h != "" {

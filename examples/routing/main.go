@@ -65,7 +65,7 @@ func main() {
 	}
 }
 
-// crawlAll fetches pages, those of each host one after the other.
+// crawlAll fetches pages, for each host one page after the other.
 func (r *router) crawlAll(out io.Writer, pages []string) error {
 	hosts := map[string][]string{}
 	for _, page := range pages {

@@ -74,33 +74,38 @@ func google2019() []section {
 				"`max-age=172800`", lifetime("Cache-Control: max-age=172800"), "policy/2.4/max_age_of_a_day"),
 			says("", "Google accepteert en volgt robots.txt-bestanden voor FTP-sites.", "ftp is crawled", ftpGoverned, "fetcher/2.3/a_robots.txt_of_its_own", "docs/2.3/other_schemes_have_no_decision").but(10),
 		}},
-		{"", "Bestandsformaat", []requirement{
-			says("", "Een optionele Unicode BOM (bytevolgorde-markering) aan het begin van het robots.txt-bestand wordt genegeerd.",
-				"a file with a byte order mark is read", disallows("\uFEFFUser-agent: *\nDisallow: /x\n", "/x"), "internal/retrieve/2.3/byte_order_mark"),
-			says("", "Google ondersteunt de verwerking van <field> elementen met eenvoudige fouten of typefouten", "`useragent` and `dissallow` are read",
-				disallows("Useragent: *\nDissallow: /x", "/x"), "vectors/2.2.4/unknown"),
-			says("", "Google hanteert momenteel een maximale grootte van 500 kibibytes (KiB).", "a rule after it does not count",
-				limits()[0].probe, "policy/2.5/a_rule_after_the_limit"),
-			says("", "De crawler moet de juiste groep regels bepalen door de groep te zoeken met de meest specifieke user-agent die nog steeds overeenkomt.",
-				"googlebot-news obeys its own group, not googlebot's", yesOrNo(func(p *policy.Profile) bool {
-					r := p.Learn(nil, answer(200, "user-agent: googlebot\nDisallow: /\n\nuser-agent: googlebot-news\nDisallow: /a\n"))
-					return r.Allows("googlebot-news", pageURL("/x"), start)
-				}), "vectors/2.2.1/exact"),
-			says("", "De user-agent is hoofdlettergevoelig.", "`EXAMPLEBOT` does not name ExampleBot",
-				allows("User-agent: EXAMPLEBOT\nDisallow: /x", "/x"), "docs/2.2.1/names_are_compared_without_case").but(19),
-			says("", "zowel googlebot/1.2 als googlebot* zijn gelijk aan googlebot", "`ExampleBot/1.2` and `ExampleBot*` name ExampleBot", yesOrNo(func(p *policy.Profile) bool {
-				return !decisionFor(p, "User-agent: ExampleBot/1.2\nDisallow: /x", "/x").Allowed() && !decisionFor(p, "User-agent: ExampleBot*\nDisallow: /x", "/x").Allowed()
-			}), "vectors/2.2.1/token-chars"),
-			says("", "Afhandeling van <field> elementen met eenvoudige fouten of typefouten (bijvoorbeeld “useragent” in plaats van ” user-agent “) wordt niet ondersteund.",
-				"`useragent` is not read", allows("Useragent: *\nDisallow: /x", "/x"), "docs/2.2/misspelled_records_are_read").but(4),
-			says("", "De padwaarde moet beginnen met “/” om de root aan te duiden.", "a rule that begins with `*` matches nothing",
-				allows("User-agent: *\nDisallow: *x\n", "/x"), "docs/2.2/a_rule_may_begin_with_a_star").but(3),
-			says("", "Niet-7-bits ASCII-tekens in een pad kunnen worden opgenomen als UTF-8-tekens of als UTF-8-gecodeerde tekens met procent-escapecodes volgens RFC 3986.",
-				"`/ツ` and `/%e3%83%84` are equal", equalPaths("/\u30C4", "/%e3%83%84"), "docs/2.2.2/a_triplet_in_lower_case").but(26),
-			says("", "In het geval van conflicterende regels, inclusief regels met jokertekens, wordt de minst beperkende regel gebruikt.",
-				"`Allow: /x` beats `Disallow: /x`", allows("User-agent: *\nDisallow: /x\nAllow: /x", "/x"), "vectors/2.2.2/tie"),
-		}},
+		google2019Format(),
 	}
+}
+
+// google2019Format returns the sentences of its section on the format of the file.
+func google2019Format() section {
+	return section{"", "Bestandsformaat", []requirement{
+		says("", "Een optionele Unicode BOM (bytevolgorde-markering) aan het begin van het robots.txt-bestand wordt genegeerd.",
+			"a file with a byte order mark is read", disallows("\uFEFFUser-agent: *\nDisallow: /x\n", "/x"), "internal/retrieve/2.3/byte_order_mark"),
+		says("", "Google ondersteunt de verwerking van <field> elementen met eenvoudige fouten of typefouten", "`useragent` and `dissallow` are read",
+			disallows("Useragent: *\nDissallow: /x", "/x"), "vectors/2.2.4/unknown"),
+		says("", "Google hanteert momenteel een maximale grootte van 500 kibibytes (KiB).", "a rule after it does not count",
+			limits()[0].probe, "policy/2.5/a_rule_after_the_limit"),
+		says("", "De crawler moet de juiste groep regels bepalen door de groep te zoeken met de meest specifieke user-agent die nog steeds overeenkomt.",
+			"googlebot-news obeys its own group, not googlebot's", yesOrNo(func(p *policy.Profile) bool {
+				r := p.Learn(nil, answer(200, "user-agent: googlebot\nDisallow: /\n\nuser-agent: googlebot-news\nDisallow: /a\n"))
+				return r.Allows("googlebot-news", pageURL("/x"), start)
+			}), "vectors/2.2.1/exact"),
+		says("", "De user-agent is hoofdlettergevoelig.", "`EXAMPLEBOT` does not name ExampleBot",
+			allows("User-agent: EXAMPLEBOT\nDisallow: /x", "/x"), "docs/2.2.1/names_are_compared_without_case").but(19),
+		says("", "zowel googlebot/1.2 als googlebot* zijn gelijk aan googlebot", "`ExampleBot/1.2` and `ExampleBot*` name ExampleBot", yesOrNo(func(p *policy.Profile) bool {
+			return !decisionFor(p, "User-agent: ExampleBot/1.2\nDisallow: /x", "/x").Allowed() && !decisionFor(p, "User-agent: ExampleBot*\nDisallow: /x", "/x").Allowed()
+		}), "vectors/2.2.1/token-chars"),
+		says("", "Afhandeling van <field> elementen met eenvoudige fouten of typefouten (bijvoorbeeld “useragent” in plaats van ” user-agent “) wordt niet ondersteund.",
+			"`useragent` is not read", allows("Useragent: *\nDisallow: /x", "/x"), "docs/2.2/misspelled_records_are_read").but(4),
+		says("", "De padwaarde moet beginnen met “/” om de root aan te duiden.", "a rule that begins with `*` matches nothing",
+			allows("User-agent: *\nDisallow: *x\n", "/x"), "docs/2.2/a_rule_may_begin_with_a_star").but(3),
+		says("", "Niet-7-bits ASCII-tekens in een pad kunnen worden opgenomen als UTF-8-tekens of als UTF-8-gecodeerde tekens met procent-escapecodes volgens RFC 3986.",
+			"`/ツ` and `/%e3%83%84` are equal", equalPaths("/\u30C4", "/%e3%83%84"), "docs/2.2.2/a_triplet_in_lower_case").but(26),
+		says("", "In het geval van conflicterende regels, inclusief regels met jokertekens, wordt de minst beperkende regel gebruikt.",
+			"`Allow: /x` beats `Disallow: /x`", allows("User-agent: *\nDisallow: /x\nAllow: /x", "/x"), "vectors/2.2.2/tie"),
+	}}
 }
 
 // draft2019 returns the sentences of draft-koster-rep-00 that differ from RFC 9309.

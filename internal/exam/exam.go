@@ -57,8 +57,8 @@ func Cases() []*Case {
 	return all
 }
 
-// cite replaces the beginning of a sentence by the sentence. A beginning may have the
-// section before it, if it is not that of the name: "2.2.2|a crawler MUST match".
+// cite replaces the beginning of a sentence by the sentence. If the sentence is from
+// another section than the name of the case, the section comes first: "2.2.2|a crawler MUST match".
 func (c *Case) cite() {
 	if c.Clause() == House {
 		c.Level = House

@@ -242,7 +242,7 @@ func (f *File) find(token string) (all *Rules, found bool) {
 	return all, found
 }
 
-// Group returns the rules to obey: those of the first token of the list that has a group, or those of "*".
+// Group returns the rules to obey. The first token of the list that has a group decides, and without one "*".
 func (f *File) Group(token string) *Rules {
 	plain := f.dialect == RFC9309 || f.dialect == Draft2019
 	list := token
