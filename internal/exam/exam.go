@@ -2,9 +2,8 @@
 // crawler visit the sites, and judges by the requests that arrived.
 //
 // A case is data: a robots.txt, the paths that the crawler must not request, and the paths
-// that it must be able to request. The few cases that need more have a function that builds
-// their sites, or one that judges. The sentences of RFC 9309 are those of package
-// conformance.
+// that it must be able to request. The few cases that need more have a function for their
+// sites, or for the verdict. The sentences of RFC 9309 come from package conformance.
 //
 // The verdict of a case rests on requests that were made. A path that is disallowed and
 // requested is a failure. A path that is not requested tells something only if the

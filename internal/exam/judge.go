@@ -148,8 +148,8 @@ func (v *view) missing() Mark {
 	return notExercised("did not request robots.txt")
 }
 
-// judgeRules is how most cases are judged: the paths of c.closed were not requested, and those of
-// c.open were.
+// judgeRules judges most cases. The crawler passes if it requested all paths of c.open and no path
+// of c.closed.
 func judgeRules(v *view) Mark { return v.judgeSite(0, v.c.closed, v.c.open, v.c.needs...) }
 
 // judgeSite judges one site by the paths that its robots.txt disallows, the paths that it

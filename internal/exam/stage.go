@@ -193,7 +193,7 @@ func (e *Exam) Proxy() string {
 	return e.proxy.base
 }
 
-// Authority returns the certificate that signs those of https sites, in PEM.
+// Authority returns the certificate that signs the certificates of https sites, in PEM.
 func (e *Exam) Authority() []byte { return e.web.Authority() }
 
 func (s *stage) main() *site { return s.sites[0] }
